@@ -60,9 +60,9 @@ const NOT_WITH_PARENT: [&str; 12] = [
 
 /// Names of fields with their places, taken as they come.
 #[derive(Debug, Default)]
-pub(crate) struct Taken(BTreeMap<String, At>);
+pub(crate) struct UsedNames(BTreeMap<String, At>);
 
-impl Taken {
+impl UsedNames {
     /// Takes a name; a finding where a field before has it.
     fn take(&mut self, name: &str, at: At, fields: &mut Fields<'_>) {
         if let Some(first) = self.0.get(&name.to_lowercase()) {
@@ -107,7 +107,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     let mut declared = Declared::new(Spec::None);
     table(reader, &mut spec, &mut declared);
     times(reader, &mut spec);
-    let mut taken = Taken::default();
+    let mut taken = UsedNames::default();
     dimensions::read(reader, &mut spec, &mut taken, &mut declared.refs);
     measures::read(reader, &mut spec, &mut taken);
     spec.parent_dimensions = selector::take(&mut reader.fields, "parent_dimensions");
@@ -233,7 +233,7 @@ fn annotations(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared
     }
 }
 
-fn secure(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, taken: &Taken) {
+fn secure(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, taken: &UsedNames) {
     let security = security::take(&mut reader.fields, Extent::All);
     spec.security_rules = security.rules;
     reader.conditions(&security.conditions);
@@ -248,7 +248,7 @@ fn secure(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, taken: &Taken
 }
 
 /// The finding of a name that is no field.
-fn unknown_field(name: &str, at: At, taken: &Taken, reader: &mut Reader<'_, '_>) {
+fn unknown_field(name: &str, at: At, taken: &UsedNames, reader: &mut Reader<'_, '_>) {
     let message = format!("the metrics view has no field \"{name}\"");
     match taken.nearest(name) {
         Some(near) => {

@@ -156,13 +156,13 @@ impl Walk<'_> {
         self.depth -= 1;
     }
 
-    fn branch(&mut self, branch: &BranchNode, incremental: Option<Taken>) {
+    fn branch(&mut self, branch: &BranchNode, incremental: Option<Arm>) {
         self.pipe(&branch.pipe);
         self.depth += 1;
         let outside = self.incremental;
-        self.incremental = outside || incremental == Some(Taken::Then);
+        self.incremental = outside || incremental == Some(Arm::Then);
         self.list(&branch.body);
-        self.incremental = outside || incremental == Some(Taken::Else);
+        self.incremental = outside || incremental == Some(Arm::Else);
         branch.else_body.iter().for_each(|list| self.list(list));
         self.incremental = outside;
         self.depth -= 1;
@@ -273,13 +273,13 @@ fn is_index_of_variables(command: &CommandNode) -> bool {
 
 /// A branch of an `if`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum Arm {
     Then,
     Else,
 }
 
 /// The branch that only incremental runs take, if the condition is about that.
-pub(super) fn incremental_branch(condition: &PipeNode) -> Option<Taken> {
+pub(super) fn incremental_branch(condition: &PipeNode) -> Option<Arm> {
     let mut about = false;
     let mut negated = false;
     pipe_expressions(condition, &mut |expression| match expression {
@@ -290,8 +290,8 @@ pub(super) fn incremental_branch(condition: &PipeNode) -> Option<Taken> {
     });
     match (about, negated) {
         (false, _) => None,
-        (true, false) => Some(Taken::Then),
-        (true, true) => Some(Taken::Else),
+        (true, false) => Some(Arm::Then),
+        (true, true) => Some(Arm::Else),
     }
 }
 

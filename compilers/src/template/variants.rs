@@ -6,7 +6,7 @@ use gotmpl::parse::{BranchNode, CommandNode, Expr, ListNode, Node, PipeNode};
 
 use super::{
     Template,
-    facts::{Taken, incremental_branch},
+    facts::{Arm, incremental_branch},
     functions::quote_identifier,
 };
 
@@ -164,24 +164,24 @@ impl<'a> Render<'a> {
     }
 
     /// Takes the branch that was not taken yet or, when both were, `then`.
-    fn branch(&mut self, branch: &BranchNode, incremental: Option<Taken>) {
+    fn branch(&mut self, branch: &BranchNode, incremental: Option<Arm>) {
         self.variant.exact = false;
         let (then, other) = self.taken.get(&branch.pos.offset).copied().unwrap_or_default();
         let take = match (then, other) {
-            (true, false) => Taken::Else,
+            (true, false) => Arm::Else,
             // Deeper branches may still be new: look where something new is left.
-            (true, true) if !self.has_news(&branch.body) => Taken::Else,
-            _ => Taken::Then,
+            (true, true) if !self.has_news(&branch.body) => Arm::Else,
+            _ => Arm::Then,
         };
         let body = match take {
-            Taken::Then => Some(&branch.body),
-            Taken::Else => branch.else_body.as_ref(),
+            Arm::Then => Some(&branch.body),
+            Arm::Else => branch.else_body.as_ref(),
         };
-        self.news |= (take == Taken::Then && !then) || (take == Taken::Else && !other);
+        self.news |= (take == Arm::Then && !then) || (take == Arm::Else && !other);
         let entry = self.taken.entry(branch.pos.offset).or_default();
         match take {
-            Taken::Then => entry.0 = true,
-            Taken::Else => entry.1 = true,
+            Arm::Then => entry.0 = true,
+            Arm::Else => entry.1 = true,
         }
         self.variant.incremental |= incremental == Some(take);
         if let Some(body) = body {

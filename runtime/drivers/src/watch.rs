@@ -52,9 +52,9 @@ pub enum WatchError {
 
 /// The watcher of a process. Clones share it.
 #[derive(Clone)]
-pub struct Watcher(Arc<Shared>);
+pub struct Watcher(Arc<WatcherInner>);
 
-struct Shared {
+struct WatcherInner {
     /// Locked while the system is asked, which waits for the thread that tells events; that one takes `registry`
     /// alone.
     system: Mutex<RecommendedWatcher>,
@@ -70,7 +70,7 @@ impl Watcher {
         let registry = Arc::new(Mutex::new(Registry::default()));
         let told = Arc::clone(&registry);
         let system = notify::recommended_watcher(move |event| told.lock().unpoisoned().tell(event));
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(WatcherInner {
             system: Mutex::new(system.map_err(WatchError::Unavailable)?),
             registry,
         })))
@@ -93,7 +93,7 @@ impl Watcher {
 
 /// The folders that one party watches, until it is dropped.
 pub struct Subscription {
-    shared: Arc<Shared>,
+    shared: Arc<WatcherInner>,
     id: u64,
     inbox: Arc<Inbox>,
     folders: BTreeSet<PathBuf>,

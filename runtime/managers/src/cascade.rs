@@ -16,12 +16,12 @@ pub(crate) struct Seat<'a> {
     /// The stage that lets later parts go on; none if they need not wait for this one.
     pub(crate) gates_next: Option<&'a Stage>,
     /// The state in which it is found.
-    pub(crate) found: Found<'a>,
+    pub(crate) found: PartState<'a>,
 }
 
 /// The state in which a part is found.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Found<'a> {
+pub(crate) enum PartState<'a> {
     /// There is no such resource.
     Missing,
     /// It is a managed one.
@@ -91,47 +91,47 @@ impl Seat<'_> {
     /// Returns true if nothing of the part is left.
     pub(crate) fn is_down(&self) -> bool {
         match &self.found {
-            Found::Missing => true,
-            Found::Managed { idle, .. } => *idle,
-            Found::Other { .. } => false,
+            PartState::Missing => true,
+            PartState::Managed { idle, .. } => *idle,
+            PartState::Other { .. } => false,
         }
     }
 
     /// Returns true if the part has gone as far as its early stage allows, or further.
     pub(crate) fn is_early(&self) -> bool {
         match &self.found {
-            Found::Managed {
+            PartState::Managed {
                 at: Some((stages, stage)),
                 desired,
                 ..
             } => !stages.is_before(stage, stages.earlier(desired, stages.early())),
-            Found::Managed { at: None, .. } | Found::Missing => false,
-            Found::Other { .. } => true,
+            PartState::Managed { at: None, .. } | PartState::Missing => false,
+            PartState::Other { .. } => true,
         }
     }
 
     /// Returns true if the part has gone further than its early stage allows, and is not gone.
     pub(crate) fn is_beyond_early(&self) -> bool {
         match &self.found {
-            Found::Managed {
+            PartState::Managed {
                 at: Some((stages, stage)),
                 ..
             } => stages.is_before(stages.early(), stage) && !stages.is_nothing(stage),
-            Found::Managed { at: None, .. } | Found::Missing => false,
-            Found::Other { .. } => true,
+            PartState::Managed { at: None, .. } | PartState::Missing => false,
+            PartState::Other { .. } => true,
         }
     }
 
     /// Returns true if the part is where it is desired to be, or beyond.
     pub(crate) fn is_full(&self) -> bool {
         match &self.found {
-            Found::Managed {
+            PartState::Managed {
                 at: Some((stages, stage)),
                 desired,
                 ..
             } => !stages.is_before(stage, desired),
-            Found::Managed { at: None, .. } | Found::Missing => false,
-            Found::Other { ready, leaving, .. } => *ready && !*leaving,
+            PartState::Managed { at: None, .. } | PartState::Missing => false,
+            PartState::Other { ready, leaving, .. } => *ready && !*leaving,
         }
     }
 
@@ -139,27 +139,27 @@ impl Seat<'_> {
     fn is_open(&self) -> bool {
         let Some(gate) = self.gates_next else { return true };
         match &self.found {
-            Found::Managed {
+            PartState::Managed {
                 at: Some((stages, stage)),
                 ..
             } => stages.index(gate).is_some() && !stages.is_before(stage, gate),
-            Found::Managed { at: None, .. } | Found::Missing => false,
-            Found::Other { .. } => self.is_full(),
+            PartState::Managed { at: None, .. } | PartState::Missing => false,
+            PartState::Other { .. } => self.is_full(),
         }
     }
 
     fn has_failed(&self) -> bool {
         match &self.found {
-            Found::Missing => false,
-            Found::Managed { failed, .. } | Found::Other { failed, .. } => *failed,
+            PartState::Missing => false,
+            PartState::Managed { failed, .. } | PartState::Other { failed, .. } => *failed,
         }
     }
 
     fn is_managed(&self, declared_managed: bool) -> bool {
         match self.found {
-            Found::Missing => declared_managed,
-            Found::Managed { .. } => true,
-            Found::Other { .. } => false,
+            PartState::Missing => declared_managed,
+            PartState::Managed { .. } => true,
+            PartState::Other { .. } => false,
         }
     }
 }
@@ -180,7 +180,7 @@ pub(crate) fn cascade(level: Level, seats: &[Seat<'_>], managed: &[bool]) -> Vec
 
 fn for_managed(level: Level, seat: &Seat<'_>, seats: &[Seat<'_>]) -> Order {
     let (is_missing, allowed) = match seat.found {
-        Found::Managed { allowed, .. } => (false, allowed),
+        PartState::Managed { allowed, .. } => (false, allowed),
         _ => (true, Allowed::Gone),
     };
     match level {
@@ -196,7 +196,7 @@ fn for_managed(level: Level, seat: &Seat<'_>, seats: &[Seat<'_>]) -> Order {
 }
 
 fn for_other(level: Level, seat: &Seat<'_>, seats: &[Seat<'_>]) -> Order {
-    let is_missing = seat.found == Found::Missing;
+    let is_missing = seat.found == PartState::Missing;
     match level {
         Level::Keep => Order::Keep,
         Level::Full if is_missing && is_open_for(seat, seats) => Order::Create,
@@ -279,11 +279,11 @@ mod tests {
             Self { stages, names }
         }
 
-        fn found(&self, text: &str) -> Found<'_> {
+        fn found(&self, text: &str) -> PartState<'_> {
             let mut signs = text.chars();
             let (stage, allowed) = (signs.next().unwrap(), signs.next());
             let at = match stage {
-                '.' => return Found::Missing,
+                '.' => return PartState::Missing,
                 '?' => None,
                 stage => {
                     let mut all = self.names.iter();
@@ -291,7 +291,7 @@ mod tests {
                     Some((&self.stages, found.unwrap()))
                 }
             };
-            Found::Managed {
+            PartState::Managed {
                 at,
                 desired: &self.names[2],
                 allowed: match allowed {
@@ -410,12 +410,12 @@ mod tests {
     #[test]
     fn parts_of_other_kinds_are_created_in_their_turn_and_deleted_on_the_way_down() {
         let table = Table::new();
-        let other = |ready| Found::Other {
+        let other = |ready| PartState::Other {
             ready,
             failed: false,
             leaving: false,
         };
-        let decide = |level, first: &str, second: Found<'_>| {
+        let decide = |level, first: &str, second: PartState<'_>| {
             let mut seats = table.seats(first);
             seats.truncate(1);
             seats.push(Seat {
@@ -426,10 +426,10 @@ mod tests {
             });
             cascade(level, &seats, &[true, false])[1]
         };
-        assert_eq!(decide(Level::Full, "pA", Found::Missing), Order::Keep);
-        assert_eq!(decide(Level::Full, "dA", Found::Missing), Order::Create);
+        assert_eq!(decide(Level::Full, "pA", PartState::Missing), Order::Keep);
+        assert_eq!(decide(Level::Full, "dA", PartState::Missing), Order::Create);
         assert_eq!(decide(Level::Full, "pA", other(false)), Order::Keep);
-        assert_eq!(decide(Level::Early, "dA", Found::Missing), Order::Keep);
+        assert_eq!(decide(Level::Early, "dA", PartState::Missing), Order::Keep);
         assert_eq!(decide(Level::Down, "dA", other(true)), Order::Delete);
         assert_eq!(decide(Level::Abort, "dA", other(true)), Order::Delete);
         assert_eq!(decide(Level::Keep, "dA", other(true)), Order::Keep);

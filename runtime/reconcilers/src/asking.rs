@@ -57,8 +57,8 @@ impl Asking<'_> {
         match asked.await {
             Ok(rows) => Ok(Ok(rows)),
             Err(QueryError::Failed(Failure::Sql(error))) => Ok(Err(error)),
-            Err(QueryError::Failed(Failure::Interrupted)) => Err(failure::of_cancel()),
-            Err(QueryError::Failed(failure)) => Err(failure::of_failure(&failure)),
+            Err(QueryError::Failed(Failure::Interrupted)) => Err(failure::cancelled()),
+            Err(QueryError::Failed(failure)) => Err(failure::from_failure(&failure)),
             Err(error) => Ok(Err(SqlError {
                 class: "parser".to_owned(),
                 message: error.to_string(),

@@ -153,7 +153,7 @@ impl Reconciler for ConnectorReconciler {
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let spec = &context.spec().0;
         if let Some(fault) = &spec.fault {
-            return Err(failure::of_fault(fault));
+            return Err(failure::from_fault(fault));
         }
         refs::check(context.refs(), self.outputs.chosen())?;
         let trial = Trial {
@@ -266,7 +266,7 @@ impl Trial<'_> {
         };
         let rendered = render_text(text, &scope).map_err(|error| Error {
             place: Some(self.place(key)),
-            ..failure::of_render(&error)
+            ..failure::from_render(&error)
         })?;
         Ok(Some(rendered).filter(|text| !text.is_empty()))
     }
@@ -281,7 +281,7 @@ impl Trial<'_> {
             Target::Kept => Ok(String::new()),
             Target::Own => match engine.rows("SELECT version()".to_owned()).await {
                 Ok(Ok(rows)) => Ok(answer(rows)),
-                Ok(Err(error)) => Err(failure::of_sql(&error)),
+                Ok(Err(error)) => Err(failure::from_sql(&error)),
                 Err(error) => Err(self.placed(error)),
             },
             Target::Memory => Ok("an engine in memory".to_owned()),
@@ -338,10 +338,10 @@ impl Trial<'_> {
         .await;
         let closed = engine.close().await;
         let rows = asked.map_err(|error| match error {
-            QueryError::Failed(watershed_drivers::olap::Failure::Interrupted) => failure::of_cancel(),
+            QueryError::Failed(watershed_drivers::olap::Failure::Interrupted) => failure::cancelled(),
             error => self.unreachable("path", &error.to_string()),
         })?;
-        closed.map_err(|failure| failure::of_failure(&failure))?;
+        closed.map_err(|failure| failure::from_failure(&failure))?;
         Ok(answer(rows))
     }
 

@@ -22,7 +22,7 @@ pub(crate) fn options(kind: &str) -> KindOptions {
 /// The fault, or the first ref that is missing or has failed.
 pub(crate) fn open(fault: Option<&Fault>, refs: &[RefView], chosen: &Chosen) -> Result<(), Error> {
     if let Some(fault) = fault {
-        return Err(failure::of_fault(fault));
+        return Err(failure::from_fault(fault));
     }
     refs::check(refs, chosen)
 }

@@ -21,7 +21,7 @@ use crate::{
     model::{
         self, failure,
         forecast::{Foreseen, Sky, foresee},
-        plan::{Again, Decision, Reason},
+        plan::{Again, BuildReason, Decision},
         record::BuildId,
     },
     project_parser,
@@ -37,7 +37,7 @@ pub struct Step {
     /// The edit that its files make.
     pub edit: Option<EditKind>,
     /// The work that is done for it.
-    pub work: Work,
+    pub work: PlannedWork,
     /// The reason, in words.
     pub reason: Option<String>,
     /// The time that its last build took, in milliseconds.
@@ -57,9 +57,9 @@ pub enum EditKind {
     Deleted,
 }
 
-/// Work of a run.
+/// The work of a run, as it is forecast.
 #[derive(Debug, Clone)]
-pub enum Work {
+pub enum PlannedWork {
     /// All rows are made, or a view.
     Build,
     /// New rows are put into a table.
@@ -117,7 +117,7 @@ pub async fn forecast(
     for uid in after.parents_first() {
         let step = after.step(uid, &sky).await;
         if view.cancel.is_cancelled() {
-            return Err(failure::of_cancel());
+            return Err(failure::cancelled());
         }
         steps.extend(step);
     }
@@ -310,10 +310,10 @@ impl<'a> After<'a> {
             _ => self.other(&row, &refs, edit),
         };
         match &work {
-            Work::Fail(_) => drop(self.failed.insert(uid)),
+            PlannedWork::Fail(_) => drop(self.failed.insert(uid)),
             // One that is renamed and then not built has failed already.
-            Work::Rename if self.failed.contains(&uid) => {}
-            Work::Nothing => {}
+            PlannedWork::Rename if self.failed.contains(&uid) => {}
+            PlannedWork::Nothing => {}
             _ => drop(self.changed.insert(uid)),
         }
         Some(Step {
@@ -344,14 +344,14 @@ impl<'a> After<'a> {
         refs: &[RefView],
         edit: Option<EditKind>,
         sky: &Sky<'_>,
-    ) -> (Work, Option<String>, Option<u64>) {
+    ) -> (PlannedWork, Option<String>, Option<u64>) {
         let foreseen = match foresee(sky, row, refs).await {
             Ok(foreseen) => foreseen,
             Err(error) if edit == Some(EditKind::Renamed) && waits(&error) && model::claim(row).is_some() => {
                 self.failed.insert(row.uid);
-                return (Work::Rename, Some(renamed_and_waits(refs)), None);
+                return (PlannedWork::Rename, Some(renamed_and_waits(refs)), None);
             }
-            Err(error) => return (Work::Fail(error), None, None),
+            Err(error) => return (PlannedWork::Fail(error), None, None),
         };
         let Foreseen {
             decision,
@@ -366,33 +366,40 @@ impl<'a> After<'a> {
             let name = spec.inputs.get(ordinal);
             name.map_or_else(|| "what it reads".to_owned(), |name| format!("`{name}`"))
         };
-        let why = |reason: &Reason| match reason {
-            Reason::InputChanged(ordinal) => format!("{} is built", input(*ordinal)),
+        let why = |reason: &BuildReason| match reason {
+            BuildReason::InputChanged(ordinal) => format!("{} is built", input(*ordinal)),
             other => other.to_string(),
         };
         let behind = sky.made.behind(&spec.uses);
         if decision == Decision::Nothing && behind.iter().any(|uid| self.run_again.contains(&Uid(*uid))) {
             let reason = "a migration that is run makes what it reads".to_owned();
             self.blur(row);
-            return (Work::Build, Some(reason), took_ms);
+            return (PlannedWork::Build, Some(reason), took_ms);
         }
         let (work, reason) = match decision {
-            Decision::Build(reason) => (Work::Build, Some(why(&reason))),
-            Decision::Add(reason) => (Work::Add, Some(why(&reason))),
-            Decision::MakeViewAgain(Again::InputRenamed) => {
-                (Work::MakeAgain, Some("what it reads has another name".to_owned()))
-            }
-            Decision::MakeViewAgain(Again::InputChanged(ordinal)) => {
-                (Work::MakeAgain, Some(format!("{} is built", input(ordinal))))
-            }
+            Decision::Build(reason) => (PlannedWork::Build, Some(why(&reason))),
+            Decision::Add(reason) => (PlannedWork::Add, Some(why(&reason))),
+            Decision::MakeViewAgain(Again::InputRenamed) => (
+                PlannedWork::MakeAgain,
+                Some("what it reads has another name".to_owned()),
+            ),
+            Decision::MakeViewAgain(Again::InputChanged(ordinal)) => (
+                PlannedWork::MakeAgain,
+                Some(format!("{} is built", input(ordinal))),
+            ),
             Decision::MakeViewAgain(Again::MadeChanged) => {
                 let reason = "what a migration made, which it reads, is another".to_owned();
-                (Work::MakeAgain, Some(reason))
+                (PlannedWork::MakeAgain, Some(reason))
             }
-            Decision::Rename { from } => (Work::Rename, Some(format!("its table is called `{from}`"))),
-            Decision::Adopt | Decision::Accept => (Work::Check, Some("its definition is another".to_owned())),
-            Decision::Hold(reason) => (Work::Fail(failure::of_held(row.name.as_str(), &reason)), None),
-            Decision::Nothing => (Work::Nothing, None),
+            Decision::Rename { from } => (PlannedWork::Rename, Some(format!("its table is called `{from}`"))),
+            Decision::Adopt | Decision::Accept => {
+                (PlannedWork::Check, Some("its definition is another".to_owned()))
+            }
+            Decision::Hold(reason) => (
+                PlannedWork::Fail(failure::held_edit(row.name.as_str(), &reason)),
+                None,
+            ),
+            Decision::Nothing => (PlannedWork::Nothing, None),
         };
         (work, reason, took_ms)
     }
@@ -404,23 +411,23 @@ impl<'a> After<'a> {
         refs: &[RefView],
         edit: Option<EditKind>,
         sky: &Sky<'_>,
-    ) -> (Work, Option<String>, Option<u64>) {
+    ) -> (PlannedWork, Option<String>, Option<u64>) {
         let state = row
             .state
             .as_deref()
             .and_then(|state| ModelState::decode(state).ok());
         let (Some(state), true) = (state, model::claim(row).is_some()) else {
-            return (Work::Nothing, None, None);
+            return (PlannedWork::Nothing, None, None);
         };
         let Ok(foreseen) = foresee(sky, row, refs).await else {
-            return (Work::Nothing, None, None);
+            return (PlannedWork::Nothing, None, None);
         };
         let (work, reason) = match (foreseen.decision, edit) {
             (Decision::MakeViewAgain(Again::InputRenamed), _) => {
-                (Work::MakeAgain, "what it reads has another name")
+                (PlannedWork::MakeAgain, "what it reads has another name")
             }
-            (_, Some(EditKind::Renamed)) => (Work::Rename, "its file has another name"),
-            _ => return (Work::Nothing, None, None),
+            (_, Some(EditKind::Renamed)) => (PlannedWork::Rename, "its file has another name"),
+            _ => return (PlannedWork::Nothing, None, None),
         };
         let named = ModelState {
             result_table: foreseen.state.result_table,
@@ -454,14 +461,14 @@ impl<'a> After<'a> {
         row: &Row,
         refs: &[RefView],
         edit: Option<EditKind>,
-    ) -> (Work, Option<String>, Option<u64>) {
+    ) -> (PlannedWork, Option<String>, Option<u64>) {
         let failed = refs.iter().find(|view| view.failed || view.target.is_none());
         if let Some(view) = failed {
             let error = match &view.target {
-                None => failure::of_missing_ref(&view.reference),
-                Some(_) => failure::of_unchecked(&view.reference),
+                None => failure::missing_ref(&view.reference),
+                Some(_) => failure::unchecked_ref(&view.reference),
             };
-            return (Work::Fail(error), None, None);
+            return (PlannedWork::Fail(error), None, None);
         }
         let why = match edit {
             Some(EditKind::Created) => Some("it is new"),
@@ -474,14 +481,18 @@ impl<'a> After<'a> {
             .filter_map(|view| view.target.as_ref())
             .find(|target| self.changed.contains(&target.uid));
         match (why, parent) {
-            (Some(why), _) if self.run_again.contains(&row.uid) => (Work::Build, Some(why.to_owned()), None),
-            (Some(why), _) => (Work::Check, Some(why.to_owned()), None),
+            (Some(why), _) if self.run_again.contains(&row.uid) => {
+                (PlannedWork::Build, Some(why.to_owned()), None)
+            }
+            (Some(why), _) => (PlannedWork::Check, Some(why.to_owned()), None),
             (None, Some(parent)) => {
                 let reason = format!("`{}` is another", parent.name);
-                (Work::Check, Some(reason), None)
+                (PlannedWork::Check, Some(reason), None)
             }
-            (None, None) if row.error.is_some() => (Work::Check, Some("it has failed".to_owned()), None),
-            (None, None) => (Work::Nothing, None, None),
+            (None, None) if row.error.is_some() => {
+                (PlannedWork::Check, Some("it has failed".to_owned()), None)
+            }
+            (None, None) => (PlannedWork::Nothing, None, None),
         }
     }
 
@@ -496,7 +507,11 @@ impl<'a> After<'a> {
                 row: Arc::clone(row),
                 before: Some(Arc::clone(row)),
                 edit: Some(EditKind::Deleted),
-                work: if has_output { Work::Drop } else { Work::Nothing },
+                work: if has_output {
+                    PlannedWork::Drop
+                } else {
+                    PlannedWork::Nothing
+                },
                 reason: Some("its file is gone".to_owned()),
                 took_ms: None,
             })

@@ -107,7 +107,7 @@ impl Reconciler for MetricsViewReconciler {
         }
         let spec = &context.spec().0;
         if let Some(fault) = &spec.fault {
-            return Err(failure::of_fault(fault));
+            return Err(failure::from_fault(fault));
         }
         refs::check(context.refs(), self.outputs.chosen())?;
         let paths = &context.row().paths;

@@ -80,7 +80,7 @@ impl MigrationReconciler {
         let found = olap
             .migrated(context.uid().0, proof, context.cancellation())
             .await;
-        let found = found.map_err(|failure| failure::of_failure(&failure))?;
+        let found = found.map_err(|failure| failure::from_failure(&failure))?;
         Ok(found.map(|found| state_of(found.version, found.proof, found.left)))
     }
 
@@ -97,7 +97,7 @@ impl MigrationReconciler {
         };
         render_text(&source.text, &scope).map_err(|error| Error {
             place: Some(places::of_source(paths, &source, &source.text, None)),
-            ..failure::of_render(&error)
+            ..failure::from_render(&error)
         })
     }
 }
@@ -120,7 +120,7 @@ impl Reconciler for MigrationReconciler {
         let forgotten = olap
             .forget_migration(context.uid().0, context.cancellation())
             .await;
-        let forgotten = forgotten.map_err(|failure| failure::of_failure(&failure))?;
+        let forgotten = forgotten.map_err(|failure| failure::from_failure(&failure))?;
         if self.outputs.made().forget(context.uid().0) || forgotten {
             ask_readers(&context, self.outputs.made()).await;
         }
@@ -141,7 +141,7 @@ impl MigrationReconciler {
             return Ok(Outcome::passed_over());
         }
         if let Some(fault) = &spec.fault {
-            return Err(failure::of_fault(fault));
+            return Err(failure::from_fault(fault));
         }
         refs::check(context.refs(), self.outputs.chosen())?;
         if !spec.driver.is_empty() {
@@ -185,7 +185,7 @@ impl MigrationReconciler {
 
     fn placed(&self, context: &Context<Self>, failure: &Failure, sent: &str) -> Error {
         let Failure::Sql(error) = failure else {
-            return failure::of_failure(failure);
+            return failure::from_failure(failure);
         };
         let source = context.spec().0.sql.clone().unwrap_or_default();
         let paths = &context.row().paths;
@@ -197,7 +197,7 @@ impl MigrationReconciler {
         };
         Error {
             place: Some(at),
-            ..failure::of_sql(error)
+            ..failure::from_sql(error)
         }
     }
 }

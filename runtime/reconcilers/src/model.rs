@@ -32,7 +32,7 @@ pub mod retries;
 pub mod statement;
 
 pub(crate) mod failure;
-pub use failure::{HELD_CODE, of_sql};
+pub use failure::{HELD_CODE, from_sql};
 mod inputs;
 pub(crate) mod partitions;
 pub(crate) mod place;

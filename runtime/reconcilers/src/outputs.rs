@@ -3,7 +3,7 @@
 //!
 //! Invariants:
 //! 1. While the engine's file is as an orderly close left it and nothing was asked of the engine since,
-//!    [`Outputs::find`] answers [`Found::AsLeft`] without opening it: what the catalog says of outputs holds.
+//!    [`Outputs::find`] answers [`Lookup::AsLeft`] without opening it: what the catalog says of outputs holds.
 //! 2. Otherwise all outputs are listed once; after that each change that goes through here keeps the list true.
 //! 3. An output whose change ended in a way that nobody learned (interrupted, dropped) is not trusted: the next
 //!    question about it lists anew.
@@ -74,7 +74,7 @@ pub struct Outputs {
 
 /// A resource's output as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum Lookup {
     /// The engine's file is as it was left: what the catalog says holds.
     AsLeft,
     /// The output, if there is one.
@@ -240,11 +240,11 @@ impl Outputs {
     ///
     /// # Errors
     /// When the engine can't be opened or listed.
-    pub async fn find(&self, uid: Uuid, cancel: &CancellationToken) -> Result<Found, Failure> {
+    pub async fn find(&self, uid: Uuid, cancel: &CancellationToken) -> Result<Lookup, Failure> {
         if self.is_as_left() {
-            return Ok(Found::AsLeft);
+            return Ok(Lookup::AsLeft);
         }
-        self.look_up(uid, cancel).await.map(Found::Listed)
+        self.look_up(uid, cancel).await.map(Lookup::Listed)
     }
 
     /// Finds a resource's output in the engine, and in any case looks it up there.

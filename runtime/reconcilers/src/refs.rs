@@ -20,11 +20,11 @@ const THEME: &str = Kind::Theme.as_str();
 pub(crate) fn check(refs: &[RefView], chosen: &Chosen) -> Result<(), Error> {
     for view in refs {
         if view.target.is_none() {
-            return Err(failure::of_missing_ref(&view.reference));
+            return Err(failure::missing_ref(&view.reference));
         }
         refuse_left_out(view, chosen)?;
         if view.failed {
-            return Err(failure::of_unchecked(&view.reference));
+            return Err(failure::unchecked_ref(&view.reference));
         }
     }
     Ok(())
@@ -46,7 +46,7 @@ pub(crate) fn refuse_left_out(view: &RefView, chosen: &Chosen) -> Result<(), Err
     };
     match is_there {
         true => Ok(()),
-        false => Err(failure::of_left_out(&view.reference)),
+        false => Err(failure::left_out_ref(&view.reference)),
     }
 }
 

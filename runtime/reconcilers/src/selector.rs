@@ -108,7 +108,7 @@ impl Choosing<'_> {
     fn refused(&self, selector: &FieldSelector, error: &watershed_drivers::olap::SqlError) -> Error {
         Error {
             place: Some(places::of_spot(self.paths, selector.spots.first())),
-            ..failure::of_sql(error)
+            ..failure::from_sql(error)
         }
     }
 }

@@ -24,7 +24,7 @@ impl Reconciler for ThemeReconciler {
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         match &context.spec().0.fault {
-            Some(fault) => Err(failure::of_fault(fault)),
+            Some(fault) => Err(failure::from_fault(fault)),
             None => Ok(Outcome::of(Work::Checked)),
         }
     }

@@ -2,7 +2,7 @@
 
 use watershed_proto::{MetricsViewDimension, MetricsViewSpec};
 
-use super::{Taken, keys::DIMENSION};
+use super::{UsedNames, keys::DIMENSION};
 use crate::{
     blocks::time_range::grain,
     diagnostics::{At, Code, spot},
@@ -15,7 +15,7 @@ use crate::{
 pub(super) fn read(
     reader: &mut Reader<'_, '_>,
     spec: &mut MetricsViewSpec,
-    taken: &mut Taken,
+    taken: &mut UsedNames,
     refs: &mut Vec<RawRef>,
 ) {
     let items = reader.fields.list("dimensions").unwrap_or_default();
@@ -64,7 +64,7 @@ fn dimension(
     fields: &mut Fields<'_>,
     index: usize,
     at: At,
-    taken: &mut Taken,
+    taken: &mut UsedNames,
     refs: &mut Vec<RawRef>,
 ) -> Option<MetricsViewDimension> {
     fields.deprecations(&DIMENSION);

@@ -3,7 +3,7 @@
 use watershed_proto::{DimensionSelector, MapValue, MetricsViewMeasure, MetricsViewSpec, MetricsViewWindow};
 
 use super::{
-    Taken,
+    UsedNames,
     keys::{FIELD_AND_GRAIN, MEASURE, WINDOW},
     unknown_field,
 };
@@ -19,7 +19,7 @@ use crate::{
 type Use = (String, At);
 
 /// Reads the measures.
-pub(super) fn read(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, taken: &mut Taken) {
+pub(super) fn read(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, taken: &mut UsedNames) {
     let list_at = reader.fields.key_at("measures");
     let items = reader.fields.list("measures").unwrap_or_default();
     let mut uses = Vec::new();
@@ -51,7 +51,7 @@ fn measure(
     fields: &mut Fields<'_>,
     index: usize,
     at: At,
-    taken: &mut Taken,
+    taken: &mut UsedNames,
     uses: &mut Vec<Use>,
 ) -> Option<MetricsViewMeasure> {
     fields.deprecations(&MEASURE);

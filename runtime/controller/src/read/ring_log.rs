@@ -15,11 +15,11 @@ use crate::sync::{Mutex, MutexGuard, Notify, Unpoisoned};
 /// The shared log; clones are handles to one and the same.
 #[derive(Debug)]
 pub(crate) struct RingLog<T> {
-    shared: Arc<Shared<T>>,
+    shared: Arc<LogInner<T>>,
 }
 
 #[derive(Debug)]
-struct Shared<T> {
+struct LogInner<T> {
     log: Mutex<Log<T>>,
     grew: Notify,
     bounds: Bounds,
@@ -100,7 +100,7 @@ impl<T> RingLog<T> {
             ended: false,
         };
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(LogInner {
                 log: Mutex::new(log),
                 grew: Notify::new(),
                 bounds,
@@ -148,7 +148,7 @@ impl<T> RingLog<T> {
     }
 }
 
-impl<T> Shared<T> {
+impl<T> LogInner<T> {
     /// A panic while the log is locked leaves it whole: every change of it is complete before anything can panic.
     fn lock(&self) -> MutexGuard<'_, Log<T>> {
         self.log.lock().unpoisoned()

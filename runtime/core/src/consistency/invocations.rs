@@ -85,10 +85,10 @@ impl Parts<'_> {
                     seen.spec_version, row.spec_version
                 )
             });
-            let same =
-                |(link, (seen, now)): (&crate::graph::resource::Link, (&crate::SeenRef, crate::SeenRef))| {
-                    !link.is_edge() || seen.target == now.target
-                };
+            let same = |(link, (seen, now)): (
+                &crate::graph::resource::BoundRef,
+                (&crate::SeenRef, crate::SeenRef),
+            )| { !link.is_edge() || seen.target == now.target };
             let views = seen.refs.iter().zip(self.graph.refs_now(slot));
             let steady = run.again().is_some() || resource.links().iter().zip(views).all(same);
             findings.ensure_of(self.graph, slot, steady, || {

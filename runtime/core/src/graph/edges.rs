@@ -13,7 +13,7 @@
 
 use super::Graph;
 use super::names::Referrer;
-use super::resource::{Life, Link};
+use super::resource::{BoundRef, Life};
 use crate::types::index::{NameId, Slot, index_u32};
 use rustc_hash::FxBuildHasher;
 
@@ -39,7 +39,7 @@ impl Graph {
         node.running > 0 || node.busy_children > 0
     }
 
-    pub(super) fn referrer(&self, name: NameId, index: usize) -> Option<(Referrer, Link)> {
+    pub(super) fn referrer(&self, name: NameId, index: usize) -> Option<(Referrer, BoundRef)> {
         let referrer = *self.names[name].referrers.get(index)?;
         Some((referrer, self.slots[referrer.slot].links[referrer.index as usize]))
     }
@@ -73,7 +73,7 @@ impl Graph {
             return;
         }
         let refs = self.slots[slot].row.refs.clone();
-        let mut links: Vec<Link> = Vec::with_capacity(refs.len());
+        let mut links: Vec<BoundRef> = Vec::with_capacity(refs.len());
         let mut edges = std::collections::HashSet::<NameId, FxBuildHasher>::default();
         for (index, reference) in refs.iter().enumerate() {
             let kind = self.kinds.intern(&reference.kind);
@@ -85,7 +85,7 @@ impl Graph {
                 index: index_u32(index),
             });
             let edge = reference.required != crate::Required::Exists && edges.insert(name);
-            links.push(Link {
+            links.push(BoundRef {
                 name,
                 position,
                 required: reference.required,

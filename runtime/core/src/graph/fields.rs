@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::cycles::CycleChanges;
 use super::lifecycle::At;
-use super::resource::{Failure, Life, Link, Op, Resource};
+use super::resource::{BoundRef, Failure, Life, Op, Resource};
 use super::stages::{Cancelled, Pending, Running, Under};
 use crate::types::index::{CycleId, KindId, NameId, Slot};
 use crate::types::reason::Cancels;
@@ -45,7 +45,7 @@ impl Resource {
         self.life = life;
     }
 
-    pub(crate) fn links(&self) -> &[Link] {
+    pub(crate) fn links(&self) -> &[BoundRef] {
         &self.links
     }
 
@@ -259,7 +259,7 @@ impl Resource {
     }
 }
 
-impl Link {
+impl BoundRef {
     /// The name that the ref is bound to.
     pub(crate) fn name(&self) -> NameId {
         self.name

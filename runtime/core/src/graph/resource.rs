@@ -12,7 +12,7 @@ use crate::{
 
 /// One ref, bound to the name that it names. Parallel to `row.refs`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
+pub(crate) struct BoundRef {
     pub(super) name: NameId,
     /// The index of this link among the name's referrers.
     pub(super) position: u32,
@@ -94,7 +94,7 @@ pub(crate) struct Resource {
     pub(super) kind: KindId,
     pub(super) name: NameId,
     pub(super) life: Life,
-    pub(super) links: Box<[Link]>,
+    pub(super) links: Box<[BoundRef]>,
     /// Other names that it still claims: those of its rename mark. Sorted, without its present name.
     pub(super) claims: Box<[NameId]>,
     pub(super) lifecycle: Lifecycle,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Graph;
 use super::lifecycle::At;
-use super::resource::Link;
+use super::resource::BoundRef;
 use crate::types::index::{NameId, Slot};
 use crate::{
     Parents, Reason, RefView, Required, RetryPolicy, RunResult, Seen, SeenRef, Settled, Timestamp, Why,
@@ -69,7 +69,7 @@ impl Graph {
 
     pub(crate) fn view_refs(&self, slot: Slot) -> Vec<RefView> {
         let resource = &self.slots[slot];
-        let view = |(reference, link): (&crate::Ref, &Link)| {
+        let view = |(reference, link): (&crate::Ref, &BoundRef)| {
             let target = self.names[link.name].live.map(|target| &self.slots[target]);
             RefView {
                 reference: reference.clone(),

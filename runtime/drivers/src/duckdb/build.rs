@@ -24,7 +24,7 @@ use crate::olap::{
 
 /// The steps besides the statement, given the objects in the schema.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Plan {
+struct BuildPlan {
     /// Another owner's output of that name, to be moved out of the way.
     aside: Option<(Entry, Tag)>,
     /// The owner's object of this name, to be dropped first: REPLACE does not change the kind.
@@ -46,7 +46,7 @@ struct Plan {
     forgets_partitions: bool,
 }
 
-impl Plan {
+impl BuildPlan {
     /// # Errors
     /// [`BuildError::NameTaken`] when an object that is not ours has the name.
     fn new(names: &Names, build: &Build, keeps: bool) -> Result<Self, BuildError> {
@@ -221,7 +221,7 @@ impl Engine {
 /// The steps in a transaction, with what is then known of the schema.
 fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, BuildError> {
     let keeps = engine.trash_limits().bytes > 0;
-    let plan = Plan::new(&engine.names(), build, keeps)?;
+    let plan = BuildPlan::new(&engine.names(), build, keeps)?;
     let made = work.transaction(around!("build"), || carry_out(work, &plan, build))?;
     engine.apply(plan.edits(build, &made));
     Ok(made)
@@ -243,7 +243,7 @@ struct Made {
 }
 
 /// The steps within the transaction.
-fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildError> {
+fn carry_out(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Made, BuildError> {
     let thrown = make_way(work, plan)?;
     let (rows, brought) = match &build.step {
         Step::Replace => (replace(work, build)?, true),
@@ -290,7 +290,7 @@ fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildE
 }
 
 /// Moves away what stands where the output is to stand. Returns what went to the trash.
-fn make_way(work: &Work<'_>, plan: &Plan) -> Result<Vec<Trashed>, BuildError> {
+fn make_way(work: &Work<'_>, plan: &BuildPlan) -> Result<Vec<Trashed>, BuildError> {
     if let Some((entry, tag)) = &plan.aside {
         schema::rename_object(work, entry, *tag, &schema::aside_name(tag.uid))?;
     }
@@ -304,7 +304,7 @@ fn make_way(work: &Work<'_>, plan: &Plan) -> Result<Vec<Trashed>, BuildError> {
 }
 
 /// Puts an output of the trash in its place. Returns the number of its rows.
-fn take_back(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Option<u64>, BuildError> {
+fn take_back(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Option<u64>, BuildError> {
     let back = plan.back.as_ref().ok_or(BuildError::Absent)?;
     if plan.throw.is_empty() && plan.stands {
         let standing = Entry {

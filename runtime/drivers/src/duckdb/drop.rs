@@ -17,7 +17,7 @@ use crate::crash::around;
 use crate::olap::{Dropped, Failure, Guard, OutputKind, Thrown, Trashed, quote_identifier};
 
 /// Everything that an owner has, and what becomes of it.
-struct Plan {
+struct DropPlan {
     throw: Vec<Throw>,
     drop: Vec<Entry>,
     /// Outputs of the trash that make way.
@@ -78,7 +78,7 @@ impl Engine {
         .await
     }
 
-    fn plan_of_drop(&self, uid: Uuid, guard: Guard) -> Plan {
+    fn plan_of_drop(&self, uid: Uuid, guard: Guard) -> DropPlan {
         let keeps = self.trash_limits().bytes > 0;
         let names = self.names();
         let partitioned = names.has_partitions(uid);
@@ -98,7 +98,7 @@ impl Engine {
                 _ => drop.push(entry.clone()),
             }
         }
-        Plan {
+        DropPlan {
             outdated: throw::doubles(&names, &throw),
             throw,
             drop,
@@ -108,7 +108,7 @@ impl Engine {
 
     /// Measures what is to go, and says so if the trash has no room for it: nothing in there makes way that is protected
     /// too.
-    fn find_room(&self, work: &Work<'_>, plan: &mut Plan) -> Result<Option<Dropped>, Failure> {
+    fn find_room(&self, work: &Work<'_>, plan: &mut DropPlan) -> Result<Option<Dropped>, Failure> {
         if plan.throw.is_empty() {
             return Ok(None);
         }
@@ -130,7 +130,7 @@ impl Engine {
     }
 }
 
-impl Plan {
+impl DropPlan {
     fn carry_out(&self, work: &Work<'_>, uid: Uuid, indexes: Indexes) -> Result<Vec<Trashed>, Failure> {
         if indexes == Indexes::Expected {
             for throw in &self.throw {

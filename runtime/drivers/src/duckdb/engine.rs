@@ -45,10 +45,10 @@ use sharing::Sharing;
 /// in order and says what the file looks like then.
 #[derive(Clone)]
 pub struct Engine {
-    shared: Arc<Shared>,
+    shared: Arc<EngineInner>,
 }
 
-struct Shared {
+struct EngineInner {
     options: Options,
     gate: Arc<RwLock<()>>,
     slots: Arc<Semaphore>,
@@ -108,7 +108,7 @@ impl Engine {
     pub fn new(options: Options) -> Self {
         let connections = options.connections.get();
         let sharing = Mutex::new(Sharing::of(&options));
-        let shared = Shared {
+        let shared = EngineInner {
             options,
             sharing,
             openings: Notify::new(),

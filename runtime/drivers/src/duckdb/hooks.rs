@@ -58,7 +58,7 @@ pub(super) fn around<T>(
     }
     // Settings and temporary things of the statements are this connection's: nobody else is to get it.
     work.spend();
-    let before = Shared::now(engine)?;
+    let before = EngineSettings::now(engine)?;
     let done = run_before(work, hooks).and_then(|()| {
         let done = build();
         run_after(work, hooks, done)
@@ -130,7 +130,7 @@ fn run_after<T>(work: &Work<'_>, hooks: &Hooks, done: Result<T, BuildError>) -> 
 }
 
 /// Whatever holds for all connections and can be set by statements.
-struct Shared {
+struct EngineSettings {
     settings: BTreeMap<String, Option<String>>,
     databases: BTreeSet<String>,
     secrets: BTreeSet<String>,
@@ -138,7 +138,7 @@ struct Shared {
     foreign: BTreeMap<String, OutputKind>,
 }
 
-impl Shared {
+impl EngineSettings {
     fn now(engine: &Engine) -> Result<Self, Failure> {
         let connection = engine.bare_connection()?;
         Self::seen_by(&Work::uninterrupted(&connection))

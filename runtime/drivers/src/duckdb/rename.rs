@@ -22,13 +22,13 @@ struct Step {
 
 /// The objects to rename, in this order.
 #[derive(Debug, PartialEq, Eq)]
-struct Plan {
+struct RenamePlan {
     tag: Tag,
     steps: Vec<Step>,
     before: Before,
 }
 
-impl Plan {
+impl RenamePlan {
     fn new(names: &Names, rename: &Rename) -> Result<Self, RenameError> {
         let (from, tag) = names
             .owned_by(rename.uid)
@@ -131,7 +131,7 @@ impl Engine {
         let claim = Arc::clone(claim);
         self.work(cancel, Company::Others, move |work| {
             let _claim = claim;
-            let plan = Plan::new(&engine.names(), &rename)?;
+            let plan = RenamePlan::new(&engine.names(), &rename)?;
             let renamed = work.transaction(around!("rename"), || carry_out(work, &plan, &rename, indexes))?;
             let mut edits = plan.edits();
             edits.extend(rename.record.is_some().then_some(Edit::Recorded(rename.uid)));
@@ -201,7 +201,7 @@ impl Engine {
 
 fn carry_out(
     work: &Work<'_>,
-    plan: &Plan,
+    plan: &RenamePlan,
     rename: &Rename,
     indexes: Indexes,
 ) -> Result<Renamed, RenameError> {

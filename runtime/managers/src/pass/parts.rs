@@ -10,7 +10,7 @@ use watershed_controller::{
 };
 
 use super::{Blocked, Halt, PART_FAILED, Pass, failed};
-use crate::cascade::{Found, Level, Order, Seat, Verdict, cascade, rolled_up, verdict};
+use crate::cascade::{Level, Order, PartState, Seat, Verdict, cascade, rolled_up, verdict};
 use crate::deliver::EVENT_KIND;
 use crate::desired::{Desired, Wanted, desired_of, encode_wanted};
 use crate::goal::Allowed;
@@ -62,18 +62,18 @@ impl Declared {
         }
     }
 
-    fn found(&self) -> Found<'_> {
+    fn found(&self) -> PartState<'_> {
         let Some(row) = &self.row else {
-            return Found::Missing;
+            return PartState::Missing;
         };
         let (Some(desired), Some(declared)) = (&self.desired, &self.part.desired) else {
-            return Found::Other {
+            return PartState::Other {
                 ready: row.last_success.is_some() && row.unready.is_none() && row.error.is_none(),
                 failed: self.has_failed,
                 leaving: row.marks.is_deleted(),
             };
         };
-        Found::Managed {
+        PartState::Managed {
             at: self.record.as_ref().map(|record| (&record.stages, &record.stage)),
             desired: &declared.stage,
             allowed: desired.allowed,

@@ -25,7 +25,7 @@ pub(super) struct Check<'a> {
 
 /// The result of a check.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct CheckedFields {
     pub(super) types: BTreeMap<String, String>,
     pub(super) problems: Vec<FieldProblem>,
 }
@@ -45,7 +45,7 @@ impl Render for Variables {
 }
 
 impl Check<'_> {
-    pub(super) async fn run(&self, whole: &Whole) -> Result<Found, Error> {
+    pub(super) async fn run(&self, whole: &Whole) -> Result<CheckedFields, Error> {
         let render = Variables {
             scope: Scope {
                 environment: self.environment.to_owned(),
@@ -54,7 +54,7 @@ impl Check<'_> {
             },
         };
         let prober = Prober::new(whole, &render);
-        let mut found = Found::default();
+        let mut found = CheckedFields::default();
         let described = match prober.all() {
             Ok(sql) => self.engine.describe(&sql).await?.ok(),
             Err(_) => None,
@@ -77,7 +77,12 @@ impl Check<'_> {
         Ok(found)
     }
 
-    async fn one_by_one(&self, whole: &Whole, prober: &Prober<'_>, found: &mut Found) -> Result<(), Error> {
+    async fn one_by_one(
+        &self,
+        whole: &Whole,
+        prober: &Prober<'_>,
+        found: &mut CheckedFields,
+    ) -> Result<(), Error> {
         if let Err(error) = self.engine.describe(&prober.table()).await? {
             found.problems.push(self.no_table(whole, &error));
             return Ok(());
@@ -118,7 +123,7 @@ impl Check<'_> {
         } else {
             ("model", spec.model.clone())
         };
-        let mut told = failure::of_sql(error);
+        let mut told = failure::from_sql(error);
         let models = (self.models)();
         let near = nearest_name(&name.to_lowercase(), models.iter().map(String::as_str));
         if let Some(near) = near {
@@ -138,11 +143,11 @@ impl Check<'_> {
             }
             _ => places::of_spot(self.paths, probe.spot.as_ref()),
         };
-        tell(probe.role, &probe.name, &failure::of_sql(error), place)
+        tell(probe.role, &probe.name, &failure::from_sql(error), place)
     }
 
     /// The time column has to hold times.
-    fn time(&self, whole: &Whole, found: &mut Found) {
+    fn time(&self, whole: &Whole, found: &mut CheckedFields) {
         let time = &whole.spec.time_dimension;
         let Some(r#type) = found.types.get(time) else {
             return;

@@ -116,7 +116,7 @@ fn digest(spec: &ModelSpec, stated: &[ModelTest]) -> Vec<u8> {
 fn unrendered(test: &ModelTest, error: &RenderError, paths: &[Arc<str>]) -> Error {
     Error {
         place: Some(place(test.line, test.column, paths)),
-        ..failure::of_render(error)
+        ..failure::from_render(error)
     }
 }
 
@@ -138,7 +138,7 @@ fn result(test: &ModelTest, verdict: &Verdict) -> TestResult {
             TestOutcome::Failed
         }
         Verdict::Broken(error) => {
-            let error = failure::of_sql(error);
+            let error = failure::from_sql(error);
             result.message = error.message.to_string();
             result.hint = error.hint.as_deref().unwrap_or_default().to_owned();
             TestOutcome::Broken

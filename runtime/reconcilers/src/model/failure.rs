@@ -9,10 +9,10 @@ use watershed_drivers::olap::{BuildError, Failure, OpenError, RenameError, SqlEr
 use watershed_drivers::volume::Bytes;
 use watershed_proto::Fault;
 
-use super::{files::FilesError, plan::Reason, source::SourceError};
+use super::{files::FilesError, plan::BuildReason, source::SourceError};
 
 /// A model whose files do not compile.
-pub(crate) fn of_fault(fault: &Fault) -> Error {
+pub(crate) fn from_fault(fault: &Fault) -> Error {
     Error {
         hint: text(&fault.hint),
         place: Some(Place {
@@ -25,7 +25,7 @@ pub(crate) fn of_fault(fault: &Fault) -> Error {
 }
 
 /// A ref that names nothing.
-pub(crate) fn of_missing_ref(to: &Ref) -> Error {
+pub(crate) fn missing_ref(to: &Ref) -> Error {
     let message = format!("{} \"{}\" does not exist", to.kind, to.name);
     Error::new(ErrorKind::Dependency(to.clone()), "missing-ref", message)
 }
@@ -34,13 +34,13 @@ pub(crate) fn of_missing_ref(to: &Ref) -> Error {
 pub(crate) const REF_FAILED: &str = "ref-failed";
 
 /// A ref that failed: the model is skipped, and its last good output stays.
-pub(super) fn of_failed_ref(to: &Ref) -> Error {
+pub(super) fn failed_ref(to: &Ref) -> Error {
     let message = format!("not built, because {} \"{}\" has failed", to.kind, to.name);
     Error::new(ErrorKind::Dependency(to.clone()), REF_FAILED, message)
 }
 
 /// A ref to a model that was never built and that the run leaves out.
-pub(crate) fn of_left_out(to: &Ref) -> Error {
+pub(crate) fn left_out_ref(to: &Ref) -> Error {
     let message = format!(
         "{} \"{}\", which it reads, was never built and is not selected",
         to.kind, to.name
@@ -52,12 +52,12 @@ pub(crate) fn of_left_out(to: &Ref) -> Error {
 }
 
 /// A ref that failed, to what is looked at and not built.
-pub(crate) fn of_unchecked(to: &Ref) -> Error {
+pub(crate) fn unchecked_ref(to: &Ref) -> Error {
     let message = format!("not checked, because {} \"{}\" has failed", to.kind, to.name);
     Error::new(ErrorKind::Dependency(to.clone()), "ref-failed", message)
 }
 
-pub(super) fn of_files(error: &FilesError) -> Error {
+pub(super) fn from_files(error: &FilesError) -> Error {
     let (code, kind) = match error {
         FilesError::Missing { .. } | FilesError::NoMatch { .. } => ("missing-file", ErrorKind::Permanent),
         FilesError::Folder { .. } | FilesError::Odd { .. } => ("not-a-file", ErrorKind::Permanent),
@@ -80,14 +80,14 @@ pub(super) fn of_files(error: &FilesError) -> Error {
 pub(crate) const CONFINED: &str = "with `--sandbox` a project reaches its own folder and its state alone; copy it there, \
                                    or run a project that you trust without it";
 
-pub(super) fn of_source(error: &SourceError) -> Error {
+pub(super) fn from_source(error: &SourceError) -> Error {
     Error {
         hint: error.hint().map(Arc::from),
         ..Error::permanent(error.code(), error.to_string())
     }
 }
 
-pub(crate) fn of_render(error: &RenderError) -> Error {
+pub(crate) fn from_render(error: &RenderError) -> Error {
     let hint = error.hint.as_deref().map(Arc::from);
     Error {
         hint,
@@ -96,7 +96,7 @@ pub(crate) fn of_render(error: &RenderError) -> Error {
 }
 
 /// Partitions in a place that is not read yet.
-pub(super) fn of_remote_partitions(pattern: &str) -> Error {
+pub(super) fn remote_partitions(pattern: &str) -> Error {
     let message = format!("partitions by the files of `{pattern}` are not supported yet");
     Error {
         hint: Some("partitions are local files, or rows of `partitions: {sql: ...}`".into()),
@@ -105,7 +105,7 @@ pub(super) fn of_remote_partitions(pattern: &str) -> Error {
 }
 
 /// Partitions that are listed neither by SQL nor by files.
-pub(super) fn of_partition_resolver(resolver: &str) -> Error {
+pub(super) fn unknown_partition_resolver(resolver: &str) -> Error {
     let message = format!("partitions by `{resolver}` are not supported yet");
     Error {
         hint: Some("write `partitions: {sql: ...}` or `partitions: {glob: ...}`".into()),
@@ -114,7 +114,7 @@ pub(super) fn of_partition_resolver(resolver: &str) -> Error {
 }
 
 /// A list of partitions that is empty.
-pub(super) fn of_no_partitions() -> Error {
+pub(super) fn no_partitions() -> Error {
     Error {
         hint: Some("the list under `partitions:` has no row".into()),
         ..Error::permanent(NO_PARTITIONS_CODE, "no partitions found")
@@ -122,7 +122,7 @@ pub(super) fn of_no_partitions() -> Error {
 }
 
 /// More partitions than a model may have.
-pub(super) fn of_too_many_partitions(most: usize) -> Error {
+pub(super) fn too_many_partitions(most: usize) -> Error {
     let message = format!("the model has more than {most} partitions");
     Error {
         hint: Some("list larger ones: a month instead of a day, a folder instead of a file".into()),
@@ -131,13 +131,13 @@ pub(super) fn of_too_many_partitions(most: usize) -> Error {
 }
 
 /// A query of partitions that the engine refuses.
-pub(super) fn of_partition_query(error: &SqlError) -> Error {
+pub(super) fn from_partition_query(error: &SqlError) -> Error {
     let message = format!("the partitions can't be listed: {}", error.message);
-    Error::permanent(of_sql(error).code, message)
+    Error::permanent(from_sql(error).code, message)
 }
 
 /// A first build whose first partition failed: the others are likely to fail alike.
-pub(super) fn of_first_partition(data: &str, error: Error) -> Error {
+pub(super) fn first_partition(data: &str, error: Error) -> Error {
     Error {
         message: format!("the first partition, {data}, failed: {}", error.message).into(),
         ..error
@@ -145,13 +145,7 @@ pub(super) fn of_first_partition(data: &str, error: Error) -> Error {
 }
 
 /// Partitions that failed, of which one is told.
-pub(super) fn of_failed_partitions(
-    name: &str,
-    count: u64,
-    data: &str,
-    first: &Error,
-    published: bool,
-) -> Error {
+pub(super) fn failed_partitions(name: &str, count: u64, data: &str, first: &Error, published: bool) -> Error {
     let message = match count {
         1 => format!("a partition failed: {data}: {}", first.message),
         count => format!("{count} partitions failed; the first, {data}: {}", first.message),
@@ -177,7 +171,7 @@ const NO_PARTITIONS_CODE: &str = "no-partitions";
 const TOO_MANY_PARTITIONS_CODE: &str = "too-many-partitions";
 
 /// A state that is not fetched by SQL.
-pub(super) fn of_state_resolver(resolver: &str) -> Error {
+pub(super) fn unknown_state_resolver(resolver: &str) -> Error {
     let message = format!("a state by `{resolver}` is not supported yet");
     Error {
         hint: Some("write `state: {sql: ...}`".into()),
@@ -189,7 +183,7 @@ pub(super) fn of_state_resolver(resolver: &str) -> Error {
 pub const HELD_CODE: &str = "held-change";
 
 /// An edit that would throw rows away which a new build may not bring back.
-pub(crate) fn of_held(name: &str, reason: &Reason) -> Error {
+pub(crate) fn held_edit(name: &str, reason: &BuildReason) -> Error {
     let message = format!("held: {reason}, and a new build would throw away the rows that are there");
     let hint = format!(
         "`watershed approve {name}` has them made anew; \
@@ -202,7 +196,7 @@ pub(crate) fn of_held(name: &str, reason: &Reason) -> Error {
 }
 
 /// The drop of an output that is protected, and that the trash has no room for.
-pub(super) fn of_held_drop(name: &str, needs: u64, room: u64) -> Error {
+pub(super) fn held_drop(name: &str, needs: u64, room: u64) -> Error {
     let (needs, room) = (Bytes(needs), Bytes(room));
     let message = format!(
         "held: its file is gone, and the trash has no room for its rows: they take {needs}, and {room} are left"
@@ -217,27 +211,27 @@ pub(super) fn of_held_drop(name: &str, needs: u64, room: u64) -> Error {
     }
 }
 
-pub(super) fn of_rename(error: &RenameError) -> Error {
+pub(super) fn from_rename(error: &RenameError) -> Error {
     match error {
-        RenameError::NameTaken { .. } => of_taken_name(error.to_string()),
+        RenameError::NameTaken { .. } => taken_name(error.to_string()),
         RenameError::Absent => Error::permanent("output-missing", error.to_string()),
-        RenameError::Failed(failure) => of_failure(failure),
+        RenameError::Failed(failure) => from_failure(failure),
     }
 }
 
 /// The error of a build, and the offset in the SQL that was sent, if it is about that.
-pub(super) fn of_build(error: &BuildError) -> (Error, Option<usize>) {
+pub(super) fn from_build(error: &BuildError) -> (Error, Option<usize>) {
     match error {
-        BuildError::NameTaken { .. } => (of_taken_name(error.to_string()), None),
+        BuildError::NameTaken { .. } => (taken_name(error.to_string()), None),
         BuildError::Absent => (Error::transient("output-missing", error.to_string()), None),
-        BuildError::Columns(_) => (of_columns(error.to_string()), None),
-        BuildError::SameKey { .. } => (of_same_key(error.to_string()), None),
-        BuildError::Order(sql) => (of_sql(sql), None),
+        BuildError::Columns(_) => (changed_columns(error.to_string()), None),
+        BuildError::SameKey { .. } => (duplicate_key(error.to_string()), None),
+        BuildError::Order(sql) => (from_sql(sql), None),
         // Told by callers that know the texts.
-        BuildError::Before(hook) => (of_sql(&hook.error), None),
+        BuildError::Before(hook) => (from_sql(&hook.error), None),
         BuildError::After { hook, build } => match build {
-            Some(build) => of_build(build),
-            None => (of_sql(&hook.error), None),
+            Some(build) => from_build(build),
+            None => (from_sql(&hook.error), None),
         },
         BuildError::State(sql) => {
             let message = format!("the query of `state` fails: {}", sql.message);
@@ -252,12 +246,12 @@ pub(super) fn of_build(error: &BuildError) -> (Error, Option<usize>) {
         }
         // Callers that hand in tests name them.
         BuildError::Undone(_) => (Error::permanent("test-failed", error.to_string()), None),
-        BuildError::Failed(Failure::Sql(sql)) => (of_sql(sql), sql.offset),
-        BuildError::Failed(failure) => (of_failure(failure), None),
+        BuildError::Failed(Failure::Sql(sql)) => (from_sql(sql), sql.offset),
+        BuildError::Failed(failure) => (from_failure(failure), None),
     }
 }
 
-fn of_columns(message: String) -> Error {
+fn changed_columns(message: String) -> Error {
     let hint = "`output.on_schema_change: append_new_columns` (or `ignore`) takes such rows; \
                 `watershed refresh --full NAME` makes the table anew";
     Error {
@@ -266,7 +260,7 @@ fn of_columns(message: String) -> Error {
     }
 }
 
-fn of_same_key(message: String) -> Error {
+fn duplicate_key(message: String) -> Error {
     let hint = "`output.unique_key` names columns whose values no two rows share: \
                 add one, or keep one row of each key with `QUALIFY row_number() OVER (PARTITION BY ...) = 1`";
     Error {
@@ -291,7 +285,7 @@ pub(super) fn data_place(error: &BuildError, root: &Path) -> Option<Place> {
 }
 
 /// Another model's output has the name that this one asks for.
-pub(super) fn of_shared_output(table: &str, other: &str) -> Error {
+pub(super) fn shared_output(table: &str, other: &str) -> Error {
     let hint = Some(Arc::from("give one of them another `output.table`"));
     Error {
         hint,
@@ -303,7 +297,7 @@ pub(super) fn of_shared_output(table: &str, other: &str) -> Error {
 }
 
 /// SQL for a database that only a connector knows.
-pub(super) fn of_other_database(connector: &str, paths: &[Arc<str>]) -> Error {
+pub(super) fn other_database(connector: &str, paths: &[Arc<str>]) -> Error {
     let hint = "export what it holds to Parquet, say, and make that a source";
     Error {
         hint: Some(hint.into()),
@@ -320,12 +314,12 @@ pub(super) fn of_other_database(connector: &str, paths: &[Arc<str>]) -> Error {
 }
 
 /// A run that was cancelled: dropped by the controller, whatever it says.
-pub(crate) fn of_cancel() -> Error {
+pub(crate) fn cancelled() -> Error {
     Error::transient("interrupted", "interrupted")
 }
 
 /// A build that took longer than its spec allows.
-pub(super) fn of_timeout(seconds: u64) -> Error {
+pub(super) fn timeout(seconds: u64) -> Error {
     let hint = Some(Arc::from("raise the model's `timeout`"));
     Error {
         hint,
@@ -333,9 +327,9 @@ pub(super) fn of_timeout(seconds: u64) -> Error {
     }
 }
 
-pub(crate) fn of_failure(failure: &Failure) -> Error {
+pub(crate) fn from_failure(failure: &Failure) -> Error {
     if let Failure::Sql(sql) = failure {
-        return of_sql(sql);
+        return from_sql(sql);
     }
     let kind = match failure {
         Failure::MissingExtension { .. }
@@ -349,7 +343,7 @@ pub(crate) fn of_failure(failure: &Failure) -> Error {
     }
 }
 
-fn of_taken_name(message: String) -> Error {
+fn taken_name(message: String) -> Error {
     let hint = Some(Arc::from(
         "rename or drop it by hand, or give the model another name",
     ));
@@ -360,7 +354,7 @@ fn of_taken_name(message: String) -> Error {
 }
 
 /// Returns the error that is stored of what the engine says against a statement.
-pub fn of_sql(error: &SqlError) -> Error {
+pub fn from_sql(error: &SqlError) -> Error {
     let hint = error.hint.as_deref().filter(|hint| !names_internals(hint));
     let hint = match error.message.starts_with(OPEN_PIVOT) {
         true => {
@@ -455,7 +449,7 @@ mod tests {
                 offset: Some(3),
                 ..SqlError::default()
             };
-            let (error, offset) = of_build(&BuildError::Failed(Failure::Sql(error)));
+            let (error, offset) = from_build(&BuildError::Failed(Failure::Sql(error)));
             assert_eq!(offset, Some(3));
             error.code.to_string()
         };
@@ -477,7 +471,7 @@ mod tests {
     fn the_engines_own_tables_are_not_proposed() {
         let hint = |hint: &str| {
             let (class, message) = ("catalog".into(), "Table with name x does not exist!".into());
-            of_sql(&SqlError {
+            from_sql(&SqlError {
                 class,
                 message,
                 hint: Some(hint.into()),
@@ -492,7 +486,7 @@ mod tests {
     #[test]
     fn an_object_of_somebody_else_is_named() {
         let kind = watershed_drivers::olap::OutputKind::Table;
-        let (error, _) = of_build(&BuildError::NameTaken {
+        let (error, _) = from_build(&BuildError::NameTaken {
             name: "orders".into(),
             kind,
         });

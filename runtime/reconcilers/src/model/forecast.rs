@@ -58,7 +58,7 @@ pub(crate) struct Foreseen {
 pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Result<Foreseen, Error> {
     let spec = ModelSpec::decode(row.spec.as_ref()).unwrap_or_default();
     if let Some(fault) = &spec.fault {
-        return Err(failure::of_fault(fault));
+        return Err(failure::from_fault(fault));
     }
     let reads = inputs::of_refs(&spec, refs, sky.chosen)?;
     let state = row
@@ -78,7 +78,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         meaning.ok_or_else(|| Error::permanent("spec-incomplete", "a spec without a fingerprint"))?;
     let table = statement::table(&spec, row.name.as_str());
     let decision = match &record {
-        None => Decision::Build(plan::Reason::NeverBuilt),
+        None => Decision::Build(plan::BuildReason::NeverBuilt),
         Some(record) => {
             // What is told by another version's rules is not compared here: the run knows the text.
             let same_rules = record.meaning.version == meaning.version;

@@ -28,7 +28,7 @@ pub(super) fn hooks(spec: &ModelSpec, scope: &Scope, paths: &[Arc<str>]) -> Resu
         }
         render_text(&source.text, scope).map_err(|error| Error {
             place: place_of(source, paths, &source.text, None),
-            ..failure::of_render(&error)
+            ..failure::from_render(&error)
         })
     };
     Ok(Hooks {
@@ -92,7 +92,7 @@ fn of_hook(
     sent: &str,
     error: &SqlError,
 ) -> Error {
-    let known = failure::of_sql(error);
+    let known = failure::from_sql(error);
     Error {
         place: source.and_then(|source| place_of(source, paths, sent, error.offset)),
         hint: known.hint,
@@ -144,7 +144,7 @@ pub(super) fn order_by(spec: &ModelSpec, scope: &Scope, paths: &[Arc<str>]) -> R
     }
     let text = render_text(&text, scope).map_err(|error| Error {
         place: Some(places::of_spot(paths, spec.order_by_at.as_ref())),
-        ..failure::of_render(&error)
+        ..failure::from_render(&error)
     })?;
     match sole_statement(&text) {
         Ok(order) => Ok(Some(order.to_owned())),

@@ -27,13 +27,13 @@ pub(super) fn of_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> Re
         let target = view
             .target
             .as_ref()
-            .ok_or_else(|| failure::of_missing_ref(&view.reference))?;
+            .ok_or_else(|| failure::missing_ref(&view.reference))?;
         refuse_left_out(view, chosen)?;
         if view.failed {
-            return Err(failure::of_failed_ref(&view.reference));
+            return Err(failure::failed_ref(&view.reference));
         }
         if target.kind.as_str() == KIND {
-            let input = input(target).ok_or_else(|| failure::of_failed_ref(&view.reference))?;
+            let input = input(target).ok_or_else(|| failure::failed_ref(&view.reference))?;
             models.insert(view.reference.name.as_str().to_lowercase(), input);
         }
     }
@@ -196,8 +196,8 @@ pub(super) async fn blocking<T: Send + 'static>(
     let root = Arc::clone(root);
     let work = tokio::task::spawn_blocking(move || work(&root));
     match cancel.run_until_cancelled(work).await {
-        Some(Ok(result)) => result.map_err(|error| failure::of_files(&error)),
+        Some(Ok(result)) => result.map_err(|error| failure::from_files(&error)),
         Some(Err(panic)) => Err(Error::permanent("panic", panic.to_string())),
-        None => Err(failure::of_cancel()),
+        None => Err(failure::cancelled()),
     }
 }

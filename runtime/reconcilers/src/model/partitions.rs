@@ -50,7 +50,7 @@ impl Source {
         let properties = block.properties.unwrap_or_default();
         let text = |key: &str| -> Result<Option<String>, Error> {
             let text = properties.str(key).map(|text| render_text(text, scope));
-            text.transpose().map_err(|error| failure::of_render(&error))
+            text.transpose().map_err(|error| failure::from_render(&error))
         };
         match block.resolver.as_str() {
             "sql" => Ok(Self::Query(text("sql")?.unwrap_or_default())),
@@ -61,7 +61,7 @@ impl Source {
                     .iter()
                     .any(|files| files.partitions && files.pattern == pattern);
                 if !is_local {
-                    return Err(failure::of_remote_partitions(&pattern));
+                    return Err(failure::remote_partitions(&pattern));
                 }
                 Ok(Self::Files(Grouping {
                     pattern,
@@ -70,7 +70,7 @@ impl Source {
                     transform: properties.str("transform_sql").map(str::to_owned),
                 }))
             }
-            other => Err(failure::of_partition_resolver(other)),
+            other => Err(failure::unknown_partition_resolver(other)),
         }
     }
 }

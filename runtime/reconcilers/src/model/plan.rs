@@ -130,11 +130,11 @@ pub enum Object<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Build it.
-    Build(Reason),
+    Build(BuildReason),
     /// Put new rows into it.
-    Add(Reason),
+    Add(BuildReason),
     /// Leave it as it is until a person approves what would become of its rows.
-    Hold(Reason),
+    Hold(BuildReason),
     /// Take over another definition, rows as they are.
     Accept,
     /// Make a view again whose definition did not change, because what it names did.
@@ -152,7 +152,7 @@ pub enum Decision {
 
 /// The reason why an output is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum BuildReason {
     /// There is none.
     NeverBuilt,
     /// It was dropped by hand.
@@ -209,17 +209,15 @@ pub(super) fn is_list(path: &str) -> bool {
 #[must_use]
 pub fn plan(wanted: &Wanted<'_>, found: &Found<'_>) -> Decision {
     match found {
-        Found::Nothing => Decision::Build(Reason::NeverBuilt),
+        Found::Nothing => Decision::Build(BuildReason::NeverBuilt),
         Found::Own(output) => plan_own(wanted, output),
         Found::Orphan(output) => match plan_orphan(wanted, output) {
             None => Decision::Adopt,
             // Its rows may be all that is left of what it read.
             Some(reason) if is_reset(&reason) && wanted.on_edit == OnEdit::Hold => Decision::Hold(reason),
-            Some(Reason::FileChanged(_) | Reason::MadeChanged(_) | Reason::InputChanged(_))
-                if wanted.incremental =>
-            {
-                Decision::Adopt
-            }
+            Some(
+                BuildReason::FileChanged(_) | BuildReason::MadeChanged(_) | BuildReason::InputChanged(_),
+            ) if wanted.incremental => Decision::Adopt,
             Some(reason) => Decision::Build(reason),
         },
     }
@@ -231,37 +229,37 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
         return Decision::Build(reason);
     }
     if wanted.asked.full != record.answered.full {
-        return Decision::Build(Reason::FullRefresh);
+        return Decision::Build(BuildReason::FullRefresh);
     }
     let edit = definition_changed(wanted, output);
     let refresh = wanted.asked.plain != record.answered.plain;
     match (&edit, wanted.on_edit) {
         (Some(reason), OnEdit::Hold) => return Decision::Hold(reason.clone()),
-        (Some(_), OnEdit::Reset) if refresh => return Decision::Build(Reason::Refresh),
-        (Some(reason), OnEdit::Reset) | (Some(reason @ Reason::ShapeChanged), _) => {
+        (Some(_), OnEdit::Reset) if refresh => return Decision::Build(BuildReason::Refresh),
+        (Some(reason), OnEdit::Reset) | (Some(reason @ BuildReason::ShapeChanged), _) => {
             return Decision::Build(reason.clone());
         }
         (Some(_), OnEdit::Keep) | (None, _) => {}
     }
     if refresh {
-        return again(wanted, Reason::Refresh);
+        return again(wanted, BuildReason::Refresh);
     }
     if wanted.triggers.due {
-        return again(wanted, Reason::Scheduled);
+        return again(wanted, BuildReason::Scheduled);
     }
     if let Some(reason) = file_changed(wanted, record).filter(|_| wanted.triggers.files) {
         return again(wanted, reason);
     }
     match (wanted.shape, made_changed(wanted, record)) {
         (Shape::Table, Some(name)) if wanted.triggers.inputs => {
-            return again(wanted, Reason::MadeChanged(name));
+            return again(wanted, BuildReason::MadeChanged(name));
         }
         (Shape::View, Some(_)) => return Decision::MakeViewAgain(Again::MadeChanged),
         (Shape::View | Shape::Table, _) => {}
     }
     match (wanted.shape, input_changed(wanted, record)) {
         (Shape::Table, Some(ordinal)) if wanted.triggers.inputs => {
-            return again(wanted, Reason::InputChanged(ordinal));
+            return again(wanted, BuildReason::InputChanged(ordinal));
         }
         (Shape::View, Some(ordinal)) => return Decision::MakeViewAgain(Again::InputChanged(ordinal)),
         (Shape::View, None) if input_renamed(wanted, record) => {
@@ -270,10 +268,10 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
         (Shape::View | Shape::Table, _) => {}
     }
     if record.unfinished {
-        return again(wanted, Reason::Unfinished);
+        return again(wanted, BuildReason::Unfinished);
     }
     if wanted.left && wanted.incremental {
-        return again(wanted, Reason::PartitionsLeft);
+        return again(wanted, BuildReason::PartitionsLeft);
     }
     match output.object {
         Object::Standing { table, .. } if table != wanted.table => Decision::Rename {
@@ -285,7 +283,7 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
 }
 
 /// A build for a reason that leaves the rows right.
-fn again(wanted: &Wanted<'_>, reason: Reason) -> Decision {
+fn again(wanted: &Wanted<'_>, reason: BuildReason) -> Decision {
     if wanted.incremental {
         Decision::Add(reason)
     } else {
@@ -295,47 +293,47 @@ fn again(wanted: &Wanted<'_>, reason: Reason) -> Decision {
 
 /// Returns the reason why the output of a lost catalog is not what would be built now. Its refresh counters mean
 /// nothing here.
-fn plan_orphan(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<Reason> {
+fn plan_orphan(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<BuildReason> {
     object_changed(output)
         .or_else(|| definition_changed(wanted, output))
         .or_else(|| file_changed(wanted, output.record))
-        .or_else(|| made_changed(wanted, output.record).map(Reason::MadeChanged))
-        .or_else(|| input_changed(wanted, output.record).map(Reason::InputChanged))
+        .or_else(|| made_changed(wanted, output.record).map(BuildReason::MadeChanged))
+        .or_else(|| input_changed(wanted, output.record).map(BuildReason::InputChanged))
         .or_else(|| {
             let stale = wanted.shape == Shape::View && input_renamed(wanted, output.record);
-            stale.then_some(Reason::DefinitionChanged)
+            stale.then_some(BuildReason::DefinitionChanged)
         })
         .or_else(|| match output.object {
             Object::Standing { table, .. } if table == wanted.table => None,
-            _ => Some(Reason::NeverBuilt),
+            _ => Some(BuildReason::NeverBuilt),
         })
 }
 
 /// Returns whether a reason says that the definition is another.
-fn is_reset(reason: &Reason) -> bool {
-    matches!(reason, Reason::DefinitionChanged | Reason::ShapeChanged)
+fn is_reset(reason: &BuildReason) -> bool {
+    matches!(reason, BuildReason::DefinitionChanged | BuildReason::ShapeChanged)
 }
 
-fn object_changed(output: &Output<'_>) -> Option<Reason> {
+fn object_changed(output: &Output<'_>) -> Option<BuildReason> {
     match output.object {
-        Object::Missing => Some(Reason::Dropped),
+        Object::Missing => Some(BuildReason::Dropped),
         Object::Standing { shape, build, .. } => {
             let same = shape == output.record.shape && build == output.record.build;
-            (!same).then_some(Reason::Replaced)
+            (!same).then_some(BuildReason::Replaced)
         }
     }
 }
 
-fn definition_changed(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<Reason> {
+fn definition_changed(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<BuildReason> {
     if wanted.shape != output.record.shape {
-        return Some(Reason::ShapeChanged);
+        return Some(BuildReason::ShapeChanged);
     }
     let recorded = if output.record.meaning.version == wanted.meaning.version {
         Some(&output.record.meaning)
     } else {
         output.refingerprinted
     };
-    (recorded != Some(wanted.meaning)).then_some(Reason::DefinitionChanged)
+    (recorded != Some(wanted.meaning)).then_some(BuildReason::DefinitionChanged)
 }
 
 /// The first input that stands for another build than recorded.
@@ -367,9 +365,9 @@ fn input_renamed(wanted: &Wanted<'_>, record: &Record) -> bool {
         .any(|(now, then)| now.table != then.table)
 }
 
-fn file_changed(wanted: &Wanted<'_>, record: &Record) -> Option<Reason> {
+fn file_changed(wanted: &Wanted<'_>, record: &Record) -> Option<BuildReason> {
     let changed = first_difference(&record.files, wanted.files)?;
-    Some(Reason::FileChanged(changed.to_owned()))
+    Some(BuildReason::FileChanged(changed.to_owned()))
 }
 
 /// The path of the first file that came, went or has other content. Both lists are sorted by path.
@@ -410,7 +408,7 @@ fn is_proven(then: &FileSeen, now: &FileNow) -> bool {
     same && settled && then.content.is_some()
 }
 
-impl std::fmt::Display for Reason {
+impl std::fmt::Display for BuildReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NeverBuilt => f.write_str("it was never built"),

@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_failed_ref_is_no_matter_of_patterns() {
         let to = watershed_core::Ref::completed("model", "a");
-        let error = super::super::failure::of_missing_ref(&to);
+        let error = super::super::failure::missing_ref(&to);
         assert!(!is_tried_again(&[".*"], error));
     }
 }

@@ -23,7 +23,7 @@ use super::{
     KIND, ModelReconciler,
     data_tests::Tests,
     failure, files, freshness, hooks, inputs,
-    plan::{self, Again, Decision, FileNow, Object, Reason, Wanted, plan},
+    plan::{self, Again, BuildReason, Decision, FileNow, Object, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     retries, schedule, statement,
     triggers::{adds_rows, has_left, on_edit, triggers},
@@ -72,9 +72,9 @@ struct Plan {
 
 impl Plan {
     /// Says why a model is built, with the name of the input that it is about.
-    fn told(&self, reason: &Reason) -> String {
+    fn told(&self, reason: &BuildReason) -> String {
         let input = match reason {
-            Reason::InputChanged(ordinal) => self.inputs.get(*ordinal),
+            BuildReason::InputChanged(ordinal) => self.inputs.get(*ordinal),
             _ => None,
         };
         match input {
@@ -147,7 +147,7 @@ impl<'a> Run<'a> {
 
     async fn converge(&self) -> Result<Done, Error> {
         if let Some(fault) = &self.spec().fault {
-            return Err(failure::of_fault(fault));
+            return Err(failure::from_fault(fault));
         }
         let inputs = inputs::of_refs(self.spec(), self.context.refs(), self.model.outputs.chosen())?;
         self.refuse_other_database()?;
@@ -207,7 +207,7 @@ impl<'a> Run<'a> {
                 self.context.progress(format!("building, because {why}"));
                 let base = Base::Nothing {
                     // A view that is made by time stands for other rows than before.
-                    kept: (reason == Reason::Scheduled).then(BuildId::fresh),
+                    kept: (reason == BuildReason::Scheduled).then(BuildId::fresh),
                     replaced: self.fate(&reason),
                 };
                 self.build_all(plan, base, standing).await
@@ -219,7 +219,7 @@ impl<'a> Run<'a> {
                 let base = Base::Rows(Box::new(named));
                 self.build_all(plan, base, Standing::default()).await
             }
-            Decision::Hold(reason) => Err(failure::of_held(self.name(), &reason)),
+            Decision::Hold(reason) => Err(failure::held_edit(self.name(), &reason)),
         }
     }
 
@@ -256,7 +256,7 @@ impl<'a> Run<'a> {
             .filter(connector::has_file);
         match other {
             None => Ok(()),
-            Some(_) => Err(failure::of_other_database(&spec.input_connector, self.paths())),
+            Some(_) => Err(failure::other_database(&spec.input_connector, self.paths())),
         }
     }
 
@@ -287,28 +287,28 @@ impl<'a> Run<'a> {
 
     /// The fate of the rows that a build takes the place of: what a later one would make just so again is kept, and what
     /// only history could bring back.
-    fn fate(&self, reason: &Reason) -> Fate {
+    fn fate(&self, reason: &BuildReason) -> Fate {
         match reason {
-            Reason::ShapeChanged
-            | Reason::DefinitionChanged
-            | Reason::InputChanged(_)
-            | Reason::FileChanged(_)
-            | Reason::MadeChanged(_) => Fate::Trash,
-            Reason::FullRefresh if adds_rows(self.spec()) => Fate::Trash,
-            Reason::NeverBuilt
-            | Reason::Dropped
-            | Reason::Replaced
-            | Reason::Refresh
-            | Reason::FullRefresh
-            | Reason::Scheduled
-            | Reason::PartitionsLeft
-            | Reason::Unfinished => Fate::Gone,
+            BuildReason::ShapeChanged
+            | BuildReason::DefinitionChanged
+            | BuildReason::InputChanged(_)
+            | BuildReason::FileChanged(_)
+            | BuildReason::MadeChanged(_) => Fate::Trash,
+            BuildReason::FullRefresh if adds_rows(self.spec()) => Fate::Trash,
+            BuildReason::NeverBuilt
+            | BuildReason::Dropped
+            | BuildReason::Replaced
+            | BuildReason::Refresh
+            | BuildReason::FullRefresh
+            | BuildReason::Scheduled
+            | BuildReason::PartitionsLeft
+            | BuildReason::Unfinished => Fate::Gone,
         }
     }
 
     async fn decide(&self, wanted: &Plan, standing: &Standing) -> Result<Decision, Error> {
         let Some(record) = &standing.record else {
-            return Ok(Decision::Build(Reason::NeverBuilt));
+            return Ok(Decision::Build(BuildReason::NeverBuilt));
         };
         let refingerprinted = self.refingerprint(wanted, record).await?;
         let object = match &standing.object {
@@ -443,7 +443,7 @@ impl Run<'_> {
         }
         let about_sql = matches!(error, BuildError::Failed(Failure::Sql(_)));
         let data = failure::data_place(error, &self.model.root);
-        let (error, offset) = failure::of_build(error);
+        let (error, offset) = failure::from_build(error);
         let of_statement = || statement::place_of(self.spec(), self.paths(), sent, offset);
         // Where a row of data is wrong, the statement is not.
         let place = data.or_else(|| about_sql.then(of_statement).flatten());

@@ -19,9 +19,9 @@ pub(super) fn query(spec: &ModelSpec, scope: &Scope) -> Result<Option<StateQuery
     };
     let sql = resolver.properties.as_ref().and_then(|all| all.str("sql"));
     let Some(sql) = sql.filter(|_| resolver.resolver == "sql") else {
-        return Err(failure::of_state_resolver(&resolver.resolver));
+        return Err(failure::unknown_state_resolver(&resolver.resolver));
     };
-    let sql = render_text(sql, scope).map_err(|error| failure::of_render(&error))?;
+    let sql = render_text(sql, scope).map_err(|error| failure::from_render(&error))?;
     Ok(Some(StateQuery { sql, put }))
 }
 

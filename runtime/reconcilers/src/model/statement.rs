@@ -34,16 +34,16 @@ pub(super) fn sql_in(spec: &ModelSpec, scope: &Scope, paths: &[impl AsRef<str>])
             Ok(()) => Ok(sql),
             Err(error) => Err(Error {
                 place: query_place(spec, paths),
-                ..failure::of_source(&error)
+                ..failure::from_source(&error)
             }),
         },
         Ok(None) => source::sql(spec, scope).map_err(|error| Error {
             place: paths.first().map(|path| start_of(path.as_ref())),
-            ..failure::of_source(&error)
+            ..failure::from_source(&error)
         }),
         Err(error) => Err(Error {
             place: template_place(spec, &error, paths),
-            ..failure::of_render(&error)
+            ..failure::from_render(&error)
         }),
     }
 }

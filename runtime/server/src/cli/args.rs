@@ -51,13 +51,13 @@ pub(super) enum Command {
     Validate(Validate),
     /// Show what `run` would do and why, touching nothing.
     Plan(Plan),
-    /// Show how each resource stands.
+    /// Show the status of each resource.
     Status(Status),
-    /// Look at resources again and do what is needed.
+    /// Check resources again, and do the work that is needed.
     Reconcile(Reconcile),
     /// Do the work of resources again although nothing changed.
     Refresh(Refresh),
-    /// Let edits through that are held because they throw rows away.
+    /// Approve edits that are held because they discard rows.
     Approve(Operate),
     /// Ask the project's tables one question.
     Query(Query),
@@ -67,37 +67,37 @@ pub(super) enum Command {
     Test(Test),
     /// Print the SQL of a model as it is sent to the engine.
     Compile(Compile),
-    /// Show what reads what.
+    /// Show the graph of dependencies.
     Graph(Graph),
     /// Show past runs: when, why, how long, how they ended.
     History(History),
     /// List the partitions of a model: built, failed, when and with how many rows.
     Partitions(Partitions),
-    /// Say why something is not running: the root cause, and what to do.
+    /// Explain why a resource is not running: the root cause, and what to do.
     Explain(Explain),
-    /// Hold further runs of resources back until they are resumed.
+    /// Pause resources: no further runs until they are resumed.
     Pause(Operate),
-    /// Let paused resources go on.
+    /// Resume paused resources.
     Resume(Operate),
-    /// Stop what runs of resources now.
+    /// Cancel runs of resources.
     Cancel(Operate),
-    /// Try again now what has failed.
+    /// Retry failed resources now.
     Retry(Operate),
-    /// Show what the runs of a resource said.
+    /// Show the logs of a resource.
     Logs(Logs),
     /// Show numbers: what is pending, runs and failed, how long things take.
     Stats(Stats),
     /// Check the program's own consistency.
     Debug(Debug),
-    /// Look for damage in what the project keeps, and set it aside.
+    /// Find damaged files of the project's state, and set them aside.
     Doctor(Doctor),
-    /// Look at tables that nothing stands for any more, take them back, or throw them away.
+    /// List tables without a resource, restore them, or delete them.
     Trash(Trash),
-    /// Write everything that an environment keeps into one file, also while it runs.
+    /// Back up an environment into one file, also while it runs.
     Backup(Backup),
-    /// Put a backup in the place of what an environment keeps.
+    /// Replace an environment by a backup.
     Restore(RestoreBackup),
-    /// Give back the room that nothing uses.
+    /// Release unused disk space.
     Gc(Gc),
     /// Print the JSON Schema of a kind's files, for editors.
     Schema(Schema),
@@ -242,7 +242,7 @@ pub(super) struct Shared {
     )]
     #[arg(hide_short_help = true)]
     pub log_format: LogFormat,
-    /// Say only what is wrong.
+    /// Print errors only.
     #[arg(
         short = 'q',
         long,
@@ -251,7 +251,7 @@ pub(super) struct Shared {
         help_heading = "Output"
     )]
     pub quiet: bool,
-    /// Say more; twice for everything.
+    /// Print more; twice for everything.
     #[arg(short = 'v', long, action = ArgAction::Count, global = true, help_heading = "Output")]
     pub verbose: u8,
 }
@@ -482,7 +482,7 @@ pub(super) struct History {
     /// Only this one, by `name` or `kind/name`.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
     pub name: Option<String>,
-    /// At most so many runs.
+    /// Maximum number of runs.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub limit: u64,
 }
@@ -490,7 +490,7 @@ pub(super) struct History {
 /// `explain`
 #[derive(Debug, Args)]
 pub(super) struct Explain {
-    /// Resource, by `name` or `kind/name`; everything that keeps the project back without it.
+    /// Resource, by `name` or `kind/name` [default: everything that is blocked].
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
     pub name: Option<String>,
 }
@@ -509,10 +509,10 @@ pub(super) struct Logs {
     /// Resource, by `name` or `kind/name`; also one that is no longer there.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
     pub name: String,
-    /// Go on with what is said from now on.
+    /// Follow new log lines.
     #[arg(short = 'f', long)]
     pub follow: bool,
-    /// At most so many lines of what was said before.
+    /// Maximum number of earlier lines.
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1000)]
     pub limit: u64,
 }

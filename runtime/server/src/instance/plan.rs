@@ -9,7 +9,7 @@ use watershed_controller::resource::Row;
 use watershed_controller::{Timestamp, Uid};
 use watershed_drivers::olap::{OutputKind, TrashLimits};
 use watershed_proto::{Message, ModelSpec, ModelState};
-use watershed_reconcilers::forecast::{EditKind, Step, View, Work, forecast};
+use watershed_reconcilers::forecast::{EditKind, PlannedWork, Step, View, forecast};
 use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{model, project_parser};
 
@@ -83,8 +83,8 @@ fn document(
     let steps: Vec<PlanStep> = listed
         .filter(
             |step| match is_chosen(step) || step.edit == Some(EditKind::Deleted) {
-                true => step.edit.is_some() || !matches!(step.work, Work::Nothing),
-                false => !matches!(step.work, Work::Nothing),
+                true => step.edit.is_some() || !matches!(step.work, PlannedWork::Nothing),
+                false => !matches!(step.work, PlannedWork::Nothing),
             },
         )
         .map(|step| told(step, asked.secrets, kept_ms))
@@ -110,18 +110,18 @@ fn document(
 fn told(step: &Step, secrets: &Secrets, kept_ms: Option<u64>) -> PlanStep {
     let name = ResourceName::new(&declared_as(&step.row), step.row.name.as_str());
     let error = match &step.work {
-        Work::Fail(error) => Some(secrets.redact_error(error.clone())),
+        PlannedWork::Fail(error) => Some(secrets.redact_error(error.clone())),
         _ => None,
     };
     let work = match &step.work {
-        Work::Build | Work::MakeAgain => PlanWork::Build,
-        Work::Add => PlanWork::Add,
-        Work::Rename => PlanWork::Rename,
-        Work::Drop => PlanWork::Drop,
-        Work::Check => PlanWork::Check,
-        Work::Fail(error) if health::is_dependency(error) => PlanWork::Blocked,
-        Work::Fail(_) => PlanWork::Failed,
-        Work::Nothing => PlanWork::None,
+        PlannedWork::Build | PlannedWork::MakeAgain => PlanWork::Build,
+        PlannedWork::Add => PlanWork::Add,
+        PlannedWork::Rename => PlanWork::Rename,
+        PlannedWork::Drop => PlanWork::Drop,
+        PlannedWork::Check => PlanWork::Check,
+        PlannedWork::Fail(error) if health::is_dependency(error) => PlanWork::Blocked,
+        PlannedWork::Fail(_) => PlanWork::Failed,
+        PlannedWork::Nothing => PlanWork::None,
     };
     let before = step.before.as_ref().map(|row| row.name.as_str());
     let destructive = match work {

@@ -100,7 +100,7 @@ fn of_sql(error: &SqlError) -> Refusal {
         Some(at) => format!("{} ({}:{})", error.message, at.file, at.line),
         None => error.message.clone(),
     };
-    let stored = watershed_reconcilers::model::of_sql(error);
+    let stored = watershed_reconcilers::model::from_sql(error);
     Refusal {
         hint: stored.hint.as_deref().map(str::to_owned),
         fault: Some(Fault {

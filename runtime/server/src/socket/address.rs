@@ -14,11 +14,11 @@ const LONGEST: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     path: PathBuf,
-    place: Place,
+    place: Folder,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Folder {
     StateFolder,
     RuntimeFolder,
 }
@@ -32,13 +32,13 @@ impl Address {
         if near.as_os_str().len() <= LONGEST {
             return Self {
                 path: near,
-                place: Place::StateFolder,
+                place: Folder::StateFolder,
             };
         }
         let name = format!("{:016x}.sock", fingerprint(&folder));
         Self {
             path: runtime_folder().join(name),
-            place: Place::RuntimeFolder,
+            place: Folder::RuntimeFolder,
         }
     }
 
@@ -52,7 +52,7 @@ impl Address {
     /// # Errors
     /// When the runtime folder belongs to somebody else or is open to others.
     pub(super) fn prepare(&self) -> io::Result<()> {
-        if self.place == Place::StateFolder {
+        if self.place == Folder::StateFolder {
             return Ok(());
         }
         let folder = runtime_folder();
@@ -68,7 +68,7 @@ impl Address {
     /// # Errors
     /// When it is not, or is missing.
     pub(super) fn check(&self) -> io::Result<()> {
-        if self.place == Place::StateFolder {
+        if self.place == Folder::StateFolder {
             return Ok(());
         }
         let folder = runtime_folder();

@@ -157,7 +157,7 @@ fn both(disturb: impl Fn(&mut Case)) -> [Decision; 2] {
     })
 }
 
-fn built(reason: Reason) -> [Decision; 2] {
+fn built(reason: BuildReason) -> [Decision; 2] {
     [Decision::Build(reason.clone()), Decision::Build(reason)]
 }
 
@@ -171,20 +171,20 @@ fn what_was_never_built_is_built() {
     let case = Case::settled(Shape::Table);
     assert_eq!(
         plan(&case.wanted(), &Found::Nothing),
-        Decision::Build(Reason::NeverBuilt)
+        Decision::Build(BuildReason::NeverBuilt)
     );
 }
 
 #[test]
 fn an_output_dropped_by_hand_is_built_again() {
-    assert_eq!(both(|case| case.standing = None), built(Reason::Dropped));
+    assert_eq!(both(|case| case.standing = None), built(BuildReason::Dropped));
 }
 
 #[test]
 fn an_object_of_another_build_is_built_over() {
     assert_eq!(
         both(|case| case.standing = Some(("m", case.shape, build(8)))),
-        built(Reason::Replaced)
+        built(BuildReason::Replaced)
     );
 }
 
@@ -192,20 +192,20 @@ fn an_object_of_another_build_is_built_over() {
 fn an_object_of_another_shape_than_recorded_is_built_over() {
     let mut case = Case::settled(Shape::Table);
     case.standing = Some(("m", Shape::View, build(7)));
-    assert_eq!(case.plan(), Decision::Build(Reason::Replaced));
+    assert_eq!(case.plan(), Decision::Build(BuildReason::Replaced));
 }
 
 #[test]
 fn a_refresh_that_no_build_answered_builds() {
-    assert_eq!(both(|case| case.asked.plain = 3), built(Reason::Refresh));
-    assert_eq!(both(|case| case.asked.full = 2), built(Reason::FullRefresh));
+    assert_eq!(both(|case| case.asked.plain = 3), built(BuildReason::Refresh));
+    assert_eq!(both(|case| case.asked.full = 2), built(BuildReason::FullRefresh));
 }
 
 #[test]
 fn a_change_of_definition_builds() {
     assert_eq!(
         both(|case| case.meaning = meaning("1", 6)),
-        built(Reason::DefinitionChanged)
+        built(BuildReason::DefinitionChanged)
     );
 }
 
@@ -214,7 +214,7 @@ fn a_change_between_view_and_table_builds() {
     for (was, is) in [(Shape::View, Shape::Table), (Shape::Table, Shape::View)] {
         let mut case = Case::settled(was);
         case.shape = is;
-        assert_eq!(case.plan(), Decision::Build(Reason::ShapeChanged));
+        assert_eq!(case.plan(), Decision::Build(BuildReason::ShapeChanged));
     }
 }
 
@@ -233,7 +233,7 @@ fn a_new_fingerprint_version_builds_when_the_recorded_text_means_something_else(
         case.meaning = meaning("2", 9);
         case.refingerprinted = Some(meaning("2", 8));
     });
-    assert_eq!(edited, built(Reason::DefinitionChanged));
+    assert_eq!(edited, built(BuildReason::DefinitionChanged));
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn a_new_fingerprint_version_builds_when_the_recorded_text_is_lost() {
     // Equal digests of different versions prove nothing.
     assert_eq!(
         both(|case| case.meaning = meaning("2", 5)),
-        built(Reason::DefinitionChanged)
+        built(BuildReason::DefinitionChanged)
     );
 }
 
@@ -251,7 +251,7 @@ fn an_input_that_was_built_again_builds_a_table_and_makes_a_view_again() {
     assert_eq!(
         decisions,
         [
-            Decision::Build(Reason::InputChanged(1)),
+            Decision::Build(BuildReason::InputChanged(1)),
             Decision::MakeViewAgain(Again::InputChanged(1))
         ]
     );
@@ -265,7 +265,7 @@ fn an_input_that_came_or_went_counts_as_changed() {
     ] {
         let [table, view] = both(disturb);
         assert!(
-            matches!(table, Decision::Build(Reason::InputChanged(_))),
+            matches!(table, Decision::Build(BuildReason::InputChanged(_))),
             "{table:?}"
         );
         assert!(
@@ -304,7 +304,7 @@ fn an_output_that_is_built_anyway_is_not_renamed_first() {
         case.table = "n";
         case.meaning = meaning("1", 6);
     });
-    assert_eq!(decisions, built(Reason::DefinitionChanged));
+    assert_eq!(decisions, built(BuildReason::DefinitionChanged));
 }
 
 #[test]
@@ -316,17 +316,17 @@ fn a_touched_file_with_the_same_content_builds_nothing() {
 #[test]
 fn a_file_with_other_content_builds() {
     let decisions = both(|case| case.files[1] = now("y.csv", 99, Some(9)));
-    assert_eq!(decisions, built(Reason::FileChanged("y.csv".into())));
+    assert_eq!(decisions, built(BuildReason::FileChanged("y.csv".into())));
 }
 
 #[test]
 fn a_file_that_came_or_went_builds() {
     let gone = both(|case| drop(case.files.remove(0)));
-    assert_eq!(gone, built(Reason::FileChanged("x.csv".into())));
+    assert_eq!(gone, built(BuildReason::FileChanged("x.csv".into())));
     let came = both(|case| case.files.push(now("z.csv", 1, None)));
-    assert_eq!(came, built(Reason::FileChanged("z.csv".into())));
+    assert_eq!(came, built(BuildReason::FileChanged("z.csv".into())));
     let all_gone = both(|case| case.files.clear());
-    assert_eq!(all_gone, built(Reason::FileChanged("x.csv".into())));
+    assert_eq!(all_gone, built(BuildReason::FileChanged("x.csv".into())));
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn a_file_whose_content_was_not_recorded_builds() {
         case.record.files[0].content = None;
         case.files[0].content = Some([1; 32]);
     });
-    assert_eq!(decisions, built(Reason::FileChanged("x.csv".into())));
+    assert_eq!(decisions, built(BuildReason::FileChanged("x.csv".into())));
 }
 
 #[test]
@@ -375,16 +375,22 @@ fn an_output_of_a_lost_catalog_that_fits_is_adopted() {
 #[test]
 fn an_output_of_a_lost_catalog_that_does_not_fit_is_built_over() {
     type Disturbance = fn(&mut Case);
-    let disturbances: [(Disturbance, Reason); 6] = [
-        (|case| case.standing = None, Reason::Dropped),
-        (|case| case.meaning = meaning("1", 6), Reason::DefinitionChanged),
-        (|case| case.shape = Shape::View, Reason::ShapeChanged),
-        (|case| case.inputs[0] = input("a", 99), Reason::InputChanged(0)),
+    let disturbances: [(Disturbance, BuildReason); 6] = [
+        (|case| case.standing = None, BuildReason::Dropped),
+        (
+            |case| case.meaning = meaning("1", 6),
+            BuildReason::DefinitionChanged,
+        ),
+        (|case| case.shape = Shape::View, BuildReason::ShapeChanged),
+        (
+            |case| case.inputs[0] = input("a", 99),
+            BuildReason::InputChanged(0),
+        ),
         (
             |case| case.files[0] = now("x.csv", 9, Some(9)),
-            Reason::FileChanged("x.csv".into()),
+            BuildReason::FileChanged("x.csv".into()),
         ),
-        (|case| case.table = "n", Reason::NeverBuilt),
+        (|case| case.table = "n", BuildReason::NeverBuilt),
     ];
     for (disturb, reason) in disturbances {
         let mut case = Case::settled(Shape::Table);
@@ -397,7 +403,10 @@ fn an_output_of_a_lost_catalog_that_does_not_fit_is_built_over() {
 fn an_orphaned_view_over_a_renamed_input_is_built_over() {
     let mut case = Case::settled(Shape::View);
     case.inputs[0] = input("renamed", 11);
-    assert_eq!(case.plan_as_orphan(), Decision::Build(Reason::DefinitionChanged));
+    assert_eq!(
+        case.plan_as_orphan(),
+        Decision::Build(BuildReason::DefinitionChanged)
+    );
 }
 
 #[test]
@@ -417,13 +426,16 @@ fn another_version_of_what_a_migration_made_is_another_input() {
         );
         case.made = now;
         let expected = if table {
-            Decision::Build(Reason::MadeChanged("dollars".into()))
+            Decision::Build(BuildReason::MadeChanged("dollars".into()))
         } else {
             Decision::MakeViewAgain(Again::MadeChanged)
         };
         assert_eq!(plan(&case.wanted(), &Found::Own(case.output())), expected);
         let orphan = plan(&case.wanted(), &Found::Orphan(case.output()));
-        assert_eq!(orphan, Decision::Build(Reason::MadeChanged("dollars".into())));
+        assert_eq!(
+            orphan,
+            Decision::Build(BuildReason::MadeChanged("dollars".into()))
+        );
     }
 }
 
@@ -439,15 +451,21 @@ fn incremental(on_edit: OnEdit) -> Case {
 #[test]
 fn new_data_adds_to_the_rows_of_an_incremental_model() {
     type Disturb = fn(&mut Case);
-    let disturbed: [(Disturb, Reason); 5] = [
-        (|case| case.asked.plain += 1, Reason::Refresh),
-        (|case| case.triggers.due = true, Reason::Scheduled),
+    let disturbed: [(Disturb, BuildReason); 5] = [
+        (|case| case.asked.plain += 1, BuildReason::Refresh),
+        (|case| case.triggers.due = true, BuildReason::Scheduled),
         (
             |case| case.files[0] = now("x.csv", 9, Some(9)),
-            Reason::FileChanged("x.csv".into()),
+            BuildReason::FileChanged("x.csv".into()),
         ),
-        (|case| case.made = made(2), Reason::MadeChanged("dollars".into())),
-        (|case| case.inputs[1] = input("b", 99), Reason::InputChanged(1)),
+        (
+            |case| case.made = made(2),
+            BuildReason::MadeChanged("dollars".into()),
+        ),
+        (
+            |case| case.inputs[1] = input("b", 99),
+            BuildReason::InputChanged(1),
+        ),
     ];
     for (disturb, reason) in disturbed {
         let mut case = incremental(OnEdit::Hold);
@@ -467,20 +485,24 @@ fn an_edit_resets_holds_or_keeps_the_rows() {
     };
     assert_eq!(
         edited(OnEdit::Reset).plan(),
-        Decision::Build(Reason::DefinitionChanged)
+        Decision::Build(BuildReason::DefinitionChanged)
     );
     assert_eq!(
         edited(OnEdit::Hold).plan(),
-        Decision::Hold(Reason::DefinitionChanged)
+        Decision::Hold(BuildReason::DefinitionChanged)
     );
     assert_eq!(edited(OnEdit::Keep).plan(), Decision::Accept);
     for on_edit in [OnEdit::Reset, OnEdit::Hold, OnEdit::Keep] {
         let mut case = edited(on_edit);
         case.asked.full += 1;
-        assert_eq!(case.plan(), Decision::Build(Reason::FullRefresh), "{on_edit:?}");
+        assert_eq!(
+            case.plan(),
+            Decision::Build(BuildReason::FullRefresh),
+            "{on_edit:?}"
+        );
         case.asked = case.record.answered;
         case.standing = None;
-        assert_eq!(case.plan(), Decision::Build(Reason::Dropped), "{on_edit:?}");
+        assert_eq!(case.plan(), Decision::Build(BuildReason::Dropped), "{on_edit:?}");
     }
 }
 
@@ -493,12 +515,15 @@ fn new_data_comes_by_a_kept_edit_and_waits_for_a_held_one() {
         case.asked.plain += 1;
         case
     };
-    assert_eq!(edited(OnEdit::Keep).plan(), Decision::Add(Reason::Refresh));
+    assert_eq!(edited(OnEdit::Keep).plan(), Decision::Add(BuildReason::Refresh));
     assert_eq!(
         edited(OnEdit::Hold).plan(),
-        Decision::Hold(Reason::DefinitionChanged)
+        Decision::Hold(BuildReason::DefinitionChanged)
     );
-    assert_eq!(edited(OnEdit::Reset).plan(), Decision::Build(Reason::Refresh));
+    assert_eq!(
+        edited(OnEdit::Reset).plan(),
+        Decision::Build(BuildReason::Refresh)
+    );
 }
 
 #[test]
@@ -518,7 +543,7 @@ fn what_a_model_does_not_follow_is_no_reason_but_a_view_is_made_again() {
     case.files[0] = now("x.csv", 9, Some(9));
     assert_eq!(case.plan(), Decision::Nothing);
     case.asked.plain += 1;
-    assert_eq!(case.plan(), Decision::Build(Reason::Refresh));
+    assert_eq!(case.plan(), Decision::Build(BuildReason::Refresh));
 }
 
 #[test]
@@ -527,7 +552,13 @@ fn rows_of_a_lost_catalog_are_taken_over_before_new_ones_are_added() {
     case.inputs[0] = input("a", 99);
     assert_eq!(case.plan_as_orphan(), Decision::Adopt);
     case.meaning = meaning("1", 6);
-    assert_eq!(case.plan_as_orphan(), Decision::Hold(Reason::DefinitionChanged));
+    assert_eq!(
+        case.plan_as_orphan(),
+        Decision::Hold(BuildReason::DefinitionChanged)
+    );
     case.on_edit = OnEdit::Reset;
-    assert_eq!(case.plan_as_orphan(), Decision::Build(Reason::DefinitionChanged));
+    assert_eq!(
+        case.plan_as_orphan(),
+        Decision::Build(BuildReason::DefinitionChanged)
+    );
 }

@@ -8,7 +8,7 @@ use super::{Plan, Run, standing::Standing};
 use crate::{
     messages::Proto,
     model::{data_tests, failure, inputs, record::Record, triggers::triggers},
-    outputs::Found,
+    outputs::Lookup,
 };
 
 impl Run<'_> {
@@ -70,7 +70,7 @@ impl Run<'_> {
             .olap()
             .check(&tests.checks, self.cancel())
             .await;
-        let verdicts = checked.map_err(|failure| failure::of_failure(&failure))?;
+        let verdicts = checked.map_err(|failure| failure::from_failure(&failure))?;
         let results = tests.results(&verdicts, self.model.outputs.secrets());
         if let Some(error) = data_tests::error(&results, self.paths()) {
             self.tell_results(results).await?;
@@ -127,7 +127,7 @@ impl Run<'_> {
             .outputs
             .adopt(from, to, record.encode(), self.cancel())
             .await;
-        if !adopted.map_err(|failure| failure::of_failure(&failure))? {
+        if !adopted.map_err(|failure| failure::from_failure(&failure))? {
             return Err(Error::transient(
                 "output-missing",
                 "the output that was to be adopted is gone",
@@ -160,7 +160,7 @@ impl Run<'_> {
         match self.model.outputs.rename(&rename, self.cancel()).await {
             Ok(_) => {}
             Err(RenameError::Absent) => return Ok((Outcome::default(), None)),
-            Err(error) => return Err(failure::of_rename(&error)),
+            Err(error) => return Err(failure::from_rename(&error)),
         }
         if let Some(record) = &record {
             self.set_state(record).await?;
@@ -192,12 +192,12 @@ impl Run<'_> {
 
     pub(in crate::model) async fn delete(&self) -> Result<Outcome, Error> {
         let found = self.model.outputs.find(self.uid(), self.cancel()).await;
-        let nothing = match found.map_err(|failure| failure::of_failure(&failure))? {
-            Found::AsLeft => self
+        let nothing = match found.map_err(|failure| failure::from_failure(&failure))? {
+            Lookup::AsLeft => self
                 .context
                 .state()
                 .is_none_or(|state| Record::from_state(&state.0).is_none()),
-            Found::Listed(output) => output.is_none(),
+            Lookup::Listed(output) => output.is_none(),
         };
         if nothing {
             return Ok(Outcome::default());
@@ -209,10 +209,10 @@ impl Run<'_> {
             false => Guard::Free,
         };
         let dropped = self.model.outputs.drop_output(self.uid(), guard, self.cancel());
-        match dropped.await.map_err(|failure| failure::of_failure(&failure))? {
+        match dropped.await.map_err(|failure| failure::from_failure(&failure))? {
             Dropped::Done => Ok(done(Work::Dropped)),
             Dropped::Nothing => Ok(Outcome::default()),
-            Dropped::NoRoom { needs, room } => Err(failure::of_held_drop(self.name(), needs, room)),
+            Dropped::NoRoom { needs, room } => Err(failure::held_drop(self.name(), needs, room)),
         }
     }
 

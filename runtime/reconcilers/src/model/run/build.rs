@@ -44,7 +44,9 @@ impl Run<'_> {
     pub(super) async fn drop_orphan(&self, orphan: Uuid) -> Result<(), Error> {
         let outputs = &self.model.outputs;
         let dropped = outputs.drop_output(orphan, Guard::Free, self.cancel()).await;
-        dropped.map(drop).map_err(|failure| failure::of_failure(&failure))
+        dropped
+            .map(drop)
+            .map_err(|failure| failure::from_failure(&failure))
     }
 
     pub(super) async fn build(&self, plan: Plan, base: Base, orphan: Option<Uuid>) -> Result<Done, Error> {
@@ -88,7 +90,7 @@ impl Run<'_> {
         let (tests, state) = (self.tests()?, state::query(&spec, &scope)?);
         // Outside of the time that a build may take.
         let opened = self.model.outputs.open(self.cancel()).await;
-        opened.map_err(|failure| failure::of_failure(&failure))?;
+        opened.map_err(|failure| failure::from_failure(&failure))?;
         self.refuse_shared_output().await?;
         let started = staged.as_ref().map_or_else(Instant::now, |staged| staged.started);
         let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;
@@ -163,7 +165,7 @@ impl Run<'_> {
         };
         let outputs = &self.model.outputs;
         let noted = outputs.note(tag, record.encode(), self.cancel()).await;
-        match noted.map_err(|failure| failure::of_failure(&failure))? {
+        match noted.map_err(|failure| failure::from_failure(&failure))? {
             true => Ok(record),
             false => Err(Error::transient("output-missing", "the output is gone")),
         }
@@ -209,7 +211,7 @@ impl Run<'_> {
             outputs: &self.model.outputs,
             cancel: self.cancel(),
         };
-        let refused = |error: SqlError| failure::of_build(&BuildError::State(error)).0;
+        let refused = |error: SqlError| failure::from_build(&BuildError::State(error)).0;
         let columns = asking.describe(&sql).await?.map_err(refused)?;
         let rows = asking.rows(sql).await?.map_err(refused)?;
         let names = columns.into_iter().map(|(name, _)| name);
@@ -320,7 +322,7 @@ impl Run<'_> {
                 Ok((Record { rows, ..record }, tests.results(&built.verdicts, secrets)))
             }
             Err(BuildError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
-                Err(failure::of_timeout(self.time_limit().as_secs()))
+                Err(failure::timeout(self.time_limit().as_secs()))
             }
             Err(error) => {
                 if let BuildError::After { build: None, .. } = &error {
@@ -332,7 +334,7 @@ impl Run<'_> {
                 let results = tests.results(verdicts, secrets);
                 let undone = data_tests::error(&results, self.paths());
                 self.tell_results(results).await?;
-                let undone = undone.unwrap_or_else(|| failure::of_build(&error).0);
+                let undone = undone.unwrap_or_else(|| failure::from_build(&error).0);
                 Err(match &error {
                     BuildError::After { hook, .. } => hooks::joined(undone, hook),
                     _ => undone,

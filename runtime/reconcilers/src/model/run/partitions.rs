@@ -74,7 +74,7 @@ impl Run<'_> {
         let spec = self.opened_spec()?;
         let scope = self.scope_of_build(&spec, &base).await?;
         let opened = self.model.outputs.open(self.cancel()).await;
-        opened.map_err(|failure| failure::of_failure(&failure))?;
+        opened.map_err(|failure| failure::from_failure(&failure))?;
         self.refuse_shared_output().await?;
         let stage = self.stage_name(&plan, &base);
         let agenda = self.agenda(&spec, &scope, stage, &base).await?;
@@ -84,10 +84,10 @@ impl Run<'_> {
         // Good rows are not replaced by fewer; where nothing stands, those of an incremental model count by themselves.
         let publishes = failures.count == 0 || !whole || (!stands && adds_rows(&spec) && staged > 0);
         let error = failures.first.map(|(error, data)| {
-            failure::of_failed_partitions(self.name(), failures.count, &data, &error, publishes)
+            failure::failed_partitions(self.name(), failures.count, &data, &error, publishes)
         });
         if !publishes {
-            return Err(error.unwrap_or_else(failure::of_cancel));
+            return Err(error.unwrap_or_else(failure::cancelled));
         }
         let published = Publication {
             sql: self.published_sql(&spec, staged > 0),
@@ -156,7 +156,7 @@ impl Run<'_> {
                 .olap()
                 .give_stage_up(self.uid(), self.cancel())
                 .await;
-            given_up.map_err(|failure| failure::of_failure(&failure))?;
+            given_up.map_err(|failure| failure::from_failure(&failure))?;
             notes = Notes {
                 next: notes.next,
                 ..self.notes().await?
@@ -212,7 +212,7 @@ impl Run<'_> {
         }
         let olap = self.model.outputs.olap();
         let noted = olap.note_partitions(self.uid(), gone, self.cancel()).await;
-        noted.map_err(|failure| failure::of_failure(&failure))
+        noted.map_err(|failure| failure::from_failure(&failure))
     }
 
     async fn notes(&self) -> Result<Notes, Error> {
@@ -223,7 +223,7 @@ impl Run<'_> {
             .partitions(self.uid(), self.cancel())
             .await;
         runs.map(Notes::new)
-            .map_err(|failure| failure::of_failure(&failure))
+            .map_err(|failure| failure::from_failure(&failure))
     }
 
     /// The partitions as they are listed now.
@@ -245,7 +245,7 @@ impl Run<'_> {
                             ..scope.clone()
                         };
                         let sql = render_text(transform, &scope);
-                        let sql = sql.map_err(|error| failure::of_render(&error))?;
+                        let sql = sql.map_err(|error| failure::from_render(&error))?;
                         self.list_rows(spec, &sql).await?
                     }
                 }
@@ -253,8 +253,8 @@ impl Run<'_> {
         };
         let listed = partitions::distinct(listed);
         match listed.len() {
-            0 => Err(failure::of_no_partitions()),
-            n if n > MAX_PARTITIONS => Err(failure::of_too_many_partitions(MAX_PARTITIONS)),
+            0 => Err(failure::no_partitions()),
+            n if n > MAX_PARTITIONS => Err(failure::too_many_partitions(MAX_PARTITIONS)),
             _ => Ok(listed),
         }
     }
@@ -264,7 +264,7 @@ impl Run<'_> {
             outputs: &self.model.outputs,
             cancel: self.cancel(),
         };
-        let refused = |error| failure::of_partition_query(&error);
+        let refused = |error| failure::from_partition_query(&error);
         let columns = asking.describe(sql).await?.map_err(refused)?;
         let limited = format!("SELECT * FROM (\n{sql}\n) LIMIT {}", MAX_PARTITIONS + 1);
         let rows = asking.rows(limited).await?.map_err(refused)?;
@@ -292,7 +292,7 @@ impl Run<'_> {
             () = tokio::time::sleep(limit) => {
                 cancel.cancel();
                 match work.await {
-                    Err(_) if !self.context.is_cancelled() => Err(failure::of_timeout(limit.as_secs())),
+                    Err(_) if !self.context.is_cancelled() => Err(failure::timeout(limit.as_secs())),
                     result => result,
                 }
             }
@@ -334,7 +334,7 @@ impl Run<'_> {
         {
             done += u64::from(failures.take(stager.stage(index, one).await?));
             if let (true, Some((error, data))) = (agenda.notes.by_key.is_empty(), &failures.first) {
-                return Err(failure::of_first_partition(data, error.clone()));
+                return Err(failure::first_partition(data, error.clone()));
             }
         }
         let ends = stream::iter(due)
@@ -447,7 +447,7 @@ impl Stager<'_> {
                 match olap.stage(&step, self.cancel).await {
                     Ok(_) => return Ok(Ok(())),
                     Err(error) => match of_engine(&error) {
-                        Some(failure) => return Err(failure::of_failure(failure)),
+                        Some(failure) => return Err(failure::from_failure(failure)),
                         None => run.placed(&error, &step.sql, &step.hooks),
                     },
                 }
@@ -461,7 +461,7 @@ impl Stager<'_> {
             ..note
         };
         let noted = olap.note_partitions(run.uid(), vec![note], self.cancel).await;
-        noted.map_err(|failure| failure::of_failure(&failure))?;
+        noted.map_err(|failure| failure::from_failure(&failure))?;
         Ok(Err((error, data)))
     }
 

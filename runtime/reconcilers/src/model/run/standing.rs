@@ -14,7 +14,7 @@ use crate::{
         record::{BuildId, Record, Shape},
         statement,
     },
-    outputs::Found,
+    outputs::Lookup,
 };
 
 /// The output as it is known before anything is done.
@@ -37,8 +37,8 @@ impl Run<'_> {
             .state()
             .and_then(|state| Record::from_state(&state.0));
         let found = self.model.outputs.find(self.uid(), self.cancel()).await;
-        let output = match (found.map_err(|failure| failure::of_failure(&failure))?, &copy) {
-            (Found::AsLeft, Some(record)) => {
+        let output = match (found.map_err(|failure| failure::from_failure(&failure))?, &copy) {
+            (Lookup::AsLeft, Some(record)) => {
                 let object = Some((record.table.clone(), record.shape, record.build));
                 return Ok(Standing {
                     record: copy,
@@ -46,8 +46,8 @@ impl Run<'_> {
                     orphan: None,
                 });
             }
-            (Found::AsLeft, None) => self.look_up().await?,
-            (Found::Listed(output), _) => output,
+            (Lookup::AsLeft, None) => self.look_up().await?,
+            (Lookup::Listed(output), _) => output,
         };
         match output {
             Some(output) => Ok(Standing::of_output(&output, copy)),
@@ -76,12 +76,12 @@ impl Run<'_> {
 
     pub(super) async fn look_up(&self) -> Result<Option<Output>, Error> {
         let found = self.model.outputs.look_up(self.uid(), self.cancel()).await;
-        found.map_err(|failure| failure::of_failure(&failure))
+        found.map_err(|failure| failure::from_failure(&failure))
     }
 
     async fn standing_at_name(&self) -> Result<Option<Output>, Error> {
         let found = self.model.outputs.standing_at(self.table(), self.cancel()).await;
-        found.map_err(|failure| failure::of_failure(&failure))
+        found.map_err(|failure| failure::from_failure(&failure))
     }
 
     /// The resource with a uid, also one whose delete is unfinished.
@@ -112,7 +112,7 @@ impl Run<'_> {
             return Ok(());
         };
         if statement::table(&spec, other.row.name.as_str()).eq_ignore_ascii_case(self.table()) {
-            return Err(failure::of_shared_output(self.table(), other.row.name.as_str()));
+            return Err(failure::shared_output(self.table(), other.row.name.as_str()));
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ impl Run<'_> {
             .model
             .outputs
             .in_trash(self.uid(), &plan.table, self.cancel());
-        let trash = trash.await.map_err(|failure| failure::of_failure(&failure))?;
+        let trash = trash.await.map_err(|failure| failure::from_failure(&failure))?;
         if trash.is_empty() {
             return Ok(None);
         }
@@ -192,10 +192,10 @@ impl Run<'_> {
                 let results = tests.results(&verdicts, self.model.outputs.secrets());
                 let error = data_tests::error(&results, self.paths());
                 self.tell_results(results).await?;
-                return Err(error.unwrap_or_else(|| failure::of_build(&BuildError::Undone(verdicts)).0));
+                return Err(error.unwrap_or_else(|| failure::from_build(&BuildError::Undone(verdicts)).0));
             }
             Err(BuildError::Failed(Failure::Interrupted)) if self.context.is_cancelled() => {
-                return Err(failure::of_cancel());
+                return Err(failure::cancelled());
             }
             Err(error) => {
                 tracing::warn!(%error, "not taken back from the trash, so it is built");
