@@ -74,15 +74,17 @@ impl<'a> Explainer<'a> {
     /// From an unsettled resource upwards to one that waits for none of its parents.
     fn first_unsettled_above(&self, slot: Slot) -> Slot {
         let (mut at, mut seen) = (slot, Seen::default());
-        while seen.insert(self.graph.rep(at)) && !self.graph[at].is_running() {
-            let rep = self.graph.rep(at);
-            if !self.graph[at].is_unsettled() || self.graph[rep].unsettled_parents() == 0 {
+        while seen.insert(self.graph.scc_root(at)) && !self.graph[at].is_running() {
+            let scc_root = self.graph.scc_root(at);
+            if !self.graph[at].is_unsettled() || self.graph[scc_root].unsettled_parents() == 0 {
                 break;
             }
-            let mut members = (0..).map_while(|index| self.graph.member(rep, index));
+            let mut members = (0..).map_while(|index| self.graph.member(scc_root, index));
             let above = members.find_map(|member| {
                 let mut parents = self.graph.parents(member);
-                parents.find(|parent| self.graph.rep(*parent) != rep && self.graph[*parent].is_unsettled())
+                parents.find(|parent| {
+                    self.graph.scc_root(*parent) != scc_root && self.graph[*parent].is_unsettled()
+                })
             });
             match above {
                 Some(above) => at = above,
@@ -209,8 +211,8 @@ impl<'a> Explainer<'a> {
     /// A cycle is settled as one when none of its members runs or is to be renamed.
     fn why_its_cycle_waits(&self, slot: Slot) -> Option<WhyNot> {
         self.graph[slot].cycle()?;
-        let rep = self.graph.rep(slot);
-        let members = || (0..).map_while(|index| self.graph.member(rep, index));
+        let scc_root = self.graph.scc_root(slot);
+        let members = || (0..).map_while(|index| self.graph.member(scc_root, index));
         if let Some(running) = members().find(|member| self.graph[*member].is_running()) {
             return Some(WhyNot::RunsBelow(self.graph.subject(running)));
         }
@@ -221,16 +223,20 @@ impl<'a> Explainer<'a> {
 
     /// An invocation of the node itself or below it that has not returned.
     fn runs_below(&self, slot: Slot) -> Option<Slot> {
-        let (mut seen, mut open) = (Seen::default(), vec![self.graph.rep(slot)]);
-        while let Some(rep) = open.pop() {
-            if !seen.insert(rep) || !self.graph.is_busy(rep) {
+        let (mut seen, mut open) = (Seen::default(), vec![self.graph.scc_root(slot)]);
+        while let Some(scc_root) = open.pop() {
+            if !seen.insert(scc_root) || !self.graph.is_busy(scc_root) {
                 continue;
             }
-            for member in (0..).map_while(|index| self.graph.member(rep, index)) {
+            for member in (0..).map_while(|index| self.graph.member(scc_root, index)) {
                 if self.graph[member].is_running() {
                     return Some(member);
                 }
-                open.extend(self.graph.children(member).map(|child| self.graph.rep(child)));
+                open.extend(
+                    self.graph
+                        .children(member)
+                        .map(|child| self.graph.scc_root(child)),
+                );
             }
         }
         None

@@ -18,9 +18,9 @@ impl Parts<'_> {
         let mut busy_children = vec![0; self.graph.bound()];
         let mut running = vec![0; self.graph.bound()];
         for (slot, resource) in self.graph.iter().filter(|(_, resource)| resource.is_live()) {
-            let below = self.graph.rep(slot);
+            let below = self.graph.scc_root(slot);
             for parent in self.graph.parents(slot) {
-                let above = self.graph.rep(parent);
+                let above = self.graph.scc_root(parent);
                 if above != below && self.graph[parent].is_unsettled() {
                     unsettled_parents[below.index()] += 1;
                     busy_children[above.index()] += u32::from(self.graph.is_busy(below));
@@ -46,7 +46,7 @@ impl Parts<'_> {
                 .run()
                 .filter(|run| run.phase() == Phase::Reconcile && run.cancelled() == Cancelled::No)
                 .is_some_and(|run| {
-                    run.again().is_none() && unsettled_parents[self.graph.rep(slot).index()] > 0
+                    run.rerun().is_none() && unsettled_parents[self.graph.scc_root(slot).index()] > 0
                 });
             findings.ensure_of(self.graph, slot, !starts_early, || {
                 "runs below an unsettled resource and will not run again".into()

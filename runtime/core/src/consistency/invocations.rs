@@ -90,7 +90,7 @@ impl Parts<'_> {
                 (&crate::SeenRef, crate::SeenRef),
             )| { !link.is_edge() || seen.target == now.target };
             let views = seen.refs.iter().zip(self.graph.refs_now(slot));
-            let steady = run.again().is_some() || resource.links().iter().zip(views).all(same);
+            let steady = run.rerun().is_some() || resource.links().iter().zip(views).all(same);
             findings.ensure_of(self.graph, slot, steady, || {
                 "sees a ref that has changed since".into()
             });

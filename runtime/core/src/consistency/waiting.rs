@@ -44,7 +44,7 @@ impl Parts<'_> {
             Decision::AwaitCommit(revision) => {
                 // An earlier one does as well: it is considered then, and finds that it has to wait on. On a cycle
                 // any member has the first one considered.
-                let members = (0..).map_while(|index| self.graph.member(self.graph.rep(slot), index));
+                let members = (0..).map_while(|index| self.graph.member(self.graph.scc_root(slot), index));
                 let members: Vec<Slot> = members.chain([slot]).collect();
                 let mut awaiting = self
                     .journal
@@ -73,13 +73,15 @@ impl Parts<'_> {
         if !resource.is_live() {
             return resource.delete_waits() > 0;
         }
-        let rep = &self.graph[self.graph.rep(slot)];
-        let mut members = (0..).map_while(|index| self.graph.member(self.graph.rep(slot), index));
+        let scc_root = &self.graph[self.graph.scc_root(slot)];
+        let mut members = (0..).map_while(|index| self.graph.member(self.graph.scc_root(slot), index));
         let moves = members.any(|member| {
             let member = &self.graph[member];
             member.is_running() || matches!(member.op(), Op::Due { .. })
         });
-        rep.unsettled_parents() > 0 || rep.busy_children() > 0 || (resource.cycle().is_some() && moves)
+        scc_root.unsettled_parents() > 0
+            || scc_root.busy_children() > 0
+            || (resource.cycle().is_some() && moves)
     }
 
     /// Everything unsettled is counted, hidden or not; callers wait only for what is unsettled.

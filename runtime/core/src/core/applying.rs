@@ -312,7 +312,7 @@ impl<'a> Applying<'a> {
     fn set_aside(&mut self, slot: Slot, reason: Arc<Reason>) {
         match self.core.graph[slot].run_mut() {
             Some(run) => {
-                run.set_again(Some(reason));
+                run.set_rerun(Some(reason));
                 self.core.cancel_run(slot, Cancelled::ToRunAgain);
             }
             None => self.core.set_pending(slot, reason),
@@ -349,7 +349,7 @@ impl<'a> Applying<'a> {
         match self.core.graph[slot].run_mut() {
             Some(run) => {
                 run.set_busy(true);
-                run.set_again(None);
+                run.set_rerun(None);
                 self.core.graph.count_running(slot);
             }
             None => {

@@ -47,9 +47,9 @@ impl Core {
 
     /// Settles one resource, or all of the cycle that it is on, and tells those below and those who wait.
     pub(super) fn settle(&mut self, slot: Slot, why: &Settled) {
-        let rep = self.graph.settle(slot, why, self.now.mono);
+        let scc_root = self.graph.settle(slot, why, self.now.mono);
         let mut index = 0;
-        while let Some(member) = self.graph.member(rep, index) {
+        while let Some(member) = self.graph.member(scc_root, index) {
             index += 1;
             self.store_requeue(member);
             self.on_settled(member);

@@ -249,8 +249,8 @@ impl Conclusion<'_> {
     fn go_on(&mut self) {
         let (slot, run) = (self.slot, self.run);
         // Not settled in between: those below would start on a state that is about to change.
-        if let Some(again) = run.again() {
-            self.core.set_pending_again(slot, again.clone());
+        if let Some(rerun) = run.rerun() {
+            self.core.set_pending_again(slot, rerun.clone());
         } else if let Op::Due { .. } = self.core.graph[slot].op() {
             // It renamed itself meanwhile.
             self.core.graph[slot].owe(true);
@@ -290,7 +290,7 @@ impl Conclusion<'_> {
         self.core.claim_former_names(slot);
         self.core.graph[slot].owe(true);
         // A reconcile follows each rename. That a parent ran meanwhile is the lesser reason.
-        let reason = run.again().cloned().filter(|again| again.why != Why::Parent);
+        let reason = run.rerun().cloned().filter(|rerun| rerun.why != Why::Parent);
         self.core
             .set_pending_again(slot, reason.unwrap_or_else(|| after_rename(run)));
     }

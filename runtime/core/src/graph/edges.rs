@@ -18,24 +18,24 @@ use crate::types::index::{NameId, Slot, index_u32};
 use rustc_hash::FxBuildHasher;
 
 impl Graph {
-    /// The resource with which the counts of `slot` stand.
-    pub(crate) fn rep(&self, slot: Slot) -> Slot {
+    /// Returns the root of the node of `slot`: the member of its strongly connected component that holds the counts.
+    pub(crate) fn scc_root(&self, slot: Slot) -> Slot {
         match self.slots[slot].cycle {
             None => slot,
             Some(cycle) => self.cycles.first(cycle),
         }
     }
 
-    /// The `index`-th resource of the node that `rep` stands for.
-    pub(crate) fn member(&self, rep: Slot, index: usize) -> Option<Slot> {
-        match self.slots[rep].cycle {
-            None => (index == 0).then_some(rep),
+    /// The `index`-th resource of the node that `scc_root` stands for.
+    pub(crate) fn member(&self, scc_root: Slot, index: usize) -> Option<Slot> {
+        match self.slots[scc_root].cycle {
+            None => (index == 0).then_some(scc_root),
             Some(cycle) => self.cycles.members(cycle).get(index).copied(),
         }
     }
 
-    pub(crate) fn is_busy(&self, rep: Slot) -> bool {
-        let node = &self.slots[rep];
+    pub(crate) fn is_busy(&self, scc_root: Slot) -> bool {
+        let node = &self.slots[scc_root];
         node.running > 0 || node.busy_children > 0
     }
 
@@ -150,7 +150,7 @@ impl Graph {
             return;
         }
         self.slots[child].links[index].counted = true;
-        let (above, below) = (self.rep(parent), self.rep(child));
+        let (above, below) = (self.scc_root(parent), self.scc_root(child));
         if above == below || !self.slots[parent].is_unsettled() {
             return;
         }
@@ -171,7 +171,7 @@ impl Graph {
         let Some(parent) = self.names[link.name].live else {
             return;
         };
-        let (above, below) = (self.rep(parent), self.rep(child));
+        let (above, below) = (self.scc_root(parent), self.scc_root(child));
         if above == below || !self.slots[parent].is_unsettled() {
             return;
         }
@@ -184,29 +184,29 @@ impl Graph {
         }
     }
 
-    fn add_busy_child(&mut self, rep: Slot) {
-        let was_busy = self.is_busy(rep);
-        self.slots[rep].busy_children += 1;
+    fn add_busy_child(&mut self, scc_root: Slot) {
+        let was_busy = self.is_busy(scc_root);
+        self.slots[scc_root].busy_children += 1;
         if !was_busy {
-            self.became_busy(rep);
+            self.became_busy(scc_root);
         }
     }
 
-    fn remove_busy_child(&mut self, rep: Slot) {
-        self.slots[rep].busy_children -= 1;
-        if self.slots[rep].busy_children == 0 {
-            self.enqueue(rep);
+    fn remove_busy_child(&mut self, scc_root: Slot) {
+        self.slots[scc_root].busy_children -= 1;
+        if self.slots[scc_root].busy_children == 0 {
+            self.enqueue(scc_root);
         }
-        if !self.is_busy(rep) {
-            self.became_free(rep);
+        if !self.is_busy(scc_root) {
+            self.became_free(scc_root);
         }
     }
 
     /// Tells the unsettled parents of a node, and theirs, that something runs below them.
-    pub(super) fn became_busy(&mut self, rep: Slot) {
-        let mut stack = vec![rep];
-        while let Some(rep) = stack.pop() {
-            self.each_unsettled_parent(rep, |graph, above| {
+    pub(super) fn became_busy(&mut self, scc_root: Slot) {
+        let mut stack = vec![scc_root];
+        while let Some(scc_root) = stack.pop() {
+            self.each_unsettled_parent(scc_root, |graph, above| {
                 let was_busy = graph.is_busy(above);
                 graph.slots[above].busy_children += 1;
                 if !was_busy {
@@ -217,10 +217,10 @@ impl Graph {
     }
 
     /// Tells the unsettled parents of a node, and theirs, that nothing runs below them here any more.
-    pub(super) fn became_free(&mut self, rep: Slot) {
-        let mut stack = vec![rep];
-        while let Some(rep) = stack.pop() {
-            self.each_unsettled_parent(rep, |graph, above| {
+    pub(super) fn became_free(&mut self, scc_root: Slot) {
+        let mut stack = vec![scc_root];
+        while let Some(scc_root) = stack.pop() {
+            self.each_unsettled_parent(scc_root, |graph, above| {
                 graph.slots[above].busy_children -= 1;
                 if graph.slots[above].busy_children == 0 {
                     graph.enqueue(above);
@@ -234,12 +234,12 @@ impl Graph {
 
     /// Once per counted edge into the node from an unsettled resource of another node. Those that are about to
     /// sum up their busy children are left out.
-    fn each_unsettled_parent(&mut self, rep: Slot, mut tell: impl FnMut(&mut Graph, Slot)) {
-        if self.slots[rep].unsettled_parents == 0 {
+    fn each_unsettled_parent(&mut self, scc_root: Slot, mut tell: impl FnMut(&mut Graph, Slot)) {
+        if self.slots[scc_root].unsettled_parents == 0 {
             return;
         }
         let mut member_index = 0;
-        while let Some(member) = self.member(rep, member_index) {
+        while let Some(member) = self.member(scc_root, member_index) {
             member_index += 1;
             for index in 0..self.slots[member].links.len() {
                 let link = self.slots[member].links[index];
@@ -247,9 +247,9 @@ impl Graph {
                 let Some(parent) = self.names[link.name].live.filter(|_| link.counted) else {
                     continue;
                 };
-                let above = self.rep(parent);
+                let above = self.scc_root(parent);
                 let resource = &self.slots[parent];
-                if above != rep && resource.is_unsettled() && !resource.summing {
+                if above != scc_root && resource.is_unsettled() && !resource.summing {
                     tell(self, above);
                 }
             }
@@ -258,20 +258,20 @@ impl Graph {
 
     /// One more invocation of the node of `slot` that holds its ancestors back.
     pub(crate) fn count_running(&mut self, slot: Slot) {
-        let rep = self.rep(slot);
-        let was_busy = self.is_busy(rep);
-        self.slots[rep].running += 1;
+        let scc_root = self.scc_root(slot);
+        let was_busy = self.is_busy(scc_root);
+        self.slots[scc_root].running += 1;
         if !was_busy {
-            self.became_busy(rep);
+            self.became_busy(scc_root);
         }
     }
 
     /// One less.
     pub(crate) fn uncount_running(&mut self, slot: Slot) {
-        let rep = self.rep(slot);
-        self.slots[rep].running -= 1;
-        if !self.is_busy(rep) {
-            self.became_free(rep);
+        let scc_root = self.scc_root(slot);
+        self.slots[scc_root].running -= 1;
+        if !self.is_busy(scc_root) {
+            self.became_free(scc_root);
         }
     }
 }

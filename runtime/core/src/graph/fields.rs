@@ -73,17 +73,17 @@ impl Resource {
     /// Returns true if a request of its own is unanswered.
     #[cfg(test)]
     pub(crate) fn is_owed(&self) -> bool {
-        self.own
+        self.requested
     }
 
     /// Takes up a request of its own, if there is one to answer.
     pub(crate) fn owe(&mut self, request: bool) {
-        self.own |= request;
+        self.requested |= request;
     }
 
     /// Hands its own request over; returns whether there was one.
     pub(crate) fn take_owed(&mut self) -> bool {
-        std::mem::take(&mut self.own)
+        std::mem::take(&mut self.requested)
     }
 
     /// The revision that must be committed before it is considered.
@@ -384,17 +384,17 @@ impl Running {
     }
 
     /// The request that came meanwhile.
-    pub(crate) fn again(&self) -> Option<&Arc<Reason>> {
-        self.again.as_ref()
+    pub(crate) fn rerun(&self) -> Option<&Arc<Reason>> {
+        self.rerun.as_ref()
     }
 
-    pub(crate) fn set_again(&mut self, reason: Option<Arc<Reason>>) {
-        self.again = reason;
+    pub(crate) fn set_rerun(&mut self, reason: Option<Arc<Reason>>) {
+        self.rerun = reason;
     }
 
     /// The reason for running once more: that of a request meanwhile, or else its own.
     pub(crate) fn reason_again(&self) -> Arc<Reason> {
-        self.again.as_ref().unwrap_or(&self.reason).clone()
+        self.rerun.as_ref().unwrap_or(&self.reason).clone()
     }
 
     /// The names that the resource had at the start.

@@ -267,7 +267,7 @@ mod tests {
             begun: Mono(0),
             waited_since: Mono(0),
             cancelled: crate::graph::resource::Cancelled::No,
-            again: None,
+            rerun: None,
             under: Under {
                 name: NameId::new(0),
                 claims: Box::default(),

@@ -23,12 +23,12 @@ struct Frame {
 }
 
 impl Graph {
-    /// Requests a live resource by a request of its own.
+    /// Requests a live resource directly, not through a parent.
     pub(crate) fn request(&mut self, slot: Slot, reason: &Arc<Reason>, stops: &mut Stops<'_>) {
         let why = reason.why;
         self.visits.nodes += 1;
         debug_assert!(self.slots[slot].is_live());
-        self.slots[slot].own = true;
+        self.slots[slot].requested = true;
         // Fairness (C17) counts from the last request that is no timed one: an edit excuses a resource that has not
         // completed.
         if !why.is_timed() {
@@ -41,12 +41,12 @@ impl Graph {
         if let Some(pending) = self.slots[slot].pending_mut() {
             // A request after `cancel(name)` takes the cancel back.
             pending.cancelled = false;
-            // People see one reason. A request of its own says more than a parent, and an edit more than a timer.
+            // Only one reason is shown. A request of its own says more than a parent, and an edit more than a timer.
             if pending.reason.why == Why::Parent || (why.cancels() && !pending.reason.why.cancels()) {
                 pending.reason = reason.clone();
                 self.touch_status(slot);
                 if why.cancels() {
-                    self.tell_below(slot);
+                    self.propagate_reason(slot);
                 }
             }
             self.enqueue(slot);
@@ -54,8 +54,8 @@ impl Graph {
         } else if let Some(run) = self.slots[slot].run_mut() {
             // The invocation has seen the old spec and the old parents: one more run answers all requests that came
             // meanwhile.
-            if run.again.as_ref().is_none_or(|again| again.why == Why::Parent) {
-                run.again = Some(reason.clone());
+            if run.rerun.as_ref().is_none_or(|rerun| rerun.why == Why::Parent) {
+                run.rerun = Some(reason.clone());
             }
             // The caller that cancelled wanted it to stop; this later request wants it to run.
             if run.cancelled == Cancelled::ByCaller {
@@ -63,16 +63,15 @@ impl Graph {
             }
             if why.cancels() {
                 self.cancel_run(slot, Cancelled::ToRunAgain, stops);
-                self.tell_below(slot);
+                self.propagate_reason(slot);
             }
         }
         self.cancel_below(slot, why, stops);
     }
 
-    /// Tells resources below that are pending only because the controller started of this request, which says more.
-    /// Each is told once.
-    fn tell_below(&mut self, slot: Slot) {
-        // What says no more itself would be told round a cycle for ever.
+    /// Replaces the start-up reason of pending descendants with this more specific one. Visits each at most once.
+    fn propagate_reason(&mut self, slot: Slot) {
+        // A reason that adds nothing must not be propagated, or a cycle would be walked forever.
         let says_more = |reason: Arc<Reason>| !reason.is_only_the_start();
         if !self.reason_to_come(slot).is_some_and(says_more) {
             return;
@@ -122,12 +121,12 @@ impl Graph {
             };
             frame.next += 1;
             self.visits.edges += 1;
-            let (child, rep) = (referrer.slot, self.rep(referrer.slot));
+            let (child, scc_root) = (referrer.slot, self.scc_root(referrer.slot));
             // Members of a cycle act as one node: an edge inside it would make it wait for itself.
-            if !link.counted || rep == self.rep(above) {
+            if !link.counted || scc_root == self.scc_root(above) {
                 continue;
             }
-            self.slots[rep].unsettled_parents += 1;
+            self.slots[scc_root].unsettled_parents += 1;
             if !self.slots[child].is_unsettled() {
                 let reason = self.parent_reason(&mut frames);
                 unsettled_before.extend(self.enter(child, &reason, (why, stops.now()), &mut frames));
@@ -154,10 +153,10 @@ impl Graph {
         (why, now): (Why, Mono),
         frames: &mut Vec<Frame>,
     ) -> Option<Slot> {
-        let rep = self.rep(slot);
+        let scc_root = self.scc_root(slot);
         let mut index = 0;
         let mut unsettled_before = None;
-        while let Some(member) = self.member(rep, index) {
+        while let Some(member) = self.member(scc_root, index) {
             index += 1;
             // A member may have been requested by an earlier edit of the same batch, before the cycle closed.
             if self.slots[member].is_unsettled() {
@@ -182,20 +181,20 @@ impl Graph {
 
     /// Counts the busy children of a resource that has become unsettled, all of its children having done so.
     fn sum_up(&mut self, slot: Slot) {
-        let rep = self.rep(slot);
-        let was_busy = self.is_busy(rep);
+        let scc_root = self.scc_root(slot);
+        let was_busy = self.is_busy(scc_root);
         let (mut next, mut path, mut inherited) = (0, 0, Priority::Background);
         while let Some((referrer, link)) = self.referrer(self.slots[slot].name, next) {
             next += 1;
-            let below = self.rep(referrer.slot);
-            if !link.counted || below == rep {
+            let below = self.scc_root(referrer.slot);
+            if !link.counted || below == scc_root {
                 continue;
             }
             path = path.max(self.slots[referrer.slot].path_ms);
             // A waiting child lends its priority, so that a request for a leaf is not held up by a background parent.
             inherited = inherited.min(self.inheritable(referrer.slot));
             if self.is_busy(below) {
-                self.slots[rep].busy_children += 1;
+                self.slots[scc_root].busy_children += 1;
             }
         }
         self.slots[slot].path_ms = path.saturating_add(self.slots[slot].duration_ms);
@@ -204,8 +203,8 @@ impl Graph {
             pending.inherit(inherited);
         }
         // Parents of this walk count it when they are summed up; those that were unsettled before are corrected here.
-        if !was_busy && self.is_busy(rep) {
-            self.became_busy(rep);
+        if !was_busy && self.is_busy(scc_root) {
+            self.became_busy(scc_root);
         }
     }
 
@@ -236,12 +235,12 @@ impl Graph {
         let Some(run) = self.slots[slot].run_mut() else {
             return;
         };
-        // Within a batch the walk may come by a parent that is not requested yet, which has no reason to tell.
-        let says_more = |again: &Arc<Reason>| !again.is_only_the_start() || reason.is_only_the_start();
-        if !run.again.as_ref().is_some_and(says_more) {
-            run.again = Some(reason.clone());
+        // Within a batch the walk may reach a parent that is not requested yet and so has no reason.
+        let says_more = |rerun: &Arc<Reason>| !rerun.is_only_the_start() || reason.is_only_the_start();
+        if !run.rerun.as_ref().is_some_and(says_more) {
+            run.rerun = Some(reason.clone());
         }
-        // A rename reads no refs: what happens above it is nothing to it.
+        // A rename reads no refs, so changes of ancestors do not concern it.
         if cancels && run.cancelled == Cancelled::No && run.phase == Phase::Reconcile {
             self.cancel_run(slot, Cancelled::ToRunAgain, stops);
         }
@@ -254,16 +253,16 @@ impl Graph {
         if level == Cancels::None {
             return;
         }
-        let mut open = vec![self.rep(slot)];
+        let mut open = vec![self.scc_root(slot)];
         let mut seen = HashSet::<Slot, FxBuildHasher>::default();
-        while let Some(rep) = open.pop() {
+        while let Some(scc_root) = open.pop() {
             // Nothing runs below a node without busy children, so whole subgraphs are left out.
-            if self.slots[rep].busy_children == 0 || !seen.insert(rep) {
+            if self.slots[scc_root].busy_children == 0 || !seen.insert(scc_root) {
                 continue;
             }
             self.visits.nodes += 1;
             let mut index = 0;
-            while let Some(member) = self.member(rep, index) {
+            while let Some(member) = self.member(scc_root, index) {
                 index += 1;
                 if let Some(pending) = self.slots[member].pending_mut() {
                     // Swept at this level before, and nothing can have started below since.
@@ -275,8 +274,8 @@ impl Graph {
                 let below: Vec<Slot> = self.children(member).collect();
                 self.visits.edges += below.len() as u64;
                 for child in below {
-                    let child_rep = self.rep(child);
-                    if child_rep != rep && self.is_busy(child_rep) {
+                    let child_rep = self.scc_root(child);
+                    if child_rep != scc_root && self.is_busy(child_rep) {
                         if self.slots[child].is_running() {
                             self.touch_run(child, &self.reason_as_parent(member), why, stops);
                         }

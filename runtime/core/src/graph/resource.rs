@@ -100,7 +100,7 @@ pub(crate) struct Resource {
     pub(super) lifecycle: Lifecycle,
     pub(super) op: Op,
     /// A request of its own that no completed invocation has answered.
-    pub(super) own: bool,
+    pub(super) requested: bool,
     /// Not considered before this revision is committed.
     pub(super) hold: Revision,
     pub(super) cycle: Option<CycleId>,
@@ -137,7 +137,7 @@ impl Resource {
             claims: Box::default(),
             lifecycle: Lifecycle::default(),
             op: Op::None,
-            own: false,
+            requested: false,
             hold: Revision(0),
             cycle: None,
             unsettled_parents: 0,
@@ -187,13 +187,13 @@ impl Resource {
             begun: now.mono,
             waited_since,
             cancelled: Cancelled::No,
-            again: None,
+            rerun: None,
             under: Under {
                 name: self.name,
                 claims: self.claims.clone(),
             },
             seen,
-            answers: phase == Phase::Reconcile && std::mem::take(&mut self.own),
+            answers: phase == Phase::Reconcile && std::mem::take(&mut self.requested),
             busy,
             progress: None,
         }

@@ -66,13 +66,13 @@ impl Graph {
     /// Settles one resource, or all of the cycle that it is on, and tells those below. Gives back the resource that
     /// stands for them.
     pub(crate) fn settle(&mut self, slot: Slot, why: &Settled, now: Mono) -> Slot {
-        let rep = self.rep(slot);
+        let scc_root = self.scc_root(slot);
         debug_assert_eq!(
-            self.slots[rep].unsettled_parents, 0,
+            self.slots[scc_root].unsettled_parents, 0,
             "pending is closed downwards"
         );
         let mut index = 0;
-        while let Some(member) = self.member(rep, index) {
+        while let Some(member) = self.member(scc_root, index) {
             index += 1;
             self.visits.nodes += 1;
             self.on(member, Event::Settled(why.clone()), now);
@@ -80,8 +80,8 @@ impl Graph {
             while let Some((referrer, link)) = self.referrer(self.slots[member].name, next) {
                 next += 1;
                 self.visits.edges += 1;
-                let below = self.rep(referrer.slot);
-                if link.counted && below != rep {
+                let below = self.scc_root(referrer.slot);
+                if link.counted && below != scc_root {
                     self.slots[below].unsettled_parents -= 1;
                     // The last of its parents: only now can it start, so it is looked at once and not once per
                     // parent.
@@ -92,8 +92,8 @@ impl Graph {
             }
         }
         // What runs below a settled resource is of no concern to it: only its next start waits for them.
-        self.slots[rep].busy_children = 0;
-        rep
+        self.slots[scc_root].busy_children = 0;
+        scc_root
     }
 
     /// Tells an invocation to stop; what it returns is dropped.

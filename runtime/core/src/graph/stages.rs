@@ -98,7 +98,7 @@ pub(crate) struct Running {
     pub(super) waited_since: Mono,
     pub(super) cancelled: Cancelled,
     /// Set when something requested the resource meanwhile.
-    pub(super) again: Option<Arc<Reason>>,
+    pub(super) rerun: Option<Arc<Reason>>,
     /// Every name that the resource had at the start.
     pub(super) under: Under,
     /// The inputs that it sees; none for deletes and renames.

@@ -57,7 +57,7 @@ impl Graph {
         let only_changed = self
             .options(slot)
             .is_some_and(|options| options.parents == Parents::Changed);
-        if !only_changed || resource.own {
+        if !only_changed || resource.requested {
             return false;
         }
         let Some(last) = &resource.row.last_run else {
@@ -151,7 +151,7 @@ impl Graph {
     pub(crate) fn reason_to_come(&self, slot: Slot) -> Option<Arc<Reason>> {
         match self.slots[slot].lifecycle.at() {
             At::Pending(pending) => Some(pending.reason.clone()),
-            At::Running(run) => run.again.clone(),
+            At::Running(run) => run.rerun.clone(),
             At::Settled(_) | At::Concluding => None,
         }
     }

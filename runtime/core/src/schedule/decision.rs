@@ -61,12 +61,12 @@ impl<'a> Decider<'a> {
         if let (Op::Due { .. }, true, None) = (resource.op(), self.graph.can_run(slot), &kept_out) {
             return Decision::Start(Phase::Rename);
         }
-        let rep = self.graph.rep(slot);
-        if self.graph[rep].unsettled_parents() > 0 {
+        let scc_root = self.graph.scc_root(slot);
+        if self.graph[scc_root].unsettled_parents() > 0 {
             return Decision::Wait;
         }
         if resource.cycle().is_some() {
-            return self.decide_cycle(slot, rep);
+            return self.decide_cycle(slot, scc_root);
         }
         // Whoever may still write an output, or a parent's, must have returned first (C10).
         if let Some(why) = kept_out.or_else(|| self.graph.below_abandoned(slot)) {
@@ -86,7 +86,7 @@ impl<'a> Decider<'a> {
         if self.graph.is_held_by_pause(slot) {
             return Decision::Release(Settled::Paused);
         }
-        self.decide_regular(slot, rep)
+        self.decide_regular(slot, scc_root)
     }
 
     fn decide_delete(&self, slot: Slot) -> Decision {
@@ -101,15 +101,15 @@ impl<'a> Decider<'a> {
     }
 
     /// A cycle is released as one, when nothing above it is unsettled and none of its invocations runs.
-    fn decide_cycle(&self, slot: Slot, rep: Slot) -> Decision {
+    fn decide_cycle(&self, slot: Slot, scc_root: Slot) -> Decision {
         // One member decides for all, or a cycle would be released once for each of them.
-        if slot != rep {
-            return Decision::LeaveTo(rep);
+        if slot != scc_root {
+            return Decision::LeaveTo(scc_root);
         }
         let mut hold = Revision(0);
         let mut kept_out = None;
         let mut index = 0;
-        while let Some(member) = self.graph.member(rep, index) {
+        while let Some(member) = self.graph.member(scc_root, index) {
             index += 1;
             let resource = &self.graph[member];
             let why = self.graph.kept_out(member);
@@ -127,7 +127,7 @@ impl<'a> Decider<'a> {
         Decision::Release(kept_out.unwrap_or(Settled::OnCycle))
     }
 
-    fn decide_regular(&self, slot: Slot, rep: Slot) -> Decision {
+    fn decide_regular(&self, slot: Slot, scc_root: Slot) -> Decision {
         let resource = &self.graph[slot];
         let mut hold = Revision(0);
         // Parents too: their specs and names are part of what it sees.
@@ -150,7 +150,7 @@ impl<'a> Decider<'a> {
             return Decision::Release(rest(self.graph, self.timers, slot));
         }
         // A child that still runs reads the present state of this one (C3).
-        if self.graph[rep].busy_children() > 0 {
+        if self.graph[scc_root].busy_children() > 0 {
             return Decision::Wait;
         }
         Decision::Start(Phase::Reconcile)

@@ -120,28 +120,28 @@ fn long_waiting(graph: &Graph, slot: Slot, now: Mono) -> Option<(Slot, Mono, Mon
 
 /// Returns the time at which something other than a timed request last came for a resource or anything above it.
 fn disturbed_above(graph: &mut Graph, slot: Slot, known: &mut HashMap<Slot, Mono, FxBuildHasher>) -> Mono {
-    let start = graph.rep(slot);
+    let start = graph.scc_root(slot);
     let mut open = vec![(start, false)];
-    while let Some((rep, ready)) = open.pop() {
-        if known.contains_key(&rep) {
+    while let Some((scc_root, ready)) = open.pop() {
+        if known.contains_key(&scc_root) {
             continue;
         }
-        let members: Vec<Slot> = (0..).map_while(|index| graph.member(rep, index)).collect();
+        let members: Vec<Slot> = (0..).map_while(|index| graph.member(scc_root, index)).collect();
         let own = members.iter().map(|member| graph[*member].disturbed()).max();
         let above: Vec<Slot> = members
             .iter()
             .flat_map(|member| graph.parents(*member))
-            .map(|parent| graph.rep(parent))
-            .filter(|above| *above != rep)
+            .map(|parent| graph.scc_root(parent))
+            .filter(|above| *above != scc_root)
             .collect();
         if ready {
             let above = above.iter().filter_map(|above| known.get(above).copied());
             let latest = above.chain(own).max().unwrap_or_default();
-            known.insert(rep, latest);
+            known.insert(scc_root, latest);
         } else {
             graph.visit();
             graph.visit_edges(above.len());
-            open.push((rep, true));
+            open.push((scc_root, true));
             open.extend(above.into_iter().map(|above| (above, false)));
         }
     }

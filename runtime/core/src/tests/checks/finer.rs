@@ -12,7 +12,7 @@ use crate::{Call, Edit, Input, KindOptions, Limits, Pool, Ref, Required, Revisio
 fn what_runs_below_something_unsettled_has_to_run_again() {
     let bench = Bench::with_one_below();
     finds_only(&bench.core, Rule::AncestorsFirst, |core| {
-        run(core, "b").set_again(None);
+        run(core, "b").set_rerun(None);
     });
 }
 

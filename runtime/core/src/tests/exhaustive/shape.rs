@@ -166,7 +166,7 @@ fn stage(stage: At<'_>) -> u64 {
                 Cancelled::ByCaller => 2,
                 Cancelled::ByDeadline | Cancelled::ByShutdown => 3,
             };
-            let again = u64::from(run.again().is_some());
+            let again = u64::from(run.rerun().is_some());
             let busy = u64::from(run.is_busy()) | u64::from(run.is_answer()) << 1;
             1 << 9 | phase << 7 | cancelled << 5 | again << 3 | busy
         }
