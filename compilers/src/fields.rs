@@ -42,7 +42,7 @@ pub struct Fields {
     pub time: String,
     /// The dimensions, by which rows are grouped.
     pub dimensions: Vec<String>,
-    /// The measures, which are computed.
+    /// Computed fields (measures).
     pub measures: Vec<String>,
 }
 

@@ -104,7 +104,7 @@ pub enum RefError {
     #[error("`{0}` is no ref: expected `type/name`, both not empty")]
     Incomplete(String),
     /// The type contains a slash.
-    #[error("`{0}` is no type of item: it contains a slash")]
+    #[error("invalid item type `{0}`: must not contain `/`")]
     SlashInType(String),
     /// The name ends in what marks a replacement.
     #[error("`{0}` is reserved: names that end in `#next` stand for replacements")]

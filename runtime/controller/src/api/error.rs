@@ -23,7 +23,7 @@ pub enum StartError {
         source: StoreError,
     },
     /// The stored catalog contradicts itself, or a kind is registered twice.
-    #[error("can't take the catalog of instance \"{instance}\"")]
+    #[error("can't load the catalog of instance \"{instance}\"")]
     Catalog {
         /// The instance.
         instance: Arc<str>,
@@ -146,7 +146,7 @@ pub enum RequestError {
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WaitError {
     /// The deadline came first. The wait may be taken up again.
-    #[error("nothing came within {0:?}")]
+    #[error("timed out after {0:?}")]
     Deadline(Duration),
     /// The controller refused the wait, or ended before it did.
     #[error(transparent)]

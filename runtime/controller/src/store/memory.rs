@@ -96,7 +96,7 @@ struct Instance {
     epoch: Epoch,
     revision: Revision,
     last_removal: Revision,
-    /// Found by the uid in each: a large catalog needs no second copy of it.
+    /// Index by the uid in the row itself, so that a large catalog stores each uid once.
     rows: HashTable<Arc<Row>>,
     /// By resource, oldest first.
     history: HashMap<Uid, VecDeque<Entry>, FxBuildHasher>,

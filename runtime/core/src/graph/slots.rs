@@ -16,7 +16,7 @@ use rustc_hash::FxBuildHasher;
 pub(super) struct Slots {
     entries: Vec<Option<Resource>>,
     free: Vec<Slot>,
-    /// Found by the uid in the row: a million resources need no second copy of it.
+    /// Index by the uid in the row itself, because a second copy of a million uids costs 16 MB.
     by_uid: HashTable<Slot>,
 }
 

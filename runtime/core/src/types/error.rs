@@ -201,7 +201,7 @@ pub enum Refusal {
     #[error("no process that holds the instance took the call in time")]
     Unattended,
     /// The process that holds the instance is of another version and can't read the call.
-    #[error("the process that holds the instance does not understand the call")]
+    #[error("the lease holder runs an incompatible version")]
     NotUnderstood,
 }
 

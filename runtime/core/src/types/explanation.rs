@@ -53,11 +53,11 @@ pub enum WhyNot {
         /// Those that run, as far as there is room.
         running: Vec<Subject>,
     },
-    /// As many invocations as the controller allows are running.
+    /// The concurrency limit of the controller is reached.
     ControllerFull(usize),
-    /// As many of its kind.
+    /// The concurrency limit of its kind is reached.
     KindFull(usize),
-    /// As many as its pool allows.
+    /// The concurrency limit of its pool is reached.
     PoolFull(Arc<str>),
     /// An invocation below has not returned.
     RunsBelow(Subject),
@@ -94,7 +94,7 @@ pub struct Explanation {
     pub standing: Standing,
     /// The reason why it is pending or running.
     pub reason: Option<Arc<Reason>>,
-    /// The ancestor that all of it waits for, if it waits for one.
+    /// The common ancestor that blocks it, if there is one.
     pub waits_for: Option<Subject>,
     /// The reason that keeps that ancestor, or the resource itself, from running.
     pub because: WhyNot,

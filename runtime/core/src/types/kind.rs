@@ -86,7 +86,7 @@ pub enum RetryPolicy {
         base: Duration,
         /// The longest wait.
         cap: Duration,
-        /// So many failures in a row are the last: no further retry is set, though any request still runs it.
+        /// Maximum consecutive failures. After that no retry is scheduled; a request still runs the resource.
         attempts: u32,
         /// Staying successful for so long forgets the failures.
         reset_after: Duration,

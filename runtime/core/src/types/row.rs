@@ -103,7 +103,7 @@ pub struct Row {
     pub next_reconcile: Option<Timestamp>,
     /// Failures in a row.
     pub attempts: u32,
-    /// True if and when it is tried again after one, if not as its kind says.
+    /// Retry policy of this resource; `None` means that of its kind.
     pub retry: Option<Arc<RetryPolicy>>,
     /// True if further reconciles are held back.
     pub paused: bool,

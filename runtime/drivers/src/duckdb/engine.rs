@@ -379,7 +379,7 @@ impl Engine {
         }
     }
 
-    /// Learns what stands in a file that has just been opened, and runs what its first connection begins with.
+    /// Reads the catalog of a newly opened file and runs the statements of a first connection.
     fn begin_with_file(&self, connection: &Connection) -> Result<(), Failure> {
         self.read_file(connection)?;
         let mut beginnings = self.beginnings();
@@ -387,7 +387,7 @@ impl Engine {
         beginnings.begin(connection, Turn::first(self.options().access))
     }
 
-    /// Learns what stands in a file that has just been opened.
+    /// Reads the catalog of a newly opened file.
     fn read_file(&self, connection: &Connection) -> Result<(), Failure> {
         let work = Work::uninterrupted(connection);
         let unreadable = |failure: Failure| match failure {

@@ -49,7 +49,7 @@ impl Tree {
         self.nearest() == Some(folder)
     }
 
-    /// The root, or the lowest folder above it that is there.
+    /// The root, or its nearest existing ancestor.
     fn nearest(&self) -> Option<&Path> {
         self.root.ancestors().find(|folder| folder.is_dir())
     }

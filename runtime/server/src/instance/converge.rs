@@ -63,7 +63,7 @@ impl Stop {
         self.token.cancelled().await;
     }
 
-    /// The exit code to end with, once asked.
+    /// The exit code, once an end is requested.
     pub(crate) fn exit(&self) -> Option<Exit> {
         self.exit.get().copied()
     }

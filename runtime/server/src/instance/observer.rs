@@ -35,7 +35,7 @@ pub(crate) struct Observer {
     by_key: BTreeMap<Key, Uid>,
     unsettled: BTreeSet<Uid>,
     running: BTreeSet<Uid>,
-    /// Starts that wait for ends, with the ends that they wait for.
+    /// Start events held back until the end events that must precede them.
     held: BTreeMap<Uid, (BTreeSet<Uid>, Event)>,
     /// An event that was read and not taken yet, so that a wait for the history may be given up.
     unread: Option<Seen>,

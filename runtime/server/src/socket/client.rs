@@ -12,7 +12,7 @@ use super::{Address, Owner, Refusal, Reply, Request, replies};
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// Nobody listens: not yet, not any more, or the one that uses the folder answers no requests.
-    #[error("nobody answers at the folder's socket")]
+    #[error("no process is listening on the project's socket")]
     Nobody,
     /// The owner is another version of the program.
     #[error("the folder is used by watershed {theirs}, and this is watershed {ours}")]

@@ -204,9 +204,9 @@ impl<R: Reconciler> Context<R> {
 
     /// Writes the resource's state: taken also after a cancel, until the invocation returns.
     ///
-    /// Returns when the write is on its way, in order with the invocation's other writes and its return, and is
-    /// stored with the next commit; what a crash loses before then is made again. [`committed`](Self::committed)
-    /// waits for the commit. One write of an invocation is on the way at a time, so a second waits for the first.
+    /// Returns once the write is queued. Writes of one invocation keep their order and become durable with the next
+    /// commit, for which [`committed`](Self::committed) waits; after a crash before that, the resource is reconciled
+    /// again. At most one write of an invocation is queued, so a second waits for the first.
     ///
     /// Cancel-safe: a dropped future has written all or nothing.
     pub async fn set_state(&self, state: &R::State) -> Result<(), SetStateError> {

@@ -104,7 +104,7 @@ impl Entry {
         self.stands.as_ref().map_or(Timestamp(0), |stands| stands.since)
     }
 
-    /// Lets it stand like this from now on; `latest` is how the one before was made to stand that shares with it.
+    /// Sets the status. `latest` caches the previous allocation, so that runs of equal statuses share one `Arc`.
     pub(super) fn stand(
         &mut self,
         status: &Status,

@@ -150,7 +150,7 @@ pub(super) async fn version(
     row.try_get::<u32, _>(0).map(Some)
 }
 
-/// Opens the file for reading and writing; it is made if it is not there.
+/// Opens the file for reading and writing. Creates it if it is missing.
 ///
 /// With WAL and `synchronous=FULL` a commit that returned survives a power cut.
 pub(super) async fn connect(path: &Path) -> Result<SqliteConnection, StoreError> {
