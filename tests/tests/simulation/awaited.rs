@@ -1,8 +1,10 @@
 //! Edits that are awaited: the outcomes and ends that must come, and none too early.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use watershed_core::{Answer, Batch, Call, CallId, InvocationId, RunOutcome, Settlement, Standing, Uid};
+use watershed_core::{
+    Answer, Batch, Call, CallId, Change, InvocationId, RunOutcome, Settlement, Standing, Uid,
+};
 
 use crate::world::{Check, World, ensure};
 
@@ -17,6 +19,9 @@ pub(crate) struct Awaited {
     since: u64,
     /// Those that ran on when it was made: they have seen it.
     running: BTreeMap<Uid, u64>,
+    /// Those that had settled when it was made, if it requests nothing: no later settling is awaited of them. A retry
+    /// that a new policy makes due at once is a request of its own.
+    rested: BTreeSet<Uid>,
     /// The resources of its edits, once it is acknowledged.
     uids: Vec<Uid>,
     is_acknowledged: bool,
@@ -35,7 +40,7 @@ pub(crate) fn call_of(id: CallId, by: Option<InvocationId>, batch: Batch) -> Cal
 
 impl World {
     /// Notes what an awaited edit has to be told; `since` is the first invocation that started after it.
-    pub(crate) fn expect_ends(&mut self, id: CallId, by: Option<InvocationId>, since: u64) {
+    pub(crate) fn expect_ends(&mut self, id: CallId, by: Option<InvocationId>, since: u64, call: &Call) {
         if by.is_some() || !id.0.is_multiple_of(EVERY) {
             return;
         }
@@ -43,12 +48,32 @@ impl World {
             asked: self.step,
             since,
             running: BTreeMap::new(),
+            rested: self.rested_if_quiet(call),
             uids: Vec::new(),
             is_acknowledged: false,
             outcomes: false,
             settled: false,
         };
         self.awaited.insert(id, awaited);
+    }
+
+    /// The resources that have settled, if a batch requests nothing.
+    fn rested_if_quiet(&self, call: &Call) -> BTreeSet<Uid> {
+        let Call::ApplyAndAwait(batch) = call else {
+            return BTreeSet::new();
+        };
+        let is_quiet = |change: &Change| match change {
+            Change::Update(update) => update.spec.is_none() && update.refs.is_none(),
+            _ => false,
+        };
+        if !batch.edits.iter().all(|edit| is_quiet(&edit.change)) {
+            return BTreeSet::new();
+        }
+        let rests = self.standings.iter();
+        rests
+            .filter(|(_, standing)| matches!(standing, Standing::Settled(_)))
+            .map(|(uid, _)| *uid)
+            .collect()
     }
 
     /// Notes which invocations an edit has left alone.
@@ -112,7 +137,10 @@ impl World {
             let now = matches!(self.standings.get(uid), Some(Standing::Settled(_)));
             let since = self.past.get(uid);
             let since = since.is_some_and(|past| past.settled.max(past.completed_end) >= awaited.asked);
-            ensure(now || since, "edits", || format!("{call:?} settled before {uid}"))?;
+            let rested = awaited.rested.contains(uid);
+            ensure(now || since || rested, "edits", || {
+                format!("{call:?} settled before {uid}")
+            })?;
         }
         Ok(())
     }

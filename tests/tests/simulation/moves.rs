@@ -104,7 +104,7 @@ impl World {
         let call = call_of(id, by, batch);
         let is_expected = matches!(self.calls.get(&id), Some(Expected::Applied));
         if is_expected {
-            self.expect_ends(id, by, since);
+            self.expect_ends(id, by, since, &call);
         }
         self.input(Input::Call { id, by, call })?;
         if is_expected {
