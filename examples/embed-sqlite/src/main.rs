@@ -52,7 +52,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     controller.wait_until_idle(Duration::from_secs(10)).await?;
     for resource in controller.list(Select::new()).resources {
         let times = resource.state::<Times>()?.map_or(0, |times| times.0);
-        println!("{} \"{}\" was done {times} times", resource.kind, resource.name);
+        println!("{} \"{}\" was done {times} times", resource.kind(), resource.name());
     }
     for run in controller.history("mine", 10).await? {
         println!("- {}: {:?}", run.reason.why, run.result);

@@ -89,7 +89,7 @@ fn a_listing_is_the_catalog_at_its_revision_and_not_before_what_was_told() {
                         );
                         let found = list
                             .iter()
-                            .map(|one| (one.uid, (one.name.to_string(), one.revision)));
+                            .map(|one| (one.row.uid, (one.row.name.to_string(), one.row.revision)));
                         assert_eq!(found.collect::<Catalog>(), catalogs()[revision.0 as usize]);
                     }
                 })
@@ -111,7 +111,7 @@ fn who_knows_a_revision_finds_every_row_as_it_was_then_or_later() {
             let known = view.revision();
             let found = view.get(&Target::Uid(uid(number))).expect("it never goes");
             let (_, least) = catalogs()[known.0 as usize][&uid(number)].clone();
-            assert!(found.revision >= least, "{} at {known}", found.revision);
+            assert!(found.row.revision >= least, "{} at {known}", found.row.revision);
         }
         publishing.join().unwrap();
     });
@@ -126,7 +126,7 @@ fn a_name_that_passes_from_one_to_another_is_never_free_and_finds_who_has_it() {
         for name in ["n0", "n1", "n0"] {
             let found = view.get(&Target::Key(Key::new("thing", name)));
             let found = found.expect("somebody always has the name");
-            assert_eq!(found.name, Name::from(name));
+            assert_eq!(found.row.name, Name::from(name));
         }
         publishing.join().unwrap();
     });
@@ -188,7 +188,7 @@ fn what_went_is_not_found_by_who_was_told() {
             let after = view.revision().0;
             match found {
                 // The publish after the last one that is whole may show already.
-                Ok(found) => assert!((before..=after + 1).contains(&found.revision.0) && before < 3),
+                Ok(found) => assert!((before..=after + 1).contains(&found.row.revision.0) && before < 3),
                 Err(_) => assert!(before == 0 || after >= 2, "told of {before}, at {after}"),
             }
         }
@@ -261,9 +261,9 @@ fn a_run_without_a_row_is_seen_by_all_who_were_told_of_it() {
                 let before = heard.load(Ordering::SeqCst);
                 let (_, list) = lists.list(|row| row.uid == uid(0));
                 assert!(
-                    list[0].runs_total >= before,
+                    list[0].row.runs_total >= before,
                     "listed {}, told of {before}",
-                    list[0].runs_total
+                    list[0].row.runs_total
                 );
             }
         });
@@ -271,9 +271,9 @@ fn a_run_without_a_row_is_seen_by_all_who_were_told_of_it() {
             let before = told.load(Ordering::SeqCst);
             let found = view.get(&Target::Uid(uid(0))).expect("it never goes");
             assert!(
-                found.runs_total >= before,
+                found.row.runs_total >= before,
                 "found {}, told of {before}",
-                found.runs_total
+                found.row.runs_total
             );
         }
         publishing.join().unwrap();

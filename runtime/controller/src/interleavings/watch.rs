@@ -78,7 +78,7 @@ impl Follower {
         Self {
             shared: Arc::clone(shared),
             at,
-            seen: list.iter().map(|one| (one.uid, one.revision)).collect(),
+            seen: list.iter().map(|one| (one.row.uid, one.row.revision)).collect(),
         }
     }
 
@@ -118,9 +118,9 @@ impl Follower {
         for (uid, revision) in &catalogs()[told.0 as usize] {
             if let Ok(found) = self.shared.view.get(&Target::Uid(*uid)) {
                 assert!(
-                    found.revision >= *revision,
+                    found.row.revision >= *revision,
                     "{} after {told} was told",
-                    found.revision
+                    found.row.revision
                 );
             }
         }
