@@ -8,6 +8,7 @@
 //! | [`Query`], [`check()`] | a query in JSON, and whether its [`View`] has what it names |
 //! | [`Expression`], [`TimeRange`] | ranges of time as people write them, resolved to instants |
 //! | [`Policy`] | the fields and rows that a viewer may see |
+//! | [`plan()`], [`Plan`](plan::Plan) | the statement that answers a query for a viewer |
 //! | [`Format`] | numbers as a measure's format writes them |
 //! | [`Calendar`] | hours, days, weeks and years of a zone |
 //!
@@ -31,15 +32,19 @@
 
 mod calendar;
 pub mod format;
+pub mod plan;
 pub mod policy;
 pub mod query;
 mod range;
-mod view;
+mod sql;
+pub mod view;
 
 pub use calendar::{Calendar, Range};
 pub use format::Format;
+pub use plan::plan;
 pub use policy::Policy;
 pub use query::{Query, QueryError, check};
 pub use range::{Expression, Moments, Offset, RangeError, Resolved, TimeRange};
+pub use sql::{Dialect, DuckDb};
 pub use view::{DataType, Dimension, Measure, MeasureKind, Selector, View};
 pub use watershed_schedule::{Grain, UnknownZone, Zone, jiff};

@@ -139,8 +139,36 @@ impl Limits {
     pub const FIELDS: usize = 64;
     /// Values in filters.
     pub const VALUES: usize = 10_000;
+    /// Buckets of a range that are paired with those of another, or filled.
+    pub const BUCKETS: usize = 10_000;
+    /// Columns that a pivot makes.
+    pub const PIVOT_COLUMNS: usize = 1_000;
     /// Nesting of filters and subqueries.
     pub const DEPTH: usize = 8;
+}
+
+impl Query {
+    /// Returns a query of a view that names nothing yet.
+    pub fn of(metrics_view: &str) -> Self {
+        Self {
+            metrics_view: metrics_view.to_owned(),
+            dimensions: Vec::new(),
+            measures: Vec::new(),
+            time_range: None,
+            comparison_time_range: None,
+            time_zone: Zone::UTC,
+            r#where: None,
+            having: None,
+            sort: Vec::new(),
+            limit: None,
+            offset: 0,
+            pivot_on: Vec::new(),
+            spine: None,
+            totals: false,
+            rows: false,
+            use_display_names: false,
+        }
+    }
 }
 
 impl Dimension {

@@ -74,12 +74,12 @@ impl Zone {
     }
 
     /// Returns the offset in force at an instant.
-    pub(crate) fn offset(&self, instant: Timestamp) -> Offset {
+    pub fn offset(&self, instant: Timestamp) -> Offset {
         self.0.to_offset(instant)
     }
 
     /// Returns the first change of the offset after an instant.
-    pub(crate) fn next_change(&self, after: Timestamp) -> Option<Timestamp> {
+    pub fn next_change(&self, after: Timestamp) -> Option<Timestamp> {
         let mut offset = self.offset(after);
         for transition in self.0.following(after) {
             // Zones also have changes of their abbreviation or of what counts as daylight saving.

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use watershed_schedule::Grain;
-
 use super::error::{At, Code, QueryError};
 use super::names;
 use super::operands::Operands;
 use super::{Comparison, ComputedMeasure, Dimension, Limits, Query, Range, Spine};
-use crate::view::{DataType, MeasureKind, View, same};
+use crate::view::{MeasureKind, View, same};
 
 /// Checks that a query names what its view has: fields, grains that may be cut to, values of the right types (Q1 to Q6).
 ///
@@ -107,9 +105,7 @@ impl Check<'_> {
             let message = format!("\"{}\" is no time, so it has no grains", found.name);
             return Err(at.error(Code::NotATime, message));
         }
-        let of_type = (found.data_type == DataType::Date).then_some(Grain::Day);
-        let bounds = [found.smallest_time_grain, self.view.smallest_time_grain, of_type];
-        match bounds.into_iter().flatten().max() {
+        match self.view.smallest_grain(found) {
             Some(smallest) if grain < smallest => {
                 let message = format!("\"{}\" has no grain below {smallest:?}", found.name).to_lowercase();
                 Err(at.error(Code::InvalidGrain, message))
@@ -211,7 +207,7 @@ impl Check<'_> {
             }
             ComputedMeasure::Uri(name) => {
                 self.selected(name, at)?;
-                if self.dimension(name, at)?.uri {
+                if self.dimension(name, at)?.uri.is_some() {
                     Ok(())
                 } else {
                     Err(at.error(Code::UnknownField, format!("\"{name}\" has no links")))
@@ -239,12 +235,14 @@ impl Check<'_> {
 
     /// Returns the names of the answer's columns before pivots.
     fn names(&self) -> impl Iterator<Item = &str> {
+        let rows = self.query.rows.then(|| self.view.visible_dimensions());
         let dimensions = self
             .query
             .dimensions
             .iter()
             .map(|dimension| dimension.name.as_str());
-        dimensions.chain(self.query.measures.iter().map(|measure| measure.name.as_str()))
+        let measures = self.query.measures.iter().map(|measure| measure.name.as_str());
+        dimensions.chain(measures).chain(rows.into_iter().flatten())
     }
 
     fn columns(&self) -> Result<(), QueryError> {

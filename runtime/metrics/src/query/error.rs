@@ -68,6 +68,18 @@ pub struct QueryError {
     pub hint: Option<String>,
 }
 
+impl QueryError {
+    /// Makes an error at a key of the query.
+    pub(crate) fn new(code: Code, at: &str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            at: at.to_owned(),
+            message: message.into(),
+            hint: None,
+        }
+    }
+}
+
 /// A place in a query's JSON form.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum At<'p> {

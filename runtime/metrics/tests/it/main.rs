@@ -1,8 +1,10 @@
 //! Tests of the crate from outside: tables of expressions, and calendars against a library's dates.
 
+mod answers;
 mod buckets;
 mod expressions;
 mod formats;
 mod policies;
 mod queries;
+mod statements;
 mod time_ranges;

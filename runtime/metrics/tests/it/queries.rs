@@ -1,6 +1,7 @@
 //! Queries in JSON: what is read, and what is refused, with its place.
 
 use watershed_metrics::query::{Code, ComputedMeasure, Limits, Literal, Operator, Spine};
+use watershed_metrics::view::Uri;
 use watershed_metrics::{
     DataType, Dimension, Grain, Measure, MeasureKind, Query, QueryError, Selector, View, check,
 };
@@ -9,10 +10,8 @@ pub(crate) fn dimension(name: &str, data_type: DataType) -> Dimension {
     Dimension {
         name: name.to_owned(),
         data_type,
-        smallest_time_grain: None,
-        unnest: false,
-        uri: name == "origin",
-        hidden: false,
+        uri: (name == "origin").then_some(Uri::Value),
+        ..Dimension::default()
     }
 }
 
@@ -22,8 +21,7 @@ pub(crate) fn measure(name: &str, kind: MeasureKind, requires: &[&str]) -> Measu
         data_type: DataType::Number,
         kind,
         requires: requires.iter().map(|&name| name.to_owned()).collect(),
-        order: Vec::new(),
-        hidden: false,
+        ..Measure::default()
     }
 }
 
@@ -54,6 +52,7 @@ pub(crate) fn view() -> View {
             measure("growth", MeasureKind::TimeComparison, &["flights"]),
             measure("share", MeasureKind::Derived, &["running", "flights"]),
         ],
+        ..View::default()
     }
 }
 

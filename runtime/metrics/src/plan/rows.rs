@@ -1,0 +1,310 @@
+//! The rows that are counted: the base, which alone names the table, with what is looked up and unnested beside its
+//! columns, and the conditions on rows.
+
+use std::collections::BTreeSet;
+
+use super::clock;
+use super::filter::{self, Field, Fields};
+use super::literal::Operand;
+use super::names::beside;
+use super::scene::{Cut, Side};
+use super::{PlanError, Planner};
+use crate::query::{Filter, Subquery};
+use crate::sql::{Constant, Expr, Infix, JoinKind, Relation, Select};
+use crate::view::{Lookup, Source};
+
+/// Rows of a level, not yet grouped.
+pub(super) struct Rows {
+    pub(super) relation: Relation,
+    pub(super) filter: Option<Expr>,
+    /// Dimensions whose elements stand in a column beside the table's.
+    unnested: BTreeSet<usize>,
+}
+
+impl Rows {
+    /// Returns the relation that they are read from.
+    pub(super) fn relation_of(&self) -> Relation {
+        self.relation.clone()
+    }
+}
+
+/// Rows that are asked for.
+pub(super) struct Wanted<'w> {
+    pub(super) cuts: &'w [Cut],
+    pub(super) side: Side,
+    pub(super) filter: Option<&'w Filter>,
+    /// Dimensions that are used beside the cuts.
+    pub(super) others: BTreeSet<usize>,
+}
+
+impl Planner<'_> {
+    /// Returns the base: the rows that the viewer may see. Nothing else names the table.
+    pub(super) fn base(&mut self) -> Relation {
+        if let Some(name) = &self.base {
+            return Relation::named(name);
+        }
+        let mut select = Select::all_from(Relation::Named(self.scene.view.table.clone()));
+        select.filter = self.policy();
+        let name = self.with("base", select);
+        self.base = Some(name.clone());
+        Relation::named(&name)
+    }
+
+    /// Returns the condition that visible rows meet, if the viewer has one.
+    fn policy(&self) -> Option<Expr> {
+        let filters = self.scene.policy.row_filters().iter();
+        let filters: Vec<Expr> = filters.cloned().map(Expr::Foreign).collect();
+        (!filters.is_empty()).then(|| Expr::all(filters))
+    }
+
+    /// Evaluates a condition on visible rows alone, whatever order the engine evaluates conditions in: one that fails
+    /// on a hidden row would tell of it (Q18).
+    fn guarded(&self, condition: Expr) -> Expr {
+        match self.policy() {
+            Some(policy) if condition.may_fail() => Expr::when(policy, condition, Expr::FALSE),
+            _ => condition,
+        }
+    }
+
+    /// Returns the rows of a level on a side.
+    pub(super) fn rows(&mut self, wanted: &Wanted<'_>) -> Result<Rows, PlanError> {
+        let mut used = wanted.others.clone();
+        used.extend(wanted.cuts.iter().map(|cut| cut.dimension));
+        let mut named = BTreeSet::new();
+        if let Some(filter) = wanted.filter {
+            filter::names(filter, &mut named);
+        }
+        let named: BTreeSet<usize> = named
+            .into_iter()
+            .filter_map(|name| self.scene.view.dimension_index(name))
+            .collect();
+        used.extend(&named);
+        let mut relation = self.looked_up(&used);
+        relation = self.staged(relation, wanted.cuts);
+        let lists = |planner: &Self, cuts: &[Cut]| -> BTreeSet<usize> {
+            let dimensions = cuts.iter().map(|cut| cut.dimension);
+            dimensions.filter(|index| planner.is_list(*index)).collect()
+        };
+        let mut unnested = lists(self, wanted.cuts);
+        for index in &unnested {
+            relation = self.unnest(relation, *index);
+        }
+        // A row counts once where its elements are filtered and not grouped by.
+        let once: Vec<usize> = lists(self, &self.scene.cuts)
+            .into_iter()
+            .filter(|index| named.contains(index) && !unnested.contains(index))
+            .collect();
+        let number = beside("n", 0);
+        if !once.is_empty() {
+            let numbered = Select::all_from(relation).column(Expr::Rank("row_number", Vec::new()), &number);
+            relation = self.nested(numbered);
+            for index in &once {
+                relation = self.unnest(relation, *index);
+                unnested.insert(*index);
+            }
+        }
+        let filter = self.row_filter(wanted, &unnested)?;
+        if once.is_empty() {
+            return Ok(Rows {
+                relation,
+                filter,
+                unnested,
+            });
+        }
+        for index in once {
+            unnested.remove(&index);
+        }
+        let select = Select {
+            distinct_on: Some(Expr::column(number)),
+            filter,
+            ..Select::all_from(relation)
+        };
+        Ok(Rows {
+            relation: self.nested(select),
+            filter: None,
+            unnested,
+        })
+    }
+
+    /// Returns the conditions of a range and a filter.
+    fn row_filter(
+        &mut self,
+        wanted: &Wanted<'_>,
+        unnested: &BTreeSet<usize>,
+    ) -> Result<Option<Expr>, PlanError> {
+        let mut conditions = Vec::new();
+        if let Some(span) = self.scene.span(wanted.side)
+            && let Some(dimension) = self.scene.view.dimensions.get(span.dimension)
+        {
+            let value = self.value(span.dimension, unnested);
+            let zone = self.scene.calendar.zone();
+            let within = clock::within(value, dimension.data_type, span.range, zone);
+            conditions.push(self.guarded(within));
+        }
+        if let Some(filter) = wanted.filter {
+            let mut fields = RowFields {
+                planner: self,
+                unnested,
+            };
+            let condition = filter::condition(filter, &mut fields)?;
+            conditions.push(self.guarded(condition));
+        }
+        Ok((!conditions.is_empty()).then(|| Expr::all(conditions)))
+    }
+
+    fn is_list(&self, index: usize) -> bool {
+        let dimension = self.scene.view.dimensions.get(index);
+        dimension.is_some_and(|dimension| dimension.unnest)
+    }
+
+    /// Puts translated values beside the columns of the base.
+    fn looked_up(&mut self, used: &BTreeSet<usize>) -> Relation {
+        let view = self.scene.view;
+        let lookups: Vec<(usize, &Lookup)> = used
+            .iter()
+            .filter_map(|index| Some((*index, view.dimensions.get(*index)?.lookup.as_ref()?)))
+            .collect();
+        let base = self.base();
+        if lookups.is_empty() {
+            return base;
+        }
+        let mut keyed = Select::all_from(base);
+        for (index, _) in &lookups {
+            keyed = keyed.column(self.source(*index), beside("k", *index));
+        }
+        let mut relation = self.nested(keyed);
+        for (index, lookup) in lookups {
+            let (found, shown) = (beside("l", index), beside("v", index));
+            // One row per key, so that double keys multiply nothing.
+            let mut table = Select::from(Relation::Named(lookup.table.clone()))
+                .column(Expr::column(&lookup.key), &found)
+                .column(Expr::Call("min", vec![Expr::column(&lookup.value)]), shown);
+            table.group_by = 1;
+            let table = self.nested(table);
+            let on = Expr::column(beside("k", index)).infix(Infix::Equal, Expr::column(found));
+            relation = relation.join(JoinKind::Left, table, Some(on));
+        }
+        relation
+    }
+
+    /// Puts times that are cut beside the columns, where an expression makes them: cutting names them more than once.
+    fn staged(&mut self, relation: Relation, cuts: &[Cut]) -> Relation {
+        let made = cuts
+            .iter()
+            .filter(|cut| self.is_staged(cut.dimension, cut.grain.is_some()));
+        let made: BTreeSet<usize> = made.map(|cut| cut.dimension).collect();
+        if made.is_empty() {
+            return relation;
+        }
+        let mut select = Select::all_from(relation);
+        for index in made {
+            select = select.column(self.value(index, &BTreeSet::new()), beside("t", index));
+        }
+        self.nested(select)
+    }
+
+    fn is_staged(&self, index: usize, is_cut: bool) -> bool {
+        let dimension = self.scene.view.dimensions.get(index);
+        is_cut && dimension.is_some_and(|dimension| !matches!(dimension.source, Source::Column(_)))
+    }
+
+    fn unnest(&mut self, relation: Relation, index: usize) -> Relation {
+        let elements = Expr::Call("unnest", vec![self.elements(index)]);
+        let select = Select::all_from(relation).column(elements, beside("u", index));
+        self.nested(select)
+    }
+
+    /// Returns the elements of a list; those of an empty or missing one are a single NULL, so that no row is lost.
+    pub(super) fn elements(&self, index: usize) -> Expr {
+        let list = self.source(index);
+        let is_filled =
+            Expr::Call("len", vec![list.clone()]).infix(Infix::Greater, Expr::Constant(Constant::Integer(0)));
+        Expr::when(is_filled, list, Expr::List(vec![Expr::NULL]))
+    }
+
+    /// Returns a dimension's column or expression over the table's columns.
+    fn source(&self, index: usize) -> Expr {
+        match self.scene.view.dimensions.get(index).map(|found| &found.source) {
+            Some(Source::Column(name)) => Expr::column(name),
+            Some(Source::Expression(text)) => Expr::Foreign(text.clone()),
+            None => Expr::NULL,
+        }
+    }
+
+    /// Returns a dimension's value in rows.
+    pub(super) fn value(&self, index: usize, unnested: &BTreeSet<usize>) -> Expr {
+        if unnested.contains(&index) {
+            return Expr::column(beside("u", index));
+        }
+        let lookup = self.scene.view.dimensions.get(index);
+        match lookup.and_then(|dimension| dimension.lookup.as_ref()) {
+            None => self.source(index),
+            Some(lookup) => {
+                let shown = Expr::column(beside("v", index));
+                match &lookup.default {
+                    None => shown,
+                    Some(default) => shown.or(Expr::Foreign(default.clone())),
+                }
+            }
+        }
+    }
+
+    /// Returns the value of a cut, before it is cut.
+    pub(super) fn cut_value(&self, cut: Cut, rows: &Rows) -> Expr {
+        if self.is_staged(cut.dimension, cut.grain.is_some()) && !rows.unnested.contains(&cut.dimension) {
+            return Expr::column(beside("t", cut.dimension));
+        }
+        self.value(cut.dimension, &rows.unnested)
+    }
+
+    /// Returns the number of a dimension's values in a group.
+    pub(super) fn count_distinct(&self, index: usize, rows: &Rows) -> Expr {
+        if self.is_list(index) && !rows.unnested.contains(&index) {
+            let all = Expr::Call("list", vec![self.elements(index)]);
+            let flat = Expr::Call("flatten", vec![all]);
+            let zero = Expr::Constant(Constant::Integer(0));
+            return Expr::Call("list_unique", vec![flat]).or(zero);
+        }
+        let value = self.value(index, &rows.unnested);
+        Expr::Distinct("count", Box::new(value))
+    }
+
+    /// Names a statement and reads it.
+    fn nested(&mut self, select: Select) -> Relation {
+        let name = self.fresh("rows");
+        Relation::Select(Box::new(select), name)
+    }
+}
+
+/// Names in conditions on rows: dimensions.
+struct RowFields<'f, 'p> {
+    planner: &'f mut Planner<'p>,
+    unnested: &'f BTreeSet<usize>,
+}
+
+impl Fields for RowFields<'_, '_> {
+    fn field(&mut self, name: &str) -> Result<Field, PlanError> {
+        let index = self.planner.scene.dimension(name)?;
+        let Some(dimension) = self.planner.scene.view.dimensions.get(index) else {
+            return Err(PlanError::missing("dimension", name));
+        };
+        let operand = |value| Operand {
+            value,
+            data_type: dimension.data_type,
+            engine_type: dimension.engine_type.clone(),
+        };
+        if dimension.unnest && !self.unnested.contains(&index) {
+            let parameter = beside("x", index);
+            return Ok(Field::Elements {
+                list: self.planner.elements(index),
+                element: operand(Expr::column(&parameter)),
+                parameter,
+            });
+        }
+        Ok(Field::Value(operand(self.planner.value(index, self.unnested))))
+    }
+
+    fn set(&mut self, subquery: &Subquery) -> Result<(String, String), PlanError> {
+        self.planner.set(subquery)
+    }
+}

@@ -1,0 +1,255 @@
+//! The surroundings of a plan: the view, its viewer, and the query with its ranges resolved.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use watershed_schedule::Grain;
+
+use super::PlanError;
+use super::clock::{Clock, Shifts};
+use super::names::Names;
+use crate::calendar::{Calendar, Range};
+use crate::policy::Policy;
+use crate::query::{self, Comparison, Limits, Query};
+use crate::range::{Moments, Resolved};
+use crate::view::{DataType, Dimension, View};
+
+/// The moments that a query is planned at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bounds {
+    /// The time at which the question is put.
+    pub now: Timestamp,
+    /// A time that stands for now, the latest time and the watermark, as an alert's interval has one.
+    pub executed_at: Option<Timestamp>,
+    /// The ends of time dimensions over the rows that the viewer may see, by name in lower case. Days are given by their
+    /// midnight in universal time.
+    pub times: BTreeMap<String, Extent>,
+}
+
+/// The ends of a time dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Extent {
+    /// The earliest time.
+    pub earliest: Option<Timestamp>,
+    /// The latest time.
+    pub latest: Option<Timestamp>,
+    /// The time up to which the data is complete.
+    pub watermark: Option<Timestamp>,
+}
+
+impl Bounds {
+    /// Returns bounds without data.
+    pub fn at(now: Timestamp) -> Self {
+        Self {
+            now,
+            executed_at: None,
+            times: BTreeMap::new(),
+        }
+    }
+}
+
+/// A dimension as rows are grouped by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    pub(super) dimension: usize,
+    pub(super) grain: Option<Grain>,
+}
+
+/// A range on a dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) dimension: usize,
+    pub(super) range: Range,
+}
+
+/// The two sides of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Side {
+    Base,
+    Comparison,
+}
+
+/// Everything that parts of a plan look at.
+pub(super) struct Scene<'a> {
+    pub(super) view: &'a View,
+    pub(super) policy: &'a Policy,
+    pub(super) query: &'a Query,
+    pub(super) bounds: &'a Bounds,
+    pub(super) calendar: Calendar,
+    pub(super) names: Names,
+    pub(super) base: Option<Span>,
+    pub(super) comparison: Option<Span>,
+    pub(super) cuts: Vec<Cut>,
+}
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(
+        view: &'a View,
+        policy: &'a Policy,
+        query: &'a Query,
+        bounds: &'a Bounds,
+    ) -> Result<Self, PlanError> {
+        let calendar = Calendar::new(query.time_zone.clone())
+            .weeks_from(view.first_day_of_week)
+            .years_from(view.first_month_of_year);
+        let mut scene = Self {
+            view,
+            policy,
+            query,
+            bounds,
+            calendar,
+            names: Names::of(view),
+            base: None,
+            comparison: None,
+            cuts: Vec::new(),
+        };
+        for dimension in &query.dimensions {
+            scene.cuts.push(Cut {
+                dimension: scene.dimension(&dimension.of)?,
+                grain: dimension.grain,
+            });
+        }
+        scene.resolve()?;
+        Ok(scene)
+    }
+
+    fn resolve(&mut self) -> Result<(), PlanError> {
+        let Some(asked) = &self.query.time_range else {
+            return Ok(());
+        };
+        let Some((dimension, base)) = self.range(asked, "time_range")? else {
+            return match self.query.comparison_time_range {
+                None => Ok(()),
+                Some(_) => Err(PlanError::unbounded()),
+            };
+        };
+        self.base = Some(span(dimension, &base, "time_range")?);
+        let at = "comparison_time_range";
+        self.comparison = match &self.query.comparison_time_range {
+            None => None,
+            Some(Comparison::Offset(offset)) => {
+                let moved = offset.of(&base).map_err(|error| PlanError::range(at, error))?;
+                Some(span(dimension, &moved, at)?)
+            }
+            Some(Comparison::Range(range)) => match self.range(range, at)? {
+                Some((dimension, range)) => Some(span(dimension, &range, at)?),
+                None => return Err(PlanError::unbounded()),
+            },
+        };
+        Ok(())
+    }
+
+    fn range(&self, asked: &query::Range, at: &'static str) -> Result<Option<(usize, Resolved)>, PlanError> {
+        let name = asked.time_dimension.as_deref();
+        let index = self.dimension(name.unwrap_or(&self.view.time_dimension))?;
+        let Some(dimension) = self.view.dimensions.get(index) else {
+            return Ok(None);
+        };
+        let extent = self.extent(dimension);
+        let moments = Moments {
+            now: self.bounds.now,
+            earliest: extent.earliest,
+            latest: extent.latest,
+            watermark: extent.watermark.or(extent.latest),
+        };
+        let moments = match self.bounds.executed_at {
+            Some(time) => moments.executed_at(time),
+            None => moments,
+        };
+        let smallest = self.view.smallest_grain(dimension).unwrap_or(Grain::Second);
+        let resolved = asked.range.resolve(&moments, &self.calendar, smallest);
+        let resolved = resolved.map_err(|error| PlanError::range(at, error))?;
+        Ok(resolved.map(|resolved| (index, resolved)))
+    }
+
+    /// Returns the ends of a time dimension. A day's time is its first instant in the query's zone.
+    pub(super) fn extent(&self, dimension: &Dimension) -> Extent {
+        let known = self.bounds.times.get(&dimension.name.to_lowercase());
+        let extent = known.copied().unwrap_or_default();
+        if dimension.data_type != DataType::Date {
+            return extent;
+        }
+        let first = |time: Timestamp| {
+            let date = jiff::tz::TimeZone::UTC.to_datetime(time).date();
+            self.calendar.beginning(date)
+        };
+        Extent {
+            earliest: extent.earliest.and_then(first),
+            latest: extent.latest.and_then(first),
+            watermark: extent.watermark.and_then(first),
+        }
+    }
+
+    /// Finds a dimension that is known to be there.
+    pub(super) fn dimension(&self, name: &str) -> Result<usize, PlanError> {
+        self.view
+            .dimension_index(name)
+            .ok_or_else(|| PlanError::missing("dimension", name))
+    }
+
+    /// Finds a measure that is known to be there.
+    pub(super) fn measure(&self, name: &str) -> Result<usize, PlanError> {
+        self.view
+            .measure_index(name)
+            .ok_or_else(|| PlanError::missing("measure", name))
+    }
+
+    /// Returns the range of a side.
+    pub(super) fn span(&self, side: Side) -> Option<Span> {
+        match side {
+            Side::Base => self.base,
+            Side::Comparison => self.comparison,
+        }
+    }
+
+    /// Returns the offsets that a dimension's times on a side can have.
+    pub(super) fn clock(&self, dimension: usize, side: Side) -> Clock {
+        let zone = self.calendar.zone();
+        match self.span(side) {
+            Some(span) if span.dimension == dimension => Clock::within(zone, span.range),
+            _ => {
+                let found = self.view.dimensions.get(dimension);
+                let extent = found.map(|found| self.extent(found)).unwrap_or_default();
+                Clock::new(zone, extent)
+            }
+        }
+    }
+
+    pub(super) fn shifts(&self) -> Shifts {
+        Shifts {
+            first_day_of_week: self.view.first_day_of_week,
+            first_month_of_year: self.view.first_month_of_year,
+        }
+    }
+
+    /// Returns the first instants of the buckets of a range, in order.
+    pub(super) fn buckets(&self, range: Range, grain: Grain) -> Result<Vec<Timestamp>, PlanError> {
+        let found = self.calendar.buckets(range, grain, Limits::BUCKETS);
+        let found = found.ok_or_else(PlanError::too_many_buckets)?;
+        Ok(found.into_iter().map(|bucket| bucket.start).collect())
+    }
+
+    /// Returns true if a cut's buckets are paired with those of the comparison by position (Q8).
+    pub(super) fn is_paired(&self, cut: Cut) -> bool {
+        let both = [self.base, self.comparison];
+        cut.grain.is_some()
+            && both
+                .iter()
+                .all(|span| span.is_some_and(|span| span.dimension == cut.dimension))
+    }
+
+    /// Returns the pairs of buckets, the base's first, without those of which one has no partner.
+    pub(super) fn pairs(&self, cut: Cut) -> Result<Vec<(Timestamp, Timestamp)>, PlanError> {
+        let (Some(base), Some(comparison), Some(grain)) = (self.base, self.comparison, cut.grain) else {
+            return Ok(Vec::new());
+        };
+        let base = self.buckets(base.range, grain)?;
+        let comparison = self.buckets(comparison.range, grain)?;
+        Ok(base.into_iter().zip(comparison).collect())
+    }
+}
+
+fn span(dimension: usize, resolved: &Resolved, at: &'static str) -> Result<Span, PlanError> {
+    let range = resolved.range().map_err(|error| PlanError::range(at, error))?;
+    Ok(Span { dimension, range })
+}

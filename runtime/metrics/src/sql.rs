@@ -1,0 +1,14 @@
+//! Statements as typed trees, and the one writer that makes text of them.
+//!
+//! Names, constants and types are nodes; only the writer quotes. The single foreign text is [`Expr::Foreign`], an
+//! expression of a view's author, which the writer brackets on lines of its own (Q18).
+
+mod dialect;
+mod expression;
+mod select;
+mod write;
+
+pub use dialect::{Dialect, DuckDb};
+pub(crate) use expression::{Constant, Expr, Infix, SqlType};
+pub(crate) use select::{JoinKind, Order, Relation, Select};
+pub(crate) use write::write;

@@ -1,0 +1,313 @@
+//! Statements: whatever names, values and expressions hold, their form is that of harmless ones.
+
+use watershed_drivers::duckdb::{ByHand, Parser};
+use watershed_drivers::olap::Value;
+use watershed_metrics::jiff::Timestamp;
+use watershed_metrics::plan::{Bounds, plan};
+use watershed_metrics::policy::{Effect, Layer, Rule, Truth};
+use watershed_metrics::query::{Code, Filter, Literal, Operator};
+use watershed_metrics::view::{Lookup, Source};
+use watershed_metrics::{DataType, Dimension, DuckDb, Measure, MeasureKind, Policy, Query, View};
+
+use crate::queries::view as cases;
+
+/// Texts that mean something to parsers, templates and shells.
+const HOSTILE: [&str; 10] = [
+    "it's",
+    "a\" -- b",
+    "'; DROP TABLE facts; --",
+    "\"); DROP TABLE facts; --",
+    "/* open",
+    "line\nbreak",
+    "{{ .user.email }}",
+    "a\\'b",
+    "$1 $$x$$",
+    "\u{0}zero",
+];
+
+/// A text that means nothing to anybody.
+const HARMLESS: &str = "zqzqzq";
+
+fn dimension(name: &str, column: &str, kind: &str) -> Dimension {
+    Dimension {
+        name: name.to_owned(),
+        data_type: DataType::of(kind),
+        engine_type: kind.to_owned(),
+        source: Source::Column(column.to_owned()),
+        ..Dimension::default()
+    }
+}
+
+/// A view whose names are all made of one text.
+fn view(text: &str) -> View {
+    let mut looked = dimension(&format!("looked {text}"), &format!("c {text}"), "VARCHAR");
+    looked.lookup = Some(Lookup {
+        table: vec![format!("s {text}"), format!("l {text}")],
+        key: format!("k {text}"),
+        value: format!("v {text}"),
+        default: None,
+    });
+    let measure = |name: &str, kind| Measure {
+        name: format!("{name} {text}"),
+        data_type: DataType::Number,
+        engine_type: "DOUBLE".to_owned(),
+        kind,
+        expression: "count(*) -- a comment".to_owned(),
+        ..Measure::default()
+    };
+    let mut per = measure("per", MeasureKind::Per);
+    per.requires = vec![format!("rows {text}")];
+    let mut compared = measure("compared", MeasureKind::TimeComparison);
+    compared.requires = vec![format!("rows {text}")];
+    compared.expression = "1".to_owned();
+    View {
+        table: vec![format!("t {text}")],
+        time_dimension: format!("at {text}"),
+        dimensions: vec![
+            dimension(&format!("d {text}"), &format!("c {text}"), "VARCHAR"),
+            dimension(&format!("at {text}"), &format!("at {text}"), "TIMESTAMP"),
+            looked,
+        ],
+        measures: vec![measure("rows", MeasureKind::Simple), per, compared],
+        ..View::default()
+    }
+}
+
+fn query(names: &str, value: &str) -> Query {
+    let mut query: Query = r#"{"metrics_view": "v", "time_range": {"start": "2024-01-01T00:00:00Z",
+        "end": "2024-02-01T00:00:00Z"}, "comparison_time_range": {"offset": "-1P"}, "time_zone": "America/New_York",
+        "totals": true, "limit": 5}"#
+        .parse()
+        .expect("a query");
+    let named = |name: &str| watershed_metrics::query::Dimension::named(&format!("{name} {names}"));
+    query.dimensions = vec![named("d"), named("looked")];
+    let measure = |name: &str| watershed_metrics::query::Measure::named(&format!("{name} {names}"));
+    query.measures = vec![measure("rows"), measure("per"), measure("compared")];
+    let text = || Filter::Value(Literal::Text(value.to_owned()));
+    let condition = |op, name: &str, value| Filter::Condition {
+        op,
+        operands: vec![Filter::Name(format!("{name} {names}")), value],
+    };
+    query.r#where = Some(Filter::Condition {
+        op: Operator::Or,
+        operands: vec![
+            condition(Operator::Eq, "d", text()),
+            condition(Operator::Nilike, "looked", text()),
+            condition(
+                Operator::Nin,
+                "d",
+                Filter::Value(Literal::List(vec![Literal::Text(value.to_owned())])),
+            ),
+        ],
+    });
+    query
+}
+
+fn statement(names: &str, value: &str) -> String {
+    let rule = |effect| Rule {
+        condition: Truth::True,
+        effect,
+    };
+    let policy = Policy::of(&[Layer {
+        rules: vec![
+            rule(Effect::AllowAccess),
+            rule(Effect::FilterRows("secret IS NULL -- all".to_owned())),
+        ],
+    }]);
+    let bounds = Bounds::at(Timestamp::UNIX_EPOCH);
+    let plan = plan(&view(names), &policy, &query(names, value), &bounds).expect("a plan");
+    plan.statement(&DuckDb)
+}
+
+/// The parse tree with each text that holds the names or the value replaced, and without places.
+fn tree(sql: &str, texts: &[&str]) -> serde_json::Value {
+    let document = Parser::new().documents(&[sql]).expect("a document").remove(0);
+    let mut tree: serde_json::Value = serde_json::from_str(&document).expect("JSON");
+    assert_eq!(tree["error"], serde_json::Value::Bool(false), "{document}\n{sql}");
+    neutral(&mut tree, texts);
+    tree
+}
+
+fn neutral(tree: &mut serde_json::Value, texts: &[&str]) {
+    match tree {
+        serde_json::Value::String(text) => {
+            for hostile in texts {
+                *text = text.replace(hostile, "?");
+            }
+        }
+        serde_json::Value::Array(items) => items.iter_mut().for_each(|item| neutral(item, texts)),
+        serde_json::Value::Object(fields) => {
+            fields.remove("query_location");
+            let old = std::mem::take(fields);
+            for (key, mut value) in old {
+                neutral(&mut value, texts);
+                fields.insert(texts.iter().fold(key, |key, text| key.replace(text, "?")), value);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Q18: hostile names of tables, columns, fields and lookups leave the statement's form as it is.
+#[test]
+fn hostile_names_change_no_form() {
+    let harmless = tree(&statement(HARMLESS, "v"), &[HARMLESS]).to_string();
+    for hostile in HOSTILE.iter().filter(|text| !text.contains('\0')) {
+        let sql = statement(hostile, "v");
+        let found = tree(&sql, &[hostile]).to_string();
+        assert_eq!(found, harmless, "{sql}");
+    }
+}
+
+/// Q16, Q18: hostile values leave the statement's form as it is.
+#[test]
+fn hostile_values_change_no_form() {
+    let harmless = tree(&statement("n", HARMLESS), &[HARMLESS]).to_string();
+    for hostile in HOSTILE.iter().filter(|text| !text.contains('\0')) {
+        let sql = statement("n", hostile);
+        assert_eq!(tree(&sql, &[hostile]).to_string(), harmless, "{sql}");
+    }
+    // A zero byte ends statements on their way into the engine: the text is put together from parts.
+    let sql = statement("n", "\u{0}zero");
+    assert!(!sql.contains('\0') && sql.contains("chr(0)"));
+    tree(&sql, &[]);
+}
+
+/// Q18: an expression that fails on hidden rows does not tell that they are there.
+#[test]
+fn conditions_are_evaluated_on_visible_rows_alone() {
+    let engine = ByHand::in_memory();
+    engine.run(
+        "CREATE TABLE facts AS SELECT i AS id, i % 2 = 1 AS secret, CASE WHEN i % 2 = 1 THEN 'x' ELSE '7' END AS code
+         FROM range(5000) AS r(i)",
+    );
+    let mut view = View {
+        table: vec!["facts".to_owned()],
+        dimensions: vec![dimension("number", "", "INTEGER")],
+        measures: vec![Measure {
+            name: "n".to_owned(),
+            data_type: DataType::Number,
+            engine_type: "BIGINT".to_owned(),
+            expression: "count(*)".to_owned(),
+            ..Measure::default()
+        }],
+        ..View::default()
+    };
+    view.dimensions[0].source = Source::Expression("CAST(code AS INTEGER)".to_owned());
+    let rule = |effect| Rule {
+        condition: Truth::True,
+        effect,
+    };
+    let policy = Policy::of(&[Layer {
+        rules: vec![
+            rule(Effect::AllowAccess),
+            rule(Effect::FilterRows("NOT secret AND id < 4000".to_owned())),
+        ],
+    }]);
+    let query: Query = r#"{"metrics_view": "v", "dimensions": ["number"], "measures": ["n"], "where":
+        {"cond": {"op": "gt", "exprs": [{"name": "number"}, {"val": 3}]}}}"#
+        .parse()
+        .expect("a query");
+    let plan = plan(&view, &policy, &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
+    for _ in 0..20 {
+        assert_eq!(engine.lines(&plan.statement(&DuckDb)), ["7|2000"]);
+    }
+}
+
+/// Q13: a pivot's columns are the values in their order, and its limit counts rows of the pivot.
+#[test]
+fn a_pivot_makes_columns_of_values_in_their_order() {
+    let engine = ByHand::in_memory();
+    engine.run("CREATE TABLE facts AS FROM (VALUES ('x', 2, 5), ('x', 1, 7), ('y', 1, 1), (NULL, NULL, 3)) AS t(a, b, c)");
+    let view = View {
+        table: vec!["facts".to_owned()],
+        dimensions: vec![dimension("a", "a", "VARCHAR"), dimension("b", "b", "INTEGER")],
+        measures: vec![Measure {
+            name: "c".to_owned(),
+            data_type: DataType::Number,
+            engine_type: "HUGEINT".to_owned(),
+            expression: "sum(c)".to_owned(),
+            ..Measure::default()
+        }],
+        ..View::default()
+    };
+    let answer = |rest: &str| {
+        let text = format!(
+            r#"{{"metrics_view": "v", "dimensions": ["a", "b"], "measures": ["c"], "pivot_on": ["b"]{rest}}}"#
+        );
+        let query: Query = text.parse().expect("a query");
+        let plan = plan(&view, &Policy::open(), &query, &Bounds::at(Timestamp::UNIX_EPOCH))?;
+        assert!(plan.is_pivot());
+        let rows = engine.run(&plan.statement(&DuckDb));
+        let place = |value: &Value| value.to_string().parse().unwrap_or_default();
+        let pivoted = plan
+            .pivot(&rows, &Value::Null, ToString::to_string, place)
+            .expect("few columns");
+        let names: Vec<String> = pivoted.columns.into_iter().map(|column| column.name).collect();
+        let mut lines = vec![names.join("|")];
+        for row in pivoted.rows {
+            lines.push(row.iter().map(ToString::to_string).collect::<Vec<_>>().join("|"));
+        }
+        Ok::<_, watershed_metrics::plan::PlanError>(lines)
+    };
+    assert_eq!(
+        answer("").expect("an answer"),
+        [
+            "a|1_c|2_c|NULL_c",
+            "x|7|5|NULL",
+            "y|1|NULL|NULL",
+            "NULL|NULL|NULL|3"
+        ]
+    );
+    assert_eq!(
+        answer(r#", "limit": 1, "offset": 1, "sort": [{"name": "a", "desc": true}]"#).expect("an answer"),
+        ["a|1_c|2_c", "x|7|5"]
+    );
+    assert!(answer(r#", "sort": ["c"]"#).is_err());
+    assert!(answer(r#", "totals": true"#).is_err());
+}
+
+/// Q13: with a field rule in force only visible dimensions are columns; without one the table's others are, too.
+#[test]
+fn rows_show_what_the_viewer_may_see() {
+    let view = View {
+        table: vec!["facts".to_owned()],
+        columns: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        dimensions: vec![dimension("a", "a", "VARCHAR"), dimension("b", "b", "INTEGER")],
+        ..View::default()
+    };
+    let query: Query = r#"{"metrics_view": "v", "rows": true}"#.parse().expect("a query");
+    let columns = |policy: &Policy| -> Vec<String> {
+        let plan = plan(&view, policy, &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
+        plan.columns().iter().map(|column| column.name.clone()).collect()
+    };
+    assert_eq!(columns(&Policy::open()), ["a", "b", "c"]);
+    let rule = |effect| Rule {
+        condition: Truth::True,
+        effect,
+    };
+    let fields = watershed_metrics::policy::Fields::Named(vec!["b".to_owned()]);
+    let policy = Policy::of(&[Layer {
+        rules: vec![rule(Effect::AllowAccess), rule(Effect::AllowFields(fields))],
+    }]);
+    assert_eq!(columns(&policy), ["b"]);
+}
+
+/// Q14: who may not see a view is told that alone.
+#[test]
+fn a_closed_view_answers_nothing() {
+    let policy = Policy::of(&[Layer {
+        rules: vec![Rule {
+            condition: Truth::False,
+            effect: Effect::AllowAccess,
+        }],
+    }]);
+    let query: Query = r#"{"metrics_view": "departures", "measures": ["no such"]}"#
+        .parse()
+        .expect("a query");
+    let refused = plan(&cases(), &policy, &query, &Bounds::at(Timestamp::UNIX_EPOCH));
+    let Err(watershed_metrics::plan::PlanError::Refused(error)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(error.code, Code::NotAllowed);
+}
