@@ -14,6 +14,7 @@
 //! Only `rows` names the table, once, under the policy's row filters: nothing in an answer can depend on another row.
 
 mod answer;
+mod bounds;
 mod clock;
 mod comparison;
 mod computed;
@@ -29,6 +30,7 @@ mod pivot;
 mod raw;
 mod rows;
 mod scene;
+mod side;
 mod totals;
 
 use watershed_schedule::Grain;
@@ -39,10 +41,10 @@ use crate::query::{Limits, Query, Subquery, check};
 use crate::sql::{self, Dialect, Select};
 use crate::view::View;
 
+pub use bounds::{Bounds, Extent};
 pub use error::PlanError;
 pub use extent::{extents, times};
 pub use pivot::Pivoted;
-pub use scene::{Bounds, Extent};
 
 use scene::Scene;
 

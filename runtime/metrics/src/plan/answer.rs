@@ -6,7 +6,7 @@ use super::filter;
 use super::groups::{Groups, Level, Sides};
 use super::names::beside;
 use super::pivot::Pivot;
-use super::scene::{Cut, Side};
+use super::side::{Cut, Side};
 use super::{Column, Plan, PlanError, Planner, Role};
 use crate::query::{ComputedMeasure, Spine};
 use crate::sql::{Constant, Expr, Infix, Order, Relation, Select};

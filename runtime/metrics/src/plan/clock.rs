@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use watershed_schedule::{Grain, Zone};
 
-use super::scene::Extent;
+use super::bounds::Extent;
 use crate::calendar::Range;
 use crate::sql::{Constant, Expr, Infix, SqlType};
 use crate::view::DataType;

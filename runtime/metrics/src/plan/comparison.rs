@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use super::groups::{Groups, Level};
-use super::scene::{Cut, Side};
+use super::side::{Cut, Side};
 use super::{PlanError, Planner, clock};
 use crate::query::Filter;
 use crate::sql::{Expr, Infix, JoinKind, Relation, Select};

@@ -2,7 +2,7 @@
 
 use super::groups::Groups;
 use super::measures::finite;
-use super::scene::{Cut, Side};
+use super::side::{Cut, Side};
 use super::{PlanError, Planner};
 use crate::query::ComputedMeasure;
 use crate::sql::{Constant, Expr, Infix, JoinKind, Relation, Select, SqlType};

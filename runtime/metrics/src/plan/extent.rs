@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::scene::{Bounds, Scene};
+use super::bounds::Bounds;
+use super::scene::Scene;
 use super::{Plan, PlanError, Planner, Role};
 use crate::policy::Policy;
 use crate::query::{Comparison, Query};

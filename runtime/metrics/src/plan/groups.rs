@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::clock::Bucket;
 use super::rows::Wanted;
-use super::scene::{Cut, Scene, Side};
+use super::scene::Scene;
+use super::side::{Cut, Side};
 use super::{PlanError, Planner};
 use crate::query::{ComputedMeasure, Filter};
 use crate::sql::{Expr, Infix, JoinKind, Relation, Select};

@@ -2,7 +2,7 @@
 
 use super::filter::{self, Field, Fields};
 use super::literal::Operand;
-use super::scene::Side;
+use super::side::Side;
 use super::{PlanError, Planner};
 use crate::query::{ComputedMeasure, Subquery};
 use crate::sql::Expr;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::groups::{Groups, Sides};
-use super::scene::{Cut, Side};
+use super::side::{Cut, Side};
 use super::{PlanError, Planner};
 use crate::sql::{Expr, Order, Relation, Select, SqlType};
 use crate::view::{Measure, MeasureKind};

@@ -48,10 +48,10 @@ impl Names {
     }
 
     /// A measure of the view on a side.
-    pub(super) fn measure(&self, side: super::scene::Side, index: usize) -> String {
+    pub(super) fn measure(&self, side: super::side::Side, index: usize) -> String {
         match side {
-            super::scene::Side::Base => self.name("m", index),
-            super::scene::Side::Comparison => self.name("c", index),
+            super::side::Side::Base => self.name("m", index),
+            super::side::Side::Comparison => self.name("c", index),
         }
     }
 
@@ -61,10 +61,10 @@ impl Names {
     }
 
     /// A total of a measure on a side.
-    pub(super) fn total(&self, side: super::scene::Side, index: usize) -> String {
+    pub(super) fn total(&self, side: super::side::Side, index: usize) -> String {
         match side {
-            super::scene::Side::Base => self.name("total", index),
-            super::scene::Side::Comparison => self.name("compared_total", index),
+            super::side::Side::Base => self.name("total", index),
+            super::side::Side::Comparison => self.name("compared_total", index),
         }
     }
 

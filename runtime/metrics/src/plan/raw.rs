@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::rows::Wanted;
-use super::scene::Side;
+use super::side::Side;
 use super::{Column, Plan, PlanError, Planner, Role};
 use crate::query::Sort;
 use crate::sql::{Expr, Order, Relation, Select};

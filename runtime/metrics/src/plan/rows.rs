@@ -7,7 +7,7 @@ use super::clock;
 use super::filter::{self, Field, Fields};
 use super::literal::Operand;
 use super::names::beside;
-use super::scene::{Cut, Side};
+use super::side::{Cut, Side};
 use super::{PlanError, Planner};
 use crate::query::{Filter, Subquery};
 use crate::sql::{Constant, Expr, Infix, JoinKind, Relation, Select};

@@ -1,73 +1,18 @@
 //! The surroundings of a plan: the view, its viewer, and the query with its ranges resolved.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use watershed_schedule::Grain;
 
 use super::PlanError;
+use super::bounds::{Bounds, Extent};
 use super::clock::{Clock, Shifts};
 use super::names::Names;
+use super::side::{Cut, Side, Span};
 use crate::calendar::{Calendar, Range};
 use crate::policy::Policy;
 use crate::query::{self, Comparison, Limits, Query};
 use crate::range::{Moments, Resolved};
 use crate::view::{DataType, Dimension, View};
-
-/// The moments that a query is planned at.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bounds {
-    /// The time at which the question is put.
-    pub now: Timestamp,
-    /// A time that stands for now, the latest time and the watermark, as an alert's interval has one.
-    pub executed_at: Option<Timestamp>,
-    /// The ends of time dimensions over the rows that the viewer may see, by name in lower case. Days are given by their
-    /// midnight in universal time.
-    pub times: BTreeMap<String, Extent>,
-}
-
-/// The ends of a time dimension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Extent {
-    /// The earliest time.
-    pub earliest: Option<Timestamp>,
-    /// The latest time.
-    pub latest: Option<Timestamp>,
-    /// The time up to which the data is complete.
-    pub watermark: Option<Timestamp>,
-}
-
-impl Bounds {
-    /// Returns bounds without data.
-    pub fn at(now: Timestamp) -> Self {
-        Self {
-            now,
-            executed_at: None,
-            times: BTreeMap::new(),
-        }
-    }
-}
-
-/// A dimension as rows are grouped by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cut {
-    pub(super) dimension: usize,
-    pub(super) grain: Option<Grain>,
-}
-
-/// A range on a dimension.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) dimension: usize,
-    pub(super) range: Range,
-}
-
-/// The two sides of a comparison.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Side {
-    Base,
-    Comparison,
-}
 
 /// Everything that parts of a plan look at.
 pub(super) struct Scene<'a> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::computed::share;
 use super::groups::{Groups, Sides};
 use super::names::beside;
-use super::scene::Side;
+use super::side::Side;
 use super::{Column, PlanError, Planner};
 use crate::query::ComputedMeasure;
 use crate::sql::{Expr, Relation, Select};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::expression::SqlType;
+use super::data_type::SqlType;
 
 /// The way in which an engine writes names, texts and types.
 pub trait Dialect: Sync {

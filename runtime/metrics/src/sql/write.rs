@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use super::dialect::Dialect;
-use super::expression::{Constant, Expr, Infix};
-use super::select::{JoinKind, Order, Relation, Select};
+use super::tree::{Constant, Expr, Infix, JoinKind, Order, Relation, Select};
 
 /// Writes a statement.
 pub(crate) fn write(select: &Select, dialect: &dyn Dialect) -> String {

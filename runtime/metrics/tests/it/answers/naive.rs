@@ -1,19 +1,19 @@
 //! The naive evaluator: rows in memory, no SQL, the rules Q2 to Q13 read literally.
 
+mod arithmetic;
 mod columns;
 mod conditions;
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use watershed_metrics::query::{Filter, Spine};
-use watershed_metrics::view::Source;
-use watershed_metrics::{DataType, Grain, MeasureKind, Query};
+use watershed_metrics::{DataType, Grain, Query};
+
+use arithmetic::{apply, over, simple};
 
 use super::cell::{Cell, Clock, instant};
 use super::world::{
-    AT, Aggregate, CODE, DAY, FLAG, Frame, Function, Meaning, NAME, Operation, PRICE, Row, SEATS, SEEN, TAGS,
-    World,
+    AT, CODE, DAY, FLAG, Frame, Function, Meaning, NAME, PRICE, Row, SEATS, SEEN, TAGS, World,
 };
 
 /// A half-open range on a dimension, in microseconds.
@@ -545,89 +545,4 @@ impl<'w> Level<'w> {
         let mut groups = self.sides[side].iter();
         groups.find(|(other, _)| other == key).map(|(_, members)| members)
     }
-}
-
-fn count(number: usize) -> Cell {
-    Cell::Number(number as f64)
-}
-
-fn simple(aggregate: Aggregate, members: &[Context<'_>]) -> Cell {
-    let values = |column: usize| {
-        let cells = members.iter().filter_map(|context| context.row[column].number());
-        cells.collect::<Vec<f64>>()
-    };
-    match aggregate {
-        Aggregate::Rows => count(members.len()),
-        Aggregate::Sum(column) => total(&values(column)),
-        Aggregate::Min(column) => values(column)
-            .into_iter()
-            .reduce(f64::min)
-            .map_or(Cell::Null, Cell::Number),
-        Aggregate::Mean(column) => {
-            let values = values(column);
-            match total(&values) {
-                Cell::Number(sum) => Cell::Number(sum / values.len() as f64),
-                other => other,
-            }
-        }
-        Aggregate::Values(column) => {
-            let mut found: BTreeMap<String, ()> = BTreeMap::new();
-            for context in members {
-                if !context.row[column].is_null() {
-                    found.insert(context.row[column].shown(), ());
-                }
-            }
-            count(found.len())
-        }
-    }
-}
-
-fn total(values: &[f64]) -> Cell {
-    if values.is_empty() {
-        return Cell::Null;
-    }
-    Cell::Number(values.iter().sum())
-}
-
-fn over(function: Function, cells: &[Cell]) -> Cell {
-    let values: Vec<f64> = cells.iter().filter_map(Cell::number).collect();
-    match function {
-        Function::Sum => total(&values),
-        Function::Max => values
-            .into_iter()
-            .reduce(f64::max)
-            .map_or(Cell::Null, Cell::Number),
-        Function::Count => count(values.len()),
-        Function::Rows => count(cells.len()),
-    }
-}
-
-fn apply(operation: Operation, a: &Cell, b: &Cell) -> Cell {
-    let (Cell::Number(a), Cell::Number(b)) = (a, b) else {
-        return Cell::Null;
-    };
-    Cell::Number(match operation {
-        Operation::Plus => a + b,
-        Operation::Minus => a - b,
-        Operation::Divided => a / b,
-    })
-}
-
-fn share(part: &Cell, whole: &Cell) -> Cell {
-    match apply(Operation::Divided, part, whole) {
-        Cell::Number(number) if number.is_finite() => Cell::Number(number),
-        _ => Cell::Null,
-    }
-}
-
-/// Returns the kinds of measures that a view has; what is drawn and what is planned agree on them.
-pub(crate) fn kinds(world: &World) -> Vec<MeasureKind> {
-    debug_assert!(
-        world
-            .view
-            .dimensions
-            .iter()
-            .all(|dimension| !matches!(&dimension.source, Source::Column(name) if name.is_empty()))
-    );
-    world.view.measures.iter().map(|measure| measure.kind).collect()
 }

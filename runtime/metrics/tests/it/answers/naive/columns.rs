@@ -2,7 +2,8 @@
 
 use watershed_metrics::query::ComputedMeasure;
 
-use super::{Column, Context, Key, Level, Naive, TAG, apply, count, share};
+use super::arithmetic::{apply, count, share};
+use super::{Column, Context, Key, Level, Naive, TAG};
 use crate::answers::cell::Cell;
 use crate::answers::world::{Meaning, Operation};
 
