@@ -15,7 +15,7 @@ const FILES: [&str; 9] = [
 ];
 
 /// Messages that people see as JSON, with the names of the project format.
-const SHOWN: [&str; 47] = [
+const SHOWN: [&str; 48] = [
     "FieldSelector",
     "SecurityRule",
     "TimeRange",
@@ -63,10 +63,11 @@ const SHOWN: [&str; 47] = [
     "HttpCheck",
     "TcpCheck",
     "Rollout",
+    "Operator",
 ];
 
 /// Fields of them that only say where something stands, or what it was made of.
-const UNSEEN: [&str; 14] = [
+const UNSEEN: [&str; 15] = [
     "meaning",
     "variables",
     "fault",
@@ -81,6 +82,7 @@ const UNSEEN: [&str; 14] = [
     "proof",
     "sql_at",
     "valid_spec",
+    "operator",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

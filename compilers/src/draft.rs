@@ -14,7 +14,7 @@ pub(crate) use uses::{Uses, reads};
 
 use crate::{
     diagnostics::{At, Findings},
-    resource::{Kind, Spec},
+    resource::{Kind, Requirement, Spec},
     template::Variant,
 };
 
@@ -81,6 +81,10 @@ pub(crate) struct RawRef {
     pub(crate) expected: bool,
     /// Its place; none for one that a default gives.
     pub(crate) at: Option<At>,
+    /// It stands in the list `refs`: a bare name is that of a model, a job or a service.
+    pub(crate) listed: bool,
+    /// The condition that it says.
+    pub(crate) required: Option<Requirement>,
 }
 
 /// A ref to a resource whose kind is known.
@@ -91,6 +95,8 @@ pub(crate) fn ref_to(kind: Kind, name: &str, at: Option<At>) -> RawRef {
         own_look: false,
         expected: true,
         at,
+        listed: false,
+        required: None,
     }
 }
 
@@ -102,6 +108,8 @@ pub(crate) fn ref_to_table(name: &str, at: Option<At>) -> RawRef {
         own_look: false,
         expected: false,
         at,
+        listed: false,
+        required: None,
     }
 }
 

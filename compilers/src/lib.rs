@@ -40,7 +40,7 @@ pub use kinds::READER_OPTIONS;
 pub use options::Options;
 pub use project::{Changes, Place, Project, Reference, Trust};
 pub use resource::{
-    Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec,
+    Fingerprint, Health, Kind, Requirement, Resource, ResourceKey, ResourceRef, Spec,
     meaning::{self, Meanings, fingerprint},
     spec_json::{self, spec_json},
 };

@@ -16,6 +16,7 @@ mod lanes;
 mod link;
 mod places;
 mod surroundings;
+mod uses;
 mod work;
 
 use std::{

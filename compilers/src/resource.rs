@@ -10,7 +10,7 @@ mod spec;
 pub mod spec_json;
 
 pub use fingerprint::Fingerprint;
-pub use key::{ResourceKey, ResourceRef};
+pub use key::{Requirement, ResourceKey, ResourceRef};
 pub use kind::Kind;
 pub use spec::Spec;
 

@@ -3,7 +3,7 @@
 use crate::{
     diagnostics::{Code, Findings},
     draft::RawRef,
-    resource::FileKind,
+    resource::{FileKind, Requirement},
     yaml::{Data, Node},
 };
 
@@ -24,6 +24,7 @@ pub(crate) fn read(node: &Node, findings: &mut Findings) -> Vec<RawRef> {
 }
 
 fn reference(node: &Node, findings: &mut Findings) -> Option<RawRef> {
+    let mut required = None;
     let (kind, name) = match &node.data {
         Data::Map(map) => {
             let text = |key: &str| map.get(key).and_then(|entry| entry.value.scalar_text());
@@ -31,6 +32,14 @@ fn reference(node: &Node, findings: &mut Findings) -> Option<RawRef> {
                 findings.add(node.at, Code::InvalidRef, "invalid ref: a `name` is missing");
                 return None;
             };
+            if let Some(word) = text("required") {
+                required = Requirement::read(&word);
+                if required.is_none() {
+                    let message =
+                        format!("invalid ref: `required` is exists, completed or ready, not \"{word}\"");
+                    findings.add(node.at, Code::InvalidRef, message);
+                }
+            }
             (text("kind").or_else(|| text("type")), name)
         }
         _ => {
@@ -67,5 +76,7 @@ fn reference(node: &Node, findings: &mut Findings) -> Option<RawRef> {
         own_look: false,
         expected: kind.is_some(),
         at: Some(node.at),
+        listed: true,
+        required,
     })
 }

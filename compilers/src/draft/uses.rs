@@ -62,6 +62,8 @@ impl Uses {
                 own_look,
                 expected: found.sure && !own_look,
                 at: Some(tokens.at(found.offset)),
+                listed: false,
+                required: None,
             });
         }
     }

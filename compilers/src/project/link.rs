@@ -11,6 +11,7 @@ use super::{
     Group,
     claims::{Claim, Claims},
     dangling::Dangling,
+    uses::uses,
 };
 use crate::{
     diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding, Nearby, Related, Role},
@@ -27,18 +28,6 @@ pub(super) struct Linked {
     pub(super) diagnostics: Vec<Diagnostic>,
     /// Refs to nothing, by the resource that holds them.
     pub(super) dangling: Vec<(ResourceKey, Vec<Dangling>)>,
-}
-
-/// A name that SQL or settings use, in the order of first use.
-struct Use<'a> {
-    kind: Option<Kind>,
-    name: &'a str,
-    /// Its own name here is no ref.
-    own_look: bool,
-    /// It binds to a model of its name, if there is one.
-    binds: bool,
-    /// It names a resource and nothing else, here.
-    expected: Option<At>,
 }
 
 impl Group {
@@ -249,44 +238,6 @@ fn statement_word(sql: &str) -> Option<String> {
     (first.kind == TokenKind::Word && STATEMENTS.contains(&word.as_str())).then_some(word)
 }
 
-/// The names that a draft may bind to, in the order of first use.
-fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) -> Vec<Use<'a>> {
-    let mut found = Vec::new();
-    for (block, analyses) in draft.blocks.iter().zip(analyses) {
-        let looks = matches!(block.purpose, Purpose::State | Purpose::Test | Purpose::UnitTest);
-        let is_metrics_sql = block.tables == Kind::MetricsView;
-        for (statement, analysis) in block.statements.iter().zip(analyses) {
-            let incremental = statement
-                .variant
-                .as_ref()
-                .is_some_and(|variant| variant.incremental);
-            let exact = statement.variant.as_ref().is_none_or(|variant| variant.exact);
-            for table in &analysis.tables {
-                found.push(Use {
-                    kind: is_metrics_sql.then_some(Kind::MetricsView),
-                    name: &table.name,
-                    own_look: looks || table.foreign || incremental,
-                    binds: true,
-                    expected: (is_metrics_sql && exact).then(|| block.place.whole_text(&block.text)),
-                });
-            }
-        }
-    }
-    let binds = matches!(
-        draft.kind,
-        Kind::Model | Kind::MetricsView | Kind::Api | Kind::Alert | Kind::Report
-    );
-    let raw = draft.refs.iter();
-    found.extend(raw.map(|raw| Use {
-        kind: raw.kind,
-        name: &raw.name,
-        own_look: raw.own_look,
-        binds,
-        expected: raw.expected.then(|| raw.at.unwrap_or(draft.name_at)),
-    }));
-    found
-}
-
 /// The connectors that a model uses.
 fn connectors(spec: &ModelSpec) -> impl Iterator<Item = &str> {
     [&spec.input_connector, &spec.output_connector]
@@ -315,7 +266,9 @@ pub(super) fn reads(group: &Group) -> BTreeSet<ResourceKey> {
         let used = draft.connectors.iter();
         names.extend(used.map(|name| ResourceKey::new(Kind::Connector, name)));
         let used = uses(draft, analyses).into_iter();
-        names.extend(used.map(|one| ResourceKey::new(one.kind.unwrap_or(Kind::Model), one.name)));
+        for one in used {
+            names.extend(one.kinds().iter().map(|kind| ResourceKey::new(*kind, one.name)));
+        }
     }
     names
 }
@@ -391,7 +344,7 @@ fn dangling(
     let mut found = Vec::new();
     for one in uses(draft, analyses) {
         let Some(at) = one.expected else { continue };
-        let kind = one.kind.unwrap_or(Kind::Model);
+        let kind = one.kind(claims);
         if !claims.exists(&ResourceKey::new(kind, one.name)) {
             found.push(Dangling {
                 kind,
@@ -455,16 +408,21 @@ fn resource(
     let mut refs = BTreeSet::new();
     let mut inputs: Vec<String> = Vec::new();
     for one in uses(draft, analyses) {
-        let kind = one.kind.unwrap_or(Kind::Model);
+        let kind = one.kind(claims);
         let target = ResourceKey::new(kind, one.name);
         let bound = one.kind.is_some() || (one.binds && (one.expected.is_some() || claims.exists(&target)));
         if !bound || (one.own_look && target == own) {
             continue;
         }
-        let fresh = refs.insert(ResourceRef {
+        let reference = ResourceRef {
             kind,
             name: one.name.to_owned(),
-        });
+            required: one.required,
+        };
+        let fresh = !refs.contains(&reference);
+        if fresh || one.required.is_some() {
+            refs.replace(reference);
+        }
         if fresh && kind == Kind::Model {
             inputs.push(one.name.to_owned());
         }
@@ -497,6 +455,7 @@ fn resource(
         refs.extend(bound.map(|name| ResourceRef {
             kind: Kind::Connector,
             name: name.to_owned(),
+            required: None,
         }));
     };
     match model(draft) {

@@ -30,9 +30,42 @@ pub struct ResourceRef {
     pub kind: Kind,
     /// The name as the reader wrote it.
     pub name: String,
+    /// The condition that the reader says.
+    pub required: Option<Requirement>,
+}
+
+/// The condition of a ref on what it refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Requirement {
+    /// That it is there.
+    Exists,
+    /// That its last run has ended.
+    Completed,
+    /// That its last run succeeded, and it can be used.
+    Ready,
+}
+
+impl Requirement {
+    /// Reads the word for it.
+    pub(crate) fn read(word: &str) -> Option<Self> {
+        match word {
+            "exists" => Some(Self::Exists),
+            "completed" => Some(Self::Completed),
+            "ready" => Some(Self::Ready),
+            _ => None,
+        }
+    }
 }
 
 impl ResourceRef {
+    /// Returns the condition: what the reader says, or else that of the kind. A program is of use only once it is ready.
+    pub fn requirement(&self) -> Requirement {
+        self.required.unwrap_or(match self.kind {
+            Kind::Job | Kind::Service => Requirement::Ready,
+            _ => Requirement::Completed,
+        })
+    }
+
     /// Returns the key of the resource.
     pub fn key(&self) -> ResourceKey {
         ResourceKey::new(self.kind, &self.name)

@@ -97,7 +97,7 @@ macro_rules! specs {
 
             /// Returns whether resources of the kind are run here.
             pub const fn is_supported(self) -> bool {
-                self.has_spec() && !matches!(self, Kind::Alert | Kind::Api | Kind::Job | Kind::Report | Kind::Service)
+                self.has_spec() && !matches!(self, Kind::Alert | Kind::Api | Kind::Report)
             }
         }
     };

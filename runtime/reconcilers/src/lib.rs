@@ -35,6 +35,7 @@ pub mod migration;
 pub mod model;
 pub mod outputs;
 pub mod places;
+pub mod programs;
 pub mod project_parser;
 pub mod secrets;
 pub mod setup;

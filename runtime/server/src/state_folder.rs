@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 /// The folder's name inside a project.
 pub const STATE_FOLDER: &str = ".watershed";
 
+/// The name of the folder of the output of programs.
+pub(crate) const PROGRAMS: &str = "programs";
+
 /// Everything in the state folder is made anew from the project, so nothing of it belongs into version control.
 const GITIGNORE: &str = "# Written by watershed: state of this machine, made anew from the project.\n*\n";
 
@@ -100,6 +103,11 @@ impl StateFolder {
     /// The key by which specs hold what stands for a value.
     pub fn key(&self) -> PathBuf {
         self.path().join("key")
+    }
+
+    /// Returns the folder of the output of programs: a folder for each of them.
+    pub fn programs(&self) -> PathBuf {
+        self.path().join(PROGRAMS)
     }
 
     /// Returns the folder of the logs: a file or two for each resource.

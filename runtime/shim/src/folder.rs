@@ -13,6 +13,9 @@ use rustix::io::Errno;
 /// The name of the folder below the state folder.
 const NAME: &str = "shim";
 
+/// The name of the journal within it.
+pub(crate) const JOURNAL: &str = "journal";
+
 /// The folder that holds lock, socket, journal and log of a shim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Folder {
@@ -53,6 +56,11 @@ impl Folder {
     /// Returns the path of the shim's log.
     pub(crate) fn log(&self) -> PathBuf {
         self.path.join("log")
+    }
+
+    /// Returns true if a shim has written something down here.
+    pub(crate) fn has_journal(&self) -> bool {
+        self.path.join(JOURNAL).exists()
     }
 
     /// Takes the lock that one shim holds as long as it lives; `None` if another one has it.

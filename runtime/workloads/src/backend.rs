@@ -12,6 +12,8 @@
 //! 4. A request of an epoch below the highest seen is refused (W13).
 //! 5. [`News`] are hints. They may come late or never; [`Backend::list`] has everything.
 
+#[cfg(target_os = "linux")]
+pub mod process;
 pub mod simulated;
 
 use std::path::PathBuf;
@@ -207,6 +209,17 @@ pub enum End {
 pub enum News {
     /// Something about this start has changed.
     Changed(StartId),
+    /// The process of this start has ended.
+    Ended {
+        /// The start.
+        id: StartId,
+        /// The way.
+        end: End,
+        /// The time at which the backend saw it.
+        at: Timestamp,
+        /// True if a stop had been ordered.
+        was_stopped: bool,
+    },
     /// News may have been missed: list.
     Missed,
 }

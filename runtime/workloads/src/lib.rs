@@ -2,19 +2,54 @@
 //!
 //! A job runs once to completion, a service is kept running. What is decided about them stands in [`policy`]: pure
 //! functions of what was observed, with no clock, no randomness and no IO of their own. What starts and stops processes
-//! is a [`backend`], which decides nothing.
+//! is a [`backend`], which decides nothing. In between are three kinds of the controller.
 //!
 //! | start at | for |
 //! |---|---|
-//! | [`policy::restart`] | what follows when a process of a service has ended |
-//! | [`policy::exit`] | classes of ends and of failed starts; the end of a job |
-//! | [`policy::readiness`] | when a replica, and a service, is ready |
-//! | [`policy::health`] | checks that fail, and what they lead to |
-//! | [`policy::rollout`] | which replicas to start and stop, so that one release replaces another |
-//! | [`policy::run_key`] | whether a job has run already |
-//! | [`policy::schedule`] | ticks of a job that has a schedule |
+//! | [`Workloads`] | the kinds of one project, registered with a controller |
+//! | [`job`] | programs that run once |
+//! | [`service`] | programs that are kept running |
+//! | [`replica`] | one running copy of a service: the kind that starts and stops processes |
+//! | [`policy`] | all decisions, each with a table of its cases |
 //! | [`backend::Backend`] | starting, listing and stopping processes |
 //! | [`backend::simulated::World`] | a machine that does it all wrong, from a seed |
 
+#![allow(
+    clippy::result_large_err,
+    reason = "an error of a run is made once and stored on its resource"
+)]
+
 pub mod backend;
+pub mod job;
+pub mod output;
 pub mod policy;
+pub mod replica;
+pub mod service;
+
+mod backends;
+mod message;
+mod observations;
+mod ports;
+mod probe;
+mod program;
+mod project;
+mod refs;
+mod render;
+mod settings;
+mod shared;
+mod sync;
+mod transition;
+mod watcher;
+mod workloads;
+
+#[cfg(test)]
+mod tests;
+
+pub use backends::Connect;
+pub use message::{Job, Service};
+pub use probe::{Asks, Place};
+pub use program::{Docker, Port, Ports, Program};
+pub use render::{Render, Verbatim};
+pub use settings::{CheckSpec, Logs, Question, Stopping};
+pub use transition::{TRANSITIONS_MAX, Transition};
+pub use workloads::{JOBS_AT_ONCE, SCAN_INTERVAL, Workloads, WorkloadsBuilder};

@@ -81,6 +81,7 @@ mod retries;
 mod sandbox;
 mod secrets;
 mod selections;
+mod services;
 mod sharing;
 mod storms;
 mod terminal;

@@ -3,16 +3,19 @@
 use std::{collections::HashMap, path::Path, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use watershed_controller::Resource;
 use watershed_core::{Error, RefView, Row};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_proto::{LocalFiles, Message, ModelSpec, ModelState};
+use watershed_workloads::job::{self, JobRecord};
 
 use super::{
     KIND, failure,
     files::{self, FilesError},
     partitions,
     plan::{self, FileNow},
-    record::{FileSeen, Input, Record},
+    record::{BuildId, FileSeen, Input, Record},
 };
 use crate::{chosen::Chosen, refs::refuse_left_out};
 
@@ -22,7 +25,7 @@ use crate::{chosen::Chosen, refs::refuse_left_out};
 /// # Errors
 /// The first ref that is missing, has failed, or was never built and is not chosen.
 pub(super) fn of_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> Result<Vec<Input>, Error> {
-    let mut models = HashMap::new();
+    let (mut models, mut jobs) = (HashMap::new(), Vec::new());
     for view in refs {
         let target = view
             .target
@@ -36,6 +39,7 @@ pub(super) fn of_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> Re
             let input = input(target).ok_or_else(|| failure::failed_ref(&view.reference))?;
             models.insert(view.reference.name.as_str().to_lowercase(), input);
         }
+        jobs.extend(last_run(target));
     }
     let mut inputs = Vec::new();
     for name in &spec.inputs {
@@ -44,7 +48,25 @@ pub(super) fn of_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> Re
     let mut others = models.into_values().collect::<Vec<_>>();
     others.sort_by_key(|input| input.build);
     inputs.extend(others);
+    jobs.sort_by_key(|input| input.build);
+    inputs.extend(jobs);
     Ok(inputs)
+}
+
+/// The beginning of what stands for a job in the place of a table's name, where a name has no blank.
+pub(super) const JOB: &str = "job ";
+
+/// The last run of a job, which may have changed what the model reads; none of other kinds. What is built from a
+/// service does not change with its process: no restart rebuilds a table.
+fn last_run(target: &Row) -> Option<Input> {
+    if target.kind.as_str() != job::KIND {
+        return None;
+    }
+    let state = Resource::state_of::<JobRecord>(target).ok().flatten()?;
+    Some(Input {
+        table: format!("{JOB}{}", target.uid),
+        build: BuildId(Uuid::from_bytes(state.finished?.to_bytes())),
+    })
 }
 
 /// The output of a model; none if it has none.

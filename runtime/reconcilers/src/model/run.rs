@@ -78,6 +78,9 @@ impl Plan {
             _ => None,
         };
         match input {
+            Some(input) if input.table.starts_with(inputs::JOB) => {
+                "a job that it refers to has run".to_owned()
+            }
             Some(input) => format!("its input \"{}\" was built again", input.table),
             None => reason.to_string(),
         }

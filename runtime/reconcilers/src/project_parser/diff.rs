@@ -13,12 +13,13 @@
 //! 6. The winner of a collision stays the winner while its file does not compile.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
 };
 
-use watershed_compilers::{Health, Kind, Resource, Spec};
-use watershed_core::{Batch, Edit, Key, Name, NewResource, Ref, RetryPolicy, Row, Uid, Update};
+use watershed_compilers::{Health, Kind, Requirement, Resource, ResourceRef, Spec};
+use watershed_core::{Batch, Edit, Key, Name, NewResource, Ref, Required, RetryPolicy, Row, Uid, Update};
 use watershed_proto::{Diagnostic, Fault, Message, Severity};
 
 use super::renames::{self, Candidate};
@@ -146,17 +147,12 @@ impl<'a> Comparison<'a> {
     }
 
     fn wanted(&self, resource: &'a Resource, row: Option<&Row>) -> Wanted<'a> {
-        let declared = || {
-            resource
-                .refs
-                .iter()
-                .map(|to| Ref::completed(to.kind.as_str(), to.name.as_str()))
-        };
+        let declared = || resource.refs.iter().map(reference);
         let kind = resource.kind;
         if resource.health != Health::Broken || !kind.is_supported() {
             return Wanted {
                 resource,
-                spec: resource.spec.encode(),
+                spec: with_operator(&resource.spec, row).encode(),
                 refs: declared().collect(),
                 retry: retries::policy(&resource.spec),
             };
@@ -355,6 +351,34 @@ impl<'a> Comparison<'a> {
         let rename = (!row.name.same_case(&name)).then(|| Edit::rename(row.uid, name));
         let update = (update != Update::default()).then(|| Edit::update(row.uid, update));
         rename.into_iter().chain(update).collect()
+    }
+}
+
+/// A spec with what a person asked for by hand, which no file says. What the file has overruled since is for the
+/// reconciler to see.
+fn with_operator<'a>(spec: &'a Spec, row: Option<&Row>) -> Cow<'a, Spec> {
+    let Spec::Service(service) = spec else {
+        return Cow::Borrowed(spec);
+    };
+    match row.and_then(spec_of) {
+        Some(Spec::Service(stored)) if stored.operator.is_some() => {
+            let mut service = service.clone();
+            service.operator = stored.operator;
+            Cow::Owned(Spec::Service(service))
+        }
+        _ => Cow::Borrowed(spec),
+    }
+}
+
+/// A ref of the files as the catalog has it.
+fn reference(to: &ResourceRef) -> Ref {
+    Ref {
+        required: match to.requirement() {
+            Requirement::Exists => Required::Exists,
+            Requirement::Completed => Required::Completed,
+            Requirement::Ready => Required::Ready,
+        },
+        ..Ref::completed(to.kind.as_str(), to.name.as_str())
     }
 }
 

@@ -7,12 +7,14 @@ use clap_complete::Shell;
 use clap_complete::engine::ArgValueCompleter;
 
 mod kept;
+mod programs;
 mod rows;
 
 use super::candidates::complete_names;
 use super::values::{Limit, Size, Variable, Wait};
 use crate::socket::Selection;
 pub(super) use kept::{Backup, Consent, Empty, Restore, RestoreBackup, Trash, TrashAction};
+pub(super) use programs::{Logs, Restart, Rollback, Scale};
 pub(super) use rows::{Partitions, Query, Show};
 
 /// Builds the tables that a folder of SQL and YAML declares, and keeps them up to date: in the right order, rebuilt when
@@ -81,6 +83,12 @@ pub(super) enum Command {
     Resume(Operate),
     /// Cancel runs of resources.
     Cancel(Operate),
+    /// Set the number of a service's replicas until its file says another.
+    Scale(Scale),
+    /// Start the processes of services anew.
+    Restart(Restart),
+    /// Bring an earlier release of a service back until its file changes.
+    Rollback(Rollback),
     /// Retry failed resources now.
     Retry(Operate),
     /// Show the logs of a resource.
@@ -109,6 +117,9 @@ pub(super) enum Command {
     /// Write the manual pages into a folder.
     #[command(hide = true)]
     Man(Man),
+    /// Be the parent of a project's local processes. Started by the program itself.
+    #[command(hide = true)]
+    Shim(Shim),
 }
 
 /// Options that every command takes.
@@ -503,20 +514,6 @@ pub(super) struct Operate {
     pub names: Vec<String>,
 }
 
-/// `logs`
-#[derive(Debug, Args)]
-pub(super) struct Logs {
-    /// Resource, by `name` or `kind/name`; also one that is no longer there.
-    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
-    pub name: String,
-    /// Follow new log lines.
-    #[arg(short = 'f', long)]
-    pub follow: bool,
-    /// Maximum number of earlier lines.
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 1000)]
-    pub limit: u64,
-}
-
 /// `stats`
 #[derive(Debug, Args)]
 pub(super) struct Stats {}
@@ -553,6 +550,14 @@ pub(super) struct Gc {}
 pub(super) struct Man {
     /// The folder; made if it is missing.
     #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
+}
+
+/// `shim`
+#[derive(Debug, Args)]
+pub(super) struct Shim {
+    /// The state folder.
+    #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
 }
 

@@ -1,11 +1,11 @@
-//! `logs`: what the runs of a resource said.
+//! `logs`: what programs wrote, and what the runs of other resources said.
 
 use super::args::{Format, Logs, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::look::look;
 use crate::exit::Exit;
-use crate::socket::Request;
+use crate::socket::{ProgramOutput, Request};
 
 /// `logs`
 pub(super) fn logs(console: &mut Console, shared: &Shared, args: &Logs) -> Result<Exit, Failure> {
@@ -14,6 +14,10 @@ pub(super) fn logs(console: &mut Console, shared: &Shared, args: &Logs) -> Resul
         name: args.name.clone(),
         limit: args.limit,
         follow: args.follow,
+        program: (!args.runs).then_some(ProgramOutput {
+            replica: args.replica,
+            previous: args.previous,
+        }),
     };
     let exit = look(console, shared, format, request)?;
     if args.follow {

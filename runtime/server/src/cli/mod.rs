@@ -24,7 +24,9 @@ mod operate;
 mod present;
 mod project;
 mod rounds;
+mod services;
 mod session;
+mod shim;
 mod signals;
 mod start;
 mod trash;
@@ -199,6 +201,9 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Pause(args) => operate::operate(console, shared, Operation::Pause, args),
         Command::Resume(args) => operate::operate(console, shared, Operation::Resume, args),
         Command::Cancel(args) => operate::operate(console, shared, Operation::Cancel, args),
+        Command::Scale(args) => services::scale(console, shared, args),
+        Command::Restart(args) => services::restart(console, shared, args),
+        Command::Rollback(args) => services::rollback(console, shared, args),
         Command::Retry(args) => work::retry(console, shared, args),
         Command::Logs(args) => logs::logs(console, shared, args),
         Command::Stats(args) => operate::stats(console, shared, args),
@@ -212,6 +217,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Lsp(args) => lsp::run(shared, args),
         Command::Completions(args) => completions::run(console, args),
         Command::Man(args) => man::run(args),
+        Command::Shim(args) => shim::run(args),
     }
 }
 
@@ -251,6 +257,8 @@ fn options(shared: &args::Shared, location: &project::Location) -> Options {
         sandbox: location.sandbox,
         engine_patience: shared.wait.map_or(session::WAIT, |wait| wait.0),
         files: Files::Once,
+        // A program that has lost its own path is found by its name.
+        shim: std::env::current_exe().unwrap_or_else(|_| Options::new("").shim),
         ..Options::new(&location.root)
     }
 }

@@ -12,8 +12,8 @@ use super::failure::Failure;
 use super::mistake::Mistake;
 use super::rounds::Rounds;
 use crate::documents::{
-    Column, Diagnostic, Event, HistoryDocument, Line, LogLevel, LogLine, LogsDocument, QueryDocument,
-    ResourceDocument, ResourceName, RunDocument, ShowDocument, TestsDocument, Time,
+    Column, Diagnostic, Event, HistoryDocument, Line, LogLevel, LogLine, LogsDocument, OutputLine,
+    QueryDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, TestsDocument, Time,
 };
 use crate::exit::Exit;
 use crate::render::diagnostics::{Details, Drawing};
@@ -41,6 +41,8 @@ pub(super) struct Presenter<'a> {
     columns: Vec<Column>,
     rows: Vec<Vec<serde_json::Value>>,
     lines: Vec<LogLine>,
+    /// Lines of programs, where all are shown at once.
+    output: Vec<OutputLine>,
     /// The resource whose rows are shown.
     about: Option<Box<ResourceDocument>>,
     /// Lines of resources, as their runs end.
@@ -67,6 +69,7 @@ impl<'a> Presenter<'a> {
             columns: Vec::new(),
             rows: Vec::new(),
             lines: Vec::new(),
+            output: Vec::new(),
             about: None,
             ends: told::Lines::new(Begin::Progress),
             told: BTreeSet::new(),
@@ -124,6 +127,7 @@ impl<'a> Presenter<'a> {
             Reply::Columns(columns) => self.begin_rows(columns),
             Reply::Rows(rows) => self.more_rows(rows),
             Reply::Lines(lines) => self.lines(lines),
+            Reply::Output(lines) => self.output(lines),
             Reply::Done(_) | Reply::Refused(_) => Ok(()),
         }
     }
@@ -156,10 +160,27 @@ impl<'a> Presenter<'a> {
         Ok(())
     }
 
+    fn output(&mut self, lines: Vec<OutputLine>) -> Result<(), Failure> {
+        match self.format {
+            Format::Json => self.output.extend(lines),
+            Format::Jsonl => lines.iter().try_for_each(|part| {
+                let schema = LogsDocument::SCHEMA;
+                self.console.json_line(&Line { schema, part })
+            })?,
+            _ => {
+                let text: String = lines.iter().map(logs::output).collect();
+                self.console.result(&text)?;
+            }
+        }
+        Ok(())
+    }
+
     fn end_logs(mut self, mut document: LogsDocument) -> Result<Exit, Failure> {
         self.lines(std::mem::take(&mut document.lines))?;
+        self.output(std::mem::take(&mut document.output))?;
         if self.format == Format::Json {
             document.lines = std::mem::take(&mut self.lines);
+            document.output = std::mem::take(&mut self.output);
             return self.written(&document);
         }
         Ok(Exit::Converged)

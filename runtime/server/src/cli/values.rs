@@ -60,6 +60,22 @@ impl FromStr for Limit {
     }
 }
 
+/// A number of replicas; none for that of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Replicas(pub Option<u32>);
+
+impl FromStr for Replicas {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.parse()) {
+            ("file", _) => Ok(Self(None)),
+            (_, Ok(number)) => Ok(Self(Some(number))),
+            _ => Err("a whole number or `file` was expected".to_owned()),
+        }
+    }
+}
+
 /// A length of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wait(pub Duration);

@@ -121,6 +121,8 @@ pub enum WhyNot {
     Cancelled,
     /// Nothing here can run its kind.
     Unsupported,
+    /// Its last run succeeded, and it can't be used yet.
+    Unready,
     /// It runs.
     Runs,
     /// It was cancelled and has not returned.

@@ -23,6 +23,18 @@ pub struct LogsDocument {
     pub environment: String,
     /// The lines.
     pub lines: Vec<LogLine>,
+    /// The output of programs, for jobs and services.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub output: Vec<OutputLine>,
+}
+
+/// A line that a program wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutputLine {
+    /// The job, or the replica of a service.
+    pub program: String,
+    /// The text, with the names of secrets in the place of their values.
+    pub text: String,
 }
 
 impl LogsDocument {

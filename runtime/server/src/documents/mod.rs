@@ -44,7 +44,7 @@ pub use export::ExportDocument;
 pub use failure::{At, ResourceError};
 pub use graph::{Edge, GraphDocument, Node};
 pub use history::{HistoryDocument, HistoryRun};
-pub use logs::{LogLevel, LogLine, LogsDocument};
+pub use logs::{LogLevel, LogLine, LogsDocument, OutputLine};
 pub use name::ResourceName;
 pub use operate::{OperateDocument, Operated, Operation};
 pub use partitions::{PartitionEntry, PartitionState, PartitionTotals, PartitionsDocument};

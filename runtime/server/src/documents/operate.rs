@@ -1,4 +1,4 @@
-//! The document of `pause`, `resume` and `cancel`.
+//! The document of operations by hand: `pause`, `resume`, `cancel`, `scale`, `restart`, `rollback`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,12 @@ pub enum Operation {
     Resume,
     /// Stops the run that is under way.
     Cancel,
+    /// Sets the number of replicas of a service.
+    Scale,
+    /// Starts the processes of services anew.
+    Restart,
+    /// Brings an earlier release of a service back.
+    Rollback,
 }
 
 impl Operation {
@@ -24,6 +30,9 @@ impl Operation {
             Self::Pause => "pause",
             Self::Resume => "resume",
             Self::Cancel => "cancel",
+            Self::Scale => "scale",
+            Self::Restart => "restart",
+            Self::Rollback => "rollback",
         }
     }
 }
@@ -67,4 +76,7 @@ pub struct Operated {
     pub paused: bool,
     /// The phase that the controller has it in now.
     pub phase: Phase,
+    /// The change, for people: `3 -> 5 (file: 3)`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
 }

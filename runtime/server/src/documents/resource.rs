@@ -31,6 +31,9 @@ pub struct ResourceDocument {
     pub error: Option<ResourceError>,
     /// The root causes that keep it from being built.
     pub blocked_by: Vec<ResourceName>,
+    /// The reason why it can't be used yet, although its last run succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unready: Option<String>,
     /// Warnings about its files.
     pub warnings: Vec<Warning>,
     /// The work that this command did outside for it.
@@ -93,6 +96,8 @@ pub enum Health {
     Failed,
     /// Something that it reads is failed.
     Blocked,
+    /// It can't be used yet, or waits for what can't: nothing is wrong.
+    Unready,
     /// Nothing was built for it yet.
     NeverBuilt,
     /// Its result is known to be behind.
@@ -110,6 +115,7 @@ impl Health {
             Self::Failed => "failed",
             Self::Blocked => "blocked",
             Self::NeverBuilt => "never_built",
+            Self::Unready => "unready",
             Self::Stale => "stale",
             Self::Ok => "ok",
         }

@@ -18,14 +18,14 @@ use crate::documents::{Command, Event, Outcome, RunDocument, Time};
 use crate::exit::Exit;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings, findings};
-use crate::report::kinds::PROJECT_PARSER;
+use crate::report::kinds::{PROJECT_PARSER, programs};
 use crate::report::problems::{Told, problems};
 use crate::report::{Entry, Hidden, names};
 use crate::selection::States;
 use crate::socket::{Answer, PartitionChoice, Refusal, Replies, Reply, RunRequest, Selection};
 
 /// A wait without a deadline of its own: whoever waits may stop it.
-const UNTIL_DONE: Duration = Duration::MAX;
+pub(super) const UNTIL_DONE: Duration = Duration::MAX;
 /// Retries that are due within this are waited for.
 const SOON: Duration = Duration::from_secs(60);
 /// The time in which cancelled work has to return before a shutdown goes on without it.
@@ -249,6 +249,7 @@ impl Instance {
     pub(super) async fn conclude(&self, course: &mut Course<'_>, ended: Ended) -> RunDocument {
         if ended != Ended::Idle && matches!(course.control, Control::Own(_)) {
             // The document tells what was stopped, so the stop comes first.
+            self.workloads.leave();
             if let Err(error) = self.controller.shutdown(GRACE).await {
                 tracing::warn!(%error, "not everything stopped in order");
             }
@@ -413,10 +414,7 @@ impl Instance {
             Wish::Retry(names) => self.retry(&names, began).await?,
         }
         self.controller.wait_until_idle(UNTIL_DONE).await?;
-        while command != Command::Start
-            && let Some(wait) = self.next_retry().await?
-        {
-            tokio::time::sleep(wait).await;
+        while command != Command::Start && self.wait_for_more().await? {
             self.controller.wait_until_idle(UNTIL_DONE).await?;
         }
         Ok(selected)
@@ -431,7 +429,7 @@ impl Instance {
 
     /// Returns the time that it is until the first retry of a failed run, if that is soon. Deletes and renames that
     /// fail are tried again for ever, so they are no reason to wait.
-    async fn next_retry(&self) -> Result<Option<Duration>, Halt> {
+    pub(super) async fn next_retry(&self) -> Result<Option<Duration>, Halt> {
         let (mut next, entries) = (None, self.entries());
         let retrying = entries.iter().filter(|entry| {
             let marks = &entry.row.marks;
@@ -471,6 +469,16 @@ impl Instance {
             self.choice.chosen.add([entry.row.uid]);
             let run = entry.row.last_run.as_ref();
             if run.is_some_and(|run| run.started_at.0 >= began.millis()) {
+                continue;
+            }
+            // The end of a program is remembered until somebody asks for another try.
+            if programs::is_program(&entry.row) {
+                settle(vec![
+                    self.controller
+                        .refresh(Target::Uid(entry.row.uid), Refresh::Plain)
+                        .await,
+                ])
+                .await?;
                 continue;
             }
             match self.controller.retry(Target::Uid(entry.row.uid)).await {
@@ -523,7 +531,7 @@ async fn settle(requests: Vec<Result<watershed_controller::Request, RequestError
 }
 
 /// The reason why a wish was not carried out.
-enum Halt {
+pub(super) enum Halt {
     /// The controller ended first.
     Ended,
     /// It can't be.

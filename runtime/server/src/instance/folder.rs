@@ -14,13 +14,14 @@ use super::compiled::{self, Built};
 use super::look::{look, unreadable};
 use super::read::{Reading, Shown};
 use super::{
-    INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, operate, partitions,
-    plan, read, stream_query, trash,
+    INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, operate, output,
+    partitions, plan, read, stream_query, trash,
 };
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
 use crate::socket::{
-    Answer, ExportRequest, Refusal, Replies, Reply, Request, Service, TestRequest, TrashRequest,
+    Answer, ExportRequest, ProgramOutput, Refusal, Replies, Reply, Request, Service, TestRequest,
+    TrashRequest,
 };
 use crate::state_folder::{Lock, StateFolder};
 
@@ -113,18 +114,9 @@ impl Folder {
                 let (entries, revision) = self.found().await?;
                 operate::stats_at_rest(&self.options.project(), &self.state, &entries, revision, form)
             }
-            Request::Logs { name, limit, .. } => {
-                let entries = self.entries().await?;
-                let recent = async || match self.catalog() {
-                    Some(catalog) => {
-                        let most = read::MOST_SEARCHED;
-                        look(move |runtime| runtime.block_on(catalog.recent(INSTANCE, most))).await
-                    }
-                    None => Ok(Vec::new()),
-                };
-                let (project, folder) = (self.options.project(), self.state.logs());
-                logs::logs_at_rest(&project, &folder, &entries, recent, &name, limit).await?
-            }
+            Request::Logs {
+                name, limit, program, ..
+            } => self.logs(&name, limit, program).await?,
             Request::Trash(request) => self.trash(&request).await?,
             Request::Check => self.check().await?,
             Request::Doctor => self.doctor().await?,
@@ -136,6 +128,7 @@ impl Folder {
             | Request::Reconcile { .. }
             | Request::Refresh { .. }
             | Request::Approve { .. }
+            | Request::OperateServices { .. }
             | Request::Retry { .. }
             | Request::Backup { .. }
             | Request::Gc => {
@@ -270,6 +263,35 @@ impl Folder {
         self.lock
             .as_ref()
             .map(|_| SqliteReader::new(self.state.catalog()))
+    }
+
+    async fn logs(&self, name: &str, limit: u64, program: Option<ProgramOutput>) -> Result<Answer, Refusal> {
+        let entries = self.entries().await?;
+        let project = self.options.project();
+        if let Some(part) = program {
+            let (programs, secrets) = (self.state.programs(), self.secrets().await);
+            let found = output::at_rest(&project, &programs, &secrets, &entries, name, part, limit)?;
+            if let Some(answer) = found {
+                return Ok(answer);
+            }
+        }
+        let recent = async || match self.catalog() {
+            Some(catalog) => {
+                let most = read::MOST_SEARCHED;
+                look(move |runtime| runtime.block_on(catalog.recent(INSTANCE, most))).await
+            }
+            None => Ok(Vec::new()),
+        };
+        logs::logs_at_rest(&project, &self.state.logs(), &entries, recent, name, limit).await
+    }
+
+    /// The secrets of the project's files, for what is read without being the owner.
+    async fn secrets(&self) -> Secrets {
+        let secrets = super::secrets_of(&self.options, &self.state);
+        if let Ok(compilation) = compiled::compile(&self.options, &self.state).await {
+            secrets.learn(compilation.project().variables());
+        }
+        secrets
     }
 
     async fn test(&self, request: &TestRequest, replies: &Replies) -> Result<Answer, Refusal> {

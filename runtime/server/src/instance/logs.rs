@@ -195,6 +195,7 @@ fn document(project: &Project, lines: Vec<LogLine>) -> Answer {
         root: project.root.display().to_string(),
         environment: project.environment.clone(),
         lines,
+        output: Vec::new(),
     }))
 }
 

@@ -36,14 +36,17 @@ mod observer;
 mod operate;
 mod options;
 mod order;
+mod output;
 mod partitions;
 mod plan;
 mod query;
 mod read;
 mod service;
+mod services;
 mod sharing;
 mod stay;
 mod trash;
+mod workloads;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -64,6 +67,7 @@ use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::project_parser::touched::{Scope, Touched};
 use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{Setup, model, project_parser};
+use watershed_workloads::Workloads;
 
 pub(crate) use self::backup::{backup_alone, restore_alone};
 pub(crate) use self::care::gc_alone;
@@ -77,6 +81,7 @@ pub use self::logs::LogFollower;
 pub(crate) use self::operate::operate_alone;
 pub use self::options::{Files, Options};
 pub(crate) use self::query::stream as stream_query;
+pub(crate) use self::services::operate_services_alone;
 pub(crate) use self::stay::Stayed;
 use crate::report::document::Project;
 use crate::report::{Entry, names};
@@ -181,6 +186,7 @@ pub struct Instance {
     found: Found,
     touched: Touched,
     watching: Option<live::Watching>,
+    workloads: Workloads,
     /// The folder of the logs of invocations.
     logs: PathBuf,
     /// Cancelled when the instance is about to be closed.
@@ -233,8 +239,9 @@ impl Runtime {
             touched: touched.clone(),
             jobs: jobs(&options),
         };
+        let workloads = workloads::of_project(&options, &state, &secrets);
         let limits = Limits::default()
-            .concurrency(jobs(&options) + PARSERS)
+            .concurrency(jobs(&options) + PARSERS + workloads.concurrency())
             // Resources of kinds that have no reconciler yet are listed as unsupported.
             .unregistered_kinds();
         let builder = Controller::builder()
@@ -243,7 +250,7 @@ impl Runtime {
             .limits(limits);
         let logs = state.logs();
         crate::hiding::begin(&logs, &secrets);
-        let starting = setup.register(builder).start();
+        let starting = workloads.register(setup.register(builder)).start();
         let controller = starting.instrument(self::logs::span(&logs)).await?;
         let found = std::mem::take(&mut *found.lock().unpoisoned());
         let spec = ProjectParserSpec {
@@ -255,6 +262,7 @@ impl Runtime {
             Ok(parser) => parser,
             Err(error) => return Err(not_declared(&controller, error).await),
         };
+        workloads.watch(controller.handle());
         let leaving = CancellationToken::new();
         tokio::spawn(sharing::look_after_changes(
             engine.clone(),
@@ -272,6 +280,7 @@ impl Runtime {
             found,
             touched,
             watching,
+            workloads,
             logs,
             leaving,
             lock,
@@ -381,7 +390,9 @@ impl Instance {
         if let Some(watching) = &self.watching {
             watching.stop();
         }
+        self.workloads.leave();
         let stopped = self.controller.shutdown(grace).await;
+        self.stop_programs().await;
         let proof = self.engine.close().await?;
         stopped?;
         // What stands there now is somebody else's.

@@ -134,6 +134,8 @@ async fn operate(
             Operation::Pause => handle.pause(uid).await,
             Operation::Resume => handle.resume(uid).await,
             Operation::Cancel => handle.cancel(uid).await,
+            // They say more than a name.
+            Operation::Scale | Operation::Restart | Operation::Rollback => Ok(()),
         };
         done.map_err(|error| super::converge::refused(&error))?;
         if operation == Operation::Cancel {
@@ -160,6 +162,7 @@ fn operated(operation: Operation, before: &Entry, handle: &Handle, life: Life) -
         Operation::Pause => !before.row.paused,
         Operation::Resume => before.row.paused,
         Operation::Cancel => moved,
+        Operation::Scale | Operation::Restart | Operation::Rollback => false,
     };
     let phase = match now.as_ref().map(|now| &now.status.standing) {
         Some(Standing::Pending) if life == Life::Live => Phase::Pending,
@@ -172,10 +175,11 @@ fn operated(operation: Operation, before: &Entry, handle: &Handle, life: Life) -
         changed,
         paused: now.map_or(before.row.paused, |now| now.row.paused),
         phase,
+        detail: String::new(),
     }
 }
 
-fn listed(handle: &Handle) -> Vec<Entry> {
+pub(super) fn listed(handle: &Handle) -> Vec<Entry> {
     let resources = handle.list(Select::all()).resources.into_iter();
     let entry = |resource: watershed_controller::Resource| Entry {
         row: resource.row,
@@ -184,7 +188,12 @@ fn listed(handle: &Handle) -> Vec<Entry> {
     resources.map(entry).collect()
 }
 
-fn document(project: &Project, command: Operation, resources: Vec<Operated>, life: Life) -> Answer {
+pub(super) fn document(
+    project: &Project,
+    command: Operation,
+    resources: Vec<Operated>,
+    life: Life,
+) -> Answer {
     Answer::Operate(OperateDocument {
         schema: OperateDocument::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -219,6 +228,7 @@ pub(super) fn nothing_runs(
         changed: false,
         paused: entry.row.paused,
         phase: Phase::Idle,
+        detail: String::new(),
     });
     Ok(document(project, operation, resources.collect(), Life::AtRest))
 }

@@ -32,6 +32,9 @@ pub struct Options {
     pub sandbox: bool,
     /// True if files are watched; they are by default.
     pub files: Files,
+    /// The program that is the parent of local processes when it is called with `shim FOLDER`, as the program
+    /// `watershed` is, which is looked for in `PATH` unless set.
+    pub shim: PathBuf,
     /// The resources that something is done for; all by default. The others are recorded as the files declare them and
     /// otherwise left as they are.
     pub selection: Selection,
@@ -61,6 +64,7 @@ impl Options {
             engine_patience: Duration::MAX,
             sandbox: false,
             files: Files::default(),
+            shim: PathBuf::from("watershed"),
             selection: Selection::default(),
         }
     }

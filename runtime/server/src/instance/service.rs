@@ -53,7 +53,20 @@ impl Instance {
             Request::Operate { operation, names } => {
                 end(replies, self.operate(operation, &names).await?).await
             }
-            Request::Logs { name, limit, follow } => {
+            Request::OperateServices { change, names } => {
+                end(replies, self.operate_services(change, &names).await?).await
+            }
+            Request::Logs {
+                name,
+                limit,
+                follow,
+                program,
+            } => {
+                if let Some(part) = program
+                    && let Some(answer) = self.tell_output(&name, part, limit, follow, replies).await?
+                {
+                    return end(replies, answer).await;
+                }
                 let answer = self.tell_logs(&name, limit, follow, replies).await?;
                 end(replies, answer).await
             }

@@ -55,6 +55,7 @@ fn headline(resource: &Explained, now: Time, width: Option<u16>) -> String {
         (Phase::Idle, Health::Ok) => ("is up to date", GOOD),
         (Phase::Idle, Health::Failed) => ("has failed", BAD),
         (Phase::Idle, Health::Blocked) => ("is blocked", WARN),
+        (Phase::Idle, Health::Unready) => ("is not ready yet", WARN),
         (Phase::Idle, Health::Paused) => ("is paused", WARN),
         (Phase::Idle, Health::NeverBuilt) => ("was not built yet", DIM),
         (Phase::Idle, Health::Stale) => ("is behind", WARN),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::palette::{BAD, DIM, GOOD, WARN};
 use super::paragraph::paragraph;
-use crate::documents::{LogLevel, LogLine};
+use crate::documents::{LogLevel, LogLine, OutputLine};
 
 /// One thing that a run said; a text of several lines stands below its first.
 pub(crate) fn line(line: &LogLine) -> String {
@@ -34,6 +34,11 @@ pub(crate) fn line(line: &LogLine) -> String {
     };
     // Lines are for pipes too: they are broken where they are broken, and by the terminal.
     paragraph(&begin, indent, &text, of_text, None)
+}
+
+/// One line that a program wrote.
+pub(crate) fn output(line: &OutputLine) -> String {
+    format!("{DIM}{} |{DIM:#} {}\n", line.program, line.text)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub(crate) mod palette;
 mod paragraph;
 pub(crate) mod partitions;
 pub(crate) mod plan;
+pub(crate) mod programs;
 pub(crate) mod progress;
 pub(crate) mod repeats;
 pub(crate) mod rows;

@@ -50,6 +50,9 @@ fn told(document: &OperateDocument, resource: &Operated, name: &str) -> (&'stati
             WARN,
             format!("`watershed reconcile {name}` asks for it again"),
         ),
+        (Operation::Scale, _) => ("scaled", GOOD, resource.detail.clone()),
+        (Operation::Restart, _) => ("restarted", GOOD, resource.detail.clone()),
+        (Operation::Rollback, _) => ("rolled back", GOOD, resource.detail.clone()),
         (Operation::Cancel, false) if document.live => ("idle", DIM, "was not running".to_owned()),
         (Operation::Cancel, false) => (
             "idle",

@@ -5,7 +5,8 @@ use anstyle::Style;
 use super::columns::{Cell, fitting};
 use super::data_tests;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
-use super::summary::{blocked_by, first_line, output_kind, output_rows};
+use super::programs;
+use super::summary::{blocked_by, first_line, is_waiting, output_kind, output_rows};
 use super::units::{ago, count, duration};
 use crate::documents::{
     GraphDocument, Health, HistoryDocument, HistoryRun, LastRun, Outcome, Phase, ResourceDocument,
@@ -16,7 +17,7 @@ use crate::report::kinds::PROJECT_PARSER;
 fn health_style(health: Health) -> Style {
     match health {
         Health::Failed => BAD,
-        Health::Blocked | Health::Stale | Health::Paused => WARN,
+        Health::Blocked | Health::Unready | Health::Stale | Health::Paused => WARN,
         Health::Unsupported | Health::NeverBuilt => DIM,
         Health::Ok => GOOD,
     }
@@ -55,11 +56,16 @@ pub(crate) fn status(document: &RunDocument, now: Time, width: Option<u16>) -> S
     ]];
     rows.extend(sorted.iter().map(|resource| status_line(resource, now)));
     let mut out = fitting("", &rows, width);
+    out.push_str(&programs::details(document, now, width));
     out.push('\n');
     for (cause, blocked) in blocked_by(document) {
         let number = count(blocked.len() as u64, "resource");
+        let word = match is_waiting(&blocked) {
+            true => "waiting for",
+            false => "blocked by",
+        };
         out.push_str(&format!(
-            "{WARN}{number}{WARN:#} blocked by {STRONG}{cause}{STRONG:#}\n"
+            "{WARN}{number}{WARN:#} {word} {STRONG}{cause}{STRONG:#}\n"
         ));
     }
     out.push_str(&verdict(document));
@@ -75,9 +81,12 @@ fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
     };
     let about = match (&resource.error, output_kind(resource)) {
         (Some(error), _) => Cell::left(first_line(&error.message), BAD),
+        (None, _) if resource.unready.is_some() => {
+            Cell::left(resource.unready.clone().unwrap_or_default(), WARN)
+        }
         (None, kind) => {
             let tests = data_tests::summary(&data_tests::counts(resource)).unwrap_or_default();
-            let parts = [kind, output_rows(resource), tests];
+            let parts = [kind, output_rows(resource), programs::glance(resource), tests];
             let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
             Cell::left(parts.join(" "), DIM)
         }
@@ -99,6 +108,7 @@ pub(crate) fn behind(resource: &ResourceDocument) -> Option<String> {
             let causes: Vec<String> = resource.blocked_by.iter().map(ToString::to_string).collect();
             Some(format!("behind: {} failed", super::units::some_of(&causes, 3)))
         }
+        Health::Unready => Some("it is not ready yet".to_owned()),
         Health::Paused => Some("it is paused".to_owned()),
         Health::Stale => Some("behind: `watershed run` brings it up to date".to_owned()),
         Health::Unsupported | Health::NeverBuilt | Health::Ok => None,
@@ -119,6 +129,7 @@ fn verdict(document: &RunDocument) -> String {
     let all = [
         Health::Failed,
         Health::Blocked,
+        Health::Unready,
         Health::Paused,
         Health::NeverBuilt,
         Health::Stale,

@@ -112,6 +112,26 @@ fn paused(document: &RunDocument) -> Option<String> {
     Some(format!("{WARN}{number} paused{WARN:#} ({names})"))
 }
 
+/// `1 not ready (api)`, if anything is, with the resources that the others wait for.
+fn unready(document: &RunDocument) -> Option<String> {
+    let unready = || {
+        document
+            .resources
+            .iter()
+            .filter(|one| one.selected && one.health == Health::Unready)
+    };
+    let names: Vec<String> = unready()
+        .filter(|one| one.blocked_by.is_empty())
+        .map(|one| one.name.clone())
+        .collect();
+    if names.is_empty() {
+        return None;
+    }
+    let number = grouped(unready().count() as u64);
+    let names = some_of(&names, MOST_NAMES);
+    Some(format!("{WARN}{number} not ready{WARN:#} ({names})"))
+}
+
 /// `table` or `view`, where a resource has an output.
 pub(super) fn output_kind(resource: &ResourceDocument) -> String {
     let kind = resource
@@ -152,14 +172,23 @@ fn causes(document: &RunDocument, width: Option<u16>) -> String {
         let more = blocked.len() - names.len();
         let all: Vec<String> = names.into_iter().chain(vec![String::new(); more]).collect();
         let number = count(blocked.len() as u64, "resource");
+        let (word, how) = match is_waiting(&blocked) {
+            true => ("waits", "for"),
+            false => ("blocked", "by"),
+        };
         let line = vec![
-            Cell::left("blocked", WARN),
-            Cell::plain(format!("{number} by {cause}:")),
+            Cell::left(word, WARN),
+            Cell::plain(format!("{number} {how} {cause}:")),
             Cell::left(some_of(&all, MOST_NAMES), DIM),
         ];
         out.push_str(&fitting("  ", &[line], width));
     }
     out
+}
+
+/// Returns true if resources are kept back by what is only not ready yet.
+pub(super) fn is_waiting(blocked: &[&ResourceDocument]) -> bool {
+    blocked.iter().all(|resource| resource.health == Health::Unready)
 }
 
 /// Lists the resources that each root cause blocks. A resource with several causes is counted with each.
@@ -215,15 +244,16 @@ fn verdict(document: &RunDocument) -> String {
     let selected = (left_out > 0).then(|| resources.saturating_sub(left_out));
     let total = chosen_of(selected, resources);
     let paused = paused(document);
+    let unready = unready(document);
     let (mark, style) = match document.exit_code {
         // What is paused may be behind, so not all is well.
-        0 if paused.is_some() => ("!", WARN),
+        0 if paused.is_some() || unready.is_some() => ("!", WARN),
         0 => ("✓", GOOD),
         1 => ("✗", BAD),
         _ => ("!", WARN),
     };
     let begin = format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}");
-    if document.exit_code == 0 && !did_anything(document) && paused.is_none() {
+    if document.exit_code == 0 && !did_anything(document) && paused.is_none() && unready.is_none() {
         let tests = data_tests::summary(&document.summary.tests).map(|tests| format!("{tests}, "));
         let tests = tests.unwrap_or_default();
         if selected.is_some() {
@@ -264,6 +294,7 @@ fn verdict(document: &RunDocument) -> String {
     }
     let mut parts = vec![total];
     parts.extend(paused);
+    parts.extend(unready);
     parts.extend(
         numbers
             .iter()

@@ -7,6 +7,7 @@ use watershed_core::{Row, Uid};
 
 use super::difference::Declarations;
 use super::health::Standings;
+use super::kinds::programs::Replicas;
 use super::summary::{Done, outcomes};
 use super::{Entry, Hidden, kinds, made, resource};
 use crate::documents::{
@@ -91,12 +92,14 @@ impl Account<'_> {
         let about = listed.clone().filter(|entry| self.is_selected(&entry.row));
         let found: Vec<Diagnostic> = about.flat_map(|entry| kinds::problems(&entry.row)).collect();
         self.findings.extend(found);
+        let replicas = Replicas::of(self.entries);
         for entry in listed {
             let row = &entry.row;
             let Some(stand) = standings.get(row) else { continue };
             let warnings = resource::warnings(&self.findings, row);
             let mut told = resource::document(row, stand, self.done.work(row.uid), warnings);
             resource::say_as_found(&mut told, &self.findings);
+            replicas.show_in(&mut told.result, row);
             told.selected = self.is_selected(row);
             // Names are followed all the same.
             if !told.selected && matches!(told.work, Work::None | Work::Checked) {
@@ -110,7 +113,11 @@ impl Account<'_> {
             // What was built or renamed is counted as that.
             fixed += u64::from(is_fixed && matches!(told.work, Work::None | Work::Checked));
             resources.push(told);
-            ended.push(self.done.outcome(row.uid, stand.health));
+            ended.push(match (self.done.outcome(row.uid, stand.health), stand.health) {
+                // What only waits is no failure of this command.
+                (Outcome::Skipped, Health::Unready) => Outcome::Unchanged,
+                (outcome, _) => outcome,
+            });
         }
         let after = Declarations::of(self.entries, self.hidden);
         let (changes, removed) = self.before.changes_to(&after);

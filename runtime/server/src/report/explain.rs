@@ -107,7 +107,8 @@ impl<'a> Inquiry<'a> {
 
     fn causes_of(&self, entry: &Entry, said: &Said) -> Vec<RootCause> {
         let blocked_by = self.standings.get(&entry.row).filter(|stand| {
-            matches!(entry.status.standing, Standing::Settled(_)) && stand.health == Health::Blocked
+            let is_kept = matches!(stand.health, Health::Blocked | Health::Unready);
+            matches!(entry.status.standing, Standing::Settled(_)) && is_kept && !stand.blocked_by.is_empty()
         });
         let Some(stand) = blocked_by else {
             return vec![self.cause(entry, said)];
@@ -159,6 +160,7 @@ impl<'a> Inquiry<'a> {
                 (Standing::Pending, _) => false,
                 (Standing::Settled(Settled::Abandoned { .. } | Settled::Cancelled), _) => true,
                 (_, Health::Failed | Health::Paused) => true,
+                (_, Health::Unready) => stand.blocked_by.is_empty(),
                 // One stands for all that nobody has run yet.
                 (_, Health::NeverBuilt | Health::Stale) if self.life == Life::AtRest => {
                     !std::mem::replace(&mut never_run, true)
@@ -200,6 +202,7 @@ impl<'a> Inquiry<'a> {
                 let hint = format!("`watershed explain {name}` says what keeps that back");
                 self.plain(WhyNot::WaitingForName, name, told).hint(hint)
             }
+            (Some(root), _) if root.row.unready.is_some() => self.cause(root, said),
             (Some(root), _) if root.row.error.is_none() && !is_moving(root) && !root.row.paused => {
                 let told = format!(
                     "`{}` needs it to be there and ready, and it is not",
@@ -348,6 +351,10 @@ impl<'a> Inquiry<'a> {
                     "its last run was stopped, and the project is not running",
                 )
                 .hint("`watershed run` brings it up to date"),
+            (Some(Health::Unready), _) => {
+                let why = entry.row.unready.as_deref().unwrap_or("it can't be used yet");
+                self.plain(WhyNot::Unready, &id, why)
+            }
             _ => self.plain(WhyNot::Idle, &id, "nothing asks for it: it is up to date"),
         };
         RootCause { until, ..cause }

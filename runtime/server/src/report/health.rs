@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use watershed_core::{Error, ErrorKind, Key, Row, RunResult, Settled, Standing};
+use watershed_core::{Error, ErrorKind, Key, Required, Row, RunResult, Settled, Standing};
 
 use super::{Entry, freshness};
 use crate::documents::{Health, Phase, ResourceName};
@@ -29,8 +29,9 @@ impl Standings {
         let mut causes = Causes::new(entries);
         let judge = |entry: &Entry| {
             let blocked_by = causes.of(entry);
+            let keeps = causes.worst(&blocked_by);
             let stand = Stand {
-                health: health(entry, !blocked_by.is_empty(), causes.are_older_in(&entry.row)),
+                health: health(entry, keeps, causes.are_older_in(&entry.row)),
                 phase: phase(entry),
                 blocked_by,
             };
@@ -68,8 +69,13 @@ fn phase(entry: &Entry) -> Phase {
     }
 }
 
-/// The first that holds.
-fn health(entry: &Entry, blocked: bool, has_read_older: bool) -> Health {
+/// Returns true if a resource can't be used yet, and nothing is wrong with it.
+fn is_unready(row: &Row) -> bool {
+    row.unready.is_some() && row.error.is_none()
+}
+
+/// The first that holds. `keeps` is what its root causes make of it.
+fn health(entry: &Entry, keeps: Option<Health>, has_read_older: bool) -> Health {
     let row = &entry.row;
     let settled = match &entry.status.standing {
         Standing::Settled(settled) => Some(settled),
@@ -81,8 +87,10 @@ fn health(entry: &Entry, blocked: bool, has_read_older: bool) -> Health {
         Health::Paused
     } else if own_error(row).is_some() || matches!(settled, Some(Settled::Unreadable(_) | Settled::OnCycle)) {
         Health::Failed
-    } else if blocked {
-        Health::Blocked
+    } else if let Some(kept) = keeps {
+        kept
+    } else if is_unready(row) {
+        Health::Unready
     } else if row.last_success.is_none() {
         Health::NeverBuilt
     } else if is_behind(row) || has_read_older || freshness::is_stale(row) {
@@ -137,10 +145,29 @@ impl<'a> Causes<'a> {
         now.zip(seen.refs.iter()).any(|(now, seen)| now != seen.target)
     }
 
+    /// Returns the health that root causes give a resource: waiting for what is only unready is nothing wrong.
+    fn worst(&self, causes: &[ResourceName]) -> Option<Health> {
+        let is_unready = |cause: &ResourceName| {
+            let key = Key::new(cause.kind.as_str(), cause.name.as_str());
+            self.live.get(&key).is_some_and(|entry| is_unready(&entry.row))
+        };
+        match (causes.is_empty(), causes.iter().all(is_unready)) {
+            (true, _) => None,
+            (false, true) => Some(Health::Unready),
+            (false, false) => Some(Health::Blocked),
+        }
+    }
+
     fn of(&mut self, entry: &Entry) -> Vec<ResourceName> {
         match &entry.status.standing {
             Standing::Settled(Settled::WaitingForName { key, .. }) => return vec![name_of(key)],
-            Standing::Settled(Settled::WaitingForRef(reference)) => return vec![name_of(&reference.key())],
+            Standing::Settled(Settled::WaitingForRef(reference)) => {
+                let causes = self.above(entry);
+                return match causes.is_empty() {
+                    true => vec![name_of(&reference.key())],
+                    false => causes.iter().map(name_of).collect(),
+                };
+            }
             _ => {}
         }
         let error = entry.row.error.as_deref().filter(|error| is_dependency(error));
@@ -163,9 +190,7 @@ impl<'a> Causes<'a> {
                 Visit::Begin if self.known.contains_key(&row.uid) => {}
                 Visit::Begin => {
                     self.known.insert(row.uid, Arc::default());
-                    let blocked = self
-                        .parents(&row)
-                        .filter(|parent| own_error(&parent.row).is_none());
+                    let blocked = self.parents(&row).filter(|parent| !is_root(&parent.row));
                     let next: Vec<_> = blocked
                         .map(|parent| (Arc::clone(&parent.row), Visit::Begin))
                         .collect();
@@ -181,22 +206,26 @@ impl<'a> Causes<'a> {
         self.known.get(&start.row.uid).cloned().unwrap_or_default()
     }
 
-    /// Failed resources that this one reads.
+    /// Resources that keep this one back, of those that it reads.
     fn parents<'b>(&'b self, row: &'b Row) -> impl Iterator<Item = &'a Entry> + 'b {
-        let targets = row
-            .refs
-            .iter()
-            .filter_map(|reference| self.live.get(&reference.key()).copied());
-        targets.filter(|parent| parent.row.error.is_some())
+        row.refs.iter().filter_map(|reference| {
+            let parent = self.live.get(&reference.key()).copied()?;
+            let waits = matches!(
+                parent.status.standing,
+                Standing::Settled(Settled::WaitingForRef(_))
+            );
+            let is_unready = reference.required == Required::Ready && parent.row.unready.is_some();
+            (parent.row.error.is_some() || waits || is_unready).then_some(parent)
+        })
     }
 
     fn gather(&self, row: &Row) -> Arc<BTreeSet<Key>> {
         let mut own = BTreeSet::new();
         let mut inherited: Vec<&Arc<BTreeSet<Key>>> = Vec::new();
         for parent in self.parents(row) {
-            match own_error(&parent.row) {
-                Some(_) => drop(own.insert(parent.row.key())),
-                None => inherited.extend(self.known.get(&parent.row.uid)),
+            match is_root(&parent.row) {
+                true => drop(own.insert(parent.row.key())),
+                false => inherited.extend(self.known.get(&parent.row.uid)),
             }
         }
         // Most have one parent that is blocked: its set is shared rather than copied down a chain.
@@ -208,6 +237,11 @@ impl<'a> Causes<'a> {
             }
         }
     }
+}
+
+/// Returns true if a resource is a root cause itself.
+fn is_root(row: &Row) -> bool {
+    own_error(row).is_some() || is_unready(row)
 }
 
 enum Visit {

@@ -1,6 +1,7 @@
 //! Parts of documents for resources of particular kinds.
 
 mod declared;
+pub(crate) mod programs;
 
 use serde_json::{Map, Value, json};
 use watershed_compilers::Kind;
@@ -25,7 +26,7 @@ pub(crate) fn is_supported(kind: &str) -> bool {
 /// Returns the result of a resource.
 pub(crate) fn result(row: &Row) -> Option<Value> {
     if row.kind.as_str() != MODEL {
-        return declared::result(row);
+        return programs::result(row).or_else(|| declared::result(row));
     }
     let state = glance(row)?;
     if state.result_table.is_empty() {

@@ -28,6 +28,11 @@ pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warni
         health: stand.health,
         error: own_error(row).map(|error| failure(error)),
         blocked_by: stand.blocked_by.clone(),
+        unready: row
+            .unready
+            .as_deref()
+            .map(str::to_owned)
+            .filter(|_| row.error.is_none()),
         warnings,
         work,
         last_run: row

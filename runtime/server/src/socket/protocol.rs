@@ -13,8 +13,8 @@ use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 use crate::documents::{
     BackupDocument, CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument,
     ExportDocument, GcDocument, GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument,
-    Operation, PartitionsDocument, PlanDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument,
-    StatsDocument, TestsDocument, TrashDocument,
+    Operation, OutputLine, PartitionsDocument, PlanDocument, ResourceDocument, ResourceName, RunDocument,
+    ShowDocument, StatsDocument, TestsDocument, TrashDocument,
 };
 use crate::exit::Exit;
 
@@ -176,6 +176,13 @@ pub enum Request {
         /// The resources.
         names: Vec<String>,
     },
+    /// Change what is wanted of services by hand.
+    OperateServices {
+        /// The change.
+        change: ServiceChange,
+        /// The services.
+        names: Vec<String>,
+    },
     /// Try again now what has failed of these.
     Retry {
         /// The resources.
@@ -191,6 +198,8 @@ pub enum Request {
         limit: u64,
         /// Also what they say from now on, until nobody listens.
         follow: bool,
+        /// The part of a program's output that is meant; none for the logs of its runs.
+        program: Option<ProgramOutput>,
     },
     /// A check that the controller and its catalog hold together.
     Check,
@@ -356,10 +365,39 @@ pub enum Reply {
     Rows(Vec<Vec<Value>>),
     /// Log lines of runs.
     Lines(Vec<LogLine>),
+    /// Lines that programs wrote.
+    Output(Vec<OutputLine>),
     /// The end, with the answer.
     Done(Box<Answer>),
     /// The end, without one.
     Refused(Refusal),
+}
+
+/// A change of services by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServiceChange {
+    /// Another number of replicas; none for that of the file.
+    Scale(Option<u32>),
+    /// A start anew: of all replicas at once, or of as many as may be missing.
+    Restart {
+        /// True for all at once.
+        now: bool,
+    },
+    /// An earlier release: of this number, or the one before the active one.
+    Rollback {
+        /// The number.
+        to: Option<u64>,
+    },
+}
+
+/// The part of a program's output that is meant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramOutput {
+    /// The number of the replica; all of them without one.
+    pub replica: Option<u64>,
+    /// That of the start before the last one.
+    pub previous: bool,
 }
 
 /// The progress of a run.

@@ -89,6 +89,12 @@ impl Client {
         })))
     }
 
+    /// Returns true if a shim has served the state folder. Otherwise there is nothing to list, and no reason to start
+    /// one.
+    pub fn is_used(&self) -> bool {
+        self.0.folder.has_journal()
+    }
+
     /// Returns news of processes from now on.
     pub fn news(&self) -> broadcast::Receiver<News> {
         self.0.news.subscribe()

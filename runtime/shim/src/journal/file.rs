@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::record::Record;
 use super::table::Table;
+use crate::folder::JOURNAL;
 use crate::procfs;
 
 /// The version of the format.
@@ -51,7 +52,7 @@ impl Journal {
     /// # Errors
     /// When it can't be read or written.
     pub(crate) fn open(folder: &Path) -> io::Result<Opened> {
-        let path = folder.join("journal");
+        let path = folder.join(JOURNAL);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),

@@ -9,7 +9,7 @@
 //! 2. A start id that was forgotten, or is older than the newest of its uid, never starts again.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rand::rngs::SmallRng;
@@ -19,6 +19,7 @@ use watershed_core::Timestamp;
 
 use super::{Backend, BoxFuture, End, Error, News, Observation, Phase, Start, StartId, Stop, Then};
 use crate::policy::exit::{Exit, StartFailure};
+use crate::sync::Unpoisoned;
 
 /// News that wait for a slow reader; more are lost, as with real backends.
 const MAX_NEWS: usize = 1_024;
@@ -79,6 +80,8 @@ struct Machine {
     due: BTreeMap<(Timestamp, u64), Due>,
     made: u64,
     begun: u64,
+    /// Ends that nobody had ordered, by uid.
+    unexpected: BTreeMap<String, u32>,
     news: broadcast::Sender<News>,
 }
 
@@ -109,6 +112,7 @@ impl World {
             due: BTreeMap::new(),
             made: 0,
             begun: 0,
+            unexpected: BTreeMap::new(),
             news: broadcast::channel(MAX_NEWS).0,
         })))
     }
@@ -156,6 +160,16 @@ impl World {
         }
     }
 
+    /// Sets other faults from now on.
+    pub fn set_faults(&self, faults: Faults) {
+        self.lock().faults = faults;
+    }
+
+    /// Returns how often processes of a uid have ended though nobody had ordered it.
+    pub fn unexpected_ends(&self, uid: &str) -> u32 {
+        self.lock().unexpected.get(uid).copied().unwrap_or_default()
+    }
+
     /// Restarts the machine: all processes end with it, and no news of that come.
     pub fn reboot(&self) {
         let mut machine = self.lock();
@@ -174,7 +188,7 @@ impl World {
 
     fn lock(&self) -> MutexGuard<'_, Machine> {
         // Requests check everything before they change anything, so a panic leaves the machine whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unpoisoned()
     }
 }
 
@@ -325,6 +339,9 @@ impl Machine {
         };
         if entry.observation.phase.is_alive() {
             entry.observation.phase = Phase::Ended { end, at };
+            if !entry.observation.stopping {
+                *self.unexpected.entry(id.uid().to_owned()).or_default() += 1;
+            }
             self.tell(id);
             self.forget_if_asked(id);
         }

@@ -120,6 +120,24 @@ impl StartFailure {
         Self::InsufficientResources,
     ];
 
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ProgramMissing => "program_missing",
+            Self::NotExecutable => "not_executable",
+            Self::BadCommand => "bad_command",
+            Self::BadFolder => "bad_folder",
+            Self::ImageMissing => "image_missing",
+            Self::ImageForbidden => "image_forbidden",
+            Self::PortBusy => "port_busy",
+            Self::ForkFailed => "fork_failed",
+            Self::BadOutput => "bad_output",
+            Self::PullInterrupted => "image_pull_back_off",
+            Self::EngineUnreachable => "engine_unreachable",
+            Self::InsufficientResources => "insufficient_resources",
+        }
+    }
+
     /// Returns the class (W7).
     pub fn class(self) -> StartClass {
         match self {

@@ -65,6 +65,13 @@ fn count(length: usize) -> [u8; 8] {
     u64::try_from(length).unwrap_or(u64::MAX).to_le_bytes()
 }
 
+impl RunKey {
+    /// Returns its bytes.
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.0
+    }
+}
+
 impl fmt::Display for RunKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

@@ -42,6 +42,7 @@ fn commented(name: &str, meaning: &str, inputs: &[&str], comment: &str) -> Resou
             .map(|name| ResourceRef {
                 kind: Kind::Model,
                 name: (*name).into(),
+                required: None,
             })
             .collect(),
         paths: vec![format!("models/{name}.sql")],

@@ -1,0 +1,185 @@
+//! Changes of services by hand: they are stored with what is wanted, so the controller carries them out (rule W16).
+
+use std::time::Duration;
+
+use watershed_controller::store::SqliteStore;
+use watershed_controller::{Controller, Handle, Resource};
+use watershed_proto::Operator;
+use watershed_workloads::service::{self, ServiceRecord};
+use watershed_workloads::{Program, Service};
+
+use super::operate::{document, listed};
+use super::{INSTANCE, Instance, OpenError};
+use crate::documents::{Operated, Operation, Phase};
+use crate::exit::Exit;
+use crate::report::document::Project;
+use crate::report::explain::Life;
+use crate::report::{Entry, names};
+use crate::socket::{Answer, Refusal, ServiceChange};
+use crate::state_folder::StateFolder;
+
+/// The time in which the store has to take changes made by hand.
+const GRACE: Duration = Duration::from_secs(10);
+
+impl Instance {
+    /// Scales, restarts or rolls back services.
+    pub(super) async fn operate_services(
+        &self,
+        change: ServiceChange,
+        typed: &[String],
+    ) -> Result<Answer, Refusal> {
+        operate(self.controller(), &self.project, change, typed, Life::Live).await
+    }
+}
+
+/// Scales or rolls back services of a folder that this process holds: it takes effect when the project runs.
+///
+/// # Errors
+/// When the catalog can't be opened.
+pub(crate) async fn operate_services_alone(
+    project: &Project,
+    state: &StateFolder,
+    change: ServiceChange,
+    typed: &[String],
+) -> Result<Result<Answer, Refusal>, OpenError> {
+    if matches!(change, ServiceChange::Restart { .. }) {
+        let refusal = Refusal::new(
+            Exit::NotNow,
+            "no process runs the project, so nothing can be restarted",
+        );
+        return Ok(Err(refusal.hint("`watershed start` starts its services")));
+    }
+    let store = SqliteStore::open(state.catalog()).await?;
+    let controller = Controller::builder().instance(INSTANCE).store(store);
+    let controller = controller.start().await?;
+    let answer = operate(controller.as_ref(), project, change, typed, Life::AtRest).await;
+    Ok(match controller.shutdown(GRACE).await {
+        Ok(()) => answer,
+        Err(error) => answer.and(Err(Refusal::new(Exit::NotNow, error.to_string()))),
+    })
+}
+
+async fn operate(
+    handle: &Handle,
+    project: &Project,
+    change: ServiceChange,
+    typed: &[String],
+    life: Life,
+) -> Result<Answer, Refusal> {
+    let entries = listed(handle);
+    let mut found = Vec::new();
+    for name in typed {
+        let entry = names::resolve(&entries, name)?;
+        if entry.row.kind.as_str() != service::KIND {
+            let message = format!("`{}/{}` is no service", entry.row.kind, entry.row.name);
+            return Err(Refusal::new(Exit::Usage, message));
+        }
+        found.push(changed(entry, change, life)?);
+    }
+    let mut resources = Vec::new();
+    for (entry, service, detail) in found {
+        let updated = handle.update_spec(entry.row.uid, &service).await;
+        updated.map_err(|error| Refusal::new(Exit::NotNow, error.to_string()))?;
+        resources.push(Operated {
+            kind: entry.row.kind.to_string(),
+            name: entry.row.name.to_string(),
+            changed: true,
+            paused: entry.row.paused,
+            phase: if life == Life::Live {
+                Phase::Pending
+            } else {
+                Phase::Idle
+            },
+            detail,
+        });
+    }
+    let operation = match change {
+        ServiceChange::Scale(_) => Operation::Scale,
+        ServiceChange::Restart { .. } => Operation::Restart,
+        ServiceChange::Rollback { .. } => Operation::Rollback,
+    };
+    Ok(document(project, operation, resources, life))
+}
+
+/// Returns the service as it is wanted then, with the change in words.
+fn changed(entry: &Entry, change: ServiceChange, life: Life) -> Result<(&Entry, Service, String), Refusal> {
+    let row = &entry.row;
+    let unread = |error: watershed_controller::message::DecodeError| {
+        Refusal::new(Exit::StateFolder, error.to_string())
+    };
+    let mut service = Resource::spec_of::<Service>(row).map_err(unread)?;
+    let record = Resource::state_of::<ServiceRecord>(row)
+        .map_err(unread)?
+        .unwrap_or_default();
+    let spec = &mut service.0;
+    let mut operator = spec.operator.clone().unwrap_or_default();
+    let name = &row.name;
+    let later = match life {
+        Life::Live => "",
+        Life::AtRest => "; it takes effect when the project runs",
+    };
+    let detail = match change {
+        ServiceChange::Scale(wanted) => {
+            let before = operator
+                .replicas
+                .filter(|_| operator.file_replicas == spec.replicas);
+            operator.replicas = wanted;
+            operator.file_replicas = spec.replicas;
+            let (before, file) = (before.unwrap_or(spec.replicas), spec.replicas);
+            match wanted {
+                Some(wanted) => {
+                    format!(
+                        "{before} -> {wanted} (file: {file}; undo with `watershed scale {name} file`){later}"
+                    )
+                }
+                None => format!("{before} -> {file}, as its file says{later}"),
+            }
+        }
+        ServiceChange::Restart { now } => {
+            operator.restarts += 1;
+            operator.is_now = now;
+            let replicas = record.replicas;
+            format!(
+                "{replicas} replicas, {}",
+                if now { "all at once" } else { "one after another" }
+            )
+        }
+        ServiceChange::Rollback { to } => {
+            let release = release_to(&record, to, name.as_str())?;
+            let program = spec.program.clone().unwrap_or_default();
+            operator.file_release = Program::from_spec(&program, &spec.variables).digest();
+            operator.release = release;
+            format!("{} -> {release} (until its file changes){later}", record.target())
+        }
+    };
+    let is_plain = operator == Operator::default();
+    spec.operator = (!is_plain).then_some(operator);
+    Ok((entry, service, detail))
+}
+
+/// Finds the release that is meant: the given one, or the newest that ran before the active one.
+fn release_to(record: &ServiceRecord, to: Option<u64>, name: &str) -> Result<u64, Refusal> {
+    let earlier = record
+        .releases
+        .iter()
+        .filter(|release| release.number < record.target());
+    let found = match to {
+        Some(number) => record.release(number).map(|release| release.number),
+        None => earlier
+            .filter(|release| release.failed.is_none())
+            .map(|release| release.number)
+            .max(),
+    };
+    found.ok_or_else(|| {
+        let known: Vec<String> = record
+            .releases
+            .iter()
+            .map(|release| release.number.to_string())
+            .collect();
+        let message = match to {
+            Some(number) => format!("service/{name} has no release {number}"),
+            None => format!("service/{name} has no earlier release"),
+        };
+        Refusal::new(Exit::Usage, message).hint(format!("it keeps: {}", known.join(", ")))
+    })
+}

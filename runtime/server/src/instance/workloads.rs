@@ -1,0 +1,91 @@
+//! Jobs and services of an instance.
+
+use watershed_controller::{Resource, Select};
+use watershed_reconcilers::programs::ProgramTemplates;
+use watershed_reconcilers::secrets::Secrets;
+use watershed_workloads::replica::{ReplicaRecord, Stage};
+use watershed_workloads::service::ServiceRecord;
+use watershed_workloads::{Workloads, replica, service};
+
+use super::converge::{Halt, UNTIL_DONE};
+use super::{Files, Instance, Options};
+use crate::report::Entry;
+use crate::state_folder::StateFolder;
+
+/// The time for which processes of a command outlive it if it was killed (rule W13).
+#[cfg(target_os = "linux")]
+const LINGER_MS: u64 = 10_000;
+
+/// Returns the workloads of a project.
+pub(super) fn of_project(options: &Options, state: &StateFolder, secrets: &Secrets) -> Workloads {
+    let builder = Workloads::builder(&options.root, state.programs())
+        .render(ProgramTemplates::new(secrets.clone(), &options.environment));
+    #[cfg(target_os = "linux")]
+    let builder = {
+        use watershed_shim::protocol::Lifetime;
+        use watershed_workloads::backend::process::LocalProcesses;
+        builder.backend(LocalProcesses {
+            state_folder: state.path(),
+            program: options.shim.clone(),
+            arguments: vec!["shim".into(), state.path().into()],
+            lifetime: match options.files {
+                Files::Watched => Lifetime::Keep,
+                Files::Once => Lifetime::Connected { linger_ms: LINGER_MS },
+            },
+        })
+    };
+    builder.build()
+}
+
+impl Instance {
+    /// Waits for a retry that is due soon, or for a service that is about to be ready. Returns false if there is none.
+    pub(super) async fn wait_for_more(&self) -> Result<bool, Halt> {
+        let mut changes = self
+            .controller
+            .watch(self.controller.list(Select::all()).revision);
+        let retry = self.next_retry().await?;
+        let is_starting = self.is_a_service_starting();
+        if !is_starting && retry.is_none() {
+            return Ok(false);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(retry.unwrap_or(UNTIL_DONE)) => {}
+            // A controller that has ended says so to the wait that follows.
+            _ = changes.next(), if is_starting => {}
+        }
+        Ok(true)
+    }
+
+    /// Returns true if a service is not ready, and neither has failed nor is meant to stand still.
+    fn is_a_service_starting(&self) -> bool {
+        self.entries().iter().any(is_starting)
+    }
+
+    /// Stops the programs that end with this one: all those of a command that ends when its work is done, and those that
+    /// say `stop`.
+    pub(super) async fn stop_programs(&self) {
+        let ends_with_us = match self.options.files {
+            Files::Once => |_: &str| true,
+            Files::Watched => |said: &str| said == "stop",
+        };
+        self.workloads.stop(self.controller(), ends_with_us).await;
+    }
+}
+
+fn is_starting(entry: &Entry) -> bool {
+    let row = &entry.row;
+    if row.unready.is_none() || row.error.is_some() || row.marks.is_deleted() || row.paused {
+        return false;
+    }
+    match row.kind.as_str() {
+        service::KIND => Resource::state_of::<ServiceRecord>(row)
+            .ok()
+            .flatten()
+            .is_some_and(|record| record.replicas > 0),
+        replica::KIND => Resource::state_of::<ReplicaRecord>(row)
+            .ok()
+            .flatten()
+            .is_some_and(|record| !matches!(record.stage, Stage::Completed | Stage::Failed | Stage::Gone)),
+        _ => false,
+    }
+}

@@ -1,0 +1,125 @@
+//! Jobs and services in the status of resources.
+
+use serde_json::Value;
+
+use super::columns::{Cell, fitting};
+use super::palette::{DIM, STRONG, WARN};
+use super::units::{ago, ahead, count, duration};
+use crate::documents::{ResourceDocument, RunDocument, Time};
+
+/// Services whose replicas a status lists: one that names a few of them is about them.
+const MOST_SERVICES: usize = 3;
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn number(value: &Value, key: &str) -> u64 {
+    value.get(key).and_then(Value::as_u64).unwrap_or_default()
+}
+
+fn time(value: &Value, key: &str) -> Option<Time> {
+    serde_json::from_value(value.get(key)?.clone()).ok()
+}
+
+/// Returns a program in a few words: `2 of 3 ready`, `exited with code 3`.
+pub(super) fn glance(resource: &ResourceDocument) -> String {
+    let Some(result) = &resource.result else {
+        return String::new();
+    };
+    match resource.kind.as_str() {
+        "service" => format!(
+            "{} of {} ready",
+            number(result, "replicas_ready"),
+            number(result, "replicas_wanted")
+        ),
+        "job" => text(result, "stage").to_owned(),
+        "replica" => text(result, "stage").to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Returns the replicas of the services of a document that is about a few resources.
+pub(super) fn details(document: &RunDocument, now: Time, width: Option<u16>) -> String {
+    let services = || document.resources.iter().filter(|one| one.kind == "service");
+    if document.resources.len() > MOST_SERVICES || services().next().is_none() {
+        return String::new();
+    }
+    services()
+        .filter_map(|service| detail(service, now, width))
+        .collect()
+}
+
+fn detail(service: &ResourceDocument, now: Time, width: Option<u16>) -> Option<String> {
+    let result = service.result.as_ref()?;
+    let released = time(result, "released_at").map(|at| format!(", {}", ago(at, now)));
+    let mut out = format!(
+        "\n{STRONG}service/{}{STRONG:#}  {}, {}   release {}{}\n",
+        service.name,
+        text(result, "stage").replace('_', " "),
+        glance(service),
+        number(result, "release"),
+        released.unwrap_or_default(),
+    );
+    let replicas = result.get("replicas").and_then(Value::as_array)?;
+    if replicas.is_empty() {
+        return Some(out);
+    }
+    let title = |text: &str| Cell::left(text, DIM);
+    let titles = [
+        "REPLICA",
+        "STAGE",
+        "SINCE",
+        "PROCESS",
+        "PORTS",
+        "LAST EXIT",
+        "NEXT START",
+    ];
+    let mut rows = vec![titles.iter().map(|text| title(text)).collect::<Vec<_>>()];
+    rows.extend(replicas.iter().map(|replica| line(replica, now)));
+    out.push_str(&fitting("  ", &rows, width));
+    Some(out)
+}
+
+fn line(replica: &Value, now: Time) -> Vec<Cell> {
+    let stage = text(replica, "stage");
+    let style = if stage == "ready" {
+        anstyle::Style::new()
+    } else {
+        WARN
+    };
+    let since = time(replica, "since").map(|at| ago(at, now)).unwrap_or_default();
+    let ports = replica.get("ports").and_then(Value::as_object);
+    let ports: Vec<String> = ports
+        .into_iter()
+        .flatten()
+        .map(|(name, port)| format!("{name}={port}"))
+        .collect();
+    let exit = replica
+        .get("last_exit")
+        .filter(|exit| !exit.is_null())
+        .map(|exit| {
+            format!(
+                "{} after {}",
+                text(exit, "end"),
+                duration(number(exit, "after_ms"))
+            )
+        });
+    let next = time(replica, "next_start").map(|at| {
+        let (failures, attempts) = (number(replica, "failures"), number(replica, "attempts"));
+        let of = match attempts {
+            0 => count(failures, "failure"),
+            attempts => format!("{failures} of {attempts}"),
+        };
+        format!("{} ({of})", ahead(at, now))
+    });
+    vec![
+        Cell::left(number(replica, "number").to_string(), anstyle::Style::new()),
+        Cell::left(stage, style),
+        Cell::left(since, DIM),
+        Cell::plain(text(replica, "process")),
+        Cell::plain(ports.join(" ")),
+        Cell::left(exit.unwrap_or_default(), DIM),
+        Cell::left(next.unwrap_or_default(), WARN),
+    ]
+}

@@ -1,0 +1,109 @@
+//! Jobs: the kind that runs a program once to completion (rule W8).
+//!
+//! A run is inside one invocation that waits for the process, so its refs don't change meanwhile. Another invocation may
+//! find the process still there: it adopts it if it is of the same run.
+
+mod ending;
+mod pass;
+mod record;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use watershed_controller::kind::{Nudging, Parents};
+use watershed_controller::{Context, Error, KindOptions, Outcome, Reconciler, RetryPolicy};
+use watershed_core::Work;
+
+use self::pass::Pass;
+pub use self::record::{JobRecord, JobStage, JobStop};
+
+use crate::backend::Then;
+use crate::message::Job;
+use crate::program::Program;
+use crate::refs;
+use crate::replica::backend_error;
+use crate::shared::Shared;
+
+/// The kind's name.
+pub const KIND: &str = "job";
+
+/// The time that a cancelled run may take to order the end of its process.
+const CANCEL: Duration = Duration::from_secs(60);
+
+/// The kind's options, for so many runs at once.
+pub(crate) fn options(at_once: usize) -> KindOptions {
+    KindOptions::new(KIND)
+        .parents(Parents::Changed)
+        .concurrency(at_once)
+        .cancel_deadline(CANCEL)
+        .nudging(Nudging {
+            interval: Duration::from_millis(100),
+            longest_wait: Duration::from_secs(1),
+        })
+        // The waits are those of the job's own record: the core only waits for them.
+        .retry(RetryPolicy::Backoff {
+            base: Duration::from_secs(1),
+            cap: Duration::from_secs(60),
+            attempts: u32::MAX,
+            reset_after: Duration::ZERO,
+        })
+}
+
+/// Runs jobs.
+pub struct JobReconciler {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Reconciler for JobReconciler {
+    type Spec = Job;
+    type State = JobRecord;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if self.shared.leaving.is_cancelled() {
+            return Ok(Outcome::passed_over());
+        }
+        let spec = &context.spec().0;
+        if let Some(fault) = &spec.fault {
+            return Err(refs::from_fault(fault));
+        }
+        refs::check(context.refs())?;
+        let program = program(&context);
+        let backend = self
+            .shared
+            .backends
+            .for_program(&program, context.epoch().0)
+            .map_err(|error| backend_error(&error))?;
+        if self.shared.observations.listed().await.is_err() {
+            return Err(Error::transient(
+                "engine-unreachable",
+                "processes could not be listed",
+            ));
+        }
+        Pass::new(&self.shared, &context, program, backend).run().await
+    }
+
+    /// Hands the stop to the backend, which ends the process and forgets it.
+    async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let uid = context.uid().to_string();
+        let Some(record) = context.state().filter(|record| record.counter > 0) else {
+            self.shared.observations.remove(&uid);
+            return Ok(Outcome::unchanged());
+        };
+        let backend = self
+            .shared
+            .backends
+            .for_program(&program(&context), context.epoch().0)
+            .map_err(|error| backend_error(&error))?;
+        let stop = pass::stop_order(&context, record, Then::ForgetWithOutput)?;
+        self.shared.project.remove_output(&stop.id);
+        backend.stop(stop).await.map_err(|error| backend_error(&error))?;
+        self.shared.ports.give_back(&record.ports);
+        self.shared.observations.remove(&uid);
+        Ok(Outcome::of(Work::Dropped))
+    }
+}
+
+fn program(context: &Context<JobReconciler>) -> Program {
+    let spec = &context.spec().0;
+    Program::from_spec(&spec.program.clone().unwrap_or_default(), &spec.variables)
+}

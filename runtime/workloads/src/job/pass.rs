@@ -1,0 +1,457 @@
+//! One pass over a job: choose the run, start or adopt its process, wait for it, and count its end once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use watershed_controller::message::to_json;
+use watershed_controller::resource::Standing;
+use watershed_controller::{Context, Error, Outcome, Timestamp};
+use watershed_core::Attempts;
+
+use super::JobReconciler;
+use super::record::{JobRecord, JobStage, JobStop};
+use crate::backend::{Backend, Limits, Observation, Output, Phase, Start, StartId, Stop, Then};
+use crate::policy::exit::StartFailure;
+use crate::policy::run_key::{self, Ref, RunKey, Trigger};
+use crate::policy::schedule;
+use crate::program::Program;
+use crate::replica::backend_error;
+use crate::service;
+use crate::settings::{self, JobSettings, Logs, Stopping};
+use crate::shared::Shared;
+use crate::transition::{Transition, push};
+
+/// One pass over a job.
+pub(super) struct Pass<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) context: &'a Context<JobReconciler>,
+    program: Program,
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) settings: JobSettings,
+    pub(super) uid: String,
+    pub(super) record: JobRecord,
+    pub(super) is_changed: bool,
+}
+
+/// The run that is wanted.
+enum Wanted {
+    /// This one.
+    Run(RunKey, Trigger),
+    /// None before this time.
+    Idle(Option<Timestamp>),
+}
+
+/// The reason why the wait for a process has ended.
+enum Waited {
+    /// The process is over.
+    Over,
+    /// The invocation is to end.
+    Cancelled,
+    /// The time is over.
+    TimedOut,
+    /// A scheduled time has come.
+    Tick,
+}
+
+impl<'a> Pass<'a> {
+    pub(super) fn new(
+        shared: &'a Shared,
+        context: &'a Context<JobReconciler>,
+        program: Program,
+        backend: Arc<dyn Backend>,
+    ) -> Self {
+        Self {
+            shared,
+            context,
+            program,
+            backend,
+            settings: settings::job(&context.spec().0),
+            uid: context.uid().to_string(),
+            record: context.state().cloned().unwrap_or_default(),
+            is_changed: false,
+        }
+    }
+
+    pub(super) async fn run(mut self) -> Result<Outcome, Error> {
+        loop {
+            let (key, trigger) = match self.wanted() {
+                Wanted::Run(key, trigger) => (key, trigger),
+                Wanted::Idle(wake) => return self.finish(wake).await,
+            };
+            let living = self
+                .record
+                .run
+                .filter(|_| self.record.is_open)
+                .map(|(key, _)| key);
+            match run_key::decide(key, self.record.finished, living) {
+                run_key::Decision::Finished => return self.finish(self.next_tick()).await,
+                run_key::Decision::Start => {
+                    if let Some(wait) = self.backoff(key) {
+                        return self.retry_later(wait);
+                    }
+                    self.begin(key, trigger).await?;
+                }
+                run_key::Decision::Replace => self.stop_for(JobStop::Replace).await?,
+                run_key::Decision::Adopt => {}
+            }
+            if self.wait_to_the_end().await? == Ended::Left {
+                return Ok(Outcome::unchanged());
+            }
+        }
+    }
+
+    /// Chooses the run that is wanted (W8).
+    fn wanted(&mut self) -> Wanted {
+        let refreshes = self.context.refreshes();
+        let asked = refreshes.plain.saturating_add(refreshes.full);
+        let Some((schedule, concurrency)) = self.settings.schedule.clone() else {
+            let trigger = Trigger::Refresh(asked);
+            return Wanted::Run(self.key(trigger), trigger);
+        };
+        // A run that is under way, or is to be tried again, goes first.
+        let unfinished = self.record.run.filter(|(key, _)| {
+            let is_retried = self.record.exits.next.is_some() || self.record.starts.next.is_some();
+            self.record.finished != Some(*key) && (self.record.is_open || is_retried)
+        });
+        if asked != self.record.refreshes {
+            let trigger = Trigger::Refresh(asked);
+            return Wanted::Run(self.key(trigger), trigger);
+        }
+        let now = self.context.now();
+        let mark = *self.record.mark.get_or_insert(now);
+        let is_running = unfinished.is_some();
+        match schedule::decide(&schedule, concurrency, mark, is_running, now) {
+            schedule::Decision::Run(time) | schedule::Decision::Replace(time) => {
+                self.record.mark = Some(time);
+                let trigger = Trigger::Scheduled(time);
+                return Wanted::Run(self.key(trigger), trigger);
+            }
+            schedule::Decision::Skip(time) => self.record.mark = Some(time),
+            schedule::Decision::Rewound => self.record.mark = Some(now),
+            schedule::Decision::Wait(_) | schedule::Decision::Never => {}
+        }
+        match unfinished {
+            Some((key, trigger)) => Wanted::Run(key, trigger),
+            None => Wanted::Idle(self.next_tick()),
+        }
+    }
+
+    fn next_tick(&self) -> Option<Timestamp> {
+        let (schedule, concurrency) = self.settings.schedule.as_ref()?;
+        let now = self.context.now();
+        let mark = self.record.mark.unwrap_or(now);
+        match schedule::decide(schedule, *concurrency, mark, false, now) {
+            schedule::Decision::Wait(next) => Some(next),
+            schedule::Decision::Never => None,
+            _ => Some(now),
+        }
+    }
+
+    /// The key of a run for this cause.
+    fn key(&self, trigger: Trigger) -> RunKey {
+        let uids: Vec<String> = self
+            .context
+            .refs()
+            .iter()
+            .filter_map(|view| Some(view.target.as_ref()?.uid.to_string()))
+            .collect();
+        let targets = self.context.refs().iter().filter_map(|view| view.target.as_ref());
+        let refs: Vec<Ref<'_>> = targets
+            .zip(&uids)
+            .map(|(target, uid)| Ref {
+                uid: uid.as_bytes(),
+                state_version: target.state_version.0,
+                is_service: target.kind.as_str() == service::KIND,
+            })
+            .collect();
+        // Without policies: timeout, retries, codes, schedule and logs make no other run.
+        let meaning = to_json(&self.program).unwrap_or_default();
+        RunKey::new(&meaning, &refs, trigger)
+    }
+
+    /// The wait before the next attempt of this run, if one is left.
+    fn backoff(&self, key: RunKey) -> Option<Timestamp> {
+        let is_same = self.record.run.is_some_and(|(run, _)| run == key);
+        let next = self.record.exits.next.max(self.record.starts.next)?;
+        (is_same && next > self.context.now()).then_some(next)
+    }
+
+    /// Begins a start: its number is stored before it is made.
+    async fn begin(&mut self, key: RunKey, trigger: Trigger) -> Result<(), Error> {
+        if self.record.run.is_none_or(|(run, _)| run != key) {
+            (self.record.exits, self.record.starts) = (Attempts::default(), Attempts::default());
+        }
+        if let Trigger::Refresh(asked) = trigger {
+            self.record.refreshes = asked;
+        }
+        self.shared.ports.give_back(&self.record.ports);
+        let ports = self.shared.ports.take(&self.program.ports);
+        self.record.counter += 1;
+        self.record.is_open = true;
+        self.record.run = Some((key, trigger));
+        self.record.started = self.context.now();
+        self.record.backend_id = None;
+        self.record.stop = None;
+        self.record.ports = ports.clone().unwrap_or_default();
+        self.enter(JobStage::Running, "start", "");
+        self.store().await?;
+        match ports {
+            Ok(_) => self.order().await,
+            Err(error) => {
+                self.refuse(StartFailure::PortBusy, error.to_string())?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Orders the start of the record, once more if it is there already.
+    async fn order(&mut self) -> Result<(), Error> {
+        let spec = &self.context.spec().0;
+        let addresses = service::addresses(self.context.refs());
+        let render = self.shared.render.as_ref();
+        let project = &self.shared.project;
+        let (program, environment) = match self
+            .program
+            .start(project, render, &self.record.ports, &addresses)
+        {
+            Ok(started) => started,
+            Err(error) if &*error.code == "bad-folder" => {
+                return self.refuse(StartFailure::BadFolder, error.message.to_string());
+            }
+            Err(error) => return self.refuse(StartFailure::BadCommand, error.message.to_string()),
+        };
+        let logs = Logs::from(spec.logs.as_ref());
+        let start = Start {
+            id: self.start_id()?,
+            program,
+            environment,
+            limits: Limits {
+                memory: (self.program.memory > 0).then_some(self.program.memory),
+                open_files: (self.program.open_files > 0).then(|| self.program.open_files.into()),
+            },
+            output: Some(Output {
+                path: project.output(&self.start_id()?),
+                max_size: logs.max_size,
+                keep: logs.keep,
+            }),
+        };
+        match self.backend.start(start).await {
+            Ok(observation) => self.shared.observations.note(observation),
+            Err(error) if error.is_transient() => {
+                self.refuse(StartFailure::EngineUnreachable, error.to_string())?;
+            }
+            Err(error) => return Err(backend_error(&error)),
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, failure: StartFailure, message: String) -> Result<(), Error> {
+        self.shared.observations.note(Observation {
+            id: self.start_id()?,
+            epoch: self.backend.epoch(),
+            backend_id: None,
+            started: self.context.now(),
+            stopping: false,
+            phase: Phase::NotStarted { failure, message },
+        });
+        Ok(())
+    }
+
+    pub(super) fn start_id(&self) -> Result<StartId, Error> {
+        id_of(&self.uid, &self.record)
+    }
+
+    /// Stores the purpose of a stop, then orders it.
+    async fn stop_for(&mut self, purpose: JobStop) -> Result<(), Error> {
+        if self.record.stop.is_none() {
+            self.record.stop = Some(purpose);
+            let reason = match purpose {
+                JobStop::Cancel => "cancelled",
+                JobStop::Replace => "replaced",
+                JobStop::Timeout => "timeout",
+            };
+            self.enter(JobStage::Stopping, reason, "");
+            self.store().await?;
+        }
+        let stop = stop_order(self.context, &self.record, Then::Keep)?;
+        match self.backend.stop(stop).await {
+            Ok(Some(observation)) => self.shared.observations.note(observation),
+            Ok(None) => self.shared.observations.forget(&self.uid),
+            Err(error) => return Err(backend_error(&error)),
+        }
+        Ok(())
+    }
+
+    /// Waits until the process of the record is over, and counts its end. Leaves it alone if the invocation ends.
+    async fn wait_to_the_end(&mut self) -> Result<Ended, Error> {
+        loop {
+            match self.wait().await? {
+                Waited::Over => {
+                    self.count_end().await?;
+                    return Ok(Ended::Counted);
+                }
+                Waited::TimedOut => self.stop_for(JobStop::Timeout).await?,
+                Waited::Tick => {
+                    let (schedule, concurrency) = match self.settings.schedule.clone() {
+                        Some(found) => found,
+                        None => continue,
+                    };
+                    let mark = self.record.mark.unwrap_or_default();
+                    match schedule::decide(&schedule, concurrency, mark, true, self.context.now()) {
+                        schedule::Decision::Replace(_) => self.stop_for(JobStop::Replace).await?,
+                        schedule::Decision::Skip(time) => {
+                            self.record.mark = Some(time);
+                            self.enter(
+                                self.record.stage,
+                                "skipped",
+                                "a scheduled time came during the run",
+                            );
+                        }
+                        _ => {}
+                    }
+                }
+                Waited::Cancelled => {
+                    if !self.is_for_the_next() {
+                        // What it reads must not change while it runs; somebody who cancels it wants no other run.
+                        let purpose = match self.has_moving_refs() {
+                            true => JobStop::Replace,
+                            false => JobStop::Cancel,
+                        };
+                        self.stop_for(purpose).await?;
+                    }
+                    return Ok(Ended::Left);
+                }
+            }
+        }
+    }
+
+    /// True if the next invocation decides about the process: the program ends, or the job was edited or deleted.
+    fn is_for_the_next(&self) -> bool {
+        if self.shared.leaving.is_cancelled() {
+            return true;
+        }
+        let now = self.context.controller().get(self.context.uid());
+        now.is_ok_and(|now| {
+            now.row.spec_version != self.context.row().spec_version || now.row.marks.is_deleted()
+        })
+    }
+
+    /// True if something that it refers to is about to change, or has changed.
+    fn has_moving_refs(&self) -> bool {
+        let controller = self.context.controller();
+        self.context.refs().iter().any(|view| {
+            let before = view
+                .target
+                .as_ref()
+                .map(|target| (target.uid, target.state_version));
+            let now = controller.get(view.reference.key()).ok();
+            let after = now.as_ref().map(|now| (now.row.uid, now.row.state_version));
+            let is_settled = now.is_none_or(|now| matches!(now.status.standing, Standing::Settled(_)));
+            before != after || !is_settled
+        })
+    }
+
+    async fn wait(&mut self) -> Result<Waited, Error> {
+        let mut changes = self.shared.observations.changes();
+        loop {
+            changes.mark_unchanged();
+            let observed = self.shared.observations.see(&self.uid);
+            let current = observed.filter(|one| one.id.counter() == self.record.counter);
+            match &current {
+                Some(observation) if observation.phase.is_alive() => {
+                    self.record.backend_id.clone_from(&observation.backend_id);
+                    self.record.started = observation.started;
+                }
+                // The order was stored and not made.
+                None if self.record.backend_id.is_none() && self.record.stop.is_none() => {
+                    self.order().await?;
+                    continue;
+                }
+                _ => return Ok(Waited::Over),
+            }
+            let deadline = self.settings.timeout.filter(|_| self.record.stop.is_none());
+            let deadline = deadline.map(|timeout| self.record.started.after(timeout));
+            let tick = match self.record.stop {
+                None => self.next_tick(),
+                Some(_) => None,
+            };
+            tokio::select! {
+                biased;
+                () = self.context.cancellation().cancelled() => return Ok(Waited::Cancelled),
+                () = until(self.context.now(), deadline) => return Ok(Waited::TimedOut),
+                () = until(self.context.now(), tick) => return Ok(Waited::Tick),
+                // The sender lives as long as this pass.
+                _ = changes.changed() => {}
+            }
+        }
+    }
+
+    pub(super) async fn store(&mut self) -> Result<(), Error> {
+        self.is_changed = true;
+        let stored = async {
+            self.context.set_state(&self.record).await?;
+            self.context.committed().await
+        };
+        stored
+            .await
+            .map_err(|error| Error::transient("state", error.to_string()))
+    }
+
+    pub(super) fn enter(&mut self, stage: JobStage, reason: &str, detail: &str) {
+        let now = self.context.now();
+        let transition = Transition {
+            from: self.record.stage.as_str().to_owned(),
+            to: stage.as_str().to_owned(),
+            at: now,
+            reason: reason.to_owned(),
+            detail: detail.to_owned(),
+            invocation: self.context.invocation(),
+        };
+        push(&mut self.record.transitions, transition);
+        if self.record.stage != stage {
+            self.record.since = now;
+        }
+        self.record.stage = stage;
+        reason.clone_into(&mut self.record.reason);
+    }
+}
+
+/// The end of a wait for a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// It is over, and counted.
+    Counted,
+    /// The invocation ends before it.
+    Left,
+}
+
+/// Waits until a time; for ever without one.
+async fn until(now: Timestamp, time: Option<Timestamp>) {
+    match time {
+        None => std::future::pending().await,
+        Some(time) => {
+            let ms = u64::try_from(time.0.saturating_sub(now.0)).unwrap_or(0);
+            sleep(Duration::from_millis(ms)).await;
+        }
+    }
+}
+
+fn id_of(uid: &str, record: &JobRecord) -> Result<StartId, Error> {
+    StartId::new(uid, record.counter).map_err(|error| Error::permanent("internal", error.to_string()))
+}
+
+/// Returns the order to stop the record's start.
+pub(super) fn stop_order(
+    context: &Context<JobReconciler>,
+    record: &JobRecord,
+    then: Then,
+) -> Result<Stop, Error> {
+    let stopping = Stopping::from(context.spec().0.stop.as_ref());
+    Ok(Stop {
+        id: id_of(&context.uid().to_string(), record)?,
+        signal: stopping.signal,
+        grace_ms: stopping.grace_ms,
+        then,
+    })
+}

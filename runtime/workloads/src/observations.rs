@@ -1,0 +1,208 @@
+//! Observations: the latest that is known of each workload's process, and what its reconciler has seen of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::backend::{News, Observation, Phase};
+use crate::sync::Unpoisoned;
+
+/// The time that a reconciler waits for the first listing before it says that a backend can't be reached.
+const FIRST_LISTING: Duration = Duration::from_secs(15);
+
+/// The latest observation of each workload.
+pub(crate) struct Observations {
+    table: Mutex<Table>,
+    /// True once all backends were listed.
+    pub(crate) is_listed: watch::Sender<bool>,
+    /// Told of every change, for those who wait in an invocation.
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Table {
+    /// By uid.
+    entries: BTreeMap<String, Entry>,
+    /// Rises with every change that an answer makes, so that a listing which began earlier does not undo it.
+    clock: u64,
+}
+
+struct Entry {
+    latest: Option<Observation>,
+    /// As a reconciler last saw it.
+    seen: Option<Observation>,
+    /// True once a reconciler has looked.
+    is_seen: bool,
+    /// The clock at the last answer about it.
+    noted: u64,
+}
+
+impl Default for Observations {
+    fn default() -> Self {
+        Self {
+            table: Mutex::default(),
+            is_listed: watch::Sender::new(false),
+            changes: watch::Sender::new(0),
+        }
+    }
+}
+
+impl Observations {
+    /// Returns the latest observation of a workload, which its reconciler has seen from now on.
+    pub(crate) fn see(&self, uid: &str) -> Option<Observation> {
+        let mut table = self.lock();
+        let entry = table.entries.entry(uid.to_owned()).or_insert_with(Entry::new);
+        entry.is_seen = true;
+        entry.seen = entry.latest.clone();
+        entry.latest.clone()
+    }
+
+    /// Returns the latest observation without having seen it.
+    pub(crate) fn peek(&self, uid: &str) -> Option<Observation> {
+        self.lock().entries.get(uid)?.latest.clone()
+    }
+
+    /// Notes the answer of a backend. An answer about an earlier start than the known one changes nothing.
+    pub(crate) fn note(&self, observation: Observation) {
+        let mut table = self.lock();
+        table.clock += 1;
+        let noted = table.clock;
+        let uid = observation.id.uid().to_owned();
+        let entry = table.entries.entry(uid).or_insert_with(Entry::new);
+        let is_older = entry
+            .latest
+            .as_ref()
+            .is_some_and(|latest| latest.id.counter() > observation.id.counter());
+        // An end that came while the answer was on its way stands.
+        let is_over = entry.latest.as_ref().is_some_and(|latest| {
+            latest.id == observation.id && !latest.phase.is_alive() && observation.phase.is_alive()
+        });
+        if !is_older && !is_over {
+            entry.latest = Some(observation);
+        }
+        entry.noted = noted;
+        self.changes.send_replace(noted);
+    }
+
+    /// Forgets what was observed of a workload.
+    pub(crate) fn forget(&self, uid: &str) {
+        let mut table = self.lock();
+        table.clock += 1;
+        let noted = table.clock;
+        let entry = table.entries.entry(uid.to_owned()).or_insert_with(Entry::new);
+        (entry.latest, entry.seen, entry.noted) = (None, None, noted);
+    }
+
+    /// Drops a workload that is no longer there.
+    pub(crate) fn remove(&self, uid: &str) {
+        self.lock().entries.remove(uid);
+    }
+
+    /// Returns what changes with every observation.
+    pub(crate) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Waits until all backends were listed once.
+    ///
+    /// # Errors
+    /// When that takes too long: a backend can't be reached.
+    pub(crate) async fn listed(&self) -> Result<(), ()> {
+        let mut is_listed = self.is_listed.subscribe();
+        let listed = timeout(FIRST_LISTING, is_listed.wait_for(|listed| *listed)).await;
+        match listed {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(()),
+        }
+    }
+
+    /// Applies the end of a process. Returns false if its start is not known.
+    pub(crate) fn end(&self, news: &News) -> bool {
+        let News::Ended {
+            id,
+            end,
+            at,
+            was_stopped,
+        } = news
+        else {
+            return false;
+        };
+        let mut table = self.lock();
+        table.clock += 1;
+        let noted = table.clock;
+        let Some(entry) = table.entries.get_mut(id.uid()) else {
+            return false;
+        };
+        let Some(latest) = entry.latest.as_mut().filter(|latest| latest.id == *id) else {
+            return false;
+        };
+        latest.stopping |= was_stopped;
+        latest.phase = Phase::Ended { end: *end, at: *at };
+        entry.noted = noted;
+        self.changes.send_replace(noted);
+        true
+    }
+
+    /// Returns the clock, for a listing that begins now.
+    pub(crate) fn clock(&self) -> u64 {
+        self.lock().clock
+    }
+
+    /// Applies listings that began at `began`. Returns the workloads whose reconcilers saw something else, and those that
+    /// no reconciler has looked at.
+    pub(crate) fn apply(&self, listed: Vec<Observation>, began: u64) -> Vec<String> {
+        let mut newest: BTreeMap<String, Observation> = BTreeMap::new();
+        for observation in listed {
+            // In order of their ids, so the last one of a uid is the newest.
+            newest.insert(observation.id.uid().to_owned(), observation);
+        }
+        let mut table = self.lock();
+        for uid in newest.keys() {
+            table.entries.entry(uid.clone()).or_insert_with(Entry::new);
+        }
+        let mut different = Vec::new();
+        for (uid, entry) in &mut table.entries {
+            if entry.noted <= began {
+                entry.latest = newest.remove(uid);
+            }
+            if !entry.is_seen || entry.seen != entry.latest {
+                different.push(uid.clone());
+            }
+        }
+        if !different.is_empty() {
+            self.changes.send_modify(|_| {});
+        }
+        different
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        // Changes of an entry are assignments; a panic in between leaves nothing half done.
+        self.table.lock().unpoisoned()
+    }
+}
+
+impl Entry {
+    fn new() -> Self {
+        Self {
+            latest: None,
+            seen: None,
+            is_seen: false,
+            noted: 0,
+        }
+    }
+}
+
+/// The names of all workloads that are known to live, for a stop of all.
+pub(crate) fn living(observations: &Observations) -> BTreeSet<String> {
+    let table = observations.lock();
+    let alive = table.entries.iter().filter(|(_, entry)| {
+        entry
+            .latest
+            .as_ref()
+            .is_some_and(|latest| latest.phase.is_alive())
+    });
+    alive.map(|(uid, _)| uid.clone()).collect()
+}

@@ -1,0 +1,222 @@
+//! Questions over the network, and by commands.
+
+use std::net::Ipv4Addr;
+use std::pin::pin;
+use std::process::Stdio;
+use std::time::SystemTime;
+
+use http_body_util::Empty;
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::process::Command;
+use watershed_core::Timestamp;
+
+use super::{Asks, Place};
+use crate::backend::BoxFuture;
+use crate::policy::health::Probed;
+use crate::settings::Question;
+
+/// Asks for real.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Network;
+
+impl Asks for Network {
+    fn ask<'a>(&'a self, question: &'a Question, place: &'a Place) -> BoxFuture<'a, Probed> {
+        Box::pin(async move {
+            let is_well = match question {
+                Question::Http { port, path, status } => http(place, port, path, *status).await,
+                Question::Tcp { port } => connect(place, port).await.is_some(),
+                Question::Command(command) => run(place, command).await,
+            };
+            if is_well { Probed::Success } else { Probed::Failure }
+        })
+    }
+
+    fn now(&self) -> Timestamp {
+        SystemTime::now().into()
+    }
+}
+
+async fn connect(place: &Place, port: &str) -> Option<TcpStream> {
+    let port = place.ports.get(port)?;
+    TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).await.ok()
+}
+
+/// Sends a GET request. A redirect is an answer like any other, so it fails unless its status is asked for.
+async fn http(place: &Place, port: &str, path: &str, (first, last): (u16, u16)) -> bool {
+    let Some(stream) = connect(place, port).await else {
+        return false;
+    };
+    let Ok((mut sender, connection)) = http1::handshake(TokioIo::new(stream)).await else {
+        return false;
+    };
+    let request = Request::get(path)
+        .header("host", "localhost")
+        .header("user-agent", "watershed")
+        .header("connection", "close")
+        .body(Empty::<Bytes>::new());
+    let Ok(request) = request else { return false };
+    let mut answer = pin!(sender.send_request(request));
+    // The status is all that counts: the body is never read, however long it is.
+    let answer = tokio::select! {
+        biased;
+        answer = &mut answer => answer,
+        // The answer may be the last that was said.
+        _ = connection => answer.await,
+    };
+    answer.is_ok_and(|answer| (first..=last).contains(&answer.status().as_u16()))
+}
+
+/// Runs a command where the process runs. One that takes too long is killed with its future, and its group with it.
+async fn run(place: &Place, command: &[String]) -> bool {
+    let Some((program, arguments)) = command.split_first() else {
+        return false;
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_clear()
+        .envs(place.environment.iter().map(|(name, value)| (name, value)))
+        .current_dir(&place.cwd)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .kill_on_drop(true);
+    let Ok(mut child) = command.spawn() else {
+        return false;
+    };
+    let group = Group(child.id());
+    let status = child.wait().await;
+    drop(group);
+    status.is_ok_and(|status| status.success())
+}
+
+/// The group of a command, which is killed with whatever the command has left behind.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let pid = self.0.and_then(|pid| i32::try_from(pid).ok());
+        if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
+            // The group is gone if nothing is left in it.
+            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::backend::StartId;
+
+    fn place(port: u16) -> Place {
+        Place {
+            start: StartId::new("a", 1).unwrap(),
+            started: Timestamp(0),
+            ports: BTreeMap::from([("PORT".to_owned(), port)]),
+            environment: vec![("PATH".into(), std::env::var("PATH").unwrap_or_default())],
+            cwd: "/".into(),
+        }
+    }
+
+    /// Answers one connection with a text.
+    fn server(answer: &'static str) -> u16 {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1024]);
+            let _ = stream.write_all(answer.as_bytes());
+        });
+        port
+    }
+
+    /// W10.
+    #[tokio::test]
+    async fn a_status_within_the_range_is_well_and_a_redirect_is_not() {
+        for (answer, expected) in [
+            ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", Probed::Success),
+            ("HTTP/1.1 204 None\r\n\r\n", Probed::Success),
+            (
+                "HTTP/1.1 302 Found\r\nlocation: /\r\ncontent-length: 0\r\n\r\n",
+                Probed::Failure,
+            ),
+            ("HTTP/1.1 500 Bad\r\ncontent-length: 0\r\n\r\n", Probed::Failure),
+            ("hello\r\n", Probed::Failure),
+            ("", Probed::Failure),
+        ] {
+            let question = Question::Http {
+                port: "PORT".into(),
+                path: "/health".into(),
+                status: (200, 299),
+            };
+            let found = Network.ask(&question, &place(server(answer))).await;
+            assert_eq!(found, expected, "{answer}");
+        }
+    }
+
+    /// W10.
+    #[tokio::test]
+    async fn a_port_answers_by_a_connection_and_a_command_by_its_code() {
+        let tcp = Question::Tcp { port: "PORT".into() };
+        assert_eq!(Network.ask(&tcp, &place(server(""))).await, Probed::Success);
+        let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = closed.local_addr().unwrap().port();
+        drop(closed);
+        assert_eq!(Network.ask(&tcp, &place(port)).await, Probed::Failure);
+        for (command, expected) in [
+            (&["true"][..], Probed::Success),
+            (&["false"], Probed::Failure),
+            (&["no-such-program"], Probed::Failure),
+            (&[], Probed::Failure),
+        ] {
+            let question = Question::Command(command.iter().map(ToString::to_string).collect());
+            assert_eq!(
+                Network.ask(&question, &place(port)).await,
+                expected,
+                "{command:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_command_that_takes_too_long_is_killed_with_its_children() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut place = place(1);
+        place.cwd = folder.path().to_owned();
+        let text = "(sleep 60 & echo $! > child; wait)".to_owned();
+        let question = Question::Command(vec!["sh".into(), "-c".into(), text]);
+        let child = folder.path().join("child");
+        let asked = Network.ask(&question, &place);
+        let is_there = async {
+            while std::fs::read_to_string(&child).map_or(true, |text| text.trim().is_empty()) {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        tokio::select! {
+            _ = asked => panic!("it lasts"),
+            () = is_there => {}
+        }
+        let pid: u32 = std::fs::read_to_string(&child).unwrap().trim().parse().unwrap();
+        let is_alive = || {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            !status.is_empty() && !status.contains(") Z ")
+        };
+        for _ in 0..1_000 {
+            if !is_alive() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("the child of the command lives");
+    }
+}

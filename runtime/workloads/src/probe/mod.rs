@@ -1,0 +1,233 @@
+//! Probes: the questions of checks, asked at their times (rule W10).
+//!
+//! Each check of each replica has a task, so a slow one delays no other. A task counts; what its count leads to is left
+//! for the reconciler, which is nudged.
+
+mod ask;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+use watershed_controller::resource::Target;
+use watershed_controller::{Handle, Uid};
+use watershed_core::Timestamp;
+
+pub(crate) use self::ask::Network;
+
+use crate::backend::{BoxFuture, StartId};
+use crate::policy::health::{Action, Failures, Probe, Probed, count, next_probe};
+use crate::policy::readiness::{Checked, Stretch};
+use crate::program::Ports;
+use crate::settings::{CheckSpec, Question};
+use crate::sync::Unpoisoned;
+
+/// The process that is probed, with its surroundings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The start.
+    pub start: StartId,
+    /// The time of its order.
+    pub started: Timestamp,
+    /// The ports of the replica.
+    pub ports: Ports,
+    /// The environment of the process, for checks by commands.
+    pub environment: Vec<(String, String)>,
+    /// Its folder.
+    pub cwd: PathBuf,
+}
+
+/// Asks the questions of checks. What is asked and how long is up to the caller (rule W18).
+pub trait Asks: Send + Sync {
+    /// Asks once. Dropping the future ends the attempt.
+    fn ask<'a>(&'a self, question: &'a Question, place: &'a Place) -> BoxFuture<'a, Probed>;
+
+    /// Returns the time of day.
+    fn now(&self) -> Timestamp;
+}
+
+/// The probes of a project.
+pub(crate) struct Probes {
+    asks: Arc<dyn Asks>,
+    /// Nudges reconcilers; set once the controller runs.
+    pub(crate) handle: OnceLock<Handle>,
+    running: Mutex<BTreeMap<Uid, Watched>>,
+}
+
+/// The checks of one replica's process.
+struct Watched {
+    place: Place,
+    checks: Vec<CheckSpec>,
+    results: Arc<Mutex<Results>>,
+    tasks: Vec<AbortHandle>,
+}
+
+/// The findings of the tasks of one replica.
+#[derive(Debug, Default)]
+struct Results {
+    stretches: Vec<Stretch>,
+    /// A consequence that is due: the number of its check, and the action.
+    due: Option<(usize, Action)>,
+    /// True if the replica has been ready since its start.
+    was_ready: bool,
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(AbortHandle::abort);
+    }
+}
+
+impl Probes {
+    pub(crate) fn new(asks: Arc<dyn Asks>) -> Self {
+        Self {
+            asks,
+            handle: OnceLock::new(),
+            running: Mutex::default(),
+        }
+    }
+
+    /// Has the checks of a process asked, unless they are already. Other checks of the same process begin anew.
+    pub(crate) fn watch(&self, uid: Uid, place: &Place, checks: &[CheckSpec]) {
+        let mut running = self.lock();
+        let is_watched = running
+            .get(&uid)
+            .is_some_and(|watched| watched.place == *place && watched.checks == checks);
+        if is_watched {
+            return;
+        }
+        let results = Arc::new(Mutex::new(Results {
+            stretches: vec![Stretch::Unknown; checks.len()],
+            ..Results::default()
+        }));
+        let task = |(number, check): (usize, &CheckSpec)| {
+            let task = Task {
+                asks: Arc::clone(&self.asks),
+                handle: self.handle.get().cloned(),
+                uid,
+                number,
+                check: check.clone(),
+                place: place.clone(),
+                results: Arc::clone(&results),
+            };
+            tokio::spawn(task.run()).abort_handle()
+        };
+        let watched = Watched {
+            place: place.clone(),
+            checks: checks.to_vec(),
+            tasks: checks.iter().enumerate().map(task).collect(),
+            results,
+        };
+        running.insert(uid, watched);
+    }
+
+    /// Ends the checks of a replica.
+    pub(crate) fn end(&self, uid: Uid) {
+        self.lock().remove(&uid);
+    }
+
+    /// Returns what readiness checks have found of a process.
+    pub(crate) fn readiness(&self, uid: Uid, checks: &[CheckSpec]) -> Vec<Checked> {
+        let running = self.lock();
+        let watched = running.get(&uid);
+        let stretch = |number: usize| {
+            let results = watched.map(|watched| watched.results.lock().unpoisoned());
+            results.and_then(|results| results.stretches.get(number).copied())
+        };
+        let of = |(number, check): (usize, &CheckSpec)| Checked {
+            stretch: stretch(number).unwrap_or(Stretch::Unknown),
+            min_healthy_time: check.check.min_healthy_time,
+        };
+        let all = checks.iter().enumerate();
+        all.filter(|(_, check)| check.check.readiness).map(of).collect()
+    }
+
+    /// Returns a consequence that is due for a start.
+    pub(crate) fn due(&self, uid: Uid, start: &StartId) -> Option<(usize, Action)> {
+        let running = self.lock();
+        let watched = running
+            .get(&uid)
+            .filter(|watched| watched.place.start == *start)?;
+        let results = watched.results.lock().unpoisoned();
+        results.due
+    }
+
+    /// Says that a consequence was stored.
+    pub(crate) fn settle(&self, uid: Uid, was_ready: bool, is_taken: bool) {
+        let running = self.lock();
+        if let Some(watched) = running.get(&uid) {
+            let mut results = watched.results.lock().unpoisoned();
+            results.was_ready = was_ready;
+            if is_taken {
+                results.due = None;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Uid, Watched>> {
+        self.running.lock().unpoisoned()
+    }
+}
+
+/// The task of one check.
+struct Task {
+    asks: Arc<dyn Asks>,
+    handle: Option<Handle>,
+    uid: Uid,
+    number: usize,
+    check: CheckSpec,
+    place: Place,
+    results: Arc<Mutex<Results>>,
+}
+
+impl Task {
+    async fn run(self) {
+        let mut failures = Failures::default();
+        let mut began = None;
+        loop {
+            let now = self.asks.now();
+            let next = next_probe(&self.check.check, began, now);
+            sleep(wait(now, next)).await;
+            began = Some(self.asks.now());
+            let asked = self.asks.ask(&self.check.question, &self.place);
+            let result = timeout(self.check.timeout, asked)
+                .await
+                .unwrap_or(Probed::Failure);
+            if self.note(&mut failures, result)
+                && let Some(handle) = &self.handle
+            {
+                // A controller that ends looks at nothing.
+                let _ = handle.nudge(Target::Uid(self.uid)).await;
+            }
+        }
+    }
+
+    /// Notes a result. Returns true if a reconciler has to look.
+    fn note(&self, failures: &mut Failures, result: Probed) -> bool {
+        let at = self.asks.now();
+        let mut results = self.results.lock().unpoisoned();
+        let probe = Probe {
+            started: self.place.started,
+            at,
+            was_ready: results.was_ready,
+            result,
+        };
+        let (next, action) = count(&self.check.check, *failures, probe);
+        *failures = next;
+        if let Some(action) = action {
+            results.due.get_or_insert((self.number, action));
+        }
+        let Some(stretch) = results.stretches.get_mut(self.number) else {
+            return action.is_some();
+        };
+        let before = std::mem::replace(stretch, stretch.with(result, at));
+        action.is_some() || before != *stretch
+    }
+}
+
+fn wait(now: Timestamp, until: Timestamp) -> std::time::Duration {
+    let ms = until.0.saturating_sub(now.0);
+    std::time::Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+}

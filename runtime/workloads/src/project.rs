@@ -1,0 +1,94 @@
+//! The place of a project: its root, and the folder of its programs' output.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use watershed_core::Error;
+
+use crate::backend::StartId;
+use crate::output;
+
+/// The place of a project.
+#[derive(Debug, Clone)]
+pub(crate) struct Project {
+    /// The root, below which programs start.
+    pub(crate) root: PathBuf,
+    /// The folder of programs' output.
+    pub(crate) output: PathBuf,
+}
+
+/// Variables that programs inherit (rule W17).
+const INHERITED: [&str; 3] = ["PATH", "HOME", "LANG"];
+
+impl Project {
+    /// Returns the variables that each program gets.
+    pub(crate) fn environment(&self) -> BTreeMap<String, String> {
+        let value = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
+        INHERITED.iter().filter_map(value).collect()
+    }
+
+    /// Returns the path of a folder below the root, links resolved.
+    ///
+    /// # Errors
+    /// When it is not there, or lies outside.
+    pub(crate) fn below(&self, path: &str) -> Result<PathBuf, Error> {
+        below(&self.root, path)
+    }
+
+    /// Returns the output file of a start. Those of starts before the last one are removed.
+    pub(crate) fn output(&self, start: &StartId) -> PathBuf {
+        output::prune(&self.output, start.uid(), start.counter().saturating_sub(1));
+        output::file_of(&self.output, start.uid(), start.counter())
+    }
+
+    /// Removes the output of all starts before one, whose own is removed by the backend.
+    pub(crate) fn remove_output(&self, start: &StartId) {
+        output::prune(&self.output, start.uid(), start.counter());
+    }
+}
+
+/// Returns the path of a file that is looked for below a root, links resolved.
+///
+/// # Errors
+/// When it is not there, or lies outside.
+fn below(root: &Path, path: &str) -> Result<PathBuf, Error> {
+    let bad = |message: String| Error::permanent("bad-folder", message);
+    let leaves = Path::new(path)
+        .components()
+        .any(|part| !matches!(part, Component::Normal(_) | Component::CurDir));
+    if leaves {
+        return Err(bad(format!("\"{path}\" leads out of the project")));
+    }
+    let root = root
+        .canonicalize()
+        .map_err(|error| bad(format!("the project's root can't be used: {error}")))?;
+    let found = root
+        .join(path)
+        .canonicalize()
+        .map_err(|error| bad(format!("\"{path}\" can't be used: {error}")))?;
+    match found.starts_with(&root) {
+        true => Ok(found),
+        false => Err(bad(format!("\"{path}\" is a link out of the project"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_one_of_the_project_with_its_links_followed() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("app")).unwrap();
+        std::os::unix::fs::symlink("/tmp", root.path().join("out")).unwrap();
+        assert!(below(root.path(), "").is_ok());
+        assert!(below(root.path(), "./app").is_ok());
+        for wrong in ["/", "..", "app/../..", "out", "missing"] {
+            assert_eq!(
+                &*below(root.path(), wrong).unwrap_err().code,
+                "bad-folder",
+                "{wrong}"
+            );
+        }
+    }
+}

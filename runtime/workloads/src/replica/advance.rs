@@ -1,0 +1,352 @@
+//! The lifecycle of a replica: what follows from its record and what is observed, as a pure function.
+//!
+//! [`advance`] is called again after each action, until nothing is left to do. It never looks at why it was called, so a
+//! lost event does no harm.
+
+use std::time::Duration;
+
+use watershed_core::{Attempts, InvocationId, Timestamp};
+
+use super::record::{FailedStart, LastExit, Purpose, ReplicaRecord, ReplicaSpec, Stage};
+use crate::backend::{End, Observation, Phase, StartId};
+use crate::policy::exit::{AfterStart, Exit, StartFailure, after_failed_start};
+use crate::policy::health::Action as CheckAction;
+use crate::policy::readiness::{Checked, Readiness, of_replica};
+use crate::policy::restart::{self, Decision, Ended, Ending, with_jitter};
+use crate::transition::{Transition, push};
+
+/// The wait before a start is tried again that has no room: a scan looks at it sooner.
+const NO_ROOM: Duration = Duration::from_secs(10);
+
+/// The facts that a pass decides by.
+pub(crate) struct Facts<'a> {
+    pub(crate) spec: &'a ReplicaSpec,
+    /// The newest start of the replica, as its backend has it.
+    pub(crate) observed: Option<&'a Observation>,
+    /// Results of the readiness checks.
+    pub(crate) checks: &'a [Checked],
+    /// A consequence of a check, with its name.
+    pub(crate) due: Option<(&'a str, CheckAction)>,
+    /// Refreshes that were asked for.
+    pub(crate) refreshes: u64,
+    pub(crate) now: Timestamp,
+    /// A random number for the jitter of a wait.
+    pub(crate) draw: u32,
+    pub(crate) invocation: InvocationId,
+}
+
+/// The next action, after the record is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// Order the start of the record's counter.
+    Start,
+    /// Order the stop of that start.
+    Stop,
+    /// Forget that start, whose end is counted.
+    Forget,
+    /// Nothing; look again at this time, if there is one.
+    Wait(Option<Timestamp>),
+}
+
+/// Returns the record that follows, and what is to be done then.
+pub(crate) fn advance(record: &ReplicaRecord, facts: &Facts<'_>) -> (ReplicaRecord, Action) {
+    let mut pass = Pass {
+        record: record.clone(),
+        facts,
+    };
+    pass.answer_requests();
+    let action = pass.act();
+    (pass.record, action)
+}
+
+struct Pass<'a> {
+    record: ReplicaRecord,
+    facts: &'a Facts<'a>,
+}
+
+impl Pass<'_> {
+    /// Takes up restarts and retries that people asked for.
+    fn answer_requests(&mut self) {
+        let facts = self.facts;
+        let restarts = facts.spec.restarts != self.record.restarts;
+        let retries = facts.refreshes != self.record.refreshes;
+        if !restarts && !retries {
+            return;
+        }
+        self.record.restarts = facts.spec.restarts;
+        self.record.refreshes = facts.refreshes;
+        (self.record.exits, self.record.starts) = (Attempts::default(), Attempts::default());
+        match self.record.stage {
+            Stage::Completed | Stage::Failed | Stage::BackingOff | Stage::Pending => {
+                self.record.failed_start = None;
+                self.enter(Stage::Pending, "requested", "");
+            }
+            Stage::Starting | Stage::Running if restarts => {
+                self.stop_for(Purpose::Restart, "restarted", "");
+            }
+            _ => {}
+        }
+    }
+
+    fn act(&mut self) -> Action {
+        if self.record.is_open {
+            return self.act_on_open();
+        }
+        if self.is_left_over() {
+            return Action::Forget;
+        }
+        if !self.facts.spec.is_wanted {
+            if self.record.stage != Stage::Gone {
+                self.enter(Stage::Gone, "not_wanted", "");
+            }
+            return Action::Wait(None);
+        }
+        match self.record.stage {
+            Stage::Pending => match self.record.starts.next {
+                Some(next) if next > self.facts.now => Action::Wait(Some(next)),
+                _ => self.begin(),
+            },
+            Stage::BackingOff => match self.record.exits.next {
+                Some(next) if next > self.facts.now => Action::Wait(Some(next)),
+                _ => self.begin(),
+            },
+            // It is wanted again.
+            Stage::Gone | Stage::Stopping | Stage::Starting | Stage::Running => self.begin(),
+            Stage::Completed | Stage::Failed => Action::Wait(None),
+        }
+    }
+
+    /// True if the backend still has a start whose end is counted.
+    fn is_left_over(&self) -> bool {
+        let observed = self.facts.observed;
+        observed.is_some_and(|one| one.id.counter() <= self.record.counter && !one.phase.is_alive())
+    }
+
+    /// Begins a new start: its number is stored before it is made.
+    fn begin(&mut self) -> Action {
+        self.record.counter += 1;
+        self.record.is_open = true;
+        self.record.release = self.facts.spec.release;
+        self.record.started = self.facts.now;
+        self.record.backend_id = None;
+        self.record.ready_since = None;
+        self.record.was_ready = false;
+        self.record.purpose = None;
+        self.enter(Stage::Starting, "start", "");
+        Action::Start
+    }
+
+    fn act_on_open(&mut self) -> Action {
+        let counter = self.record.counter;
+        let current = self.facts.observed.filter(|one| one.id.counter() == counter);
+        let Some(observation) = current else {
+            return self.act_on_absent();
+        };
+        self.record.backend_id.clone_from(&observation.backend_id);
+        self.record.started = observation.started;
+        match &observation.phase {
+            Phase::Starting | Phase::Running => self.act_on_living(observation),
+            Phase::NotStarted { failure, message } => self.not_started(*failure, message),
+            Phase::Ended { end, at } => self.ended(*end, *at, observation.stopping),
+        }
+    }
+
+    /// Nobody knows the start. One that was never observed was never made; another one has vanished with its record.
+    fn act_on_absent(&mut self) -> Action {
+        let was_observed = self.record.backend_id.is_some() || self.record.stage != Stage::Starting;
+        if !was_observed && self.facts.spec.is_wanted {
+            return Action::Start;
+        }
+        self.ended(End::Exit(Exit::Unknown), self.facts.now, !was_observed)
+    }
+
+    fn act_on_living(&mut self, observation: &Observation) -> Action {
+        if self.record.purpose.is_none() {
+            if !self.facts.spec.is_wanted {
+                self.stop_for(Purpose::Remove, "not_wanted", "");
+            } else if let Some((name, action)) = self.facts.due {
+                self.follow_check(name, action);
+            }
+        }
+        if self.record.purpose.is_some() {
+            return match observation.stopping {
+                true => Action::Wait(None),
+                false => Action::Stop,
+            };
+        }
+        if observation.phase == Phase::Starting {
+            return Action::Wait(None);
+        }
+        // A process is there, so the reasons for which earlier ones were not are gone.
+        self.record.starts = Attempts::default();
+        self.record.failed_start = None;
+        self.judge(observation.started)
+    }
+
+    fn follow_check(&mut self, name: &str, action: CheckAction) {
+        match action {
+            CheckAction::Restart => self.stop_for(Purpose::Check, "check", name),
+            CheckAction::Stop => self.stop_for(Purpose::StopService, "stopped_by_check", name),
+            CheckAction::Alert => self.enter(self.record.stage, "check", name),
+        }
+    }
+
+    /// Judges the readiness of a process that lives (W9).
+    fn judge(&mut self, started: Timestamp) -> Action {
+        let readiness = of_replica(
+            started,
+            self.facts.checks,
+            self.record.ready_since,
+            self.facts.now,
+        );
+        match readiness {
+            Readiness::Starting { until } => Action::Wait(Some(until)),
+            Readiness::Unready { until } => {
+                if self.record.stage != Stage::Running || self.record.ready_since.is_some() {
+                    self.record.ready_since = None;
+                    self.enter(Stage::Running, "unready", "");
+                }
+                Action::Wait(until)
+            }
+            Readiness::Ready { since } => {
+                if self.record.stage != Stage::Running || self.record.ready_since.is_none() {
+                    self.record.ready_since = Some(since);
+                    self.record.was_ready = true;
+                    self.enter(Stage::Running, "ready", "");
+                }
+                Action::Wait(None)
+            }
+        }
+    }
+
+    /// Decides about a start that failed (W7).
+    fn not_started(&mut self, failure: StartFailure, message: &str) -> Action {
+        self.record.is_open = false;
+        self.record.failed_start = Some(FailedStart {
+            failure,
+            message: message.to_owned(),
+        });
+        if !self.facts.spec.is_wanted {
+            self.enter(Stage::Gone, "not_wanted", "");
+            return Action::Forget;
+        }
+        let reason = failure.as_str();
+        match after_failed_start(failure, self.record.starts, self.facts.now) {
+            AfterStart::Fail => self.enter(Stage::Failed, reason, message),
+            AfterStart::Retry(attempts) => {
+                self.record.starts = attempts;
+                self.enter(Stage::Pending, reason, message);
+            }
+            AfterStart::Wait => {
+                self.record.starts.next = Some(self.facts.now.after(NO_ROOM));
+                self.enter(Stage::Pending, reason, message);
+            }
+        }
+        Action::Forget
+    }
+
+    /// Decides about the end of a process (W5), which counts once: here.
+    fn ended(&mut self, end: End, at: Timestamp, was_stopped: bool) -> Action {
+        let exit = match end {
+            End::Exit(exit) => Some(exit),
+            End::Reboot => None,
+        };
+        let ending = match (self.record.purpose, exit) {
+            (_, None) => Ending::Reboot,
+            (Some(Purpose::Check), _) => Ending::Check,
+            (Some(_), _) => Ending::Intended,
+            // Stopped with the program that ran it, which no reconciler had asked for.
+            (None, _) if was_stopped => Ending::Reboot,
+            (None, Some(exit)) => Ending::Unexpected(exit),
+        };
+        self.record.last_exit = Some(LastExit {
+            exit,
+            at,
+            after_ms: millis(self.record.started, at),
+            was_intended: !matches!(ending, Ending::Unexpected(_)),
+        });
+        let ready_for = self
+            .record
+            .ready_since
+            .map(|since| Duration::from_millis(millis(since, at)));
+        let decision = restart::decide(
+            &self.facts.spec.restart,
+            self.record.exits,
+            Ended {
+                ending,
+                ready_for,
+                at,
+            },
+        );
+        let purpose = self.record.purpose.take();
+        self.record.is_open = false;
+        self.record.ready_since = None;
+        match decision {
+            _ if !self.facts.spec.is_wanted => self.enter(Stage::Gone, "not_wanted", ""),
+            Decision::Stay if purpose == Some(Purpose::StopService) => {
+                self.enter(Stage::Failed, "stopped_by_check", "");
+            }
+            Decision::Stay | Decision::Start => self.enter(Stage::Pending, "ended", ""),
+            Decision::BackOff(attempts) => {
+                self.record.exits = with_jitter(attempts, self.facts.draw);
+                self.enter(Stage::BackingOff, "exited", &told(exit));
+            }
+            Decision::Complete => {
+                self.record.exits = Attempts::default();
+                self.enter(Stage::Completed, "completed", "");
+            }
+            Decision::Fail(reason, attempts) => {
+                self.record.exits = attempts;
+                self.enter(Stage::Failed, reason.as_str(), &told(exit));
+            }
+        }
+        Action::Forget
+    }
+
+    fn stop_for(&mut self, purpose: Purpose, reason: &str, detail: &str) {
+        self.record.purpose = Some(purpose);
+        self.enter(Stage::Stopping, reason, detail);
+    }
+
+    /// Enters a stage, with its transition: both are one write.
+    fn enter(&mut self, stage: Stage, reason: &str, detail: &str) {
+        let transition = Transition {
+            from: self.record.stage.as_str().to_owned(),
+            to: stage.as_str().to_owned(),
+            at: self.facts.now,
+            reason: reason.to_owned(),
+            detail: detail.to_owned(),
+            invocation: self.facts.invocation,
+        };
+        push(&mut self.record.transitions, transition);
+        if self.record.stage != stage {
+            self.record.since = self.facts.now;
+        }
+        self.record.stage = stage;
+        reason.clone_into(&mut self.record.reason);
+    }
+}
+
+fn millis(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.0.saturating_sub(from.0)).unwrap_or(0)
+}
+
+/// Tells an end: `code 3`.
+pub fn told(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit::Code(code)) => format!("code {code}"),
+        Some(Exit::Signal(signal)) => format!("signal {signal}"),
+        Some(Exit::OutOfMemory) => "out of memory".to_owned(),
+        Some(Exit::Timeout) => "timeout".to_owned(),
+        Some(Exit::Unknown) => "an unknown end".to_owned(),
+        None => "the end of the machine".to_owned(),
+    }
+}
+
+/// Returns the id of the record's start.
+///
+/// # Errors
+/// Never for a uid of the controller, which is short and has no odd characters.
+pub(crate) fn start_id(uid: &str, record: &ReplicaRecord) -> Result<StartId, watershed_shim::BadStartId> {
+    StartId::new(uid, record.counter)
+}

@@ -1,0 +1,350 @@
+//! Replicas: the kind that starts, watches and stops the processes of services.
+//!
+//! A replica is a hidden resource that its service owns. It has no refs, so no running model delays a restart. No
+//! invocation waits for a process: a stop is a stored purpose, a signal and a later look.
+
+mod advance;
+mod record;
+mod tell;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use watershed_controller::kind::{Nudging, Parents};
+use watershed_controller::{Context, Error, KindOptions, Outcome, Reconciler, RetryPolicy};
+use watershed_core::Work;
+
+pub use self::advance::told;
+use self::advance::{Action, Facts, advance, start_id};
+pub use self::record::{FailedStart, LastExit, Purpose, ReplicaRecord, ReplicaSpec, Stage};
+pub(crate) use self::tell::{exit_code, failure_of, seconds, start_code};
+
+use crate::backend::{self, Backend, Observation, Output, Phase, Start, StartId, Stop, Then};
+use crate::policy::exit::StartFailure;
+use crate::policy::health::Action as CheckAction;
+use crate::probe::Place;
+use crate::shared::Shared;
+
+/// The kind's name.
+pub const KIND: &str = "replica";
+
+/// The most replicas that are worked on at once.
+pub const AT_ONCE: usize = 64;
+
+/// The most actions of one pass: an end, its record, the next start and its failure are four.
+const ACTIONS_MAX: usize = 8;
+
+/// The kind's options.
+pub(crate) fn options() -> KindOptions {
+    KindOptions::new(KIND)
+        .parents(Parents::Changed)
+        .concurrency(AT_ONCE)
+        .deadline(Duration::from_secs(300))
+        .nudging(Nudging {
+            interval: Duration::from_millis(100),
+            longest_wait: Duration::from_secs(1),
+        })
+        // The waits are those of the replica's own record: the core only waits for them.
+        .retry(RetryPolicy::Backoff {
+            base: Duration::from_secs(1),
+            cap: Duration::from_secs(60),
+            attempts: u32::MAX,
+            reset_after: Duration::ZERO,
+        })
+}
+
+/// Starts, watches and stops the process of a replica.
+pub struct ReplicaReconciler {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Reconciler for ReplicaReconciler {
+    type Spec = ReplicaSpec;
+    type State = ReplicaRecord;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if self.shared.leaving.is_cancelled() {
+            return Ok(Outcome::passed_over());
+        }
+        let backend = self
+            .shared
+            .backends
+            .for_program(&context.spec().program, context.epoch().0)
+            .map_err(|error| backend_error(&error))?;
+        if self.shared.observations.listed().await.is_err() {
+            return Err(backend_error(&backend::Error::Unreachable {
+                backend: backend.name(),
+                message: "its processes could not be listed".to_owned(),
+            }));
+        }
+        let uid = context.uid().to_string();
+        let pass = Pass {
+            shared: &self.shared,
+            backend,
+            context: &context,
+            uid,
+        };
+        pass.run().await
+    }
+
+    /// Hands the stop to the backend, which ends the process and forgets it: nobody waits for a grace period.
+    async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        self.shared.probes.end(context.uid());
+        let uid = context.uid().to_string();
+        let Some(record) = context.state().filter(|record| record.counter > 0) else {
+            self.shared.observations.remove(&uid);
+            return Ok(Outcome::unchanged());
+        };
+        let backend = self
+            .shared
+            .backends
+            .for_program(&context.spec().program, context.epoch().0)
+            .map_err(|error| backend_error(&error))?;
+        let start = id_of(&uid, record)?;
+        self.shared.project.remove_output(&start);
+        let stop = stop_of(context.spec(), start, Then::ForgetWithOutput);
+        let stopped = backend.stop(stop).await;
+        stopped.map_err(|error| backend_error(&error))?;
+        self.shared.ports.give_back(&record.ports);
+        self.shared.observations.remove(&uid);
+        Ok(Outcome::of(Work::Dropped))
+    }
+}
+
+/// One pass over a replica.
+struct Pass<'a> {
+    shared: &'a Shared,
+    backend: Arc<dyn Backend>,
+    context: &'a Context<ReplicaReconciler>,
+    uid: String,
+}
+
+impl Pass<'_> {
+    async fn run(&self) -> Result<Outcome, Error> {
+        let mut record = self.context.state().cloned().unwrap_or_default();
+        let mut is_changed = false;
+        for _ in 0..ACTIONS_MAX {
+            if self.context.is_cancelled() {
+                return Ok(Outcome::unchanged());
+            }
+            let (next, action) = self.decide(&record);
+            if next != record {
+                is_changed = true;
+                let was_ready = next.was_ready;
+                self.store(&next).await?;
+                self.shared.probes.settle(
+                    self.context.uid(),
+                    was_ready,
+                    next.purpose != record.purpose || is_alert(&next, &record),
+                );
+            }
+            record = next;
+            match action {
+                Action::Start => record = self.start(record).await?,
+                Action::Stop => self.stop(&record).await?,
+                Action::Forget => self.forget(&record).await?,
+                Action::Wait(wake) => {
+                    self.watch(&record);
+                    return tell::outcome(self.context, &record, is_changed, wake);
+                }
+            }
+        }
+        let record = record;
+        tell::outcome(self.context, &record, true, Some(self.context.now()))
+    }
+
+    fn decide(&self, record: &ReplicaRecord) -> (ReplicaRecord, Action) {
+        let spec = self.context.spec();
+        let observed = self.shared.observations.see(&self.uid);
+        let uid = self.context.uid();
+        let due = id_of(&self.uid, record)
+            .ok()
+            .and_then(|start| self.shared.probes.due(uid, &start));
+        let names: Vec<String> = spec.checks.iter().map(crate::settings::CheckSpec::name).collect();
+        let due: Option<(&str, CheckAction)> =
+            due.and_then(|(number, action)| Some((names.get(number)?.as_str(), action)));
+        let refreshes = self.context.refreshes();
+        advance(
+            record,
+            &Facts {
+                spec,
+                observed: observed.as_ref(),
+                checks: &self.shared.probes.readiness(uid, &spec.checks),
+                due,
+                refreshes: refreshes.plain.saturating_add(refreshes.full),
+                now: self.context.now(),
+                draw: self.shared.draw(),
+                invocation: self.context.invocation(),
+            },
+        )
+    }
+
+    /// Stores a record durably: what it says is done next.
+    async fn store(&self, record: &ReplicaRecord) -> Result<(), Error> {
+        let stored = async {
+            self.context.set_state(record).await?;
+            self.context.committed().await
+        };
+        stored
+            .await
+            .map_err(|error| Error::transient("state", error.to_string()))
+    }
+
+    /// Orders a start, with free ports, which are stored before it.
+    async fn start(&self, mut record: ReplicaRecord) -> Result<ReplicaRecord, Error> {
+        let spec = self.context.spec();
+        let id = id_of(&self.uid, &record)?;
+        self.shared.ports.give_back(&record.ports);
+        let ports = match self.shared.ports.take(&spec.program.ports) {
+            Ok(ports) => ports,
+            Err(error) => {
+                self.refuse(id, StartFailure::PortBusy, error.to_string());
+                return Ok(record);
+            }
+        };
+        if ports != record.ports {
+            record.ports = ports;
+            self.store(&record).await?;
+        }
+        let render = self.shared.render.as_ref();
+        let started = spec
+            .program
+            .start(&self.shared.project, render, &record.ports, &spec.addresses);
+        let (program, environment) = match started {
+            Ok(started) => started,
+            Err(error) if &*error.code == "bad-folder" => {
+                self.refuse(id, StartFailure::BadFolder, error.message.to_string());
+                return Ok(record);
+            }
+            Err(error) => return Err(error),
+        };
+        let start = Start {
+            id: id.clone(),
+            program,
+            environment,
+            limits: limits(spec),
+            output: Some(Output {
+                path: self.shared.project.output(&id),
+                max_size: spec.logs.max_size,
+                keep: spec.logs.keep,
+            }),
+        };
+        match self.backend.start(start).await {
+            Ok(observation) => self.shared.observations.note(observation),
+            Err(error) if error.is_transient() => {
+                self.refuse(id, StartFailure::EngineUnreachable, error.to_string());
+            }
+            Err(error) => return Err(backend_error(&error)),
+        }
+        Ok(record)
+    }
+
+    /// Notes a start that this side refused, as a backend would.
+    fn refuse(&self, id: StartId, failure: StartFailure, message: String) {
+        self.shared.observations.note(Observation {
+            id,
+            epoch: self.backend.epoch(),
+            backend_id: None,
+            started: self.context.now(),
+            stopping: false,
+            phase: Phase::NotStarted { failure, message },
+        });
+    }
+
+    async fn stop(&self, record: &ReplicaRecord) -> Result<(), Error> {
+        let id = id_of(&self.uid, record)?;
+        let stop = stop_of(self.context.spec(), id, Then::Keep);
+        match self.backend.stop(stop).await {
+            Ok(Some(observation)) => self.shared.observations.note(observation),
+            // It is gone with its record.
+            Ok(None) => self.shared.observations.forget(&self.uid),
+            Err(error) => return Err(backend_error(&error)),
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, record: &ReplicaRecord) -> Result<(), Error> {
+        let observed = self.shared.observations.peek(&self.uid);
+        let id = match observed {
+            Some(observed) => observed.id,
+            None => id_of(&self.uid, record)?,
+        };
+        self.shared.ports.give_back(&record.ports);
+        self.backend
+            .forget(id, false)
+            .await
+            .map_err(|error| backend_error(&error))?;
+        self.shared.observations.forget(&self.uid);
+        Ok(())
+    }
+
+    /// Has the checks of a living process asked, and those of none.
+    fn watch(&self, record: &ReplicaRecord) {
+        let spec = self.context.spec();
+        let uid = self.context.uid();
+        let lives = matches!(record.stage, Stage::Starting | Stage::Running) && record.backend_id.is_some();
+        let start = id_of(&self.uid, record)
+            .ok()
+            .filter(|_| lives && !spec.checks.is_empty());
+        let Some(start) = start else {
+            return self.shared.probes.end(uid);
+        };
+        let render = self.shared.render.as_ref();
+        let started = spec
+            .program
+            .start(&self.shared.project, render, &record.ports, &spec.addresses);
+        let (program, environment) = started.map_or_else(
+            |_| (None, Vec::new()),
+            |(program, environment)| (Some(program), environment),
+        );
+        let place = Place {
+            start,
+            started: record.started,
+            ports: record.ports.clone(),
+            environment,
+            cwd: match program {
+                Some(backend::Program::Local { cwd, .. }) => cwd,
+                _ => self.shared.project.root.clone(),
+            },
+        };
+        self.shared.probes.watch(uid, &place, &spec.checks);
+        self.shared.probes.settle(uid, record.was_ready, false);
+    }
+}
+
+/// True if the newest transition tells an alert of a check.
+fn is_alert(next: &ReplicaRecord, before: &ReplicaRecord) -> bool {
+    next.transitions.len() != before.transitions.len()
+        && next.transitions.last().is_some_and(|last| last.reason == "check")
+}
+
+fn id_of(uid: &str, record: &ReplicaRecord) -> Result<StartId, Error> {
+    start_id(uid, record).map_err(|error| Error::permanent("internal", error.to_string()))
+}
+
+fn stop_of(spec: &ReplicaSpec, id: StartId, then: Then) -> Stop {
+    Stop {
+        id,
+        signal: spec.stop.signal.clone(),
+        grace_ms: spec.stop.grace_ms,
+        then,
+    }
+}
+
+fn limits(spec: &ReplicaSpec) -> backend::Limits {
+    backend::Limits {
+        memory: (spec.program.memory > 0).then_some(spec.program.memory),
+        open_files: (spec.program.open_files > 0).then(|| spec.program.open_files.into()),
+    }
+}
+
+/// The error of a request to a backend.
+pub(crate) fn backend_error(error: &backend::Error) -> Error {
+    match error {
+        backend::Error::Unsupported { .. } => Error::permanent("unsupported", error.to_string()),
+        backend::Error::StaleEpoch { .. } | backend::Error::Refused { .. } => {
+            Error::permanent("engine-refused", error.to_string())
+        }
+        _ => Error::transient("engine-unreachable", error.to_string()),
+    }
+}

@@ -1,0 +1,152 @@
+//! The meaning of a replica's state to its service and to people.
+
+use std::time::Duration;
+
+use watershed_controller::{Context, Error, Outcome, Timestamp};
+use watershed_core::{ErrorKind, Place};
+
+use super::ReplicaReconciler;
+use super::record::{ReplicaRecord, ReplicaSpec, Stage};
+use crate::policy::exit::{Exit, StartFailure};
+
+use super::advance::told;
+
+/// Returns the outcome of a pass.
+///
+/// # Errors
+/// When it waits for another start, and when it has failed.
+pub(super) fn outcome(
+    context: &Context<ReplicaReconciler>,
+    record: &ReplicaRecord,
+    is_changed: bool,
+    wake: Option<Timestamp>,
+) -> Result<Outcome, Error> {
+    if let Some(mut error) = failure_of(context.spec(), record) {
+        if error.kind == ErrorKind::Transient {
+            let next = wake.unwrap_or_else(|| context.now());
+            error.retry_after = Some(wait(context.now(), next));
+        }
+        return Err(error);
+    }
+    let outcome = if is_changed {
+        Outcome::changed()
+    } else {
+        Outcome::unchanged()
+    };
+    let outcome = Outcome {
+        retrigger: wake,
+        ..outcome
+    };
+    if record.is_ready() {
+        return Ok(outcome);
+    }
+    let why = match record.stage {
+        Stage::Running => "its checks do not pass yet".to_owned(),
+        Stage::Pending if record.failed_start.is_some() => record.reason.replace('_', " "),
+        stage => stage.as_str().replace('_', " "),
+    };
+    Ok(outcome.unready(why))
+}
+
+/// Returns the error of a replica that waits for another start or has failed; none of one that has not.
+pub(crate) fn failure_of(spec: &ReplicaSpec, record: &ReplicaRecord) -> Option<Error> {
+    let waits = match record.stage {
+        Stage::BackingOff => true,
+        Stage::Pending => is_retried(record),
+        Stage::Failed => false,
+        _ => return None,
+    };
+    let subject = format!("replica {} of service/{}", spec.number, spec.service);
+    let (code, message, hint) = match (&record.failed_start, &record.last_exit) {
+        (Some(failed), _) => (
+            start_code(failed.failure),
+            format!("{subject} could not be started: {}", failed.message),
+            None,
+        ),
+        _ if record.reason == "stopped_by_check" => (
+            "stopped-by-check",
+            format!("{subject} was stopped by a check"),
+            Some(hint_at_logs(spec)),
+        ),
+        (None, Some(exit)) => {
+            let end = told(exit.exit);
+            let after = seconds(exit.after_ms);
+            let count = record.exits.count;
+            let message = match count {
+                0 | 1 => format!("{subject} exited with {end} after {after}"),
+                _ => format!("{subject} exited {count} times in a row, last with {end} after {after}"),
+            };
+            let code = if record.reason == "crash_loop_back_off" {
+                "crash-loop"
+            } else {
+                exit_code(exit.exit)
+            };
+            (code, message, Some(hint_at_logs(spec)))
+        }
+        (None, None) => ("exited", format!("{subject} has failed"), None),
+    };
+    let mut error = match waits {
+        true => Error::transient(code, message),
+        false => Error::permanent(code, message),
+    };
+    error.hint = hint.map(Into::into);
+    error.place = spec.path.as_deref().map(|path| Place {
+        path: path.into(),
+        line: 1,
+        column: 1,
+    });
+    Some(error)
+}
+
+/// True if it waits for another attempt to start, rather than for room.
+fn is_retried(record: &ReplicaRecord) -> bool {
+    record.starts.count > 0
+        && record
+            .failed_start
+            .as_ref()
+            .is_some_and(|failed| failed.failure != StartFailure::InsufficientResources)
+}
+
+fn hint_at_logs(spec: &ReplicaSpec) -> String {
+    let (service, number) = (&spec.service, spec.number);
+    format!("see `watershed logs {service} --replica {number} --previous`, then `watershed retry {service}`")
+}
+
+fn wait(now: Timestamp, until: Timestamp) -> Duration {
+    Duration::from_millis(u64::try_from(until.0.saturating_sub(now.0)).unwrap_or(0))
+}
+
+/// Tells a time: `0.4 s`.
+pub(crate) fn seconds(ms: u64) -> String {
+    match ms {
+        0..10_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        _ => format!("{} s", ms / 1_000),
+    }
+}
+
+/// The code of an end.
+pub(crate) fn exit_code(exit: Option<Exit>) -> &'static str {
+    match exit {
+        Some(Exit::Signal(_)) => "killed",
+        Some(Exit::OutOfMemory) => "out-of-memory",
+        Some(Exit::Timeout) => "timeout",
+        _ => "exited",
+    }
+}
+
+/// The code of a start that failed.
+pub(crate) fn start_code(failure: StartFailure) -> &'static str {
+    match failure {
+        StartFailure::ProgramMissing => "program-missing",
+        StartFailure::NotExecutable => "not-executable",
+        StartFailure::BadCommand => "bad-command",
+        StartFailure::BadFolder => "bad-folder",
+        StartFailure::ImageMissing | StartFailure::ImageForbidden => "image-missing",
+        StartFailure::PortBusy => "port-busy",
+        StartFailure::ForkFailed => "fork-failed",
+        StartFailure::BadOutput => "bad-output",
+        StartFailure::PullInterrupted => "image-pull",
+        StartFailure::EngineUnreachable => "engine-unreachable",
+        StartFailure::InsufficientResources => "insufficient-resources",
+    }
+}

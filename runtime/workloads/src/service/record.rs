@@ -1,0 +1,158 @@
+//! The stored state of a service.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use watershed_controller::json_message;
+use watershed_core::Timestamp;
+
+use crate::policy::rollout::Progress;
+use crate::program::Program;
+use crate::transition::Transition;
+
+/// The most releases that a service keeps (rule W11).
+pub const RELEASES_MAX: usize = 5;
+
+/// A numbered version of what a service runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Release {
+    /// The number, from 1.
+    pub number: u64,
+    /// The digest of the program.
+    pub digest: String,
+    /// The program.
+    pub program: Program,
+    /// The time at which it was declared.
+    pub at: Timestamp,
+    /// The reason why it failed, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// A rollout that is under way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Candidate {
+    /// The number of the release.
+    pub release: u64,
+    /// The furthest that it has come.
+    pub progress: Progress,
+    /// True once it drains the others: its deadline went by, with `on_deadline: force`.
+    pub is_draining: bool,
+}
+
+/// The reason why the replicas of a service are stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Halt {
+    /// A stable code.
+    pub code: String,
+    /// A sentence for a person.
+    pub message: String,
+}
+
+/// The stored state of a service.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ServiceRecord {
+    /// The releases, oldest first.
+    pub releases: Vec<Release>,
+    /// The release that serves; 0 before there is one.
+    pub active: u64,
+    /// The release that replaces it.
+    pub candidate: Option<Candidate>,
+    /// The release that the file, or a person, last asked for.
+    pub wanted: u64,
+    /// The number of the last release.
+    pub last_release: u64,
+    /// The number of the next replica.
+    pub next_replica: u64,
+    /// The time of the first start, while the service has never been ready.
+    pub first_start: Option<Timestamp>,
+    /// True once it has been ready.
+    pub was_ready: bool,
+    /// True if all replicas are replaced at once, rather than copy by copy.
+    pub is_replacing: bool,
+    /// The reason why its replicas are stopped, if they are.
+    pub halted: Option<Halt>,
+    /// The refreshes that were answered.
+    pub refreshes: u64,
+    /// The number of replicas that are wanted.
+    pub replicas: u32,
+    /// The ready replicas of the active release.
+    pub ready: u32,
+    /// The ports of its ready replicas, by name.
+    pub ports: BTreeMap<String, Vec<u16>>,
+    /// The transitions, oldest first.
+    pub transitions: Vec<Transition>,
+}
+
+json_message!(ServiceRecord, format = 1);
+
+impl ServiceRecord {
+    /// Returns a release.
+    pub fn release(&self, number: u64) -> Option<&Release> {
+        self.releases.iter().find(|release| release.number == number)
+    }
+
+    /// Returns the release that replicas are led to: the candidate, or else the active one.
+    pub fn target(&self) -> u64 {
+        self.candidate
+            .as_ref()
+            .map_or(self.active, |candidate| candidate.release)
+    }
+
+    /// Returns the stage, as a word for people.
+    pub fn stage(&self) -> &'static str {
+        match (&self.halted, &self.candidate) {
+            (Some(_), _) => "failed",
+            (None, Some(_)) => "rolling_out",
+            (None, None) if self.active == 0 => "pending",
+            (None, None) if self.replicas == 0 => "stopped",
+            (None, None) => "running",
+        }
+    }
+
+    /// Returns the addresses of its ready replicas by variables of a program that refers to it: `API_PORT` for the port
+    /// `PORT` of the service `api`.
+    pub fn addresses(&self, name: &str) -> BTreeMap<String, String> {
+        let prefix: String = name
+            .chars()
+            .map(|c| {
+                if c.is_ascii_alphanumeric() {
+                    c.to_ascii_uppercase()
+                } else {
+                    '_'
+                }
+            })
+            .collect();
+        let address = |port: &u16| format!("127.0.0.1:{port}");
+        let of_port = |(port, numbers): (&String, &Vec<u16>)| {
+            let all: Vec<String> = numbers.iter().map(address).collect();
+            (format!("{prefix}_{port}"), all.join(","))
+        };
+        self.ports.iter().map(of_port).collect()
+    }
+
+    /// Adds a release, and drops the oldest that is not used any more.
+    pub(super) fn declare(&mut self, program: Program, digest: String, at: Timestamp) -> u64 {
+        self.last_release += 1;
+        let number = self.last_release;
+        self.releases.push(Release {
+            number,
+            digest,
+            program,
+            at,
+            failed: None,
+        });
+        while self.releases.len() > RELEASES_MAX {
+            let candidate = self.candidate.as_ref().map(|candidate| candidate.release);
+            let is_unused = |release: &Release| {
+                let kept = [Some(self.active), Some(number), candidate];
+                !kept.contains(&Some(release.number))
+            };
+            let Some(oldest) = self.releases.iter().position(is_unused) else {
+                break;
+            };
+            self.releases.remove(oldest);
+        }
+        number
+    }
+}

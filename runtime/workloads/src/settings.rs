@@ -1,0 +1,255 @@
+//! Settings of specs, in the types of the policies.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use watershed_core::RetryPolicy;
+use watershed_proto as proto;
+use watershed_schedule::{Concurrency, Cron, Schedule, Zone, jiff::SignedDuration};
+
+use crate::policy::exit::Codes;
+use crate::policy::health::{Action, Check};
+use crate::policy::restart::{Policy, Restart};
+use crate::policy::rollout::{Bounds, OnDeadline};
+
+/// The way in which a process is stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopping {
+    /// The first signal, without `SIG`.
+    pub signal: String,
+    /// Milliseconds until SIGKILL.
+    pub grace_ms: u64,
+}
+
+impl Default for Stopping {
+    /// As Docker has it.
+    fn default() -> Self {
+        Self {
+            signal: "TERM".to_owned(),
+            grace_ms: 10_000,
+        }
+    }
+}
+
+impl From<Option<&proto::Stopping>> for Stopping {
+    fn from(said: Option<&proto::Stopping>) -> Self {
+        said.map_or_else(Self::default, |said| Self {
+            signal: said.signal.clone(),
+            grace_ms: said.grace_ms,
+        })
+    }
+}
+
+/// The bounds of what is kept of a program's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Logs {
+    /// Bytes at which the next file begins.
+    pub max_size: u64,
+    /// Files that are kept beside the present one.
+    pub keep: u32,
+}
+
+impl From<Option<&proto::OutputLimits>> for Logs {
+    fn from(said: Option<&proto::OutputLimits>) -> Self {
+        said.map_or(
+            Self {
+                max_size: 10_000_000,
+                keep: 5,
+            },
+            |said| Self {
+                max_size: said.max_size_bytes,
+                keep: said.keep,
+            },
+        )
+    }
+}
+
+/// The question of a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Question {
+    /// A GET request to a port of the replica.
+    Http {
+        /// The name of the port.
+        port: String,
+        /// The path.
+        path: String,
+        /// The statuses that are well, both included.
+        status: (u16, u16),
+    },
+    /// A connection to a port of the replica.
+    Tcp {
+        /// The name of the port.
+        port: String,
+    },
+    /// A program that ends with 0.
+    Command(Vec<String>),
+}
+
+/// A check of a service.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckSpec {
+    /// The question.
+    pub question: Question,
+    /// The time that an answer may take.
+    pub timeout: Duration,
+    /// The meaning of the answers.
+    pub check: Check,
+}
+
+impl CheckSpec {
+    /// Returns a name for people: `http /health`.
+    pub fn name(&self) -> String {
+        match &self.question {
+            Question::Http { path, .. } => format!("http {path}"),
+            Question::Tcp { port } => format!("tcp {port}"),
+            Question::Command(command) => format!("command {}", command.join(" ")),
+        }
+    }
+}
+
+fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+fn status(said: u32) -> u16 {
+    u16::try_from(said).unwrap_or(u16::MAX)
+}
+
+fn codes(said: &[u32]) -> Vec<i32> {
+    said.iter().filter_map(|code| i32::try_from(*code).ok()).collect()
+}
+
+/// Reads a check; none if it asks nothing.
+pub(crate) fn check(said: &proto::HealthCheck) -> Option<CheckSpec> {
+    let question = match (&said.http, &said.tcp) {
+        (Some(http), _) => Question::Http {
+            port: http.port.clone(),
+            path: http.path.clone(),
+            status: (status(http.status_from), status(http.status_to)),
+        },
+        (None, Some(tcp)) => Question::Tcp {
+            port: tcp.port.clone(),
+        },
+        (None, None) if said.command.is_empty() => return None,
+        (None, None) => Question::Command(said.command.clone()),
+    };
+    Some(CheckSpec {
+        question,
+        timeout: ms(said.timeout_ms),
+        check: Check {
+            readiness: said.readiness,
+            interval: ms(said.interval_ms.max(1)),
+            threshold: said.threshold,
+            start_period: ms(said.start_period_ms),
+            min_healthy_time: ms(said.min_healthy_time_ms),
+            on_failure: match said.on_failure.as_str() {
+                "stop" => Action::Stop,
+                "alert" => Action::Alert,
+                _ => Action::Restart,
+            },
+        },
+    })
+}
+
+/// Reads the part `restart`.
+pub(crate) fn restart(said: Option<&proto::RestartPolicy>) -> Restart {
+    said.map_or_else(Restart::default, |said| Restart {
+        policy: match said.policy.as_str() {
+            "on_failure" => Policy::OnFailure,
+            "never" => Policy::Never,
+            _ => Policy::Always,
+        },
+        base: ms(said.base_ms),
+        cap: ms(said.cap_ms),
+        attempts: said.attempts,
+        stable_window: (said.stable_window_ms > 0).then(|| ms(said.stable_window_ms)),
+        codes: Codes {
+            success: codes(&said.success_codes),
+            no_retry: codes(&said.no_retry_codes),
+        },
+    })
+}
+
+/// The part `rollout` of a service, with the number of its replicas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RolloutSettings {
+    pub(crate) bounds: Bounds,
+    pub(crate) is_replace: bool,
+    pub(crate) deadline: Duration,
+    pub(crate) on_deadline: OnDeadline,
+    /// The longest start period of the checks.
+    pub(crate) start_period: Duration,
+}
+
+/// Reads the part `rollout`.
+pub(crate) fn rollout(spec: &proto::ServiceSpec, checks: &[CheckSpec]) -> RolloutSettings {
+    let said = spec.rollout.clone().unwrap_or_else(|| proto::Rollout {
+        surge: 1,
+        deadline_ms: 600_000,
+        ..proto::Rollout::default()
+    });
+    RolloutSettings {
+        bounds: Bounds {
+            replicas: spec.replicas,
+            surge: said.surge,
+            unavailable: said.unavailable,
+        },
+        is_replace: said.strategy == "replace",
+        deadline: ms(said.deadline_ms),
+        on_deadline: match said.on_deadline.as_str() {
+            "force" => OnDeadline::Force,
+            _ => OnDeadline::Fail,
+        },
+        start_period: checks
+            .iter()
+            .map(|check| check.check.start_period)
+            .max()
+            .unwrap_or_default(),
+    }
+}
+
+/// The settings of a job that don't make another run of it.
+pub(crate) struct JobSettings {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) success: Vec<i32>,
+    pub(crate) retries: RetryPolicy,
+    pub(crate) schedule: Option<(Schedule, Concurrency)>,
+}
+
+/// Reads the settings of a job. The compiler has refused what can't be read.
+pub(crate) fn job(spec: &proto::JobSpec) -> JobSettings {
+    let retries = spec.retries.unwrap_or(proto::JobRetries {
+        attempts: 1,
+        base_ms: 1_000,
+        cap_ms: 60_000,
+    });
+    let success = match codes(&spec.success_codes) {
+        none if none.is_empty() => vec![0],
+        some => some,
+    };
+    JobSettings {
+        timeout: (spec.timeout_ms > 0).then(|| ms(spec.timeout_ms)),
+        success,
+        retries: RetryPolicy::Backoff {
+            base: ms(retries.base_ms),
+            cap: ms(retries.cap_ms),
+            attempts: retries.attempts.max(1),
+            reset_after: Duration::ZERO,
+        },
+        schedule: spec.schedule.as_ref().and_then(schedule),
+    }
+}
+
+fn schedule(said: &proto::JobSchedule) -> Option<(Schedule, Concurrency)> {
+    let concurrency = match said.concurrency.as_str() {
+        "replace" => Concurrency::Replace,
+        _ => Concurrency::Forbid,
+    };
+    if said.every_ms > 0 {
+        let every = SignedDuration::try_from(ms(said.every_ms)).ok()?;
+        return Some((Schedule::every(every).ok()?, concurrency));
+    }
+    let zone = Zone::find(&said.time_zone).unwrap_or(Zone::UTC);
+    Some((Schedule::cron(Cron::parse(&said.cron).ok()?, zone), concurrency))
+}

@@ -1,0 +1,42 @@
+//! The part that all reconcilers of one project share.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::backends::Backends;
+use crate::observations::Observations;
+use crate::ports::PortPool;
+use crate::probe::Probes;
+use crate::project::Project;
+use crate::render::Render;
+
+/// The part that all reconcilers of one project share.
+pub(crate) struct Shared {
+    pub(crate) project: Project,
+    pub(crate) backends: Backends,
+    pub(crate) observations: Observations,
+    pub(crate) probes: Probes,
+    pub(crate) ports: PortPool,
+    pub(crate) render: Arc<dyn Render>,
+    /// Set when the program is about to end: nothing is started any more, and what runs is left to it.
+    pub(crate) leaving: CancellationToken,
+    /// The time between two scans; zero for none.
+    pub(crate) interval: Duration,
+    /// True if waits are spread by chance (rule W5); not under test.
+    pub(crate) jitter: bool,
+}
+
+impl Shared {
+    /// Returns a random number for the jitter of a wait.
+    pub(crate) fn draw(&self) -> u32 {
+        if !self.jitter {
+            return 0;
+        }
+        // The keys of a new hasher are random, which is all that is needed.
+        let random = RandomState::new().build_hasher().finish();
+        u32::try_from(random & u64::from(u32::MAX)).unwrap_or(0)
+    }
+}

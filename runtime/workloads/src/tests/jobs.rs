@@ -1,0 +1,237 @@
+//! Jobs.
+
+use std::time::Duration;
+
+use watershed_controller::{Key, Refresh};
+use watershed_proto::{JobRetries, JobSchedule, JobSpec, Program};
+
+use super::stand::Stand;
+use crate::backend::StartId;
+use crate::backend::simulated::Faults;
+use crate::job::JobStage;
+
+fn job() -> JobSpec {
+    JobSpec {
+        program: Some(Program {
+            command: vec!["import".into()],
+            ..Program::default()
+        }),
+        success_codes: vec![0, 9],
+        ..JobSpec::default()
+    }
+}
+
+async fn stand() -> Stand {
+    Stand::new(1, Faults::NONE).await
+}
+
+fn start_of(stand: &Stand, name: &str) -> StartId {
+    let uid = stand.controller.get(Key::new("job", name)).unwrap().uid();
+    StartId::new(&uid.to_string(), stand.job_record(name).counter).unwrap()
+}
+
+/// Waits, for so many seconds, whether something runs or not.
+async fn sleep(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
+
+/// W8: a finished key never runs again, whatever restarts.
+#[tokio::test(start_paused = true)]
+async fn a_job_runs_once_and_again_only_if_somebody_asks() {
+    let faults = Faults {
+        exits: 1_000,
+        max_life: Duration::from_secs(1),
+        ..Faults::NONE
+    };
+    let mut stand = Stand::new(5, faults).await;
+    stand.job("import", &job()).await;
+    stand.pass(0).await;
+    let record = stand.job_record("import");
+    assert_ne!(record.stage, JobStage::Running);
+    assert_eq!(
+        (stand.machine.world.begun(), record.finished.is_some()),
+        (1, true)
+    );
+    stand.restart().await;
+    stand.pass(100).await;
+    assert_eq!(stand.machine.world.begun(), 1);
+    stand
+        .controller
+        .refresh("job/import", Refresh::Plain)
+        .await
+        .unwrap();
+    stand.pass(0).await;
+    assert_eq!(stand.machine.world.begun(), 2);
+    let mut edited = job();
+    edited.timeout_ms = 5;
+    edited.description = "the same".into();
+    stand.job("import", &edited).await;
+    stand.pass(0).await;
+    assert_eq!(stand.machine.world.begun(), 2, "policies make no other run");
+    edited.program.as_mut().unwrap().command.push("all".into());
+    stand.job("import", &edited).await;
+    stand.pass(0).await;
+    assert_eq!(stand.machine.world.begun(), 3);
+}
+
+/// W8: a job is unready until its first success.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_runs_is_waited_for_and_one_that_failed_says_so() {
+    let stand = stand().await;
+    stand.job("import", &job()).await;
+    sleep(60).await;
+    assert_eq!(stand.job_record("import").stage, JobStage::Running);
+    stand.machine.kill(&start_of(&stand, "import"));
+    stand.pass(0).await;
+    assert_eq!(
+        stand.error("job", "import"),
+        "killed: job/import exited with signal 9 after 60 s"
+    );
+    assert_eq!(stand.living().await, []);
+}
+
+/// W8: attempts, with their waits.
+#[tokio::test(start_paused = true)]
+async fn a_failed_run_is_tried_again_as_its_retries_say() {
+    let stand = stand().await;
+    let mut spec = job();
+    spec.retries = Some(JobRetries {
+        attempts: 3,
+        base_ms: 4_000,
+        cap_ms: 60_000,
+    });
+    stand.job("import", &spec).await;
+    let mut starts = Vec::new();
+    for _ in 0..3 {
+        while stand.job_record("import").stage != JobStage::Running {
+            sleep(1).await;
+        }
+        starts.push(stand.now() / 1_000);
+        stand.machine.kill(&start_of(&stand, "import"));
+        stand.pass(0).await;
+    }
+    assert_eq!(stand.machine.world.begun(), 3);
+    assert!(
+        starts[1] - starts[0] >= 4 && starts[2] - starts[1] >= 8,
+        "{starts:?}"
+    );
+    assert_eq!(
+        stand.error("job", "import"),
+        "killed: job/import failed 3 times, last with signal 9 after 1.0 s"
+    );
+}
+
+/// W7, W8.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_takes_too_long_is_stopped_and_has_failed() {
+    let stand = stand().await;
+    let mut spec = job();
+    spec.timeout_ms = 30_000;
+    stand.job("import", &spec).await;
+    sleep(29).await;
+    assert_eq!(stand.living().await.len(), 1);
+    sleep(2).await;
+    stand.pass(0).await;
+    assert_eq!(
+        stand.error("job", "import"),
+        "timeout: job/import exited with timeout after 30 s"
+    );
+}
+
+/// W8: a shutdown leaves the process to the next program, which adopts it, or stops it if the key differs.
+#[tokio::test(start_paused = true)]
+async fn the_next_program_adopts_a_run_and_replaces_one_of_another_key() {
+    let mut stand = stand().await;
+    stand.job("import", &job()).await;
+    sleep(1).await;
+    let first = start_of(&stand, "import");
+    stand.restart().await;
+    sleep(5).await;
+    assert_eq!(
+        (stand.living().await, stand.machine.world.begun()),
+        (vec![first.clone()], 1)
+    );
+    let mut edited = job();
+    edited.program.as_mut().unwrap().command.push("all".into());
+    stand.job("import", &edited).await;
+    sleep(5).await;
+    let second = start_of(&stand, "import");
+    assert_ne!(first, second);
+    assert_eq!(
+        (stand.living().await, stand.machine.world.begun()),
+        (vec![second], 2)
+    );
+    assert_eq!(
+        stand.job_record("import").exits.count,
+        0,
+        "a replaced run has not failed"
+    );
+}
+
+/// W8: cancelling stops the process.
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_run_stops_its_process() {
+    let stand = stand().await;
+    stand.job("import", &job()).await;
+    sleep(1).await;
+    stand.controller.cancel("job/import").await.unwrap();
+    sleep(1).await;
+    assert_eq!(stand.living().await, []);
+    stand.pass(600).await;
+    assert_eq!(
+        stand.machine.world.begun(),
+        1,
+        "nothing but a request runs it again"
+    );
+    assert_eq!(
+        stand.error("job", "import"),
+        "cancelled: job/import was cancelled"
+    );
+    stand
+        .controller
+        .refresh("job/import", Refresh::Plain)
+        .await
+        .unwrap();
+    sleep(1).await;
+    assert_eq!(stand.job_record("import").stage, JobStage::Running);
+}
+
+/// W8: ticks alone run a job with a schedule; one during a run is skipped, or replaces it.
+#[tokio::test(start_paused = true)]
+async fn a_schedule_runs_a_job_and_a_tick_during_a_run_is_skipped_or_replaces_it() {
+    let stand = stand().await;
+    for (name, concurrency) in [("skips", "forbid"), ("replaces", "replace")] {
+        let mut spec = job();
+        spec.schedule = Some(JobSchedule {
+            every_ms: 60_000,
+            concurrency: concurrency.into(),
+            ..JobSchedule::default()
+        });
+        stand.job(name, &spec).await;
+    }
+    stand.pass(1).await;
+    assert_eq!(stand.machine.world.begun(), 0);
+    assert_eq!(stand.unready("job", "skips"), "it has not run yet");
+    sleep(62).await;
+    assert_eq!(stand.machine.world.begun(), 2);
+    let first = start_of(&stand, "skips");
+    sleep(60).await;
+    assert_eq!(start_of(&stand, "skips"), first);
+    assert_eq!((stand.machine.world.begun(), stand.living().await.len()), (3, 2));
+    stand.machine.kill(&first);
+    sleep(50).await;
+    assert_eq!(stand.job_record("skips").stage, JobStage::Failed);
+    sleep(12).await;
+    assert_eq!(stand.job_record("skips").stage, JobStage::Running);
+}
+
+/// W14.
+#[tokio::test(start_paused = true)]
+async fn a_deleted_job_stops_its_process() {
+    let stand = stand().await;
+    stand.job("import", &job()).await;
+    sleep(1).await;
+    stand.controller.delete("job/import").await.unwrap();
+    stand.pass(0).await;
+    assert_eq!(stand.living().await, []);
+}

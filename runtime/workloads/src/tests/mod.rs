@@ -1,0 +1,6 @@
+//! Tests of the kinds under the real controller, in simulated time over a simulated machine.
+
+mod jobs;
+mod services;
+mod simulation;
+mod stand;

@@ -1,0 +1,348 @@
+//! Services and their replicas.
+
+use watershed_controller::Key;
+use watershed_proto::{Operator, ServiceSpec};
+
+use super::stand::{Stand, checked, service, with_command, with_variable};
+use crate::backend::StartId;
+use crate::backend::simulated::Faults;
+
+async fn stand() -> Stand {
+    Stand::new(1, Faults::NONE).await
+}
+
+fn start_of(stand: &Stand, number: u64) -> StartId {
+    let (uid, _, record) = &stand.replicas()[&number];
+    StartId::new(&uid.to_string(), record.counter).unwrap()
+}
+
+/// W1, W12.
+#[tokio::test(start_paused = true)]
+async fn a_service_starts_its_replicas_and_scales_them() {
+    let stand = stand().await;
+    stand.service("api", &service(3)).await;
+    stand.pass(1).await;
+    assert_eq!(stand.stages(), "0 ready, 1 ready, 2 ready");
+    assert_eq!(stand.machine.world.begun(), 3);
+    stand.service("api", &service(5)).await;
+    stand.pass(1).await;
+    assert_eq!(stand.stages(), "0 ready, 1 ready, 2 ready, 3 ready, 4 ready");
+    stand.service("api", &service(1)).await;
+    stand.pass(1).await;
+    assert_eq!(stand.stages(), "0 ready");
+    assert_eq!(stand.living().await, [start_of(&stand, 0)]);
+    stand.service("api", &service(0)).await;
+    stand.pass(1).await;
+    assert_eq!((stand.stages(), stand.living().await.len()), (String::new(), 0));
+    assert_eq!(stand.unready("service", "api"), "it is scaled to 0");
+    assert_eq!(stand.machine.world.begun(), 5);
+}
+
+/// W1: only changes of the program make a release; the rest applies in place.
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_is_no_release_restarts_nothing() {
+    let stand = stand().await;
+    stand.service("api", &service(2)).await;
+    stand.pass(1).await;
+    let mut edited = service(2);
+    edited.description = "the same".into();
+    if let Some(restart) = edited.restart.as_mut() {
+        restart.base_ms = 1;
+    }
+    stand.service("api", &edited).await;
+    stand.pass(1).await;
+    assert_eq!(stand.machine.world.begun(), 2);
+    let replicas = stand.replicas();
+    assert!(
+        replicas
+            .values()
+            .all(|(_, spec, _)| spec.restart.base.as_millis() == 1)
+    );
+    assert_eq!(stand.service_record("api").releases.len(), 1);
+}
+
+/// W9.
+#[tokio::test(start_paused = true)]
+async fn a_replica_runs_once_it_has_lived_and_is_ready_once_its_checks_have_passed() {
+    let stand = stand().await;
+    stand.service("plain", &service(1)).await;
+    stand
+        .controller
+        .wait_until_idle(super::stand::LONG)
+        .await
+        .unwrap();
+    assert_eq!(stand.stages(), "0 starting");
+    stand.pass(1).await;
+    assert_eq!(stand.stages(), "0 ready");
+    stand
+        .controller
+        .delete(Key::new("service", "plain"))
+        .await
+        .unwrap();
+    stand.service("checked", &checked(1)).await;
+    stand.pass(1).await;
+    assert_eq!(stand.stages(), "0 running");
+    assert_eq!(stand.unready("service", "checked"), "0 of 1 replicas are ready");
+    stand.pass(2).await;
+    assert_eq!(stand.stages(), "0 ready");
+    assert_eq!(stand.unready("service", "checked"), "");
+}
+
+/// W5, W6.
+#[tokio::test(start_paused = true)]
+async fn a_crashing_replica_backs_off_and_fails_after_its_attempts() {
+    let stand = stand().await;
+    stand.service("api", &service(1)).await;
+    let mut waits = Vec::new();
+    for _ in 0..5 {
+        stand.pass(1).await;
+        stand.machine.kill(&start_of(&stand, 0));
+        stand.pass(1).await;
+        let (_, _, record) = stand.replicas().remove(&0).unwrap();
+        let Some(next) = record.exits.next else { break };
+        assert_eq!(stand.stages(), "0 backing_off");
+        waits.push((next.0 - record.exits.last.unwrap().0) / 1_000);
+        stand
+            .pass(u64::try_from(next.0 - stand.now()).unwrap() / 1_000 + 1)
+            .await;
+    }
+    assert_eq!(waits, [10, 20, 40, 80]);
+    assert_eq!(stand.stages(), "0 failed");
+    assert_eq!(
+        stand.error("service", "api"),
+        "crash-loop: replica 0 of service/api exited 5 times in a row, last with signal 9 after 2.0 s"
+    );
+    let uid = stand.replicas()[&0].0;
+    stand
+        .controller
+        .refresh(uid, watershed_controller::Refresh::Plain)
+        .await
+        .unwrap();
+    stand.pass(1).await;
+    assert_eq!(stand.stages(), "0 ready");
+    assert_eq!(stand.error("service", "api"), "");
+}
+
+/// W3: an intended stop never counts, and W13: the end of the machine does not either.
+#[tokio::test(start_paused = true)]
+async fn stops_and_reboots_are_no_crashes() {
+    let stand = stand().await;
+    stand.service("api", &service(2)).await;
+    stand.pass(1).await;
+    stand.machine.reboot();
+    stand.pass(20).await;
+    assert_eq!(stand.stages(), "0 ready, 1 ready");
+    let mut restarted = service(2);
+    restarted.operator = Some(Operator {
+        restarts: 1,
+        is_now: true,
+        file_replicas: 2,
+        ..Operator::default()
+    });
+    stand.service("api", &restarted).await;
+    stand.pass(2).await;
+    assert_eq!(stand.stages(), "0 ready, 1 ready");
+    let replicas = stand.replicas();
+    assert!(
+        replicas
+            .values()
+            .all(|(_, _, record)| record.exits.count == 0 && record.counter == 3)
+    );
+}
+
+/// W13: a restarted program adopts, and an exit in between counts once.
+#[tokio::test(start_paused = true)]
+async fn a_program_that_starts_again_adopts_what_runs_and_counts_what_ended() {
+    let mut stand = stand().await;
+    stand.service("api", &service(3)).await;
+    stand.pass(1).await;
+    let before = stand.living().await;
+    stand.workloads.leave();
+    stand.machine.kill(&start_of(&stand, 1));
+    stand.restart().await;
+    stand.pass(0).await;
+    assert_eq!(stand.stages(), "0 ready, 1 backing_off, 2 ready");
+    stand.restart().await;
+    stand.pass(5).await;
+    assert_eq!(stand.replicas()[&1].2.exits.count, 1);
+    assert_eq!(stand.living().await.len(), 2);
+    assert!(stand.living().await.iter().all(|id| before.contains(id)));
+    stand.pass(10).await;
+    assert_eq!(stand.stages(), "0 ready, 1 ready, 2 ready");
+    assert_eq!(stand.machine.world.begun(), 4);
+}
+
+/// W11: without checks a release replaces the other at once.
+#[tokio::test(start_paused = true)]
+async fn a_release_without_checks_replaces_the_other_at_once() {
+    let stand = stand().await;
+    stand.service("api", &service(2)).await;
+    stand.pass(1).await;
+    stand.service("api", &with_command(service(2), "other")).await;
+    stand.pass(2).await;
+    assert_eq!(stand.stages(), "2 ready, 3 ready");
+    let record = stand.service_record("api");
+    assert_eq!((record.active, record.candidate.is_none()), (2, true));
+    let reasons: Vec<&str> = record.transitions.iter().map(|one| one.reason.as_str()).collect();
+    assert!(reasons.contains(&"force_replace"), "{reasons:?}");
+}
+
+/// W11: a rollout never drops below the count, and a bad release never becomes active.
+#[tokio::test(start_paused = true)]
+async fn a_release_with_checks_rolls_out_and_a_bad_one_is_removed_again() {
+    let stand = stand().await;
+    stand.service("api", &checked(3)).await;
+    stand.pass(5).await;
+    assert_eq!(stand.stages(), "0 ready, 1 ready, 2 ready");
+    stand.service("api", &with_command(checked(3), "other")).await;
+    for _ in 0..40 {
+        stand.pass(1).await;
+        let ready = stand
+            .replicas()
+            .values()
+            .filter(|(_, _, record)| record.is_ready())
+            .count();
+        assert!(
+            ready >= 3 && stand.living().await.len() <= 4,
+            "{}",
+            stand.stages()
+        );
+    }
+    assert_eq!(stand.stages(), "3 ready, 4 ready, 5 ready");
+    assert_eq!(stand.service_record("api").active, 2);
+
+    let bad = with_variable(checked(3), "HEALTH", "bad");
+    stand.service("api", &bad).await;
+    stand.pass(590).await;
+    assert_eq!(stand.living().await.len(), 4);
+    stand.pass(30).await;
+    assert_eq!(stand.stages(), "3 ready, 4 ready, 5 ready");
+    assert_eq!(
+        stand.error("service", "api"),
+        "rollout-failed: service/api keeps its old release: release 3 made no progress in time"
+    );
+    stand.pass(1_000).await;
+    assert_eq!(
+        stand.service_record("api").active,
+        2,
+        "it is not tried again by itself"
+    );
+    stand.service("api", &with_command(checked(3), "other")).await;
+    stand.pass(5).await;
+    assert_eq!(stand.error("service", "api"), "");
+}
+
+/// W9.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_never_ready_fails_and_its_replicas_are_stopped() {
+    let stand = stand().await;
+    stand
+        .service("api", &with_variable(checked(2), "HEALTH", "bad"))
+        .await;
+    stand.pass(590).await;
+    assert_eq!(stand.stages(), "0 running, 1 running");
+    stand.pass(20).await;
+    assert_eq!((stand.stages().as_str(), stand.living().await.len()), ("", 0));
+    assert!(
+        stand.error("service", "api").starts_with("never-ready: "),
+        "{}",
+        stand.error("service", "api")
+    );
+}
+
+/// W10: a check that fails after readiness restarts its replica, which counts.
+#[tokio::test(start_paused = true)]
+async fn a_failing_check_restarts_its_replica_alone() {
+    let stand = stand().await;
+    stand.service("api", &checked(2)).await;
+    stand.pass(5).await;
+    stand.answers.fail(start_of(&stand, 1));
+    stand.pass(5).await;
+    let replicas = stand.replicas();
+    assert_eq!((replicas[&0].2.counter, replicas[&1].2.exits.count), (1, 1));
+    stand.pass(15).await;
+    assert_eq!(stand.stages(), "0 ready, 1 ready");
+}
+
+/// W14: a delete hands the stop over and waits for no grace period.
+#[tokio::test(start_paused = true)]
+async fn a_deleted_service_leaves_nothing() {
+    let faults = Faults {
+        ignored_stops: 1_000,
+        ..Faults::NONE
+    };
+    let stand = Stand::new(1, faults).await;
+    stand.service("api", &service(3)).await;
+    stand.pass(1).await;
+    let before = stand.now();
+    stand.controller.delete(Key::new("service", "api")).await.unwrap();
+    stand.pass(0).await;
+    assert_eq!(stand.now(), before, "nobody waits for the grace period");
+    assert_eq!(
+        stand
+            .controller
+            .list(watershed_controller::Select::all().with_deleted())
+            .resources
+            .len(),
+        0
+    );
+    stand.pass(11).await;
+    assert_eq!(stand.living().await, []);
+}
+
+/// W16.
+#[tokio::test(start_paused = true)]
+async fn what_a_person_asked_for_holds_until_the_file_says_something_else() {
+    let stand = stand().await;
+    let scaled = |replicas: u32| ServiceSpec {
+        operator: Some(Operator {
+            replicas: Some(4),
+            file_replicas: 2,
+            ..Operator::default()
+        }),
+        ..service(replicas)
+    };
+    stand.service("api", &scaled(2)).await;
+    stand.pass(1).await;
+    assert_eq!(stand.living().await.len(), 4);
+    stand.service("api", &scaled(3)).await;
+    stand.pass(1).await;
+    assert_eq!(stand.living().await.len(), 3);
+
+    let first = stand.service_record("api").releases[0].digest.clone();
+    stand.service("api", &with_command(service(1), "other")).await;
+    stand.pass(2).await;
+    let record = stand.service_record("api");
+    let mut rolled_back = with_command(service(1), "other");
+    rolled_back.operator = Some(Operator {
+        release: 1,
+        file_release: record.release(2).unwrap().digest.clone(),
+        ..Operator::default()
+    });
+    stand.service("api", &rolled_back).await;
+    stand.pass(2).await;
+    let record = stand.service_record("api");
+    assert_eq!(record.release(record.active).unwrap().digest, first);
+}
+
+/// W17: addresses of ready replicas.
+#[tokio::test(start_paused = true)]
+async fn the_ports_of_ready_replicas_are_told_to_others() {
+    let stand = stand().await;
+    let mut spec = service(2);
+    spec.program.as_mut().unwrap().ports = vec![watershed_proto::Port {
+        name: "PORT".into(),
+        ..watershed_proto::Port::default()
+    }];
+    stand.service("my-api", &spec).await;
+    stand.pass(1).await;
+    let addresses = stand.service_record("my-api").addresses("my-api");
+    let told = &addresses["MY_API_PORT"];
+    assert_eq!(
+        told.split(',')
+            .filter(|one| one.starts_with("127.0.0.1:"))
+            .count(),
+        2,
+        "{told}"
+    );
+}

@@ -1,0 +1,159 @@
+//! The watch over processes: scans, and the news of backends (rule W2).
+//!
+//! One call per backend lists all processes. Whatever differs from what a reconciler last saw nudges its resource, so a
+//! crash, drift or a reboot needs no event, and a lost event does no harm.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use watershed_controller::resource::Target;
+use watershed_controller::{Handle, Refusal, RequestError, Uid};
+
+use crate::backend::{Backend, News, Stop, Then};
+use crate::shared::Shared;
+
+/// First and longest pause after a listing that failed.
+const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
+
+/// The pause in which news that say nothing more gather, before a listing answers them all.
+const GATHER: Duration = Duration::from_millis(5);
+
+/// The grace period of a process that belongs to nothing: its own is not known any more.
+const ORPHAN_GRACE_MS: u64 = 10_000;
+
+/// Keeps the observations of a project true until its program leaves.
+pub(crate) struct Watcher {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) handle: Handle,
+}
+
+impl Watcher {
+    /// Scans at the beginning, at each interval, and when a backend has news.
+    pub(crate) async fn run(self) {
+        let leaving = self.shared.leaving.clone();
+        tokio::select! {
+            () = leaving.cancelled() => {}
+            () = self.watch() => {}
+        }
+    }
+
+    async fn watch(&self) {
+        let backends = self.first_scan().await;
+        let mut listeners: Vec<_> = backends.iter().map(|backend| backend.news()).collect();
+        // What happened between the listing and the subscription.
+        let _ = self.scan(&backends).await;
+        let every = self.shared.interval;
+        let mut ticks = interval(if every.is_zero() { Duration::MAX / 4 } else { every });
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks.tick().await;
+        loop {
+            let news = async {
+                let next = listeners.iter_mut().map(|one| Box::pin(one.recv()));
+                futures::future::select_all(next).await.0
+            };
+            // A tick and news keep their place when the other is served.
+            tokio::select! {
+                news = news, if !backends.is_empty() => match news {
+                    Ok(news) if self.shared.observations.end(&news) => {
+                        if let News::Ended { id, .. } = news {
+                            self.nudge(id.uid()).await;
+                        }
+                    }
+                    _ => {
+                        sleep(GATHER).await;
+                        for listener in &mut listeners {
+                            self.take_all(listener).await;
+                        }
+                        let _ = self.scan(&backends).await;
+                    }
+                },
+                _ = ticks.tick() => { let _ = self.scan(&backends).await; }
+            }
+        }
+    }
+
+    /// Takes the news that have gathered; the listing that follows has what they say.
+    async fn take_all(&self, listener: &mut tokio::sync::broadcast::Receiver<News>) {
+        while let Ok(news) = listener.try_recv() {
+            if self.shared.observations.end(&news)
+                && let News::Ended { id, .. } = news
+            {
+                self.nudge(id.uid()).await;
+            }
+        }
+    }
+
+    async fn first_scan(&self) -> Vec<Arc<dyn Backend>> {
+        let epoch = self.shared.backends.epoch().await;
+        let mut pause = BACKOFF[0];
+        loop {
+            let scanned = match self.shared.backends.all(epoch) {
+                Ok(backends) => self.scan(&backends).await.map(|()| backends),
+                Err(error) => Err(error),
+            };
+            match scanned {
+                Ok(backends) => {
+                    self.shared.observations.is_listed.send_replace(true);
+                    return backends;
+                }
+                Err(error) => tracing::warn!(%error, "processes can't be listed"),
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(BACKOFF[1]);
+        }
+    }
+
+    /// Lists all processes, and nudges what differs.
+    async fn scan(&self, backends: &[Arc<dyn Backend>]) -> Result<(), crate::backend::Error> {
+        let began = self.shared.observations.clock();
+        let mut listed = Vec::new();
+        for backend in backends {
+            listed.extend(backend.list().await?);
+        }
+        for uid in self.shared.observations.apply(listed, began) {
+            if !self.nudge(&uid).await {
+                self.end_orphan(&uid, backends).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Nudges the resource of a workload. Returns false if there is none.
+    async fn nudge(&self, uid: &str) -> bool {
+        let Some(parsed) = uid_of(uid) else { return false };
+        match self.handle.nudge(Target::Uid(parsed)).await {
+            Err(RequestError::Refused(Refusal::Unknown(_))) => self.handle.get(parsed).is_ok(),
+            // A controller that ends looks at nothing.
+            _ => true,
+        }
+    }
+
+    /// Stops a process that belongs to no resource: its catalog was replaced (rule W13).
+    async fn end_orphan(&self, uid: &str, backends: &[Arc<dyn Backend>]) {
+        let Some(observation) = self.shared.observations.peek(uid) else {
+            self.shared.observations.remove(uid);
+            return;
+        };
+        tracing::warn!(start = %observation.id, "a process belongs to no resource, and is stopped");
+        let stop = Stop {
+            id: observation.id.clone(),
+            signal: "TERM".to_owned(),
+            grace_ms: ORPHAN_GRACE_MS,
+            then: Then::ForgetWithOutput,
+        };
+        for backend in backends {
+            // One that does not know the start does nothing.
+            let _ = match observation.phase.is_alive() {
+                true => backend.stop(stop.clone()).await.map(drop),
+                false => backend.forget(observation.id.clone(), true).await,
+            };
+        }
+        self.shared.observations.remove(uid);
+    }
+}
+
+/// The uid of a resource, as start ids have it.
+fn uid_of(text: &str) -> Option<Uid> {
+    uuid::Uuid::parse_str(text).ok().map(Uid)
+}

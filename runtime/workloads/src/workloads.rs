@@ -1,0 +1,231 @@
+//! The workloads of one project: their kinds, and the watch over their processes.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use watershed_controller::{Builder, Handle, Resource, Select};
+
+use crate::backend::{Stop, Then};
+use crate::backends::{Backends, Connect};
+use crate::job::{self, JobReconciler};
+use crate::message::Job;
+use crate::observations::{Observations, living};
+use crate::ports::PortPool;
+use crate::probe::{Asks, Network, Probes};
+use crate::project::Project;
+use crate::render::{Render, Verbatim};
+use crate::replica::{self, ReplicaReconciler, ReplicaSpec};
+use crate::service::{self, ServiceReconciler};
+use crate::settings::Stopping;
+use crate::shared::Shared;
+use crate::watcher::Watcher;
+
+/// The time between two scans (rule W2).
+pub const SCAN_INTERVAL: Duration = Duration::from_secs(10);
+/// Jobs that run at once.
+pub const JOBS_AT_ONCE: usize = 16;
+/// The pause between two looks at processes that are being stopped.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// The workloads of one project. Clones are the same.
+#[derive(Clone)]
+pub struct Workloads {
+    shared: Arc<Shared>,
+    jobs_at_once: usize,
+}
+
+/// Puts the workloads of a project together.
+pub struct WorkloadsBuilder {
+    root: PathBuf,
+    output: PathBuf,
+    backends: Vec<Box<dyn Connect>>,
+    render: Arc<dyn Render>,
+    asks: Arc<dyn Asks>,
+    interval: Duration,
+    jobs_at_once: usize,
+    jitter: bool,
+}
+
+impl WorkloadsBuilder {
+    /// Adds a backend: one for local programs, one for containers.
+    #[must_use]
+    pub fn backend(mut self, backend: impl Connect + 'static) -> Self {
+        self.backends.push(Box::new(backend));
+        self
+    }
+
+    /// Sets what fills in templates; texts are taken as they are unless set.
+    #[must_use]
+    pub fn render(mut self, render: impl Render + 'static) -> Self {
+        self.render = Arc::new(render);
+        self
+    }
+
+    /// Sets what asks the questions of checks; the network unless set.
+    #[must_use]
+    pub fn asks(mut self, asks: impl Asks + 'static) -> Self {
+        self.asks = Arc::new(asks);
+        self
+    }
+
+    /// Sets the time between two scans: [`SCAN_INTERVAL`] unless set, zero for none.
+    #[must_use]
+    pub fn interval(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// Sets the jobs that run at once: [`JOBS_AT_ONCE`] unless set.
+    #[must_use]
+    pub fn jobs_at_once(mut self, most: usize) -> Self {
+        self.jobs_at_once = most.max(1);
+        self
+    }
+
+    /// Makes waits exactly as long as their formula says, for tests.
+    #[must_use]
+    pub fn without_jitter(mut self) -> Self {
+        self.jitter = false;
+        self
+    }
+
+    /// Returns the workloads.
+    pub fn build(self) -> Workloads {
+        let shared = Shared {
+            project: Project {
+                root: self.root,
+                output: self.output,
+            },
+            backends: Backends::new(self.backends),
+            observations: Observations::default(),
+            probes: Probes::new(self.asks),
+            ports: PortPool::default(),
+            render: self.render,
+            leaving: CancellationToken::new(),
+            interval: self.interval,
+            jitter: self.jitter,
+        };
+        Workloads {
+            shared: Arc::new(shared),
+            jobs_at_once: self.jobs_at_once,
+        }
+    }
+}
+
+impl Workloads {
+    /// Begins the workloads of a project: programs start below `root`, and write to files below `output`.
+    pub fn builder(root: impl Into<PathBuf>, output: impl Into<PathBuf>) -> WorkloadsBuilder {
+        WorkloadsBuilder {
+            root: root.into(),
+            output: output.into(),
+            backends: Vec::new(),
+            render: Arc::new(Verbatim),
+            asks: Arc::new(Network),
+            interval: SCAN_INTERVAL,
+            jobs_at_once: JOBS_AT_ONCE,
+            jitter: true,
+        }
+    }
+
+    /// Returns the invocations that the kinds may have at once, which the limit of the controller grows by: none of
+    /// them keeps a place from other work.
+    pub fn concurrency(&self) -> usize {
+        replica::AT_ONCE + self.jobs_at_once
+    }
+
+    /// Registers the kinds.
+    #[must_use]
+    pub fn register(&self, builder: Builder) -> Builder {
+        let shared = || Arc::clone(&self.shared);
+        builder
+            .kind(
+                job::options(self.jobs_at_once),
+                JobReconciler { shared: shared() },
+            )
+            .kind(service::options(), ServiceReconciler { shared: shared() })
+            .kind(replica::options(), ReplicaReconciler { shared: shared() })
+    }
+
+    /// Begins to watch processes, once the controller runs and has workloads. Reconcilers wait for it.
+    pub fn watch(&self, handle: Handle) {
+        let _ = self.shared.probes.handle.set(handle.clone());
+        let watcher = Watcher {
+            shared: Arc::clone(&self.shared),
+            handle,
+        };
+        tokio::spawn(watcher.run());
+    }
+
+    /// Lets reconcilers start nothing more: the program is about to end. Processes go on.
+    pub fn leave(&self) {
+        self.shared.leaving.cancel();
+    }
+
+    /// Stops the processes of workloads for which `is_stopped` says so of their `on_server_stop`, and waits until they
+    /// are gone, at most for their grace periods. The next program starts them again, uncounted.
+    ///
+    /// To be called after [`leave`](Self::leave), when the controller has stopped.
+    pub async fn stop(&self, handle: &Handle, is_stopped: impl Fn(&str) -> bool) {
+        let backends = self.shared.backends.used();
+        let stops = self.stop_settings(handle);
+        let mut longest = 0;
+        let mut stopped = Vec::new();
+        for uid in living(&self.shared.observations) {
+            let (stopping, on_server_stop) = stops.get(&uid).cloned().unwrap_or_default();
+            let Some(observed) = self
+                .shared
+                .observations
+                .peek(&uid)
+                .filter(|_| is_stopped(&on_server_stop))
+            else {
+                continue;
+            };
+            longest = longest.max(stopping.grace_ms);
+            let order = Stop {
+                id: observed.id.clone(),
+                signal: stopping.signal,
+                grace_ms: stopping.grace_ms,
+                then: Then::Keep,
+            };
+            for backend in &backends {
+                // One that does not know the start does nothing; one that can't be reached kills it without us.
+                let _ = backend.stop(order.clone()).await;
+            }
+            stopped.push(observed.id);
+        }
+        let deadline = tokio::time::Instant::now() + Duration::from_millis(longest) + Duration::from_secs(5);
+        while !stopped.is_empty() && tokio::time::Instant::now() < deadline {
+            let mut alive = Vec::new();
+            for backend in &backends {
+                alive.extend(backend.list().await.unwrap_or_default());
+            }
+            alive.retain(|one| one.phase.is_alive());
+            stopped.retain(|id| alive.iter().any(|one| one.id == *id));
+            if !stopped.is_empty() {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        }
+    }
+
+    /// The settings for stops of all workloads, by uid.
+    fn stop_settings(&self, handle: &Handle) -> BTreeMap<String, (Stopping, String)> {
+        let mut found = BTreeMap::new();
+        for resource in handle.list(Select::all()).resources {
+            let row = &resource.row;
+            let settings = match row.kind.as_str() {
+                replica::KIND => Resource::spec_of::<ReplicaSpec>(row)
+                    .map(|spec| (spec.stop, spec.on_server_stop))
+                    .ok(),
+                job::KIND => Resource::spec_of::<Job>(row)
+                    .map(|spec| (spec.0.stop.as_ref().into(), spec.0.on_server_stop))
+                    .ok(),
+                _ => None,
+            };
+            found.extend(settings.map(|settings| (row.uid.to_string(), settings)));
+        }
+        found
+    }
+}

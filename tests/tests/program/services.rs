@@ -1,0 +1,287 @@
+//! Jobs and services, end to end: real processes below a real parent, killed and found again.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::going::Going;
+use crate::sandbox::{Said, Sandbox};
+
+/// Longer than anything here takes on a busy machine.
+const LONG: Duration = Duration::from_secs(60);
+
+/// A service that writes its number and waits, of two copies.
+const SERVICE: &str = "type: service
+run: |
+  echo \"begun $LABEL\"; exec sleep 100000
+environment: {LABEL: first}
+replicas: 2
+stop: {grace: 1s}
+";
+
+/// A job that writes a file.
+const JOB: &str = "type: job
+run: |
+  mkdir -p out && echo 'k,v' > out/rows.csv && echo '1,10' >> out/rows.csv && echo done >> out/runs
+";
+
+const MODEL: &str = "type: model
+materialize: true
+refs: [import]
+sql: SELECT k, v FROM read_csv('out/rows.csv')
+";
+
+fn project() -> Sandbox {
+    Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("programs/api.yaml", SERVICE),
+        ("programs/import.yaml", JOB),
+        ("models/rows.yaml", MODEL),
+    ])
+}
+
+#[track_caller]
+fn ends(said: &Said, code: i32) {
+    assert_eq!(said.code, Some(code), "{}\n{}", said.stdout, said.stderr);
+}
+
+/// The processes that a project runs, but for its own and the parent: those whose tag names its state folder's journal.
+fn processes(project: &Sandbox) -> BTreeSet<i32> {
+    let folder = project.path().canonicalize().expect("the folder is there");
+    let listed = fs::read_dir("/proc").expect("processes are listed").flatten();
+    let pids = listed.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_ours = |pid: &i32| {
+        let tagged = fs::read(format!("/proc/{pid}/environ")).is_ok_and(|text| {
+            text.split(|byte| *byte == 0)
+                .any(|entry| entry.starts_with(b"WATERSHED_PROCESS="))
+        });
+        let below = fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&folder));
+        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        tagged && below && !state.contains(") Z ")
+    };
+    pids.filter(is_ours).collect()
+}
+
+/// The replicas of a service, as `status` tells them.
+fn replicas(project: &Sandbox, name: &str) -> Vec<Value> {
+    let document = project.call(&["status", name, "--json"]).json();
+    let replicas = &document["resources"][0]["result"]["replicas"];
+    replicas.as_array().cloned().unwrap_or_default()
+}
+
+/// The stages of the replicas of `api`.
+fn stages(project: &Sandbox) -> Vec<String> {
+    let replicas = replicas(project, "api");
+    replicas
+        .iter()
+        .map(|one| one["stage"].as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
+/// Waits until something holds that no event tells: processes of others come and go by themselves.
+#[track_caller]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is waited for is outside of the program"
+)]
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < LONG, "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn kill(pid: i32) {
+    let pid = Pid::from_raw(pid).expect("a pid");
+    kill_process(pid, Signal::KILL).expect("the process is there");
+}
+
+#[test]
+fn a_run_starts_what_is_needed_and_leaves_no_process() {
+    let project = project();
+    let done = project.run(0);
+    assert_eq!(done["rows"], "built");
+    assert_eq!(processes(&project), BTreeSet::new());
+    assert_eq!(
+        project.query("SELECT v FROM rows")["rows"],
+        serde_json::json!([[10]])
+    );
+    let done = project.run(0);
+    assert!(
+        !done.contains_key("rows") && !done.contains_key("import"),
+        "{done:?}"
+    );
+    let runs = || fs::read_to_string(project.path().join("out/runs")).unwrap();
+    assert_eq!(runs(), "done\n", "a finished run is not repeated");
+
+    ends(&project.call(&["refresh", "import"]), 0);
+    assert_eq!(runs(), "done\ndone\n");
+    assert_eq!(processes(&project), BTreeSet::new());
+}
+
+#[test]
+fn a_failed_job_says_how_it_ended_and_what_reads_it_is_not_built() {
+    let project = project();
+    project.write("programs/import.yaml", "type: job\nrun: echo oh no >&2; exit 3\n");
+    let said = project.call(&["run"]);
+    ends(&said, 1);
+    assert!(
+        said.stderr.contains("exited") || said.stdout.contains("exited"),
+        "{}",
+        said.stdout
+    );
+    let logs = project.call(&["logs", "import"]);
+    assert_eq!(logs.stdout, "import | oh no\n", "{}", logs.stderr);
+    project.write("programs/import.yaml", JOB);
+    project.run(0);
+    assert_eq!(processes(&project), BTreeSet::new());
+}
+
+#[test]
+fn a_replica_that_is_killed_starts_again_and_a_program_that_is_killed_finds_its_processes() {
+    let project = project();
+    project.edit(
+        "programs/api.yaml",
+        "replicas: 2\n",
+        "replicas: 2\nrestart: {base: 100ms}\n",
+    );
+    let start = Going::settled(&project);
+    until("both are ready", || stages(&project) == ["ready", "ready"]);
+    let first = processes(&project);
+    assert_eq!(first.len(), 2);
+    kill(*first.first().unwrap());
+    until("another one took its place", || {
+        processes(&project).len() == 2
+            && processes(&project) != first
+            && stages(&project) == ["ready", "ready"]
+    });
+    let second = processes(&project);
+
+    start.kill();
+    assert_eq!(processes(&project), second, "they go on");
+    kill(*second.last().unwrap());
+    let start = Going::settled(&project);
+    until("both are ready again", || stages(&project) == ["ready", "ready"]);
+    let third = processes(&project);
+    assert_eq!(third.len(), 2, "no second process");
+    assert_eq!(
+        third.intersection(&second).count(),
+        1,
+        "the living one was adopted"
+    );
+
+    project.remove("programs/api.yaml");
+    until("nothing is left of a deleted service", || {
+        processes(&project).is_empty()
+    });
+    start.stop();
+}
+
+#[test]
+fn a_person_scales_restarts_and_rolls_back_a_service() {
+    let project = project();
+    let start = Going::settled(&project);
+    until("both are ready", || stages(&project) == ["ready", "ready"]);
+    let scaled = project.call(&["scale", "api", "3"]);
+    ends(&scaled, 0);
+    assert!(scaled.stdout.contains("2 -> 3 (file: 2;"), "{}", scaled.stdout);
+    until("three run", || stages(&project) == ["ready", "ready", "ready"]);
+    project.edit("programs/api.yaml", "LABEL: first", "LABEL: second");
+    until("the new release runs", || {
+        let found = replicas(&project, "api");
+        found.len() == 3
+            && found
+                .iter()
+                .all(|one| one["release"] == 2 && one["stage"] == "ready")
+    });
+    ends(&project.call(&["scale", "api", "file"]), 0);
+    until("two run", || stages(&project) == ["ready", "ready"]);
+    let before = processes(&project);
+    ends(&project.call(&["restart", "api", "--now"]), 0);
+    until("others run", || {
+        stages(&project) == ["ready", "ready"] && processes(&project).is_disjoint(&before)
+    });
+    let rolled_back = project.call(&["rollback", "api"]);
+    ends(&rolled_back, 0);
+    assert!(rolled_back.stdout.contains("2 -> 1"), "{}", rolled_back.stdout);
+    until("the first release is back", || {
+        let found = replicas(&project, "api");
+        found.len() == 2
+            && found
+                .iter()
+                .all(|one| one["release"] == 1 && one["stage"] == "ready")
+    });
+    let logs = project.call(&["logs", "api", "--json"]).json();
+    let lines = logs["output"].as_array().unwrap();
+    assert!(
+        !lines.is_empty() && lines.iter().all(|line| line["text"] == "begun first"),
+        "{logs}"
+    );
+    ends(&project.call(&["rollback", "api", "--to", "77"]), 2);
+    ends(&project.call(&["scale", "import", "2"]), 2);
+    start.stop();
+    assert_eq!(processes(&project).len(), 2, "they outlive the program");
+
+    let stored = project.call(&["scale", "api", "0"]);
+    ends(&stored, 0);
+    assert!(
+        stored.stdout.contains("it takes effect when the project runs"),
+        "{}",
+        stored.stdout
+    );
+    ends(&project.call(&["restart", "api"]), 3);
+    let start = Going::settled(&project);
+    until("none run", || processes(&project).is_empty());
+    start.stop();
+}
+
+#[test]
+fn a_crashing_service_waits_longer_each_time_and_then_for_a_person() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "programs/api.yaml",
+            "type: service\nrun: exit 3\nrestart: {base: 10ms, attempts: 3}\n",
+        ),
+    ]);
+    let said = project.call(&["run"]);
+    ends(&said, 1);
+    let document = project.call(&["status", "api", "--json"]).json();
+    let error = &document["resources"][0]["error"];
+    assert_eq!(error["code"], "crash-loop", "{document}");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("replica 0 of service/api exited 3 times in a row, last with code 3 after"),
+        "{message}"
+    );
+    let explained = project.call(&["explain", "api"]);
+    assert!(
+        explained.stdout.contains("watershed retry"),
+        "{}",
+        explained.stdout
+    );
+}
+
+#[test]
+fn the_sample_of_services_runs() {
+    if std::process::Command::new("python3")
+        .arg("--version")
+        .output()
+        .is_err()
+    {
+        println!("skipped: the sample needs python3");
+        return;
+    }
+    let project = Sandbox::of("services");
+    project.run(0);
+    let rows = project.query("SELECT currency FROM latest_rates ORDER BY 1");
+    assert_eq!(rows["rows"], serde_json::json!([["NOK"], ["USD"]]));
+    assert_eq!(processes(&project), BTreeSet::new());
+    let done = project.run(0);
+    let built: Vec<&String> = done.keys().filter(|name| *name != "api").collect();
+    assert!(built.is_empty(), "{done:?}");
+}
