@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use watershed_core::Uid;
 
 use crate::backends::Backends;
 use crate::observations::Observations;
@@ -21,6 +22,8 @@ pub(crate) struct Shared {
     pub(crate) probes: Probes,
     pub(crate) ports: PortPool,
     pub(crate) render: Arc<dyn Render>,
+    /// Tells whether this program does anything for a job or service.
+    pub(crate) chooses: Arc<dyn Fn(Uid) -> bool + Send + Sync>,
     /// Set when the program is about to end: nothing is started any more, and what runs is left to it.
     pub(crate) leaving: CancellationToken,
     /// The time between two scans; zero for none.
@@ -30,6 +33,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Returns true if nothing is to be done for a workload: the program is about to end, or it is for others.
+    pub(crate) fn passes_over(&self, uid: Uid) -> bool {
+        self.leaving.is_cancelled() || !(self.chooses)(uid)
+    }
+
     /// Returns a random number for the jitter of a wait.
     pub(crate) fn draw(&self) -> u32 {
         if !self.jitter {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Builder, Handle, Resource, Select};
+use watershed_controller::{Builder, Handle, Resource, Select, Uid};
 
 use crate::backend::{Stop, Then};
 use crate::backends::{Backends, Connect};
@@ -46,6 +46,7 @@ pub struct WorkloadsBuilder {
     asks: Arc<dyn Asks>,
     interval: Duration,
     jobs_at_once: usize,
+    chooses: Arc<dyn Fn(Uid) -> bool + Send + Sync>,
     jitter: bool,
 }
 
@@ -85,6 +86,13 @@ impl WorkloadsBuilder {
         self
     }
 
+    /// Sets the jobs and services that something is done for: all of them unless set. Others are left as they are.
+    #[must_use]
+    pub fn chooses(mut self, chooses: impl Fn(Uid) -> bool + Send + Sync + 'static) -> Self {
+        self.chooses = Arc::new(chooses);
+        self
+    }
+
     /// Makes waits exactly as long as their formula says, for tests.
     #[must_use]
     pub fn without_jitter(mut self) -> Self {
@@ -104,6 +112,7 @@ impl WorkloadsBuilder {
             probes: Probes::new(self.asks),
             ports: PortPool::default(),
             render: self.render,
+            chooses: self.chooses,
             leaving: CancellationToken::new(),
             interval: self.interval,
             jitter: self.jitter,
@@ -126,6 +135,7 @@ impl Workloads {
             asks: Arc::new(Network),
             interval: SCAN_INTERVAL,
             jobs_at_once: JOBS_AT_ONCE,
+            chooses: Arc::new(|_| true),
             jitter: true,
         }
     }

@@ -124,6 +124,14 @@ fn a_run_starts_what_is_needed_and_leaves_no_process() {
 }
 
 #[test]
+fn a_run_for_a_job_alone_starts_no_service() {
+    let project = project();
+    ends(&project.call(&["run", "--select", "import"]), 0);
+    let starts = fs::read_dir(project.path().join(".watershed/dev/programs"));
+    assert_eq!(starts.expect("the job wrote something").count(), 1);
+}
+
+#[test]
 fn a_failed_job_says_how_it_ended_and_what_reads_it_is_not_built() {
     let project = project();
     project.write("programs/import.yaml", "type: job\nrun: echo oh no >&2; exit 3\n");

@@ -239,7 +239,7 @@ impl Runtime {
             touched: touched.clone(),
             jobs: jobs(&options),
         };
-        let workloads = workloads::of_project(&options, &state, &secrets);
+        let workloads = workloads::of_project(&options, &state, &secrets, &choice.chosen);
         let limits = Limits::default()
             .concurrency(jobs(&options) + PARSERS + workloads.concurrency())
             // Resources of kinds that have no reconciler yet are listed as unsupported.

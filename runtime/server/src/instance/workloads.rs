@@ -1,6 +1,7 @@
 //! Jobs and services of an instance.
 
 use watershed_controller::{Resource, Select};
+use watershed_reconcilers::chosen::Chosen;
 use watershed_reconcilers::programs::ProgramTemplates;
 use watershed_reconcilers::secrets::Secrets;
 use watershed_workloads::replica::{ReplicaRecord, Stage};
@@ -17,8 +18,15 @@ use crate::state_folder::StateFolder;
 const LINGER_MS: u64 = 10_000;
 
 /// Returns the workloads of a project.
-pub(super) fn of_project(options: &Options, state: &StateFolder, secrets: &Secrets) -> Workloads {
+pub(super) fn of_project(
+    options: &Options,
+    state: &StateFolder,
+    secrets: &Secrets,
+    chosen: &Chosen,
+) -> Workloads {
+    let chosen = chosen.clone();
     let builder = Workloads::builder(&options.root, state.programs())
+        .chooses(move |uid| chosen.holds(uid))
         .render(ProgramTemplates::new(secrets.clone(), &options.environment));
     #[cfg(target_os = "linux")]
     let builder = {

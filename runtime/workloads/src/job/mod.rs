@@ -59,7 +59,7 @@ impl Reconciler for JobReconciler {
     type State = JobRecord;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        if self.shared.leaving.is_cancelled() {
+        if self.shared.passes_over(context.uid()) {
             return Ok(Outcome::passed_over());
         }
         let spec = &context.spec().0;

@@ -63,7 +63,10 @@ impl Reconciler for ReplicaReconciler {
     type State = ReplicaRecord;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        if self.shared.leaving.is_cancelled() {
+        if self
+            .shared
+            .passes_over(context.row().owner.unwrap_or(context.uid()))
+        {
             return Ok(Outcome::passed_over());
         }
         let backend = self

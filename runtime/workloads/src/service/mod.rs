@@ -63,7 +63,7 @@ impl Reconciler for ServiceReconciler {
     type State = ServiceRecord;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        if self.shared.leaving.is_cancelled() {
+        if self.shared.passes_over(context.uid()) {
             return Ok(Outcome::passed_over());
         }
         let spec = &context.spec().0;

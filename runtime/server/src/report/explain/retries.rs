@@ -25,7 +25,11 @@ pub(super) fn failure(entry: &Entry, policy: RetryPolicy) -> String {
     let is_regular = !marks.is_deleted() && !marks.is_renamed();
     match (entry.row.attempts, policy) {
         (failed @ 1.., RetryPolicy::Backoff { attempts, .. }) if is_regular && failed <= attempts => {
-            format!("{what}, attempt {failed} of {attempts}")
+            match attempts {
+                // It is tried as often as its own record says.
+                u32::MAX => what.to_owned(),
+                attempts => format!("{what}, attempt {failed} of {attempts}"),
+            }
         }
         (0 | 1, _) => what.to_owned(),
         (several, _) => format!("{what}, {several} times in a row"),
