@@ -15,9 +15,10 @@ const FILES: [&str; 9] = [
 ];
 
 /// Messages that people see as JSON, with the names of the project format.
-const SHOWN: [&str; 48] = [
+const SHOWN: [&str; 49] = [
     "FieldSelector",
     "SecurityRule",
+    "SecurityLayer",
     "TimeRange",
     "ComparisonTimeRange",
     "DashboardDefaults",

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`whole`] | the spec with what its parent gives it, and the tables that it reads |
 //! | [`probe`] | the statements that try its fields, none of which reads a row |
+//! | [`view`] | what was found, as queries see it |
 //! | `check` | one look: all fields at once, and one by one only to find those that are wrong |
 //!
 //! A look is worth its cost only when something changed: the state keeps what was looked at (the spec's meaning and the
@@ -11,6 +12,7 @@
 //! output here may change at any time: it is looked at unless the engine's file is as it was left.
 
 pub mod probe;
+pub mod view;
 pub mod whole;
 
 mod check;
@@ -149,6 +151,7 @@ impl Reconciler for MetricsViewReconciler {
             table: whole.table,
             proof: whole.proof,
             streaming: whole.streaming,
+            lookups: whole.translations,
             problems: found.problems,
             types: found.types,
         });

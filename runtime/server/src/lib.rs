@@ -29,8 +29,9 @@ mod success;
 mod sync;
 
 pub use cli::main;
-pub use instance::{Files, Instance, LogFollower, Options, Runtime};
+pub use instance::{Files, Instance, LogFollower, MetricsError, Options, Runtime};
 pub use socket::Selection;
+pub use watershed_metrics as metrics;
 
 /// An error with its causes, outermost first, in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {

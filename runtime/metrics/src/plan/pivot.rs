@@ -23,6 +23,8 @@ pub(super) struct Pivot {
 pub struct Pivoted<V> {
     /// The columns: the dimensions that stay, then `<value>_<measure>` in the order of values.
     pub columns: Vec<Column>,
+    /// The place of the statement's column that each of them comes from.
+    pub sources: Vec<usize>,
     /// The rows.
     pub rows: Vec<Vec<V>>,
 }
@@ -80,6 +82,7 @@ impl Plan {
         let Some(pivot) = &self.pivot else {
             return Ok(Pivoted {
                 columns: self.columns.clone(),
+                sources: (0..self.columns.len()).collect(),
                 rows: rows.to_vec(),
             });
         };
@@ -126,7 +129,9 @@ impl Plan {
                 }
             }
         }
+        let values = std::iter::repeat_n(&pivot.values, groups.len()).flatten();
         Ok(Pivoted {
+            sources: pivot.rows.iter().chain(values).copied().collect(),
             columns: self.pivoted_columns(pivot, groups.values()),
             rows: found,
         })

@@ -3,7 +3,7 @@
 use watershed_compilers::fields::Fields;
 use watershed_core::{Error, RefView, Refreshes};
 use watershed_drivers::olap::quote_identifier;
-use watershed_proto::{MetricsViewSpec, MetricsViewState, ModelState};
+use watershed_proto::{MetricsViewDimension, MetricsViewSpec, MetricsViewState, ModelState, SecurityLayer};
 
 use super::KIND;
 use crate::made::Version;
@@ -22,6 +22,8 @@ pub struct Whole {
     pub rollups: Vec<String>,
     /// Tables that translate values: by dimension, in their order; empty for one without.
     pub lookups: Vec<String>,
+    /// The same with those of the parent's dimensions, once it is complete.
+    pub translations: Vec<String>,
     /// Stands for all that a look depends on.
     pub proof: String,
     /// It reads a table that is nobody's output here.
@@ -45,6 +47,8 @@ impl Whole {
     /// When its parent has not been found to be valid.
     pub fn new(spec: &MetricsViewSpec, refs: &[RefView], asked: Refreshes) -> Result<Self, Error> {
         let mut proof = blake3::Hasher::new();
+        // States of before held the rules of parents and children in one list, and no tables of lookups.
+        proof.update(b"layers");
         let meaning = spec.meaning.as_ref().map(|meaning| meaning.digest.as_slice());
         proof.update(meaning.unwrap_or_default());
         proof
@@ -83,12 +87,13 @@ impl Whole {
             .dimensions
             .iter()
             .map(|one| tables.lookup(&one.lookup_table));
-        let lookups = lookups.collect();
+        let lookups: Vec<String> = lookups.collect();
         Ok(Self {
             spec: whole,
             table,
             annotations,
             rollups,
+            translations: lookups.clone(),
             lookups,
             proof: tables.proof.finalize().to_hex().as_str()[..32].to_owned(),
             streaming: tables.streaming,
@@ -162,7 +167,10 @@ impl Whole {
     /// # Errors
     /// When the parent has not the fields that are chosen, or the engine can't say which those are.
     pub(super) async fn complete(&mut self, choosing: &Choosing<'_>) -> Result<(), Error> {
-        let Some(from) = self.parent.take().and_then(|parent| parent.valid_spec) else {
+        let Some(parent) = self.parent.take() else {
+            return Ok(());
+        };
+        let Some(from) = parent.valid_spec else {
             return Ok(());
         };
         let spec = &mut self.spec;
@@ -187,6 +195,12 @@ impl Whole {
             .filter(|one| wanted.contains(&one.name))
             .cloned()
             .collect();
+        let table = |one: &MetricsViewDimension| {
+            let place = from.dimensions.iter().position(|other| other.name == one.name);
+            let table = place.and_then(|place| parent.lookups.get(place));
+            table.cloned().unwrap_or_default()
+        };
+        self.translations = spec.dimensions.iter().map(table).collect();
         inherit(spec, from);
         Ok(())
     }
@@ -211,7 +225,9 @@ fn inherit(spec: &mut MetricsViewSpec, from: MetricsViewSpec) {
         }
     }
     spec.watermark_expression = spec.watermark_expression.take().or(from.watermark_expression);
-    // What the parent forbids, its children forbid too.
-    let own = std::mem::take(&mut spec.security_rules);
-    spec.security_rules = from.security_rules.into_iter().chain(own).collect();
+    // The parent's rules stay apart from the child's: among these, an `include` would open what the parent closed.
+    spec.parent_layers = from.parent_layers;
+    spec.parent_layers.push(SecurityLayer {
+        rules: from.security_rules,
+    });
 }

@@ -1,6 +1,8 @@
 //! Metrics views, explores, components and canvases against the engine.
 
 use watershed_core::{ErrorKind, RunResult, Work};
+use watershed_metrics::Policy;
+use watershed_metrics::policy::{Layer, Truth};
 use watershed_proto::{CanvasState, ExploreState, MetricsViewState};
 
 use super::site::{Ran, Site};
@@ -363,6 +365,46 @@ async fn a_child_has_the_fields_that_it_takes_from_its_parent() {
     let error = ran.error("child");
     assert_eq!(&*error.code, "unknown-field");
     assert_eq!(error.hint.as_deref(), Some("did you mean `amount`?"));
+}
+
+/// Q15: a child's rules are a layer of their own, so its `include` opens nothing that its parent closed.
+#[tokio::test]
+async fn a_childs_include_does_not_open_what_its_parent_closed() {
+    let mut site = board().await;
+    let file = |name: &str, parent: &str, fields: &str| {
+        let own = if parent.is_empty() {
+            "model: orders\ndimensions:\n  - column: customer\n  - column: amount\nmeasures:\n  - {name: orders, expression: count(*)}\n".to_owned()
+        } else {
+            format!("parent: {parent}\n")
+        };
+        let text = format!(
+            "version: 1\ntype: metrics_view\n{own}security:\n  access: true\n  include:\n    - {{if: 'true', names: {fields}}}\n"
+        );
+        (format!("metrics/{name}.yaml"), text)
+    };
+    for (path, text) in [
+        file("grand", "", "[customer, orders]"),
+        file("parent", "grand", "[customer, amount]"),
+        file("child", "parent", "'*'"),
+    ] {
+        site.write(&path, &text);
+    }
+    let ran = site.run().await;
+    assert_eq!(failures(&ran), "");
+    let child: MetricsViewState = state(&ran, "metrics_view/child");
+    let valid = child.valid_spec.unwrap();
+    let layers = crate::metrics_view::view::layers(&valid);
+    assert_eq!(layers.len(), 3);
+    let layers: Vec<Layer> = layers
+        .iter()
+        .map(|rules| crate::metrics_view::view::layer(rules, |_| Truth::True, |rule| rule.sql.clone()))
+        .collect();
+    let policy = Policy::of(&layers);
+    assert!(policy.has_access());
+    assert!(policy.shows("customer"));
+    // The grandparent closes the one, the parent the other.
+    assert!(!policy.shows("amount"));
+    assert!(!policy.shows("orders"));
 }
 
 #[tokio::test]

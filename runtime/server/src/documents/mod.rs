@@ -18,6 +18,7 @@ mod failure;
 mod graph;
 mod history;
 mod logs;
+mod metrics;
 mod name;
 mod operate;
 mod partitions;
@@ -45,6 +46,7 @@ pub use failure::{At, ResourceError};
 pub use graph::{Edge, GraphDocument, Node};
 pub use history::{HistoryDocument, HistoryRun};
 pub use logs::{LogLevel, LogLine, LogsDocument, OutputLine};
+pub use metrics::{MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 pub use name::ResourceName;
 pub use operate::{OperateDocument, Operated, Operation};
 pub use partitions::{PartitionEntry, PartitionState, PartitionTotals, PartitionsDocument};
@@ -77,6 +79,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("run", schemars::schema_for!(RunDocument)),
         ("event", schemars::schema_for!(Event)),
         ("query", schemars::schema_for!(QueryDocument)),
+        ("metrics", schemars::schema_for!(MetricsDocument)),
         ("export", schemars::schema_for!(ExportDocument)),
         ("show", schemars::schema_for!(ShowDocument)),
         ("compile", schemars::schema_for!(CompileDocument)),

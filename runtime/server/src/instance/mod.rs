@@ -32,6 +32,7 @@ mod folder;
 mod live;
 mod logs;
 mod look;
+mod metrics;
 mod observer;
 mod operate;
 mod options;
@@ -78,6 +79,7 @@ pub(crate) use self::compiled::{
 pub(crate) use self::converge::{Stop, Stopping};
 pub(crate) use self::folder::Folder;
 pub use self::logs::LogFollower;
+pub use self::metrics::MetricsError;
 pub(crate) use self::operate::operate_alone;
 pub use self::options::{Files, Options};
 pub(crate) use self::query::stream as stream_query;

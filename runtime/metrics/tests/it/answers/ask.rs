@@ -98,7 +98,11 @@ impl Ask {
 
     fn draw_dimensions(&mut self, draw: &mut Draw<'_>) {
         for _ in 0..draw.below(4) {
-            let of = draw.pick(&DIMENSIONS);
+            let of = if draw.one_in(6) {
+                "tag"
+            } else {
+                draw.pick(&DIMENSIONS)
+            };
             let grain = match of {
                 "at" | "seen" | "later d0" => draw.pick(&[
                     Some(Grain::Day),
@@ -343,6 +347,8 @@ fn membership(draw: &mut Draw<'_>, world: &World, dimensions: &[&str]) -> Filter
 fn simple(draw: &mut Draw<'_>, dimensions: &[&str], measures: &[&str]) -> Filter {
     let place = draw.below(dimensions.len() + measures.len());
     let (name, is_measure) = match dimensions.get(place) {
+        // Elements are counted in more ways than other values.
+        Some(_) if dimensions.contains(&"tag") && draw.one_in(5) => ("tag", false),
         Some(name) => (*name, false),
         None => (measures[place - dimensions.len()], true),
     };

@@ -1,0 +1,81 @@
+//! The answer to a query of a metrics view.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Columns, rows and the ranges that they are about.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricsDocument {
+    /// Name and version of this form: `watershed.metrics/1`.
+    pub schema: String,
+    /// The metrics view.
+    pub metrics_view: String,
+    /// The columns, in order.
+    pub columns: Vec<MetricsColumn>,
+    /// The rows, as the engine computed them; integers beyond 2^53, decimals and times are strings.
+    pub rows: Vec<Vec<Value>>,
+    /// The row of totals, if the query has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub totals: Option<Vec<Value>>,
+    /// The range of time, if one bounds the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_range: Option<MetricsRange>,
+    /// The range that it is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison_time_range: Option<MetricsRange>,
+}
+
+impl MetricsDocument {
+    /// The value of `schema` in documents of this form.
+    pub const SCHEMA: &str = "watershed.metrics/1";
+}
+
+/// A column of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricsColumn {
+    /// Its name.
+    pub name: String,
+    /// Its name for people.
+    pub display_name: String,
+    /// Its part in the answer.
+    pub role: MetricsRole,
+    /// The view's field that it shows or is computed from.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub field: String,
+    /// Its type, in the engine's words.
+    #[serde(rename = "type")]
+    pub data_type: String,
+    /// The grain that its times are cut to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grain: Option<String>,
+    /// The preset that its numbers are written by.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub format_preset: String,
+    /// The d3 pattern that its numbers are written by.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub format_d3: String,
+}
+
+/// The parts that columns have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricsRole {
+    /// Rows are grouped by it.
+    Dimension,
+    /// A measure of the view.
+    Measure,
+    /// Computed by the query.
+    Computed,
+    /// A column of the table.
+    Column,
+}
+
+/// A half-open range of time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricsRange {
+    /// The first instant.
+    pub start: String,
+    /// The first instant after it.
+    pub end: String,
+}
