@@ -115,6 +115,30 @@ impl CloudEvent {
         format!("{} {}", self.source, self.id)
     }
 
+    /// Returns the event as one JSON object, the structured mode.
+    pub fn to_structured(&self) -> Value {
+        let mut object: Map<String, Value> = self.extensions.clone().into_iter().collect();
+        let mut put = |name: &str, value: Option<&String>| {
+            if let Some(value) = value {
+                object.insert(name.to_owned(), Value::String(value.clone()));
+            }
+        };
+        put("specversion", Some(&"1.0".to_owned()));
+        put("id", Some(&self.id));
+        put("source", Some(&self.source));
+        put("type", Some(&self.kind));
+        put("subject", self.subject.as_ref());
+        put("time", self.time.as_ref());
+        put("datacontenttype", self.datacontenttype.as_ref());
+        put("dataschema", self.dataschema.as_ref());
+        match &self.data {
+            Some(Data::Json(value)) => drop(object.insert("data".to_owned(), value.clone())),
+            Some(Data::Base64(text)) => put("data_base64", Some(text)),
+            None => {}
+        }
+        Value::Object(object)
+    }
+
     /// Reads the body of a request with its headers, in whichever mode they say. Header names are lower case.
     ///
     /// # Errors

@@ -16,6 +16,7 @@
 //! | `manager`, `desired`, `record`, `transition`, `frame` | what people write, what is wanted, what is known |
 //! | `pass`, `managed`, `teardown`, `discover` | the loop, and what it leaves to others |
 //! | `cloud`, `deliver`, `operate` | events and operators |
+//! | `outside` | by feature: steps and looks by commands and HTTP calls |
 //!
 //! All of the first two rows, and all that decides, is pure: tests give it tables.
 
@@ -30,6 +31,8 @@ mod goal;
 mod managed;
 mod manager;
 mod operate;
+#[cfg(feature = "outside")]
+pub mod outside;
 mod pass;
 mod pipeline;
 mod record;

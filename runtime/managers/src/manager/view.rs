@@ -1,7 +1,7 @@
 //! The view that a manager gets.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use watershed_controller::reconciler::{CancellationToken, OwnedView, RefView};
 use watershed_controller::store::Epoch;
@@ -26,6 +26,7 @@ pub struct View<M: Manager> {
     pub(crate) stages: Stages,
     pub(crate) stage: Stage,
     pub(crate) details: Option<Arc<M::Details>>,
+    pub(crate) reported: Mutex<Option<Arc<M::Details>>>,
     pub(crate) window: Option<Occurrence>,
     pub(crate) refs: Arc<[RefView]>,
     pub(crate) owned: Arc<[OwnedView]>,
@@ -61,6 +62,7 @@ impl<M: Manager> View<M> {
             stages,
             stage,
             details: None,
+            reported: Mutex::default(),
             window: None,
             refs: Arc::default(),
             owned: Arc::default(),
@@ -135,6 +137,20 @@ impl<M: Manager> View<M> {
     /// Returns what was last observed beside the stage.
     pub fn details(&self) -> Option<&M::Details> {
         self.details.as_deref()
+    }
+
+    /// Reports details that an action has found out, for the actions after it. They are recorded with the action's end
+    /// if it succeeds, and hold until the next look.
+    pub fn report(&self, details: M::Details) {
+        *self.reported.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(details));
+    }
+
+    /// Takes what an action has reported.
+    pub(crate) fn take_reported(&self) -> Option<Arc<M::Details>> {
+        self.reported
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     /// Returns the window that governs.

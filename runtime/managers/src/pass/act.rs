@@ -1,5 +1,6 @@
 //! One attempt of one action: stored, performed, judged.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use watershed_controller::reconciler::{CancellationToken, ErrorKind};
@@ -34,8 +35,9 @@ pub(super) enum Tried {
 }
 
 /// The way in which an attempt ended.
-enum End {
-    Returned(Result<Done, Error>),
+enum End<D> {
+    /// It returned, and may have reported details.
+    Returned(Result<Done, Error>, Option<Arc<D>>),
     TimedOut,
     GoalChanged,
 }
@@ -62,8 +64,13 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
                 let message = format!("{} took longer than {:?}", action.name, tries.timeout);
                 self.fail(action, tries, Error::transient(STEP_FAILED, message), goal)
             }
-            End::Returned(Err(error)) => self.fail(action, tries, error, goal),
-            End::Returned(Ok(done)) => self.succeed(step, done),
+            End::Returned(Err(error), _) => self.fail(action, tries, error, goal),
+            End::Returned(Ok(done), reported) => {
+                if reported.is_some() {
+                    self.kept.details = reported;
+                }
+                self.succeed(step, done)
+            }
         })
     }
 
@@ -120,7 +127,7 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
     }
 
     /// Runs the attempt until it returns, its timeout is over, or it no longer leads to the goal.
-    async fn perform(&self, step: &Step, timeout: Duration, goal: &Goal) -> Result<End, Halt> {
+    async fn perform(&self, step: &Step, timeout: Duration, goal: &Goal) -> Result<End<M::Details>, Halt> {
         let stop = CancellationToken::new();
         let _stops_at_the_end = stop.clone().drop_guard();
         let view = self.view(goal, stop);
@@ -137,7 +144,7 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
             tokio::select! {
                 biased;
                 () = self.context.cancellation().cancelled() => return Err(Halt::Cancelled),
-                returned = &mut act => return Ok(End::Returned(returned)),
+                returned = &mut act => return Ok(End::Returned(returned, view.take_reported())),
                 () = tokio::time::sleep(pause) => {}
             }
             left = left.saturating_sub(pause);

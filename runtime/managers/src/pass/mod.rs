@@ -262,6 +262,7 @@ impl<'a, M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'a, M, R> {
             stages: self.stages.clone(),
             stage: record.own.clone(),
             details: self.kept.details.clone(),
+            reported: std::sync::Mutex::default(),
             window: record.window,
             refs: self.context.refs().into(),
             owned: self.context.owned().into(),
