@@ -13,12 +13,13 @@ use serde_json::Value;
 use crate::sandbox::Sandbox;
 
 /// The guides.
-const PAGES: [&str; 7] = [
+const PAGES: [&str; 8] = [
     "concepts.md",
     "models.md",
     "project-format.md",
     "from-rill.md",
     "from-dbt.md",
+    "from-sqlmesh.md",
     "results.md",
     "troubleshooting.md",
 ];
