@@ -13,6 +13,7 @@ mod opening;
 mod parsing;
 mod partitions;
 mod queries;
+mod readers;
 mod renames;
 mod sharing;
 mod steps;
