@@ -6,7 +6,7 @@ mod finding;
 pub mod page;
 
 pub use code::Code;
-pub use draw::{Colour, Drawn, Seen, draw};
+pub use draw::{Colour, Drawn, RelatedSpan, draw};
 
 pub(crate) use finding::{At, Finding, Findings, Nearby, Role, spot};
 

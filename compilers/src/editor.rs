@@ -16,16 +16,16 @@ use crate::{
     project::Project,
     text::Span,
 };
-use suggestion::Found;
+use suggestion::Suggestions;
 
 /// Returns what may stand at a place of a project file, which is known under `path` and is looked at as `text`. Lines and
 /// columns are 1-based, columns count Unicode scalar values.
 pub fn complete(project: &Project, path: &str, text: &str, line: u32, column: u32) -> Completion {
-    let mut found = Found::default();
+    let mut found = Suggestions::default();
     let cursor = outline::Cursor::new(text, line, column);
     match part(path) {
         Some(Part::Member { .. } | Part::Manifest) if path.ends_with(".sql") => {
-            query::of_file(project, text, &cursor, &mut found);
+            query::suggest(project, text, &cursor, &mut found);
         }
         Some(Part::Member { .. } | Part::Manifest) => {
             settings::complete(project, path, &cursor, &mut found);

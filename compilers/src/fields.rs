@@ -48,7 +48,7 @@ pub struct Fields {
 
 impl Fields {
     /// Those of a metrics view that has no parent, or has taken from it what is its own.
-    pub fn of(view: &MetricsViewSpec) -> Self {
+    pub fn from_metrics_view(view: &MetricsViewSpec) -> Self {
         Self {
             time: view.time_dimension.clone(),
             dimensions: view.dimensions.iter().map(|one| one.name.clone()).collect(),
@@ -120,7 +120,7 @@ pub fn listed(
 }
 
 /// Lists the names of an explore that its metrics view does not have.
-pub(crate) fn of_explore(spec: &ExploreSpec, view: &Fields) -> Vec<Unknown> {
+pub(crate) fn unknown_in_explore(spec: &ExploreSpec, view: &Fields) -> Vec<Unknown> {
     let mut unknown = Vec::new();
     let mut choose = |selector: Option<&FieldSelector>, names: &[String], what: &str| {
         listed(selector, names, what).unwrap_or_else(|found| {
@@ -140,13 +140,13 @@ pub(crate) fn of_explore(spec: &ExploreSpec, view: &Fields) -> Vec<Unknown> {
         if let (Some(selector), Some(computed)) = (&defaults.measures, &computed) {
             choose(Some(selector), computed, "measure");
         }
-        unknown.extend(offered.and_then(|offered| of_comparison(defaults, &offered)));
+        unknown.extend(offered.and_then(|offered| unknown_in_comparison(defaults, &offered)));
     }
     unknown
 }
 
 /// The dimension that a dashboard compares by, if it is none of these.
-pub fn of_comparison(defaults: &DashboardDefaults, dimensions: &[String]) -> Option<Unknown> {
+pub fn unknown_in_comparison(defaults: &DashboardDefaults, dimensions: &[String]) -> Option<Unknown> {
     let compared = defaults.comparison_dimension.as_str();
     let is_there = dimensions.iter().any(|name| name.eq_ignore_ascii_case(compared));
     let at = defaults.comparison_at;
@@ -154,7 +154,7 @@ pub fn of_comparison(defaults: &DashboardDefaults, dimensions: &[String]) -> Opt
 }
 
 /// Lists the names of a canvas that none of its metrics views has; `dimensions` are those of all of them.
-pub fn of_canvas(spec: &CanvasSpec, dimensions: &[String]) -> Vec<Unknown> {
+pub fn unknown_in_canvas(spec: &CanvasSpec, dimensions: &[String]) -> Vec<Unknown> {
     let is_there = |wanted: &str| dimensions.iter().any(|name| name.eq_ignore_ascii_case(wanted));
     let filters = spec
         .pinned_filters
@@ -172,7 +172,7 @@ pub fn of_canvas(spec: &CanvasSpec, dimensions: &[String]) -> Vec<Unknown> {
     let compared = spec
         .defaults
         .iter()
-        .filter_map(|defaults| of_comparison(defaults, dimensions));
+        .filter_map(|defaults| unknown_in_comparison(defaults, dimensions));
     unknown.chain(compared).collect()
 }
 
@@ -282,7 +282,7 @@ fn is_by_value(spec: &ComponentSpec, setting: &str) -> bool {
 }
 
 /// Lists the names of a component that its metrics view does not have.
-pub fn of_component(spec: &ComponentSpec, view: &Fields) -> Vec<Unknown> {
+pub fn unknown_in_component(spec: &ComponentSpec, view: &Fields) -> Vec<Unknown> {
     let mut dimensions = view.dimensions.clone();
     dimensions.extend((!view.time.is_empty()).then(|| view.time.clone()));
     let all: Vec<String> = dimensions.iter().chain(&view.measures).cloned().collect();
@@ -362,7 +362,7 @@ mod tests {
             dimensions: vec!["port".into()],
             measures: vec!["flights".into()],
         };
-        let unknown = of_component(component, &view).into_iter().next()?;
+        let unknown = unknown_in_component(component, &view).into_iter().next()?;
         Some((unknown.message, unknown.at.map_or(0, |at| at.line)))
     }
 

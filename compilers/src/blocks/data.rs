@@ -199,7 +199,7 @@ fn text_of(key: &str, node: &Node, fields: &mut Fields<'_>) -> (String, TextPlac
     }
     (
         text.unwrap_or_default().trim().to_owned(),
-        TextPlace::of_node(node),
+        TextPlace::from_node(node),
     )
 }
 

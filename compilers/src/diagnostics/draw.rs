@@ -31,7 +31,7 @@ pub struct Drawn<'a> {
     /// A hint.
     pub hint: Option<&'a str>,
     /// Other places that it speaks of, each with what stands there.
-    pub related: Vec<Seen<'a>>,
+    pub related: Vec<RelatedSpan<'a>>,
     /// The lines that it was found in.
     pub notes: &'a [String],
     /// All that was said, where that is more and is wanted.
@@ -40,7 +40,7 @@ pub struct Drawn<'a> {
 
 /// Another place that a finding speaks of, whoever holds it.
 #[derive(Debug, Clone, Copy)]
-pub struct Seen<'a> {
+pub struct RelatedSpan<'a> {
     /// The file.
     pub path: &'a str,
     /// The place in it.
@@ -49,7 +49,7 @@ pub struct Seen<'a> {
     pub message: &'a str,
 }
 
-impl<'a> From<&'a Related> for Seen<'a> {
+impl<'a> From<&'a Related> for RelatedSpan<'a> {
     fn from(related: &'a Related) -> Self {
         Self {
             path: &related.path,
@@ -68,7 +68,7 @@ impl<'a> From<&'a Diagnostic> for Drawn<'a> {
             span: found.span,
             message: &found.message,
             hint: found.hint.as_deref(),
-            related: found.related.iter().map(Seen::from).collect(),
+            related: found.related.iter().map(RelatedSpan::from).collect(),
             notes: &[],
             details: None,
         }
@@ -137,8 +137,8 @@ pub fn draw<'a>(found: impl Into<Drawn<'a>>, source: Option<&str>, colour: Colou
 }
 
 /// Another place in one line.
-fn told(seen: &Seen<'_>) -> String {
-    let Seen { path, span, message } = seen;
+fn told(seen: &RelatedSpan<'_>) -> String {
+    let RelatedSpan { path, span, message } = seen;
     match *span == Span::START {
         true => format!("{path} ({message})"),
         false => format!("{path}:{}:{} ({message})", span.line, span.column),

@@ -63,7 +63,7 @@ pub(crate) fn block(
         });
     }
     let template = read_template(text, &place, findings)?;
-    let facts = Facts::of(&template);
+    let facts = Facts::from_template(&template);
     let looks_at_itself = matches!(purpose, Purpose::State | Purpose::Test | Purpose::UnitTest);
     uses.add(&facts, text, &place, looks_at_itself, context, findings);
     let statements = if engine {
@@ -110,7 +110,7 @@ pub(crate) fn condition(node: &Node, templating: bool, context: &Context<'_>) ->
     if rendered.trim().is_empty() {
         return None;
     }
-    let place = TextPlace::of_node(node);
+    let place = TextPlace::from_node(node);
     Some(SqlBlock {
         purpose: Purpose::Condition,
         place: if is_template { place.whole(node) } else { place },

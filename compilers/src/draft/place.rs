@@ -15,7 +15,7 @@ use crate::{
 /// The text of a value with its place.
 pub(crate) fn source(node: &Node) -> SqlSource {
     let text = node.scalar_text().unwrap_or_default();
-    TextPlace::of_node(node).source(text.trim(), is_template(&text), true)
+    TextPlace::from_node(node).source(text.trim(), is_template(&text), true)
 }
 
 /// The place of a text in a file.
@@ -33,7 +33,7 @@ pub(crate) struct TextPlace {
 
 impl TextPlace {
     /// The text of a SQL file, which begins at a byte.
-    pub(crate) fn of_file(file: &Text<'_>, start: usize) -> Self {
+    pub(crate) fn from_file(file: &Text<'_>, start: usize) -> Self {
         let (line, column) = file.position(start);
         Self {
             role: Role::Sql,
@@ -45,7 +45,7 @@ impl TextPlace {
     }
 
     /// The text of a YAML scalar, blank space before it trimmed.
-    pub(crate) fn of_node(node: &Node) -> Self {
+    pub(crate) fn from_node(node: &Node) -> Self {
         let value = node.as_str().unwrap_or_default();
         let blank = value
             .get(..value.len() - value.trim_start().len())

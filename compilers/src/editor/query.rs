@@ -3,7 +3,7 @@
 use super::{
     keys,
     outline::Cursor,
-    suggestion::{Found, Suggested},
+    suggestion::{Suggested, Suggestions},
 };
 use crate::{
     project::Project,
@@ -39,7 +39,7 @@ const VALUES: [(&str, &str); 7] = [
 ];
 
 /// Proposes what may stand at a place of a SQL file.
-pub(super) fn of_file(project: &Project, text: &str, cursor: &Cursor<'_>, found: &mut Found) {
+pub(super) fn suggest(project: &Project, text: &str, cursor: &Cursor<'_>, found: &mut Suggestions) {
     if annotation(cursor, found) {
         return;
     }
@@ -47,7 +47,7 @@ pub(super) fn of_file(project: &Project, text: &str, cursor: &Cursor<'_>, found:
 }
 
 /// Proposes keys and values of an annotation; answers whether the place is in one.
-fn annotation(cursor: &Cursor<'_>, found: &mut Found) -> bool {
+fn annotation(cursor: &Cursor<'_>, found: &mut Suggestions) -> bool {
     let comment = cursor.before().trim_start().strip_prefix("--");
     let Some(typed) = comment.and_then(|comment| comment.trim_start().strip_prefix('@')) else {
         return false;
@@ -80,7 +80,7 @@ fn annotation(cursor: &Cursor<'_>, found: &mut Found) -> bool {
 }
 
 /// Proposes what may stand inside a template's braces; answers whether the place is in some.
-pub(super) fn in_action(project: &Project, before: &str, found: &mut Found) -> bool {
+pub(super) fn in_action(project: &Project, before: &str, found: &mut Suggestions) -> bool {
     let Some(open) = before.rfind("{{") else {
         return false;
     };
@@ -119,7 +119,7 @@ pub(super) fn in_action(project: &Project, before: &str, found: &mut Found) -> b
 }
 
 /// Proposes what may stand at the end of `before`, the beginning of the statement `whole`.
-pub(super) fn statement(project: &Project, before: &str, whole: &str, found: &mut Found) {
+pub(super) fn statement(project: &Project, before: &str, whole: &str, found: &mut Suggestions) {
     if in_action(project, before, found) || is_literal(before) {
         return;
     }

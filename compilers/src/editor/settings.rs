@@ -5,7 +5,7 @@ use super::{
     keys::{self, Level},
     outline::{Cursor, Part},
     query,
-    suggestion::{Found, Suggested},
+    suggestion::{Suggested, Suggestions},
 };
 use crate::{
     draft::DRIVERS,
@@ -42,7 +42,7 @@ const FIELDS: [&str; 7] = [
 ];
 
 /// Proposes what may stand at a place in YAML.
-pub(super) fn complete(project: &Project, path: &str, cursor: &Cursor<'_>, found: &mut Found) {
+pub(super) fn complete(project: &Project, path: &str, cursor: &Cursor<'_>, found: &mut Suggestions) {
     // What a template names stands between its braces, wherever the template stands.
     if query::in_action(project, cursor.before(), found) {
         return;
@@ -151,7 +151,7 @@ fn kind(project: &Project, path: &str, cursor: &Cursor<'_>) -> Option<Kind> {
     })
 }
 
-fn keys_at(blocks: &[&'static crate::yaml::Block], cursor: &Cursor<'_>, found: &mut Found) {
+fn keys_at(blocks: &[&'static crate::yaml::Block], cursor: &Cursor<'_>, found: &mut Suggestions) {
     let spot = cursor.spot();
     if !spot.path.is_empty() || spot.part != Part::Key {
         return;
@@ -175,13 +175,13 @@ fn is_sql(takes: &Takes) -> bool {
     matches!(takes, Takes::Sql)
 }
 
-fn words(words: &[&str], found: &mut Found) {
+fn words(words: &[&str], found: &mut Suggestions) {
     for word in words {
         found.add(word, Suggested::Value, None);
     }
 }
 
-fn value(project: &Project, takes: &Takes, found: &mut Found) {
+fn value(project: &Project, takes: &Takes, found: &mut Suggestions) {
     match takes {
         Takes::Bool => words(&["true", "false"], found),
         Takes::Word(known) => words(known, found),
@@ -195,7 +195,7 @@ fn value(project: &Project, takes: &Takes, found: &mut Found) {
 }
 
 /// Values that are names, and that the tables of keys do not tell.
-fn named(project: &Project, kind: Option<Kind>, path: &[&str], cursor: &Cursor<'_>, found: &mut Found) {
+fn named(project: &Project, kind: Option<Kind>, path: &[&str], cursor: &Cursor<'_>, found: &mut Suggestions) {
     let Some(last) = path.last() else { return };
     if CONNECTORS.contains(last) {
         found.resources(project, Kind::Connector);
@@ -214,7 +214,7 @@ fn named(project: &Project, kind: Option<Kind>, path: &[&str], cursor: &Cursor<'
     }
 }
 
-fn fields(project: &Project, view: &str, key: &str, found: &mut Found) {
+fn fields(project: &Project, view: &str, key: &str, found: &mut Suggestions) {
     let resource = project.resource(&ResourceKey::new(Kind::MetricsView, view));
     let Some(Spec::MetricsView(spec)) = resource.map(|resource| &resource.spec) else {
         return;
@@ -255,7 +255,7 @@ fn statement(
     kind: Option<Kind>,
     cursor: &Cursor<'_>,
     (before, whole): (&str, &str),
-    found: &mut Found,
+    found: &mut Suggestions,
 ) {
     query::statement(project, before, whole, found);
     if found.columns_of.is_empty() {

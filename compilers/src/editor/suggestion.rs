@@ -50,7 +50,7 @@ pub enum Suggested {
 
 /// The proposals so far.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Suggestions {
     items: BTreeMap<String, Suggestion>,
     pub(super) columns_of: Vec<String>,
 }
@@ -58,7 +58,7 @@ pub(super) struct Found {
 /// Proposals that an editor is sent at once: more than anybody reads, and typing on leaves fewer.
 const MOST_ITEMS: usize = 500;
 
-impl Found {
+impl Suggestions {
     pub(super) fn add(&mut self, label: &str, what: Suggested, meaning: Option<&str>) {
         self.insert(label, what, meaning, None);
     }

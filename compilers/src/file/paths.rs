@@ -29,7 +29,7 @@ pub(crate) enum EnvFile {
 
 impl EnvFile {
     /// Recognises a file by the last part of its path.
-    pub(crate) fn of(path: &str) -> Option<Self> {
+    pub(crate) fn from_path(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or(path);
         if name == ".env" {
             return Some(EnvFile::Plain);
@@ -63,7 +63,7 @@ pub(crate) fn part(path: &str) -> Option<Part> {
     if MANIFESTS.contains(&path) {
         return Some(Part::Manifest);
     }
-    if let Some(env) = EnvFile::of(path) {
+    if let Some(env) = EnvFile::from_path(path) {
         return Some(Part::Env(env));
     }
     if let Some(stem) = [".sql", ".yaml", ".yml"]
@@ -164,9 +164,9 @@ mod tests {
 
     #[test]
     fn files_are_recognised_by_name() {
-        assert_eq!(EnvFile::of("a/.env"), Some(EnvFile::Plain));
-        assert_eq!(EnvFile::of(".dev.env"), Some(EnvFile::Of("dev".into())));
-        assert_eq!(EnvFile::of("x.env"), None);
-        assert_eq!(EnvFile::of("..env"), None);
+        assert_eq!(EnvFile::from_path("a/.env"), Some(EnvFile::Plain));
+        assert_eq!(EnvFile::from_path(".dev.env"), Some(EnvFile::Of("dev".into())));
+        assert_eq!(EnvFile::from_path("x.env"), None);
+        assert_eq!(EnvFile::from_path("..env"), None);
     }
 }

@@ -120,7 +120,7 @@ pub(crate) struct Origin<'a> {
 
 /// The explore that comes with a metrics view: with each of version 0, with others if they have a block for it.
 /// `old` is what keys of the metrics view itself say, as they did before there were explores.
-pub(crate) fn of_metrics_view(
+pub(crate) fn from_metrics_view(
     fields: &mut Fields<'_>,
     origin: &Origin<'_>,
     old: ExploreSpec,

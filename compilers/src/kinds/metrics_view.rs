@@ -352,7 +352,7 @@ fn dashboard(reader: &mut Reader<'_, '_>, spec: &MetricsViewSpec, declared: &mut
         version: reader.about.version,
     };
     let context = reader.context;
-    let implied = explore::of_metrics_view(&mut reader.fields, &origin, old, context);
+    let implied = explore::from_metrics_view(&mut reader.fields, &origin, old, context);
     declared.implied.extend(implied);
 }
 

@@ -168,9 +168,9 @@ impl Reader<'_, '_> {
             Data::List(items) => items.iter().for_each(|item| self.templates_in(item)),
             Data::Map(map) => map.values().for_each(|entry| self.templates_in(&entry.value)),
             Data::String(text) if self.about.templating && is_template(text) => {
-                let place = TextPlace::of_node(node);
+                let place = TextPlace::from_node(node);
                 if let Some(template) = read_template(text, &place, self.fields.findings()) {
-                    let facts = Facts::of(&template);
+                    let facts = Facts::from_template(&template);
                     let findings = self.fields.findings();
                     self.uses.add(&facts, text, &place, false, self.context, findings);
                 }

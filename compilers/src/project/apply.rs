@@ -300,9 +300,9 @@ impl Project {
                 .filter(|_| before.is_some() != now.is_some());
             work.links.extend(readers.into_iter().flatten().cloned());
             // Those that lose say where the winner is declared.
-            let is_shared = self.claims.of(name).nth(1).is_some();
+            let is_shared = self.claims.claimants(name).nth(1).is_some();
             if before.as_ref() != now || is_shared {
-                let groups = self.claims.of(name).map(|claim| &claim.group);
+                let groups = self.claims.claimants(name).map(|claim| &claim.group);
                 let new = groups.filter(|group| !work.links.contains(*group)).cloned();
                 work.links.extend(new.collect::<Vec<_>>());
             }

@@ -39,7 +39,7 @@ impl Claims {
         self.0.get(key).and_then(BTreeSet::first)
     }
 
-    pub(super) fn of(&self, key: &ResourceKey) -> impl Iterator<Item = &Claim> {
+    pub(super) fn claimants(&self, key: &ResourceKey) -> impl Iterator<Item = &Claim> {
         self.0.get(key).into_iter().flatten()
     }
 

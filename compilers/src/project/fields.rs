@@ -65,13 +65,13 @@ impl Project {
         let unknown = match &resource.spec {
             Spec::Explore(spec) => self
                 .view(&spec.metrics_view, DEEPEST)
-                .map(|view| fields::of_explore(spec, &view)),
+                .map(|view| fields::unknown_in_explore(spec, &view)),
             Spec::Component(spec) => fields::metrics_view_of(spec)
                 .and_then(|name| self.view(name, DEEPEST))
-                .map(|view| fields::of_component(spec, &view)),
+                .map(|view| fields::unknown_in_component(spec, &view)),
             Spec::Canvas(spec) => self
                 .dimensions_of(resource)
-                .map(|dimensions| fields::of_canvas(spec, &dimensions)),
+                .map(|dimensions| fields::unknown_in_canvas(spec, &dimensions)),
             _ => None,
         };
         let unknown = unknown.unwrap_or_default();
@@ -86,7 +86,7 @@ impl Project {
             return None;
         };
         if spec.parent.is_empty() {
-            return Some(Fields::of(spec));
+            return Some(Fields::from_metrics_view(spec));
         }
         let parent = self.view(&spec.parent, deepest.checked_sub(1)?)?;
         parent.given_to(spec)

@@ -233,7 +233,7 @@ fn statement_word(sql: &str) -> Option<String> {
         "USE",
         "VACUUM",
     ];
-    let first = Tokens::of(sql).find(|token| token.kind != TokenKind::Comment)?;
+    let first = Tokens::from_sql(sql).find(|token| token.kind != TokenKind::Comment)?;
     let word = first.text.to_uppercase();
     (first.kind == TokenKind::Word && STATEMENTS.contains(&word.as_str())).then_some(word)
 }
@@ -475,7 +475,7 @@ fn resource(
 
 /// Takes the spec of a kind other than models.
 fn declare(made: &mut Resource, spec: &Spec) {
-    let meaning = meaning::of_declared(spec, &made.refs);
+    let meaning = meaning::fingerprint_declared(spec, &made.refs);
     made.spec = spec.clone();
     made.spec.set_meaning(meaning.to_proto());
     made.meaning = meaning;
@@ -546,7 +546,8 @@ fn specify(
         .find(|(block, _)| block.purpose == Purpose::Main)
         .and_then(|(_, analyses)| analyses.first())
         .filter(|_| spec.sql.as_ref().is_some_and(|sql| sql.engine && !sql.templated));
-    let meanings = meaning::of_spec(&made.name, &spec, Arc::clone(version), plain.map(AsRef::as_ref));
+    let meanings =
+        meaning::fingerprint_spec(&made.name, &spec, Arc::clone(version), plain.map(AsRef::as_ref));
     spec.meaning = Some(meanings.whole.to_proto());
     spec.output_meaning = Some(meanings.output.to_proto());
     made.meaning = meanings.whole;

@@ -232,9 +232,9 @@ impl Project {
         let mut variables = self.manifest.variables.clone();
         let of = |wanted: fn(&EnvFile, &str) -> bool| {
             let environment = &self.options.environment;
-            self.env_files
-                .iter()
-                .filter(move |(path, _)| EnvFile::of(path).is_some_and(|kind| wanted(&kind, environment)))
+            self.env_files.iter().filter(move |(path, _)| {
+                EnvFile::from_path(path).is_some_and(|kind| wanted(&kind, environment))
+            })
         };
         for (_, values) in of(|kind, _| *kind == EnvFile::Plain) {
             variables.extend(values.clone());
@@ -248,5 +248,5 @@ impl Project {
 }
 
 fn is_env(path: &str) -> bool {
-    EnvFile::of(path).is_some()
+    EnvFile::from_path(path).is_some()
 }

@@ -326,7 +326,7 @@ impl Group<'_> {
                 self.findings.add(node.at, Code::WrongType, message);
                 return None;
             };
-            let place = TextPlace::of_node(&node);
+            let place = TextPlace::from_node(&node);
             return Some(Some(SqlText {
                 text: text.trim().to_owned(),
                 place,
@@ -335,7 +335,7 @@ impl Group<'_> {
         }
         let Some(text) = sql_file else { return Some(None) };
         let start = text.str().len() - text.str().trim_start().len();
-        let place = TextPlace::of_file(text, start);
+        let place = TextPlace::from_file(text, start);
         Some(Some(SqlText {
             text: text.str().trim().to_owned(),
             place,
@@ -351,7 +351,7 @@ impl Group<'_> {
         let mut found = annotations::read(&sql.text, |span: Span| sql.place.at(span), &mut self.findings);
         if is_template(&sql.text) {
             let template = read_template(&sql.text, &sql.place, &mut self.findings)?;
-            let facts = Facts::of(&template);
+            let facts = Facts::from_template(&template);
             let tokens = sql.place.tokens(&sql.text);
             let place = |offset| tokens.at(offset);
             let configs = annotations::read_configs(&facts.configs, place, &mut self.findings);

@@ -228,7 +228,7 @@ fn features(fields: &mut Fields<'_>) {
                 let value = &entry.value;
                 match (&value.data, value.as_str()) {
                     (_, Some(text)) if is_template(text) => {
-                        let place = TextPlace::of_node(value);
+                        let place = TextPlace::from_node(value);
                         read_template(text, &place, fields.findings());
                     }
                     (Data::Bool(_) | Data::String(_), _) => {}

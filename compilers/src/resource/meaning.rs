@@ -47,7 +47,7 @@ pub fn fingerprint(name: &str, spec: &ModelSpec, parser: &dyn SqlParser) -> Mean
         let answer = parser.parse(&[text]).into_iter().next()?;
         Some(SqlAnalysis::read(text, &answer))
     });
-    of_spec(name, spec, version(parser.version()), analysis.as_ref())
+    fingerprint_spec(name, spec, version(parser.version()), analysis.as_ref())
 }
 
 /// The statement whose tree is a spec's meaning, if there is one.
@@ -67,7 +67,7 @@ const LATER_KEYS: [&str; 4] = [
 ];
 
 /// Fingerprints the spec of the model `name`; `analysis` is that of its plain statement.
-pub(crate) fn of_spec(
+pub(crate) fn fingerprint_spec(
     name: &str,
     spec: &ModelSpec,
     version: Arc<str>,
@@ -194,7 +194,7 @@ fn output_spec(spec: &ModelSpec) -> ModelSpec {
 const DECLARED_RULES: &str = "watershed declared 1";
 
 /// Fingerprints a spec that is no model's. Names of what it refers to count by the order in which it names them.
-pub(crate) fn of_declared(spec: &Spec, refs: &[ResourceRef]) -> Fingerprint {
+pub(crate) fn fingerprint_declared(spec: &Spec, refs: &[ResourceRef]) -> Fingerprint {
     let mut said = spec.said();
     let order = order_of_names(&said, refs.iter().map(|to| to.name.as_str()));
     number_names(&mut said, &order);
@@ -261,7 +261,9 @@ impl Print<'_> {
         } else {
             None
         };
-        let facts = template.map(|template| Facts::of(&template)).unwrap_or_default();
+        let facts = template
+            .map(|template| Facts::from_template(&template))
+            .unwrap_or_default();
         let refs = facts
             .refs
             .iter()

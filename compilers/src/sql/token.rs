@@ -56,12 +56,12 @@ impl Token<'_> {
 /// Cuts SQL into tokens; never fails. An action inside a comment or a text is a token of its own only in a comment,
 /// where it acts all the same; a text that holds one is one token.
 pub(crate) fn tokens(sql: &str) -> Vec<Token<'_>> {
-    Tokens::of(sql).collect()
+    Tokens::from_sql(sql).collect()
 }
 
 /// Returns true if a text holds no statement: nothing but comments and semicolons.
 pub(crate) fn is_blank(sql: &str) -> bool {
-    Tokens::of(sql).all(|token| token.kind == TokenKind::Comment || token.is_sign(";"))
+    Tokens::from_sql(sql).all(|token| token.kind == TokenKind::Comment || token.is_sign(";"))
 }
 
 /// The [`tokens`] of a text one by one, for readers that need but the first of them.
@@ -74,7 +74,7 @@ pub(crate) struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    pub(crate) fn of(sql: &'a str) -> Self {
+    pub(crate) fn from_sql(sql: &'a str) -> Self {
         Self {
             sql,
             at: 0,

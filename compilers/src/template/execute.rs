@@ -43,7 +43,7 @@ fn explain(text: &str, error: &TemplateError) -> RenderError {
         };
     };
     let facts = Template::read(text)
-        .map(|template| Facts::of(&template))
+        .map(|template| Facts::from_template(&template))
         .unwrap_or_default();
     let named = facts
         .variables

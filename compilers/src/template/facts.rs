@@ -45,7 +45,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    pub(crate) fn of(template: &Template) -> Self {
+    pub(crate) fn from_template(template: &Template) -> Self {
         let mut facts = Facts::default();
         let mut walk = Walk {
             facts: &mut facts,
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
 
     fn facts(text: &str) -> Facts {
-        Facts::of(&Template::read(text).unwrap_or_else(|error| panic!("{text}: {error:?}")))
+        Facts::from_template(&Template::read(text).unwrap_or_else(|error| panic!("{text}: {error:?}")))
     }
 
     fn refused(text: &str) -> (u32, u32) {

@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{} \"{}\" was done {times} times", resource.kind(), resource.name());
     }
     for run in controller.history("mine", 10).await? {
-        println!("- {}: {:?}", run.reason.why, run.result);
+        println!("- {}: {:?}", run.reason.trigger, run.result);
     }
     controller.shutdown(Duration::from_secs(1)).await?;
     Ok(std::fs::remove_dir_all(&folder)?)

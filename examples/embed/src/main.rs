@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = parent.join("mine");
     let options = KindOptions::new("folder").resync(Duration::from_millis(200)); // Drift is found that late.
     let controller = Controller::builder().kind(options, Folders).start().await?;
-    let folders = controller.of::<Folders>();
+    let folders = controller.resources::<Folders>();
 
     // The folder above is missing: the run fails, and is tried again after a second, two, four, ...
     let first = folders.apply("mine", &Folder(path.clone())).outcome(None).await?;

@@ -124,7 +124,7 @@ async fn watch(State(handle): State<Handle>) -> Sse<impl futures::Stream<Item = 
             match watch.next().await? {
                 Event::Changed(changes) => {
                     let changed = changes.rows.iter().map(|row| row.key().to_string());
-                    let gone = changes.gone.iter().map(|gone| gone.key.to_string());
+                    let gone = changes.removed.iter().map(|gone| gone.key.to_string());
                     let data = json!({ "changed": Vec::from_iter(changed), "gone": Vec::from_iter(gone) });
                     return Some((Ok(Sent::default().data(data.to_string())), watch));
                 }

@@ -107,7 +107,7 @@ async fn run(project: &Path, catalog: &Path, every_ms: Option<u64>) -> Result<bo
 async fn declare_all(controller: &Controller, project: &Project) -> Result<(), Box<dyn Error>> {
     let mut known = controller.list(Select::all()).resources;
     // One whose delete a killed run left unfinished goes on being deleted, or is taken up again by its name.
-    known.retain(|resource| !resource.row.marks.is_deleted());
+    known.retain(|resource| !resource.row.intents.is_deleted());
     for resource in &known {
         let name = resource.row.name.to_string();
         match project.sites.get(&name) {

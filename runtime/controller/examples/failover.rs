@@ -31,7 +31,7 @@ impl Reconciler for Publisher {
         }
         let stored = context.set_state(&published).await;
         stored.map_err(|error| Error::transient("state", error.to_string()))?;
-        Ok(Outcome::of(Work::Built))
+        Ok(Outcome::from_work(Work::Built))
     }
 }
 

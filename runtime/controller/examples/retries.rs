@@ -46,7 +46,7 @@ impl Reconciler for Dialler {
         }
         let stored = context.set_state(&Reached(attempt)).await;
         stored.map_err(|error| Error::transient("state", error.to_string()))?;
-        Ok(Outcome::of(Work::Built))
+        Ok(Outcome::from_work(Work::Built))
     }
 }
 
@@ -93,7 +93,7 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let state = found.ok_or("it is there")?.state::<Reached>()?;
     println!("reached at attempt {}", state.map_or(0, |reached| reached.0));
     for run in controller.history(key, 10).await?.iter().rev() {
-        println!("- {}: {:?}", run.reason.why, run.result);
+        println!("- {}: {:?}", run.reason.trigger, run.result);
     }
     Ok(())
 }

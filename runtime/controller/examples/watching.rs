@@ -25,7 +25,7 @@ impl Reconciler for Capitals {
         let capitals = Text(context.spec().0.to_uppercase());
         let stored = context.set_state(&capitals).await;
         stored.map_err(|error| Error::transient("state", error.to_string()))?;
-        Ok(Outcome::of(Work::Built))
+        Ok(Outcome::from_work(Work::Built))
     }
 }
 
@@ -40,8 +40,8 @@ async fn copy(handle: Handle, count: usize) -> BTreeMap<Uid, String> {
             match watch.next().await {
                 Some(Event::Changed(changes)) => {
                     copy.extend(changes.rows.iter().filter_map(|row| text(row)));
-                    for gone in changes.gone {
-                        copy.remove(&gone.uid);
+                    for removed in changes.removed {
+                        copy.remove(&removed.uid);
                     }
                 }
                 Some(Event::Status(_)) => {}

@@ -30,7 +30,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let controller = Controller::builder().kind("greeting", Greeter).start().await?;
-//! let greetings = controller.of::<Greeter>();
+//! let greetings = controller.resources::<Greeter>();
 //! greetings.apply("world", &Greeting("hello".into())).settled(None).await?;
 //!
 //! let world = greetings.get("world")?;
@@ -110,8 +110,8 @@ pub mod resource {
     pub use crate::api::handle::Listing;
     pub use crate::api::typed::{ReadError, Typed};
     pub use watershed_core::{
-        LastRun, NAME_MAX, NameProblem, NoOpRun, Required, Revision, Row, Seen, SeenRef, Settled,
-        SpecVersion, Standing, StateVersion, Status, Target,
+        LastRun, NAME_MAX, NameProblem, NoOpRun, ObservedInputs, ObservedRef, Required, Revision, Row,
+        Settled, SpecVersion, Stage, StateVersion, Status, Target,
     };
 }
 
@@ -127,13 +127,13 @@ pub mod request {
 pub mod history {
     pub use crate::api::error::HistoryError;
     pub use watershed_core::{
-        CHAIN_MAX, Cause, Cut, HistoryRow, InvocationId, Link, Priority, Reason, RunResult, Why,
+        CHAIN_MAX, Cause, HistoryRow, InvocationId, Link, OmittedLinks, Priority, Reason, RunResult, Trigger,
     };
 }
 
 /// The answers of [`Handle::explain`].
 pub mod explain {
-    pub use watershed_core::{Explanation, Subject, WhyNot};
+    pub use watershed_core::{Blocker, Explanation, Subject};
 }
 
 /// The answers of [`Handle::check_consistency`].
@@ -153,7 +153,7 @@ pub mod watch {
     pub use crate::api::selected::{SelectionEvent, SelectionWatch};
     pub use crate::api::typed::KindWatch;
     pub use crate::read::watch::{Changes, Watch};
-    pub use watershed_core::{Gone, StatusUpdate};
+    pub use watershed_core::{Removed, StatusUpdate};
 }
 
 /// The ends of a controller, wanted or not.

@@ -337,7 +337,7 @@ impl<R: Renderer> Reconciler for GraphReconciler<R> {
             .surroundings(&context, &mut current)
             .map_err(|error| *error)?;
         let (report, _) = self.converge(&context, current, Some(&intended)).await?;
-        outcome::of(&report, self.check_every).map_err(|error| *error)
+        outcome::from_report(&report, self.check_every).map_err(|error| *error)
     }
 
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
@@ -346,8 +346,8 @@ impl<R: Renderer> Reconciler for GraphReconciler<R> {
         // What still makes something is to stop.
         self.parts.executor.cancel(&name, |_, _| true);
         let (report, current) = self.converge(&context, current, None).await?;
-        outcome::of_delete(&report, &current).map_err(|error| *error)?;
-        Ok(Outcome::of(Work::Dropped))
+        outcome::check_delete(&report, &current).map_err(|error| *error)?;
+        Ok(Outcome::from_work(Work::Dropped))
     }
 }
 

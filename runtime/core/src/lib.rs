@@ -58,11 +58,11 @@ pub use timers::attempts::Attempts;
 pub use types::consistency::{Compared, Consistency, Finding, Rule};
 pub use types::edit::{Applied, Batch, Change, Edit, Expect, NewResource, Target, Update};
 pub use types::effect::{
-    Answer, Commit, Effect, Gone, HistoryRow, OwnedView, Publish, RefView, RunOutcome, Settlement, Start,
+    Answer, Commit, Effect, HistoryRow, OwnedView, Publish, RefView, Removed, RunOutcome, Settlement, Start,
     StatusUpdate, StopReason, Unreturned, Write,
 };
 pub use types::error::{Error, ErrorKind, Place, Refusal};
-pub use types::explanation::{Explanation, Subject, WhyNot};
+pub use types::explanation::{Blocker, Explanation, Subject};
 pub use types::ids::{
     CallId, CommitId, Epoch, InvocationId, Refreshes, Revision, SpecVersion, StateVersion, Uid,
 };
@@ -72,8 +72,8 @@ pub use types::kind::{
 };
 pub use types::name::{Key, Kind, NAME_MAX, Name, NameProblem, Ref, Required};
 pub use types::no_op::NoOpRun;
-pub use types::reason::{CHAIN_MAX, Cause, Cut, Link, Priority, Reason, Why};
-pub use types::row::{Deletion, Marks, Row};
-pub use types::run::{LastRun, Outcome, Phase, RunResult, Seen, SeenRef, Work};
-pub use types::standing::{Settled, Standing, Status};
+pub use types::reason::{CHAIN_MAX, Cause, Link, OmittedLinks, Priority, Reason, Trigger};
+pub use types::row::{Deletion, Intents, Row};
+pub use types::run::{LastRun, ObservedInputs, ObservedRef, Outcome, Phase, RunResult, Work};
+pub use types::stage::{Settled, Stage, Status};
 pub use types::time::{Mono, Now, Timestamp};

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::{
     Answer, Batch, Call, CallId, Commit, CommitError, Core, Edit, Effect, Epoch, Error, HistoryRow, Input,
     InvocationId, Key, KindOptions, Limits, Mono, NewResource, NoOpRun, Now, Outcome, Phase, Ref, Returned,
-    Revision, Row, Standing, Start, StopReason, Stored, StoredRow, Target, Timestamp, Uid, Unreturned,
-    Update, Work, Write,
+    Revision, Row, Stage, Start, StopReason, Stored, StoredRow, Target, Timestamp, Uid, Unreturned, Update,
+    Work, Write,
 };
 
 /// Tells whether commits are answered at once or by hand.
@@ -34,7 +34,7 @@ pub(crate) struct Bench {
     pub(crate) rows: BTreeMap<Uid, std::sync::Arc<Row>>,
     pub(crate) durable: Revision,
     pub(crate) published: BTreeMap<Uid, std::sync::Arc<Row>>,
-    pub(crate) standings: BTreeMap<Uid, Standing>,
+    pub(crate) stages: BTreeMap<Uid, Stage>,
     /// No-op runs that were shown, oldest first.
     pub(crate) no_ops: Vec<std::sync::Arc<NoOpRun>>,
     pub(crate) timer: Option<Mono>,
@@ -105,7 +105,7 @@ impl Bench {
             rows: BTreeMap::new(),
             durable: Revision(0),
             published: BTreeMap::new(),
-            standings: BTreeMap::new(),
+            stages: BTreeMap::new(),
             no_ops: Vec::new(),
             timer: None,
             stopped: None,
@@ -140,7 +140,7 @@ impl Bench {
         self.cancelled.clear();
         self.log.clear();
         self.commits.clear();
-        self.standings.clear();
+        self.stages.clear();
         self.published = self.rows.clone();
         let (core, effects) =
             Core::open(self.now, self.limits, self.kinds.clone(), stored).expect("a catalog that was stored");
@@ -199,15 +199,15 @@ impl Bench {
                 for row in publish.rows {
                     self.published.insert(row.uid, row);
                 }
-                for gone in publish.gone {
-                    self.published.remove(&gone.uid);
+                for removed in publish.removed {
+                    self.published.remove(&removed.uid);
                 }
                 for update in publish.statuses {
                     assert!(
                         self.published.contains_key(&update.uid),
                         "a status of nothing known"
                     );
-                    self.standings.insert(update.uid, update.status.standing);
+                    self.stages.insert(update.uid, update.status.stage);
                     let row = &self.published[&update.uid];
                     self.no_ops.extend(update.no_op.filter(|run| !run.is_in(row)));
                 }
@@ -328,7 +328,7 @@ impl Bench {
     }
 
     pub(crate) fn finish(&mut self, name: &str) {
-        self.returns(name, Returned::Done(Outcome::of(Work::Built)));
+        self.returns(name, Returned::Done(Outcome::from_work(Work::Built)));
     }
 
     pub(crate) fn finish_at(&mut self, name: &str, retrigger: Option<i64>) {
@@ -404,15 +404,12 @@ impl Bench {
         let found = self
             .published
             .values()
-            .find(|row| row.name == name && !row.marks.is_deleted());
+            .find(|row| row.name == name && !row.intents.is_deleted());
         found.unwrap_or_else(|| panic!("no \"{name}\" is known")).clone()
     }
 
-    pub(crate) fn standing(&self, name: &str) -> Standing {
-        self.standings
-            .get(&self.row(name).uid)
-            .cloned()
-            .expect("a standing")
+    pub(crate) fn stage(&self, name: &str) -> Stage {
+        self.stages.get(&self.row(name).uid).cloned().expect("a stage")
     }
 
     pub(crate) fn pass(&mut self, wait: Duration) {

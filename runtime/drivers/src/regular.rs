@@ -31,7 +31,7 @@ pub enum Oddity {
 impl Oddity {
     /// Returns the kind of a file that is not a regular one. To be asked of what a link leads to.
     #[must_use]
-    pub fn of(found: FileType) -> Option<Self> {
+    pub fn from_type(found: FileType) -> Option<Self> {
         if found.is_file() {
             return None;
         }
@@ -111,7 +111,7 @@ pub fn read(path: &Path, most: usize) -> Result<Vec<u8>, ReadError> {
 }
 
 fn refuse_odd(found: FileType) -> Result<(), ReadError> {
-    Oddity::of(found).map_or(Ok(()), |oddity| Err(ReadError::Odd(oddity)))
+    Oddity::from_type(found).map_or(Ok(()), |oddity| Err(ReadError::Odd(oddity)))
 }
 
 #[cfg(unix)]

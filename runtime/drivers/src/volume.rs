@@ -24,7 +24,7 @@ impl Volume {
     ///
     /// # Errors
     /// What the system says.
-    pub fn of(path: &Path) -> io::Result<Self> {
+    pub fn at_path(path: &Path) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
         let found = path.ancestors().find_map(|above| above.canonicalize().ok());
         let path = found.ok_or(io::ErrorKind::NotFound)?;
@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn a_path_that_is_not_there_yet_is_on_the_volume_of_its_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let whole = Volume::of(folder.path()).unwrap();
-        let below = Volume::of(&folder.path().join("a/b")).unwrap();
+        let whole = Volume::at_path(folder.path()).unwrap();
+        let below = Volume::at_path(&folder.path().join("a/b")).unwrap();
         assert_eq!((&below.mount, below.size), (&whole.mount, whole.size));
         assert!(folder.path().canonicalize().unwrap().starts_with(&whole.mount));
         assert!(whole.free <= whole.size);

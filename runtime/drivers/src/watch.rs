@@ -21,11 +21,11 @@ use std::sync::{Arc, Mutex};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::sync::Unpoisoned;
+pub use inbox::ChangedPaths;
 use inbox::Inbox;
-pub use inbox::Seen;
 use registry::Registry;
+use tree::Reached;
 pub use tree::Tree;
-use tree::Way;
 
 /// True if the system watches folders one by one. Elsewhere it watches whole trees, and what is not of interest is
 /// left out when it is told.
@@ -132,7 +132,7 @@ impl Subscription {
         self.has_links = false;
         trees.iter().try_for_each(|tree| {
             tree.walk(&mut |folder, way| {
-                self.has_links |= way == Way::Links;
+                self.has_links |= way == Reached::Links;
                 self.enter(folder)
             })
         })
@@ -157,7 +157,7 @@ impl Subscription {
     }
 
     /// Waits until something was touched, and takes it. Cancel-safe: what is not returned is kept.
-    pub async fn next(&self) -> Seen {
+    pub async fn next(&self) -> ChangedPaths {
         self.inbox.next().await
     }
 

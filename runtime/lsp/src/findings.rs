@@ -15,7 +15,7 @@ const MOST: usize = 1_000;
 
 /// The findings that the editor knows, by path: it is told of changes alone.
 #[derive(Debug, Default)]
-pub(crate) struct Told(BTreeMap<String, Shown>);
+pub(crate) struct Published(BTreeMap<String, Shown>);
 
 /// The findings of a file, as the compiler has them and as the editor shows them.
 #[derive(Debug, Default, PartialEq)]
@@ -24,7 +24,7 @@ struct Shown {
     shown: Vec<Diagnostic>,
 }
 
-impl Told {
+impl Published {
     /// Returns the findings of files of which anything changed.
     pub(crate) fn news(&mut self, workspace: &Workspace) -> Vec<PublishDiagnosticsParams> {
         let mut now: BTreeMap<&str, Vec<compilers::Diagnostic>> = BTreeMap::new();

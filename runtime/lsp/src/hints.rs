@@ -54,12 +54,12 @@ fn resource(workspace: &Workspace, key: &ResourceKey) -> String {
         Health::Unsupported => text.push_str("\n\nIts kind is kept and does nothing here."),
     }
     let facts = workspace.host().facts();
-    if let Some(standing) = facts.standings.get(key) {
-        let _ = write!(text, "\n\n{}", standing.health);
-        if let Some(run) = &standing.last_run {
+    if let Some(status) = facts.statuses.get(key) {
+        let _ = write!(text, "\n\n{}", status.health);
+        if let Some(run) = &status.last_run {
             let _ = write!(text, "; last run {run}");
         }
-        if let Some(error) = &standing.error {
+        if let Some(error) = &status.error {
             let _ = write!(text, "\n\n{error}");
         }
     }

@@ -47,15 +47,15 @@ pub trait Host: Send {
 /// The known facts about a project's outputs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// The standing of resources.
-    pub standings: BTreeMap<ResourceKey, Standing>,
+    /// The status of resources.
+    pub statuses: BTreeMap<ResourceKey, ResourceStatus>,
     /// The columns of tables, by the table's name in lower case.
     pub columns: BTreeMap<String, Vec<Column>>,
 }
 
-/// The standing of a resource.
+/// The status of a resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct ResourceStatus {
     /// The word for it: `ok`, `failed`, `stale`.
     pub health: String,
     /// Its last run, with the time and the outcome, for people.

@@ -31,5 +31,5 @@ mod workspace;
 
 pub use frames::Frames;
 pub use handle::Handle;
-pub use host::{Column, Facts, Host, Opener, Redactor, Standing};
+pub use host::{Column, Facts, Host, Opener, Redactor, ResourceStatus};
 pub use server::{ServeError, Server};

@@ -29,7 +29,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::{
-    findings::Told,
+    findings::Published,
     frames::Frames,
     handle::{Changed, Handle},
     hints,
@@ -59,7 +59,7 @@ impl Server {
                 opener,
                 folder,
                 workspace: None,
-                told: Told::default(),
+                told: Published::default(),
             });
             router
                 .unhandled_request(|state, request| ready(state.asked(request)))
@@ -92,7 +92,7 @@ struct State {
     opener: Opener,
     folder: Option<PathBuf>,
     workspace: Option<Workspace>,
-    told: Told,
+    told: Published,
 }
 
 /// The answer to a request.

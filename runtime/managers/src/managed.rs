@@ -131,7 +131,7 @@ impl<M: Manager> Reconciler for Managed<M> {
                 created.map_err(|error| failed(error.to_string()))?;
             }
         }
-        Ok(Outcome::of(Work::Dropped))
+        Ok(Outcome::from_work(Work::Dropped))
     }
 }
 

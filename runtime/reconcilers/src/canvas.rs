@@ -45,7 +45,7 @@ impl Reconciler for CanvasReconciler {
         let paths = &context.row().paths;
         agree(&views, paths)?;
         let known = views.values().flat_map(|view| view.dimensions.clone());
-        selector::refuse(fields::of_canvas(spec, &known.collect::<Vec<_>>()), paths)?;
+        selector::refuse(fields::unknown_in_canvas(spec, &known.collect::<Vec<_>>()), paths)?;
         let mut valid = CanvasSpec {
             filter_spots: Vec::new(),
             ..spec.clone()
@@ -87,7 +87,7 @@ fn agree(views: &BTreeMap<String, ComponentState>, paths: &[Arc<str>]) -> Result
             first.metrics_view, other.metrics_view
         );
         return Err(Error {
-            place: Some(places::of_spot(paths, None)),
+            place: Some(places::from_spot(paths, None)),
             hint: Some("what stands on one canvas has to cut time alike".into()),
             ..Error::permanent("views-differ", message)
         });

@@ -42,7 +42,7 @@ impl Reconciler for ComponentReconciler {
         let mut state = ComponentState::default();
         if let Some(name) = fields::metrics_view_of(spec) {
             let view = dashboard::metrics_view(context.refs(), name)?;
-            let unknown = fields::of_component(spec, &Fields::of(&view));
+            let unknown = fields::unknown_in_component(spec, &Fields::from_metrics_view(&view));
             selector::refuse(unknown, &context.row().paths)?;
             state.metrics_view = name.to_owned();
             state.first_day_of_week = view.first_day_of_week;

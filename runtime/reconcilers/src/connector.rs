@@ -80,7 +80,7 @@ pub fn sessions_of_rows<'a>(
         Some(spec)
     };
     let connectors: Vec<_> = rows
-        .filter(|row| row.kind.as_str() == KIND && !row.marks.is_deleted())
+        .filter(|row| row.kind.as_str() == KIND && !row.intents.is_deleted())
         .filter_map(|row| Some((row.name.as_str(), spec(row)?)))
         .collect();
     sessions(
@@ -178,7 +178,7 @@ impl Reconciler for ConnectorReconciler {
         let state = Proto(ConnectorState { proof, answered });
         let written = context.set_state(&state).await;
         written.map_err(|error| Error::transient("state", error.to_string()))?;
-        Ok(Outcome::of(Work::Checked))
+        Ok(Outcome::from_work(Work::Checked))
     }
 }
 
@@ -272,7 +272,7 @@ impl Trial<'_> {
     }
 
     fn place(&self, key: &str) -> Place {
-        places::of_spot(self.paths, self.spec.spots.get(key))
+        places::from_spot(self.paths, self.spec.spots.get(key))
     }
 
     /// Tries it; says what answered.
@@ -362,7 +362,7 @@ impl Trial<'_> {
         let key = [key, "db", "dsn", "root"].into_iter().find(has_key);
         let place = key.map(|key| self.place(key));
         Error {
-            place: Some(place.unwrap_or_else(|| places::of_spot(self.paths, None))),
+            place: Some(place.unwrap_or_else(|| places::from_spot(self.paths, None))),
             ..Error::transient("connection-failed", format!("the connection failed: {why}"))
         }
     }

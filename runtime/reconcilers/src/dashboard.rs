@@ -52,5 +52,5 @@ where
         let written = context.set_state(&state).await;
         written.map_err(|error| Error::transient("state", error.to_string()))?;
     }
-    Ok(Outcome::of(Work::Checked))
+    Ok(Outcome::from_work(Work::Checked))
 }

@@ -53,7 +53,12 @@ impl Reconciler for ExploreReconciler {
             cancel: context.cancellation(),
         };
         let paths = &context.row().paths;
-        let valid = resolve(spec, &Fields::of(&view), &Choosing { engine, paths }).await?;
+        let valid = resolve(
+            spec,
+            &Fields::from_metrics_view(&view),
+            &Choosing { engine, paths },
+        )
+        .await?;
         let valid_spec = Some(valid);
         dashboard::keep(&context, Proto(ExploreState { valid_spec })).await
     }
@@ -98,7 +103,7 @@ async fn opening(
         let chosen = choosing.choose(Some(selector), measures, "measure").await?;
         opening.measures = Some(listed(chosen));
     }
-    let unknown = fields::of_comparison(defaults, dimensions);
+    let unknown = fields::unknown_in_comparison(defaults, dimensions);
     selector::refuse(unknown.into_iter().collect(), choosing.paths)?;
     Ok(opening)
 }

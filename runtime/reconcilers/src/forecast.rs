@@ -153,7 +153,7 @@ struct After<'a> {
 
 impl<'a> After<'a> {
     fn new(rows: &'a [Arc<Row>], batch: &Batch) -> Self {
-        let live = rows.iter().filter(|row| !row.marks.is_deleted());
+        let live = rows.iter().filter(|row| !row.intents.is_deleted());
         let before: HashMap<Uid, &Arc<Row>> = live.map(|row| (row.uid, row)).collect();
         let mut after = Self {
             rows: before.iter().map(|(uid, row)| (*uid, Arc::clone(row))).collect(),

@@ -83,7 +83,7 @@ fn refuse_other_engine(spec: &MetricsViewSpec, refs: &[RefView], paths: &[Arc<st
         return Ok(());
     }
     Err(Error {
-        place: Some(places::of_spot(paths, spec.table_at.as_ref())),
+        place: Some(places::from_spot(paths, spec.table_at.as_ref())),
         hint: Some("metrics views read tables of the project's own engine".into()),
         ..Error::permanent(
             "connector-unsupported",
@@ -160,6 +160,6 @@ impl Reconciler for MetricsViewReconciler {
             written.map_err(|error| Error::transient("state", error.to_string()))?;
         }
         error.map_or(Ok(()), Err)?;
-        Ok(Outcome::of(Work::Checked))
+        Ok(Outcome::from_work(Work::Checked))
     }
 }

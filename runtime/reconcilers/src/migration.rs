@@ -9,7 +9,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 use watershed_compilers::{Scope, render_text, sql::Statements};
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Select};
-use watershed_core::{Error, ErrorKind, Outcome, Standing, Target, Work};
+use watershed_core::{Error, ErrorKind, Outcome, Stage, Target, Work};
 use watershed_drivers::olap::{Failure, Left, Migration, Thing};
 use watershed_proto::{MadeThing, Message, MigrationSpec, MigrationState};
 
@@ -32,7 +32,7 @@ async fn ask_readers(context: &Context<MigrationReconciler>, made: &Made) {
     for resource in controller.list(Select::new().with_deleted()).resources {
         let by_itself = |error: &Arc<Error>| !matches!(error.kind, ErrorKind::Dependency(_));
         let failed = resource.row.error.as_ref().is_some_and(by_itself);
-        let runs = matches!(resource.status.standing, Standing::Running { .. });
+        let runs = matches!(resource.status.stage, Stage::Running { .. });
         let asks = match resource.row.kind.as_str() {
             model::KIND => failed || runs || model::reads_other(&resource.row, made),
             metrics_view::KIND => true,
@@ -96,7 +96,7 @@ impl MigrationReconciler {
             ..Scope::default()
         };
         render_text(&source.text, &scope).map_err(|error| Error {
-            place: Some(places::of_source(paths, &source, &source.text, None)),
+            place: Some(places::from_source(paths, &source, &source.text, None)),
             ..failure::from_render(&error)
         })
     }
@@ -125,7 +125,7 @@ impl Reconciler for MigrationReconciler {
             ask_readers(&context, self.outputs.made()).await;
         }
         match forgotten {
-            true => Ok(Outcome::of(Work::Dropped)),
+            true => Ok(Outcome::from_work(Work::Dropped)),
             false => Ok(Outcome::default()),
         }
     }
@@ -180,7 +180,7 @@ impl MigrationReconciler {
             (false, true) => Work::Checked,
             (false, false) => Work::None,
         };
-        Ok(Outcome::of(work))
+        Ok(Outcome::from_work(work))
     }
 
     fn placed(&self, context: &Context<Self>, failure: &Failure, sent: &str) -> Error {
@@ -193,7 +193,7 @@ impl MigrationReconciler {
         let at = if own {
             crate::model::place::in_file(&source, &source.path, sent, error.offset)
         } else {
-            places::of_source(paths, &source, sent, error.offset)
+            places::from_source(paths, &source, sent, error.offset)
         };
         Error {
             place: Some(at),
@@ -261,7 +261,7 @@ fn made(thing: Thing) -> MadeThing {
 fn other_system(spec: &MigrationSpec, paths: &[Arc<str>]) -> Error {
     let source = spec.sql.clone().unwrap_or_default();
     Error {
-        place: Some(places::of_source(paths, &source, &source.text, None)),
+        place: Some(places::from_source(paths, &source, &source.text, None)),
         ..Error::permanent(
             "connector-unsupported",
             format!(

@@ -515,5 +515,5 @@ fn is_as_left(file: &Path, proof: &Path) -> bool {
         .ok()
         .and_then(|text| serde_json::from_slice::<Option<FileProof>>(&text).ok());
     let Some(left) = left else { return false };
-    FileProof::of(file).is_ok_and(|now| now == left)
+    FileProof::read(file).is_ok_and(|now| now == left)
 }

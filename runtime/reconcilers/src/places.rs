@@ -15,7 +15,7 @@ pub fn yaml(paths: &[Arc<str>]) -> &str {
 }
 
 /// A spot as a place; the beginning of the file where it is not known.
-pub(crate) fn of_spot(paths: &[Arc<str>], spot: Option<&Spot>) -> Place {
+pub(crate) fn from_spot(paths: &[Arc<str>], spot: Option<&Spot>) -> Place {
     let at = spot.copied().unwrap_or(Spot { line: 1, column: 1 });
     Place {
         path: yaml(paths).into(),
@@ -25,6 +25,11 @@ pub(crate) fn of_spot(paths: &[Arc<str>], spot: Option<&Spot>) -> Place {
 }
 
 /// The place of a byte of a text that was sent, which is that of `source` with its templates executed.
-pub(crate) fn of_source(paths: &[Arc<str>], source: &SqlSource, sent: &str, offset: Option<usize>) -> Place {
+pub(crate) fn from_source(
+    paths: &[Arc<str>],
+    source: &SqlSource,
+    sent: &str,
+    offset: Option<usize>,
+) -> Place {
     place::in_file(source, yaml(paths), sent, offset)
 }

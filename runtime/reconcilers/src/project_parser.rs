@@ -245,13 +245,13 @@ impl Reconciler for ProjectParser {
         let (work, state) = self.apply(&context).await?;
         // Before anything else runs.
         let declared = context.controller().list(Select::new().with_deleted()).resources;
-        let live = declared.iter().filter(|it| !it.row.marks.is_deleted());
+        let live = declared.iter().filter(|it| !it.row.intents.is_deleted());
         self.outputs
             .chosen()
             .choose(live.map(|it| Candidate::from(&*it.row)));
         self.sweep(&context).await;
         self.set_state(&context, state).await?;
-        Ok(Outcome::of(work))
+        Ok(Outcome::from_work(work))
     }
 
     async fn rename(&self, _: Context<Self>) -> Result<Outcome, Error> {
@@ -270,7 +270,7 @@ impl Reconciler for ProjectParser {
             .iter()
             .filter(|row| row.row.owner == Some(context.uid()));
         let edits = owned
-            .filter(|row| !row.row.marks.is_deleted())
+            .filter(|row| !row.row.intents.is_deleted())
             .map(|row| Edit::delete(row.row.uid));
         let applied = controller
             .edit(Batch {
@@ -278,7 +278,7 @@ impl Reconciler for ProjectParser {
             })
             .await;
         applied.map_err(|error| Error::transient("not-applied", error.to_string()))?;
-        Ok(Outcome::of(Work::Dropped))
+        Ok(Outcome::from_work(Work::Dropped))
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn refuse(unknown: Vec<Unknown>, paths: &[Arc<str>]) -> Result<(), Er
     };
     Err(Error {
         hint: first.hint.map(Arc::from),
-        place: Some(places::of_spot(paths, first.at.as_ref())),
+        place: Some(places::from_spot(paths, first.at.as_ref())),
         ..Error::permanent("unknown-field", first.message)
     })
 }
@@ -107,7 +107,7 @@ impl Choosing<'_> {
 
     fn refused(&self, selector: &FieldSelector, error: &watershed_drivers::olap::SqlError) -> Error {
         Error {
-            place: Some(places::of_spot(self.paths, selector.spots.first())),
+            place: Some(places::from_spot(self.paths, selector.spots.first())),
             ..failure::from_sql(error)
         }
     }

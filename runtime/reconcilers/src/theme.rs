@@ -25,7 +25,7 @@ impl Reconciler for ThemeReconciler {
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         match &context.spec().0.fault {
             Some(fault) => Err(failure::from_fault(fault)),
-            None => Ok(Outcome::of(Work::Checked)),
+            None => Ok(Outcome::from_work(Work::Checked)),
         }
     }
 }

@@ -22,14 +22,14 @@ pub(crate) fn end(logs: &Path) {
 }
 
 /// The text without the secrets of one project.
-pub(crate) fn of_project<'t>(logs: &Path, text: &'t str) -> Cow<'t, str> {
+pub(crate) fn redact_project<'t>(logs: &Path, text: &'t str) -> Cow<'t, str> {
     let open = OPEN.read().unpoisoned();
     open.get(logs)
         .map_or(Cow::Borrowed(text), |secrets| secrets.redact(text))
 }
 
 /// The text without the secrets of any.
-pub(crate) fn of_all(text: &str) -> Cow<'_, str> {
+pub(crate) fn redact_all(text: &str) -> Cow<'_, str> {
     let open = OPEN.read().unpoisoned();
     let mut shown = Cow::Borrowed(text);
     for secrets in open.values() {

@@ -53,7 +53,7 @@ impl Selection {
             return Ok(None);
         }
         let listed = entries.iter().map(|entry| &*entry.row);
-        let listed = listed.filter(|row| !row.hidden && !row.marks.is_deleted());
+        let listed = listed.filter(|row| !row.hidden && !row.intents.is_deleted());
         let candidates: Vec<Candidate<'_>> = listed.map(Candidate::from).collect();
         let expression = Expression::read(self)?;
         if states == States::Unknown && expression.asks_for_states() {

@@ -37,13 +37,13 @@ pub struct Picture(View);
 
 impl Picture {
     /// A graph as it is.
-    pub fn of<V: Value>(graph: &Graph<V>, types: &Types<V>) -> Self {
-        Self(View::of(graph, None, types))
+    pub fn from_graph<V: Value>(graph: &Graph<V>, types: &Types<V>) -> Self {
+        Self(View::from_graph(graph, None, types))
     }
 
     /// A picture of the changes that would make the current graph the intended one.
     pub fn transition<V: Value>(current: &Graph<V>, intended: &Graph<V>, types: &Types<V>) -> Self {
-        Self(View::of(current, Some(intended), types))
+        Self(View::from_graph(current, Some(intended), types))
     }
 
     /// Returns the text for Graphviz.

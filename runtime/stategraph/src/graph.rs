@@ -331,6 +331,6 @@ impl<V> Graph<V> {
 
     /// Ranks and cycles, found once for each shape of the graph.
     pub(crate) fn order(&self) -> &Order {
-        self.order.get_or_init(|| Order::of(self))
+        self.order.get_or_init(|| Order::from_graph(self))
     }
 }

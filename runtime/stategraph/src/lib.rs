@@ -62,7 +62,7 @@ pub use planner::{
     CallError, DEFAULT_LIMIT, Effect, Extent, Input, Observed, Observing, Options, Planner, Start,
 };
 pub use predicate::{Operator, Predicate};
-pub use reason::{Held, Problem, Reason, Unmet};
+pub use reason::{Blocker, Problem, Reason, Unmet};
 pub use reference::{Ref, RefError};
 pub use status::Status;
 pub use types::{ItemType, ReplaceOrder, Retry, Types};

@@ -9,7 +9,7 @@ use crate::graph::Graph;
 use crate::item::{Operation, Timestamp};
 use crate::operations::Operations;
 use crate::planner::{CallError, Effect, Extent, Input, Observing, Options, Planner};
-use crate::reason::{Held, Reason};
+use crate::reason::{Blocker, Reason};
 use crate::reference::Ref;
 use crate::types::Types;
 use crate::value::{Fingerprint, Value};
@@ -59,7 +59,7 @@ pub struct Plan {
     /// The operations, in an order in which they could be performed one by one.
     pub operations: Vec<Planned>,
     /// Items that stay as they are although they are not as intended, and why.
-    pub held: Vec<(Ref, Held)>,
+    pub held: Vec<(Ref, Blocker)>,
     /// Cycles of the intended graph.
     pub cycles: Vec<Vec<Ref>>,
     /// Answers of handlers about values that cannot be modified.

@@ -91,11 +91,11 @@ pub struct Unmet {
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use watershed_stategraph::{Extent, Graph, Held, Problem, Ref};
+/// use watershed_stategraph::{Extent, Graph, Blocker, Problem, Ref};
 /// let mut intended = warehouse::intended()?;
 /// intended.remove(&Ref::parse("table/orders")?);
 /// let plan = warehouse::executor().plan(&Graph::new("warehouse"), Some(&intended), &Extent::Everything).await?;
-/// let Held::Pending(unmet) = &plan.held[0].1 else { panic!("the view waits") };
+/// let Blocker::Pending(unmet) = &plan.held[0].1 else { panic!("the view waits") };
 /// match &unmet[0].problem {
 ///     Problem::Missing => println!("add the table, or take the view out"),
 ///     Problem::Pending | Problem::GoingAway | Problem::Condition(_) => panic!("there is no table at all"),
@@ -140,13 +140,13 @@ fn join(f: &mut fmt::Formatter<'_>, unmet: &[Unmet]) -> fmt::Result {
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use watershed_stategraph::{Extent, Graph, Held, Ref};
+/// use watershed_stategraph::{Extent, Graph, Blocker, Ref};
 /// let mut intended = warehouse::intended()?;
 /// intended.remove(&Ref::parse("table/orders")?);
 /// let plan = warehouse::executor().plan(&Graph::new("warehouse"), Some(&intended), &Extent::Everything).await?;
 /// for (item, held) in &plan.held {
 ///     match held {
-///         Held::Pending(_) => assert_eq!(item.as_str(), "view/daily"),
+///         Blocker::Pending(_) => assert_eq!(item.as_str(), "view/daily"),
 ///         other => panic!("{item} {other}"),
 ///     }
 /// }
@@ -156,7 +156,7 @@ fn join(f: &mut fmt::Formatter<'_>, unmet: &[Unmet]) -> fmt::Result {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Held {
+pub enum Blocker {
     /// Its dependencies are not satisfied.
     Pending(Vec<Unmet>),
     /// It is external and intended, and not in the current graph yet.
@@ -171,7 +171,7 @@ pub enum Held {
     Failed,
 }
 
-impl fmt::Display for Held {
+impl fmt::Display for Blocker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pending(unmet) => join(f, unmet),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::item::{Operation, Timestamp};
-use crate::reason::Held;
+use crate::reason::Blocker;
 use crate::reference::Ref;
 
 /// The status after a call. Lists are in order of ref.
@@ -30,7 +30,7 @@ use crate::reference::Ref;
 pub struct Status {
     /// Items that are not as intended, each with the reason. When the caller said what changed, only
     /// those that had to be looked at.
-    pub held: Vec<(Ref, Held)>,
+    pub held: Vec<(Ref, Blocker)>,
     /// Items whose last operation failed.
     pub failed: Vec<(Ref, Operation, String)>,
     /// Operations that go on in the background.

@@ -35,7 +35,7 @@ pub trait Value:
 
     /// A stable hash: equal for equal values, the same on every machine and in every version.
     fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(self)
+        Fingerprint::from_value(self)
     }
 }
 
@@ -54,14 +54,14 @@ impl Fingerprint {
     ///
     /// A value that cannot be serialised hashes as far as it got, which is no fingerprint to rely on;
     /// such a value cannot be stored either.
-    pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
+    pub fn from_value<T: Serialize + ?Sized>(value: &T) -> Self {
         let mut sink = Sink(blake3::Hasher::new());
         // The sink never fails, and what fails to serialise fails again, visibly, when it is stored.
         let _ = serde_json::to_writer(&mut sink, value);
         Self::short(&sink.0.finalize())
     }
 
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         Self::short(&blake3::hash(bytes))
     }
 

@@ -106,14 +106,14 @@ impl Reconciler for Keeper {
                 }
             })
             .await;
-        Ok(Outcome::of(Work::Built))
+        Ok(Outcome::from_work(Work::Built))
     }
 
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         if let Some(id) = self.find(&context).await {
             self.buckets.call(|buckets| buckets.remove(&id)).await;
         }
-        Ok(Outcome::of(Work::Dropped))
+        Ok(Outcome::from_work(Work::Dropped))
     }
 }
 

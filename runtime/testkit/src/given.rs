@@ -75,6 +75,6 @@ impl<M: Message> Reconciler for Given<M> {
         }
         let written = context.set_state(&Bytes(state.to_vec(), PhantomData)).await;
         written.map_err(|error| Error::transient("state", error.to_string()))?;
-        Ok(Outcome::of(Work::Built))
+        Ok(Outcome::from_work(Work::Built))
     }
 }

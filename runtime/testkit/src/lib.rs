@@ -17,11 +17,11 @@
 //! #         let text = context.spec().0.clone();
 //! #         tokio::task::yield_now().await;
 //! #         self.0.0.lock().unwrap().insert(context.uid(), text);
-//! #         Ok(Outcome::of(Work::Built))
+//! #         Ok(Outcome::from_work(Work::Built))
 //! #     }
 //! #     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
 //! #         self.0.0.lock().unwrap().remove(&context.uid());
-//! #         Ok(Outcome::of(Work::Dropped))
+//! #         Ok(Outcome::from_work(Work::Dropped))
 //! #     }
 //! # }
 //! #[derive(Clone, Default)]

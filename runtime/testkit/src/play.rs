@@ -309,7 +309,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         let resources = self.process().controller.list(Select::all()).resources;
         let live = resources
             .into_iter()
-            .filter(|found| !found.row.marks.is_deleted());
+            .filter(|found| !found.row.intents.is_deleted());
         live.map(|found| found.row).collect()
     }
 

@@ -21,9 +21,9 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use uuid::Uuid;
 use watershed_core::{
-    Cause, Commit, CommitError, CommitId, Cut, Deletion, Epoch, Error, HistoryRow, InvocationId, Key,
-    LastRun, Marks, Name, Phase, Place, Reason, Ref, Refreshes, Required, RetryPolicy, Revision, Row,
-    RunResult, Seen, SeenRef, SpecVersion, StateVersion, Timestamp, Uid, Why, Work, Write,
+    Cause, Commit, CommitError, CommitId, Deletion, Epoch, Error, HistoryRow, Intents, InvocationId, Key,
+    LastRun, Name, ObservedInputs, ObservedRef, OmittedLinks, Phase, Place, Reason, Ref, Refreshes, Required,
+    RetryPolicy, Revision, Row, RunResult, SpecVersion, StateVersion, Timestamp, Trigger, Uid, Work, Write,
 };
 
 use watershed_controller::store::{
@@ -308,17 +308,17 @@ fn uid(number: u64) -> Uid {
 
 fn reason(number: u64) -> Arc<Reason> {
     let (uid, key) = (uid(number), Key::new("thing", "cause"));
-    let mut edited = Reason::bare(Why::Edited);
+    let mut edited = Reason::bare(Trigger::Edited);
     edited.origin = Some("models/a.sql".into());
     let mut reason = Reason::because(
-        Why::Parent,
+        Trigger::Parent,
         Cause::Resource {
             uid,
             key: key.clone(),
         },
     );
     reason.before = Some(Arc::new(edited));
-    reason.cut = Some(Box::new(Cut {
+    reason.cut = Some(Box::new(OmittedLinks {
         links: 3,
         key: Some(key),
     }));
@@ -354,7 +354,7 @@ fn row(number: u64, random: &mut SmallRng) -> Row {
         place: Some(place),
         ..Error::transient("x", "broken")
     };
-    let seen = SeenRef {
+    let seen = ObservedRef {
         target: Some((uid(3), StateVersion(4))),
         failed: true,
     };
@@ -366,7 +366,7 @@ fn row(number: u64, random: &mut SmallRng) -> Row {
         started_at: Timestamp(1),
         ended_at: Timestamp(2),
         result: RunResult::Failed,
-        seen: Some(Seen {
+        seen: Some(ObservedInputs {
             spec_version: SpecVersion(9),
             refreshes: Refreshes { plain: 1, full: 2 },
             formats: (1, 2),
@@ -385,7 +385,7 @@ fn row(number: u64, random: &mut SmallRng) -> Row {
         owner: random.random::<bool>().then(|| uid(77)),
         paths: Arc::from([Arc::from("a/b.sql"), Arc::from("ä ö.yaml")]),
         labels: Arc::new(BTreeMap::from([("key".into(), text(random).into())])),
-        marks: Marks {
+        intents: Intents {
             deletion: random.random::<bool>().then_some(Deletion {
                 at: Timestamp(5),
                 revision: Revision(7),

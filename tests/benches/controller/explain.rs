@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use watershed_controller::reconciler::{ErrorKind, RefView};
-use watershed_controller::resource::Standing;
+use watershed_controller::resource::Stage;
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{
     Context, Controller, Error, Handle, Key, KindOptions, Limits, Outcome, Reconciler,
@@ -96,7 +96,7 @@ fn key(number: usize) -> Key {
 
 fn is_settled(handle: &Handle) -> bool {
     let last = handle.get(key(COUNT - 1)).expect("it is there");
-    matches!(last.status.standing, Standing::Settled(_))
+    matches!(last.status.stage, Stage::Settled(_))
 }
 
 async fn explanation(handle: &Handle, number: usize) -> Duration {

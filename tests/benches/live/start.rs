@@ -38,7 +38,7 @@ impl Start {
             root: root.to_owned(),
             child,
             events: Some(events),
-            address: Address::of(&state),
+            address: Address::for_folder(&state),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use watershed_controller::history::Why;
-use watershed_controller::resource::{Revision, Standing};
+use watershed_controller::history::Trigger;
+use watershed_controller::resource::{Revision, Stage};
 use watershed_controller::shutdown::{ShutdownError, StopReason};
 use watershed_controller::store::Epoch;
 use watershed_controller::store::{MemoryStore, SqliteStore, Store};
@@ -166,8 +166,8 @@ pub(crate) async fn restarts_where_it_was(open: impl AsyncFn() -> Box<dyn Store>
     assert_eq!(state_of(&controller, "a").as_deref(), Some("x"));
     let history = controller.history(key("b"), 10).await.unwrap();
     assert_eq!(
-        history.iter().map(|run| run.reason.why).collect::<Vec<_>>(),
-        [Why::Start, Why::Created]
+        history.iter().map(|run| run.reason.trigger).collect::<Vec<_>>(),
+        [Trigger::Start, Trigger::Created]
     );
     assert!(
         controller.history(key("a"), 10).await.unwrap().len() == 1,
@@ -203,7 +203,7 @@ async fn a_shutdown_names_what_did_not_return_and_a_second_one_ends_at_once() {
         .await
         .unwrap();
     let running = |found: Option<&watershed_controller::Resource>| {
-        found.is_some_and(|found| matches!(found.status.standing, Standing::Running { .. }))
+        found.is_some_and(|found| matches!(found.status.stage, Stage::Running { .. }))
     };
     for name in ["polite", "stubborn"] {
         controller.wait_until(key(name), running, SOON).await.unwrap();

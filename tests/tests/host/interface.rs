@@ -107,7 +107,7 @@ async fn a_rename_keeps_the_uid_and_frees_the_old_name() {
     assert!(controller.get(key("before")).is_err());
     let after = controller.get(key("AFTER")).unwrap();
     assert_eq!((after.row.uid, after.row.name.as_str()), (uid, "After"));
-    assert!(after.row.marks.former_names.is_empty());
+    assert!(after.row.intents.former_names.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,10 +197,10 @@ async fn follow(handle: Handle, stop_at: Revision) -> BTreeMap<Uid, Arc<Row>> {
                 Some(Event::Changed(Changes {
                     revision,
                     rows: changed,
-                    gone,
+                    removed,
                 })) => {
                     rows.extend(changed.into_iter().map(|row| (row.uid, row)));
-                    gone.iter().for_each(|gone| drop(rows.remove(&gone.uid)));
+                    removed.iter().for_each(|removed| drop(rows.remove(&removed.uid)));
                     reached = revision;
                 }
                 Some(Event::Status(_)) => {}

@@ -1,7 +1,7 @@
 //! Operations of reconcilers, and their effects.
 
-use watershed_controller::history::{RunResult, Why};
-use watershed_controller::resource::{Settled, Standing};
+use watershed_controller::history::{RunResult, Trigger};
+use watershed_controller::resource::{Settled, Stage};
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{Controller, RequestError, RunOutcome, Select, Work};
 
@@ -71,7 +71,7 @@ async fn c8_after_its_cancel_an_invocation_may_write_its_state_and_nothing_else(
 }
 
 fn hangs_on(resource: &watershed_controller::Resource) -> bool {
-    matches!(resource.status.standing, Standing::Running { .. })
+    matches!(resource.status.stage, Stage::Running { .. })
         && resource.status.progress.as_deref() == Some("hanging")
 }
 
@@ -100,7 +100,10 @@ async fn an_invocation_creates_resources_and_deletes_itself() {
         .unwrap();
     controller.wait_until_idle(SOON).await.unwrap();
     let made = controller.get(key("made")).unwrap();
-    assert_eq!(made.row.last_run.as_ref().unwrap().reason.why, Why::Created);
+    assert_eq!(
+        made.row.last_run.as_ref().unwrap().reason.trigger,
+        Trigger::Created
+    );
     assert!(matches!(controller.get(itself), Err(RequestError::Refused(_))));
 }
 
@@ -125,8 +128,8 @@ async fn kinds_without_a_reconciler_and_bytes_that_cannot_be_read_are_listed_and
 
     let controller = start(store).await;
     controller.wait_until_idle(SOON).await.unwrap();
-    let settled = |name: &str| match controller.get(key(name)).unwrap().status.standing {
-        Standing::Settled(settled) => settled,
+    let settled = |name: &str| match controller.get(key(name)).unwrap().status.stage {
+        Stage::Settled(settled) => settled,
         other => panic!("{other:?}"),
     };
     assert!(matches!(settled("odd"), Settled::Unreadable(error) if error.message.contains("decode")));
@@ -134,7 +137,7 @@ async fn kinds_without_a_reconciler_and_bytes_that_cannot_be_read_are_listed_and
     let foreign = controller
         .get(watershed_controller::Key::new("other", "foreign"))
         .unwrap();
-    assert_eq!(foreign.status.standing, Standing::Settled(Settled::Unsupported));
+    assert_eq!(foreign.status.stage, Stage::Settled(Settled::Unsupported));
     for (now, then) in controller
         .list(Select::all())
         .resources

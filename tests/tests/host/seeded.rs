@@ -90,7 +90,7 @@ impl Reconciler for Digests {
             .set_state(&state)
             .await
             .map_err(|e| Error::permanent("state", e.to_string()))?;
-        Ok(Outcome::of(Work::Built))
+        Ok(Outcome::from_work(Work::Built))
     }
 }
 
@@ -125,13 +125,13 @@ impl Digests {
 /// The specs as they should be, by name.
 type Wanted = BTreeMap<String, (String, Vec<String>)>;
 
-struct World {
+struct SeededHost {
     random: SmallRng,
     wanted: Wanted,
     next_uid: u128,
 }
 
-impl World {
+impl SeededHost {
     fn new(seed: u64) -> Self {
         Self {
             random: SmallRng::seed_from_u64(seed),
@@ -210,7 +210,7 @@ fn expected(wanted: &Wanted) -> BTreeMap<String, u64> {
 }
 
 async fn run(seed: u64) -> Vec<String> {
-    let (mut world, reconciler, store) = (World::new(seed), Digests::default(), MemoryStore::new());
+    let (mut world, reconciler, store) = (SeededHost::new(seed), Digests::default(), MemoryStore::new());
     let mut controller = start(&store, &reconciler, seed).await;
     for _ in 0..STEPS {
         let edit = world.edit();

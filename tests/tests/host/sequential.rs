@@ -98,7 +98,7 @@ fn read(handle: &Handle, models: &Models, random: &mut SmallRng) {
     let live = listing
         .resources
         .iter()
-        .filter(|resource| !resource.row.marks.is_deleted());
+        .filter(|resource| !resource.row.intents.is_deleted());
     let found: BTreeMap<String, u64> = live
         .map(|resource| (resource.row.name.to_string(), number(resource)))
         .collect();
@@ -129,7 +129,10 @@ async fn follow(handle: Handle, done: Arc<AtomicU64>) -> BTreeMap<Uid, Arc<Row>>
                     assert!(changes.revision > reached, "revisions rise");
                     reached = changes.revision;
                     rows.extend(changes.rows.into_iter().map(|row| (row.uid, row)));
-                    changes.gone.iter().for_each(|gone| drop(rows.remove(&gone.uid)));
+                    changes
+                        .removed
+                        .iter()
+                        .for_each(|removed| drop(rows.remove(&removed.uid)));
                 }
                 Ok(Some(Event::Status(_))) | Err(_) => {}
                 Ok(Some(Event::Lagged) | None) => continue 'listing,

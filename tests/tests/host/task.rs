@@ -99,7 +99,7 @@ async fn build(context: &Context<Tasks>, text: String) -> Result<Outcome, Error>
         .set_state(&built)
         .await
         .map_err(|e| Error::permanent("state", e.to_string()))?;
-    Ok(Outcome::of(Work::Built))
+    Ok(Outcome::from_work(Work::Built))
 }
 
 async fn hang(context: &Context<Tasks>, ending: Ending) -> Result<Outcome, Error> {

@@ -10,6 +10,7 @@
 //! | `documents` | every dependency is explained, no link is dead |
 //! | `orchestration` | the core's own type stays small beside its components |
 //! | `openings` | summaries begin with a verb or a noun phrase |
+//! | `readme` | the README names the commands that there are, and none as missing |
 //! | `sources` | files stay short and say what they are, locks are taken in one way |
 //! | `versions` | the engine's version is the same everywhere |
 
@@ -23,6 +24,7 @@ mod imports;
 mod openings;
 mod orchestration;
 mod programs;
+mod readme;
 mod sources;
 mod versions;
 

@@ -4,7 +4,7 @@ use crate::sandbox::{Sandbox, assert_kept, sample};
 
 #[test]
 fn each_common_mistake_is_told_in_its_place_and_the_rest_is_built() {
-    let project = Sandbox::of("broken");
+    let project = Sandbox::from_project("broken");
     assert_kept(&sample("broken.expected.txt"), &report(&project));
 
     let best = project.query("SELECT name FROM best_customer");
@@ -19,7 +19,7 @@ fn each_common_mistake_is_told_in_its_place_and_the_rest_is_built() {
 
 #[test]
 fn a_mistake_is_told_again_and_nothing_good_is_built_again() {
-    let project = Sandbox::of("broken");
+    let project = Sandbox::from_project("broken");
     project.run(1);
     let again = project.run(1);
     let good = [
@@ -35,7 +35,7 @@ fn a_mistake_is_told_again_and_nothing_good_is_built_again() {
 
 #[test]
 fn with_a_broken_manifest_all_mistakes_are_told_and_nothing_is_built() {
-    let project = Sandbox::of("broken_manifest");
+    let project = Sandbox::from_project("broken_manifest");
     assert_kept(&sample("broken_manifest.expected.txt"), &report(&project));
     assert!(project.run(1).is_empty());
 }

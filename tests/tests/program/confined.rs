@@ -240,7 +240,7 @@ fn the_process_that_works_on_the_project_must_be_confined_too() {
     assert_eq!(said.code, Some(3), "{}", said.stderr);
     assert!(said.stderr.contains("without a sandbox"), "{}", said.stderr);
     drop(going);
-    let mut confined = Going::of(&sandbox, &["start", "--sandbox", "--format", "jsonl"]);
+    let mut confined = Going::with_arguments(&sandbox, &["start", "--sandbox", "--format", "jsonl"]);
     confined.round();
     for options in [&["--sandbox"][..], &[]] {
         let inside = sandbox.call(&[&["query", "--format", "csv", "FROM inside"], options].concat());

@@ -11,7 +11,7 @@ const RESOURCES: usize = 25;
 
 #[test]
 fn the_answers_are_those_that_the_engine_alone_gives() {
-    let project = Sandbox::of("flights");
+    let project = Sandbox::from_project("flights");
     assert_eq!(project.run(0).len(), RESOURCES);
     let kept = fs::read_to_string(sample("flights.answers.json")).expect("the answers are kept");
     let kept: Value = serde_json::from_str(&kept).expect("the answers are JSON");
@@ -30,7 +30,7 @@ fn the_answers_are_those_that_the_engine_alone_gives() {
 
 #[test]
 fn only_what_an_edit_touches_is_built() {
-    let project = Sandbox::of("flights");
+    let project = Sandbox::from_project("flights");
     project.run(0);
     assert_eq!(names(&project.run(0)), "", "nothing changed");
 
@@ -63,7 +63,7 @@ fn only_what_an_edit_touches_is_built() {
 
 #[test]
 fn a_variable_touches_only_the_model_that_reads_it() {
-    let project = Sandbox::of("flights");
+    let project = Sandbox::from_project("flights");
     project.run(0);
     project.edit(".env", "3000", "9000");
     assert_eq!(names(&project.run(0)), "late_routes");
@@ -73,7 +73,7 @@ fn a_variable_touches_only_the_model_that_reads_it() {
 
 #[test]
 fn a_compile_of_the_project_has_nothing_to_say() {
-    let project = Sandbox::of("flights");
+    let project = Sandbox::from_project("flights");
     let said = project.call(&["validate", "--json"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(said.json()["diagnostics"], serde_json::json!([]));

@@ -17,12 +17,12 @@ pub(crate) struct Going {
 impl Going {
     /// `run`, begun.
     pub(crate) fn run(project: &Sandbox) -> Self {
-        Self::of(project, &["run", "--format", "jsonl"])
+        Self::with_arguments(project, &["run", "--format", "jsonl"])
     }
 
     /// `start`, begun; nothing has converged yet.
     pub(crate) fn start(project: &Sandbox) -> Self {
-        Self::of(project, &["start", "--format", "jsonl"])
+        Self::with_arguments(project, &["start", "--format", "jsonl"])
     }
 
     /// `start`, converged for the first time.
@@ -33,7 +33,7 @@ impl Going {
     }
 
     /// Any command that writes one object a line.
-    pub(crate) fn of(project: &Sandbox, arguments: &[&str]) -> Self {
+    pub(crate) fn with_arguments(project: &Sandbox, arguments: &[&str]) -> Self {
         let mut command = project.command(arguments);
         let mut child = command
             .stdout(Stdio::piped())

@@ -1,7 +1,7 @@
 //! Random histories of edits: after each run all rows are those of a fresh build, and a further run does nothing.
 
 use crate::sandbox::Sandbox;
-use crate::world::World;
+use crate::world::ProjectModel;
 
 /// The number of changes in a history.
 const CHANGES: usize = 8;
@@ -19,7 +19,7 @@ fn after_any_history_of_edits_all_rows_are_those_of_a_fresh_build() {
 }
 
 fn play(seed: u64) {
-    let mut world = World::new(seed);
+    let mut world = ProjectModel::new(seed);
     let sandbox = Sandbox::with(&[]);
     let mut story = format!("seed {seed}");
     settle(&mut world, &sandbox, &story);
@@ -32,7 +32,7 @@ fn play(seed: u64) {
 }
 
 /// Runs the program twice and looks at what it left.
-fn settle(world: &mut World, sandbox: &Sandbox, story: &str) {
+fn settle(world: &mut ProjectModel, sandbox: &Sandbox, story: &str) {
     world.write(sandbox);
     let code = i32::from(world.is_broken());
     sandbox.expect_run(code, story);

@@ -171,7 +171,7 @@ struct Reference {
 }
 
 impl Reference {
-    fn of(first: &[Row]) -> Self {
+    fn from_rows(first: &[Row]) -> Self {
         Self {
             added: first.to_vec(),
             newest: first.to_vec(),
@@ -217,7 +217,7 @@ fn random_data_and_random_deaths_leave_what_a_naive_reference_holds() {
     let mut rng = SmallRng::seed_from_u64(seed);
     let sandbox = Sandbox::with(PROJECT);
     sandbox.run(0);
-    let mut reference = Reference::of(&[(1, 1, 10), (2, 1, 20), (3, 2, 30)]);
+    let mut reference = Reference::from_rows(&[(1, 1, 10), (2, 1, 20), (3, 2, 30)]);
     let points: Vec<&str> = watershed_controller::store::CRASH_POINTS
         .iter()
         .chain(watershed_drivers::CRASH_POINTS)

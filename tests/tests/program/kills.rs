@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 
 use crate::sandbox::Sandbox;
-use crate::world::World;
+use crate::world::ProjectModel;
 
 /// The number of kills unless `WATERSHED_KILLS` sets another.
 const KILLS: u64 = 6;
@@ -14,7 +14,7 @@ const KILLS: u64 = 6;
 #[test]
 fn killed_at_any_moment_the_next_run_ends_like_a_fresh_build() {
     let mut rng = SmallRng::seed_from_u64(7);
-    let mut world = World::new(7);
+    let mut world = ProjectModel::new(7);
     let sandbox = Sandbox::with(&[]);
     world.write(&sandbox);
     let begun = Instant::now();

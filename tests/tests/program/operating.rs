@@ -280,7 +280,7 @@ fn what_runs_say_is_kept_for_each_resource_through_renames_and_torn_lines() {
 fn what_a_run_says_is_followed_while_it_is_said() {
     let project = chain(0);
     let mut start = Going::settled(&project);
-    let mut follow = Going::of(
+    let mut follow = Going::with_arguments(
         &project,
         &["logs", "root", "-f", "--format", "jsonl", "--limit", "1"],
     );

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::sandbox::{Sandbox, files_below};
-use crate::world::World;
+use crate::world::ProjectModel;
 
 /// The changes of a history.
 const CHANGES: usize = 10;
@@ -94,7 +94,7 @@ fn a_run_does_what_its_plan_said_after_any_history_of_edits() {
         .ok()
         .and_then(|text| text.parse().ok());
     let seed = seed.unwrap_or(SEED);
-    let mut world = World::new(seed);
+    let mut world = ProjectModel::new(seed);
     let sandbox = Sandbox::with(&[]);
     let mut story = format!("seed {seed}");
     for _ in 0..CHANGES {

@@ -30,7 +30,7 @@ pub(crate) struct Said {
 
 impl Sandbox {
     /// A copy of `testdata/projects/NAME`.
-    pub(crate) fn of(name: &str) -> Self {
+    pub(crate) fn from_project(name: &str) -> Self {
         let sandbox = Self::named(name);
         copy(&sample(name), sandbox.path());
         sandbox

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::going::Going;
 use crate::sandbox::Sandbox;
-use crate::world::World;
+use crate::world::ProjectModel;
 
 /// The changes of a journey, each followed by a run of some resources.
 const CHANGES: usize = 8;
@@ -247,7 +247,7 @@ fn after_any_edits_and_selections_a_whole_run_comes_to_a_fresh_build() {
 
 fn journey(seed: u64) {
     let mut rng = SmallRng::seed_from_u64(seed);
-    let mut world = World::new(seed);
+    let mut world = ProjectModel::new(seed);
     let sandbox = Sandbox::with(&[]);
     let mut story = format!("seed {seed}");
     world.write(&sandbox);

@@ -284,7 +284,7 @@ fn the_sample_of_services_runs() {
         println!("skipped: the sample needs python3");
         return;
     }
-    let project = Sandbox::of("services");
+    let project = Sandbox::from_project("services");
     project.run(0);
     let rows = project.query("SELECT currency FROM latest_rates ORDER BY 1");
     assert_eq!(rows["rows"], serde_json::json!([["NOK"], ["USD"]]));

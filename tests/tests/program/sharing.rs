@@ -9,7 +9,7 @@ use watershed_drivers::duckdb::{Access, ByHand, Engine, Options};
 
 use crate::going::Going;
 use crate::sandbox::Sandbox;
-use crate::world::World;
+use crate::world::ProjectModel;
 
 /// Far longer than anything here takes.
 const LONG: Duration = Duration::from_secs(120);
@@ -138,7 +138,7 @@ fn a_run_waits_for_a_notebook_and_says_whom_for() {
     sandbox.run(0);
     let notebook = sandbox.engine();
     sandbox.edit("models/d.sql", "4", "44");
-    let mut run = Going::of(&sandbox, &["run", "--format", "jsonl", "--wait", "120s"]);
+    let mut run = Going::with_arguments(&sandbox, &["run", "--format", "jsonl", "--wait", "120s"]);
     run.until(&[("resource_started", "d")]);
     drop(notebook);
     assert_eq!(run.document()["exit_code"], 0);
@@ -183,12 +183,12 @@ fn after_visits_of_a_notebook_and_kills_all_rows_are_those_of_a_fresh_build() {
     let seed = number("WATERSHED_SEED").unwrap_or(SEED);
     let visits = number("WATERSHED_VISITS").unwrap_or(VISITS);
     let mut rng = SmallRng::seed_from_u64(seed);
-    let mut world = World::new(seed);
+    let mut world = ProjectModel::new(seed);
     let sandbox = Sandbox::with(&[]);
     world.write(&sandbox);
     let mut start = Some(Going::settled(&sandbox));
     let mut story = format!("seed {seed}");
-    let settle = |world: &World, story: &str| {
+    let settle = |world: &ProjectModel, story: &str| {
         let said = sandbox.call(&["run", "--json", "--wait", "120s"]);
         let code = i32::from(world.is_broken());
         assert_eq!(said.code, Some(code), "{story}: {}\n{}", said.stderr, said.stdout);

@@ -16,7 +16,7 @@ use watershed::state_folder::StateFolder;
 
 use crate::going::Going;
 use crate::sandbox::Sandbox;
-use crate::world::World;
+use crate::world::ProjectModel;
 
 /// The number of edits unless `WATERSHED_STORM` sets another.
 const EDITS: u64 = 40;
@@ -42,7 +42,7 @@ fn after_bursts_of_edits_and_kills_all_rows_are_those_of_a_fresh_build() {
 /// A project under `start`, and what it must come to.
 struct Storm {
     rng: SmallRng,
-    world: World,
+    world: ProjectModel,
     sandbox: Sandbox,
     start: Option<Going>,
     reader: Reader,
@@ -51,7 +51,7 @@ struct Storm {
 
 impl Storm {
     fn new(seed: u64) -> Self {
-        let mut world = World::new(seed);
+        let mut world = ProjectModel::new(seed);
         let sandbox = Sandbox::with(&[("models/steady.sql", STEADY)]);
         world.write(&sandbox);
         let start = Going::settled(&sandbox);
@@ -200,7 +200,7 @@ fn read(state: &Path, stop: &AtomicBool) -> Result<u64, String> {
         let mut answers = 0;
         while !stop.load(Ordering::Relaxed) {
             // Nobody is there while the killed one is followed by the next.
-            let Ok(connection) = Connection::open(&Address::of(&state)).await else {
+            let Ok(connection) = Connection::open(&Address::for_folder(&state)).await else {
                 tokio::task::yield_now().await;
                 continue;
             };

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::going::Going;
 use crate::sandbox::Sandbox;
-use crate::world::World;
+use crate::world::ProjectModel;
 
 const PROJECT: &[(&str, &str)] = &[
     ("watershed.yaml", ""),
@@ -368,7 +368,7 @@ fn between_branches_in_any_history_only_what_is_new_is_built() {
 
 /// Goes to and fro between branches that are edited. Whoever comes back to a branch as it was left builds no table of it.
 fn play(seed: u64) {
-    let mut world = World::new(seed);
+    let mut world = ProjectModel::new(seed);
     let sandbox = Sandbox::with(&[]);
     let mut branches = Vec::new();
     let mut here = 0;
@@ -418,7 +418,7 @@ fn play(seed: u64) {
 }
 
 /// Runs the program twice and looks at what it left.
-fn settle(world: &mut World, sandbox: &Sandbox, story: &str) -> BTreeMap<String, String> {
+fn settle(world: &mut ProjectModel, sandbox: &Sandbox, story: &str) -> BTreeMap<String, String> {
     world.write(sandbox);
     let done = sandbox.expect_run(0, story);
     world.assert_built(sandbox, story);

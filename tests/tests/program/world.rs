@@ -53,7 +53,7 @@ enum Through {
 }
 
 /// A project as it should be.
-pub(crate) struct World {
+pub(crate) struct ProjectModel {
     rng: SmallRng,
     models: Vec<Model>,
     rows: u64,
@@ -67,7 +67,7 @@ pub(crate) struct World {
     fresh_names: u64,
 }
 
-impl World {
+impl ProjectModel {
     /// The world of a seed; equal seeds give equal worlds.
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = SmallRng::seed_from_u64(seed);

@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use watershed_core::{
-    Answer, Batch, Call, CallId, Change, InvocationId, RunOutcome, Settlement, Standing, Uid,
-};
+use watershed_core::{Answer, Batch, Call, CallId, Change, InvocationId, RunOutcome, Settlement, Stage, Uid};
 
-use crate::world::{Check, World, ensure};
+use crate::world::{Check, Simulation, ensure};
 
 /// Every third call that edits is awaited; by its number, so that the worlds of kept seeds stay what they were.
 const EVERY: u64 = 3;
@@ -38,7 +36,7 @@ pub(crate) fn call_of(id: CallId, by: Option<InvocationId>, batch: Batch) -> Cal
     }
 }
 
-impl World {
+impl Simulation {
     /// Notes what an awaited edit has to be told; `since` is the first invocation that started after it.
     pub(crate) fn expect_ends(&mut self, id: CallId, by: Option<InvocationId>, since: u64, call: &Call) {
         if by.is_some() || !id.0.is_multiple_of(EVERY) {
@@ -69,9 +67,9 @@ impl World {
         if !batch.edits.iter().all(|edit| is_quiet(&edit.change)) {
             return BTreeSet::new();
         }
-        let rests = self.standings.iter();
+        let rests = self.stages.iter();
         rests
-            .filter(|(_, standing)| matches!(standing, Standing::Settled(_)))
+            .filter(|(_, stage)| matches!(stage, Stage::Settled(_)))
             .map(|(uid, _)| *uid)
             .collect()
     }
@@ -134,7 +132,7 @@ impl World {
             return Ok(());
         };
         for uid in awaited.uids.iter().filter(|uid| self.catalog.is_live(**uid)) {
-            let now = matches!(self.standings.get(uid), Some(Standing::Settled(_)));
+            let now = matches!(self.stages.get(uid), Some(Stage::Settled(_)));
             let since = self.past.get(uid);
             let since = since.is_some_and(|past| past.settled.max(past.completed_end) >= awaited.asked);
             let rested = awaited.rested.contains(uid);

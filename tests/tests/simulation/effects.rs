@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use watershed_core::{
     Answer, CHAIN_MAX, CallId, Commit, InvocationId, Phase, Publish, Revision, Row, RunOutcome, Settled,
-    Settlement, Standing, Start, Uid, Why,
+    Settlement, Stage, Start, Trigger, Uid,
 };
 
 use crate::model::Item;
 use crate::store::overlay;
-use crate::world::{Check, Expected, Run, World, ensure};
+use crate::world::{Check, Expected, Run, Simulation, ensure};
 
-impl World {
+impl Simulation {
     pub(crate) fn take_start(&mut self, start: &Start) -> Check {
         let uid = start.resource.uid;
         let key = start.resource.key();
         self.trace.push(format!(
             "    start {:?} {key} {:?} {:?}",
-            start.phase, start.invocation, start.reason.why
+            start.phase, start.invocation, start.reason.trigger
         ));
         ensure(start.invocation.0 > self.last_invocation, "numbers", || {
             format!("{:?}", start.invocation)
@@ -28,7 +28,7 @@ impl World {
             .catalog
             .items
             .get(&uid)
-            .ok_or_else(|| format!("{key} started and is gone"))?
+            .ok_or_else(|| format!("{key} started and is removed"))?
             .clone();
         let durable = self
             .store
@@ -182,7 +182,7 @@ impl World {
             format!("rows {uids:?}, not {expected:?}")
         })?;
         for (uid, row) in &shadow {
-            let mut stored = Item::of(row);
+            let mut stored = Item::from_row(row);
             stored.deleted_at = self.catalog.items[uid].deleted_at;
             let expected = &self.catalog.items[uid];
             let same_name = stored.key.name.same_case(&expected.key.name);
@@ -198,7 +198,9 @@ impl World {
     fn deletes_are_in_order(&self, stored: &BTreeMap<Uid, Arc<Row>>) -> Check {
         let mut deletes: Vec<(Revision, u64)> = stored
             .iter()
-            .filter_map(|(uid, row)| Some((row.marks.deletion?.revision, self.catalog.items[uid].deleted_at)))
+            .filter_map(|(uid, row)| {
+                Some((row.intents.deletion?.revision, self.catalog.items[uid].deleted_at))
+            })
             .collect();
         deletes.sort_unstable();
         ensure(deletes.is_sorted_by_key(|delete| delete.1), "catalog", || {
@@ -218,12 +220,12 @@ impl World {
             })?;
             self.published.insert(row.uid, row);
         }
-        for gone in &publish.gone {
-            ensure(!self.store.rows.contains_key(&gone.uid), "release", || {
-                format!("{} is still there", gone.key)
+        for removed in &publish.removed {
+            ensure(!self.store.rows.contains_key(&removed.uid), "release", || {
+                format!("{} is still there", removed.key)
             })?;
-            self.published.remove(&gone.uid);
-            self.standings.remove(&gone.uid);
+            self.published.remove(&removed.uid);
+            self.stages.remove(&removed.uid);
         }
         for update in publish.statuses {
             ensure(self.published.contains_key(&update.uid), "release", || {
@@ -232,13 +234,13 @@ impl World {
             self.trace.push(format!(
                 "    {} {:?}",
                 self.published[&update.uid].key(),
-                update.status.standing
+                update.status.stage
             ));
-            if update.status.standing == Standing::Settled(Settled::Paused) {
+            if update.status.stage == Stage::Settled(Settled::Paused) {
                 self.past(update.uid).missed = true;
             }
-            self.note_standing(update.uid, &update.status.standing);
-            self.standings.insert(update.uid, update.status.standing);
+            self.note_stage(update.uid, &update.status.stage);
+            self.stages.insert(update.uid, update.status.stage);
         }
         if self.store.in_flight.is_none() {
             ensure(self.published == self.store.rows, "watch", || {
@@ -251,12 +253,15 @@ impl World {
 
     /// C7: in every committed catalog, exactly the members of cycles carry an error that spells one out.
     fn check_cycle_errors(&self) -> Check {
-        let items = self.published.iter().map(|(uid, row)| (*uid, Item::of(row)));
+        let items = self
+            .published
+            .iter()
+            .map(|(uid, row)| (*uid, Item::from_row(row)));
         let committed = crate::model::Catalog {
             items: items.collect(),
             ..crate::model::Catalog::default()
         };
-        for (uid, row) in self.published.iter().filter(|(_, row)| !row.marks.is_deleted()) {
+        for (uid, row) in self.published.iter().filter(|(_, row)| !row.intents.is_deleted()) {
             let spelled = row.error.as_ref().is_some_and(|error| &*error.code == "cycle");
             let on_cycle = committed.on_cycle(*uid);
             ensure(spelled == on_cycle, "C7", || {
@@ -339,7 +344,7 @@ impl World {
         let handle = handle.clone();
         for uid in &handle.members {
             let live = self.catalog.is_live(*uid);
-            let now = matches!(self.standings.get(uid), Some(Standing::Settled(_)));
+            let now = matches!(self.stages.get(uid), Some(Stage::Settled(_)));
             let since = self
                 .past
                 .get(uid)
@@ -356,8 +361,8 @@ impl World {
 fn check_chain(start: &Start) -> Check {
     let key = start.resource.key();
     let chain = start.reason.chain(&key);
-    let first = chain.first().map(|link| link.reason.why);
-    ensure(first.is_some_and(|why| why != Why::Parent), "chain", || {
+    let first = chain.first().map(|link| link.reason.trigger);
+    ensure(first.is_some_and(|why| why != Trigger::Parent), "chain", || {
         format!("{key} runs because of {first:?} in the first place: {chain:?}")
     })?;
     ensure(chain.len() <= CHAIN_MAX, "chain", || {

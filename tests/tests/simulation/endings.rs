@@ -5,12 +5,12 @@ use std::time::Duration;
 use rand::Rng;
 use watershed_core::{CommitError, Input, InvocationId, Outcome, Returned, StopReason};
 
-use crate::world::{Check, World, ensure};
+use crate::world::{Check, Simulation, ensure};
 
 /// More than enough inputs for a shutdown of a world of this size, or for a failing store to be given up on.
 const INPUTS_MAX: usize = 500;
 
-impl World {
+impl Simulation {
     /// It ends somehow, and another one takes up what is durable.
     pub(crate) fn end(&mut self) -> Check {
         match self.rng.random_range(0..8) {

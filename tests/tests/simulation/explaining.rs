@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use watershed_core::{Explanation, Phase, Required, Settled, Standing, Subject, Target, Uid, WhyNot};
+use watershed_core::{Blocker, Explanation, Phase, Required, Settled, Stage, Subject, Target, Uid};
 
 use crate::model::Item;
 use crate::starvation::DEFERRED_FOR;
-use crate::world::{Check, World, ensure};
+use crate::world::{Check, Simulation, ensure};
 
 /// As many failures at the root as are named.
 const ROOTS_MAX: usize = 16;
 
-impl World {
+impl Simulation {
     /// Checks that the explanation of each resource is true.
     pub(crate) fn check_explanations(&self) -> Check {
         let known: Vec<Uid> = self.catalog.items.keys().copied().collect();
@@ -36,13 +36,13 @@ impl World {
             is_true(said.attempts == row.attempts, "attempts")?;
             is_true(said.retry == self.policy(uid), "the policy")?;
             is_true(said.next_reconcile == row.next_reconcile, "the next time")?;
-            is_true(self.standings.get(&uid) == Some(&said.standing), "the standing")?;
+            is_true(self.stages.get(&uid) == Some(&said.stage), "the stage")?;
         }
         let stands = said.waits_for.as_ref().map_or(uid, |subject| subject.uid);
         if stands != uid {
             let above = self.catalog.ancestors(uid);
             is_true(above.contains(&stands), "waits for what is not above it")?;
-            is_true(said.standing == Standing::Pending, "waits and is not pending")?;
+            is_true(said.stage == Stage::Pending, "waits and is not pending")?;
         }
         is_true(self.is_reason(stands, &said), "the reason")?;
         is_true(self.are_roots(uid, &said.blocked_by), "the roots of failure")
@@ -53,7 +53,7 @@ impl World {
         let item = &self.catalog.items[&uid];
         let past = self.past.get(&uid).cloned().unwrap_or_default();
         match &said.because {
-            WhyNot::Runs {
+            Blocker::Runs {
                 invocation,
                 phase,
                 cancelled,
@@ -63,31 +63,31 @@ impl World {
                     run.uid == uid && run.phase == *phase && run.cancelled == *cancelled && !run.abandoned
                 })
             }
-            WhyNot::Settled(why) => !self.may_be_unsettled(uid) && self.is_settled_so(uid, why),
-            WhyNot::RetryIn(wait) => {
+            Blocker::Settled(why) => !self.may_be_unsettled(uid) && self.is_settled_so(uid, why),
+            Blocker::RetryIn(wait) => {
                 let at = self.ops.get(&uid).map_or(past.retry_at, |op| op.retry_at);
                 let is_planned = at
                     .is_some_and(|at| at.since(self.now.mono) == *wait && *wait <= Duration::from_secs(300));
                 // Of what falls due together, the order decides which is deferred (C17); the reference has its own.
                 is_planned || *wait <= DEFERRED_FOR
             }
-            WhyNot::Cycle(message) => self.catalog.on_cycle(uid) && message.contains(item.key.name.as_str()),
-            WhyNot::AwaitsCommit(revision) => *revision > self.store.revision || !self.is_durable(),
-            WhyNot::Gate(subject) => {
+            Blocker::Cycle(message) => self.catalog.on_cycle(uid) && message.contains(item.key.name.as_str()),
+            Blocker::AwaitsCommit(revision) => *revision > self.store.revision || !self.is_durable(),
+            Blocker::Gate(subject) => {
                 let options = self.options(subject.uid);
                 options.is_some_and(|options| options.first) && subject.uid != uid
             }
-            WhyNot::DeletesFirst { running, .. } => {
+            Blocker::DeletesFirst { running, .. } => {
                 self.run_in(running, Phase::Delete)
                     && self.ops.keys().any(|uid| self.catalog.items[uid].deleted)
             }
-            WhyNot::RenamesFirst { running, .. } => {
+            Blocker::RenamesFirst { running, .. } => {
                 self.run_in(running, Phase::Rename) && !self.counting(false).is_empty()
             }
-            WhyNot::ControllerFull(limit) => {
+            Blocker::ControllerFull(limit) => {
                 *limit == self.limits.concurrency && self.active().count() >= *limit
             }
-            WhyNot::KindFull(limit) => {
+            Blocker::KindFull(limit) => {
                 let full = |uid: &Uid| {
                     let options = self.options(*uid);
                     options.is_some_and(|options| options.concurrency == Some(*limit))
@@ -95,20 +95,20 @@ impl World {
                 };
                 self.node_of(uid).iter().any(full)
             }
-            WhyNot::PoolFull(name) => {
+            Blocker::PoolFull(name) => {
                 let full = |uid: &Uid| {
                     let pool = self.options(*uid).and_then(|options| options.pool.as_ref());
                     pool.is_some_and(|pool| pool.name == *name && self.places_taken(pool) >= pool.limit)
                 };
                 self.node_of(uid).iter().any(full)
             }
-            WhyNot::RunsBelow(subject) => {
+            Blocker::RunsBelow(subject) => {
                 let below = self.catalog.descendants(uid);
                 (below.contains(&subject.uid) || subject.uid == uid) && self.run_of(subject.uid).is_some()
             }
-            WhyNot::NameInUse(subject) => self.running.values().any(|run| run.uid == subject.uid),
+            Blocker::NameInUse(subject) => self.running.values().any(|run| run.uid == subject.uid),
             // Nothing is about to start or to settle between two inputs.
-            WhyNot::Next => !self.is_durable(),
+            Blocker::Next => !self.is_durable(),
         }
     }
 
@@ -161,8 +161,8 @@ impl World {
 
     /// To those below it: by its error, or by how it has settled.
     fn counts_as_failed(&self, uid: Uid) -> bool {
-        let settled = match self.standings.get(&uid) {
-            Some(Standing::Settled(why)) => matches!(
+        let settled = match self.stages.get(&uid) {
+            Some(Stage::Settled(why)) => matches!(
                 why,
                 Settled::WaitingForRef(_)
                     | Settled::Abandoned { .. }

@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rand::Rng;
-use world::World;
+use world::Simulation;
 
 /// The duration of an ordinary run, and of one in CI.
 const ORDINARY: Duration = Duration::from_secs(5);
@@ -44,7 +44,7 @@ const TRACE_SHOWN: usize = 120;
 
 /// Runs one world to its end; gives back the number of its steps.
 fn run(seed: u64) -> Result<u64, (String, Vec<String>)> {
-    let mut world = World::new(seed).map_err(|error| (error, Vec::new()))?;
+    let mut world = Simulation::new(seed).map_err(|error| (error, Vec::new()))?;
     let mut steps = || {
         for _ in 0..STEPS_PER_WORLD {
             world.advance()?;
@@ -132,7 +132,7 @@ fn seeds_that_once_failed_pass() {
 #[test]
 fn one_seed_decides_everything() {
     let trace = |seed| {
-        let mut world = World::new(seed).expect("a world");
+        let mut world = Simulation::new(seed).expect("a world");
         for _ in 0..200 {
             world.advance().expect("a step");
         }

@@ -54,7 +54,7 @@ impl Item {
         }
     }
 
-    pub(crate) fn of(row: &Row) -> Self {
+    pub(crate) fn from_row(row: &Row) -> Self {
         Self {
             key: row.key(),
             refs: row.refs.to_vec(),
@@ -67,9 +67,9 @@ impl Item {
             state_version: row.state_version,
             state: row.state.as_ref().map(|state| state.to_vec()),
             refreshes: row.refreshes,
-            deleted: row.marks.is_deleted(),
+            deleted: row.intents.is_deleted(),
             deleted_at: 0,
-            former: row.marks.former_names.to_vec(),
+            former: row.intents.former_names.to_vec(),
         }
     }
 

@@ -12,12 +12,12 @@ use watershed_core::{
 
 use crate::awaited::call_of;
 use crate::model::{Asked, Item};
-use crate::world::{Check, Expected, Handle, Op, Run, World};
+use crate::world::{Check, Expected, Handle, Op, Run, Simulation};
 
 /// Until then a world is filled, however steady it is later.
 const STEADY_FROM: u64 = 60;
 
-impl World {
+impl Simulation {
     /// One random thing happens.
     pub(crate) fn advance(&mut self) -> Check {
         self.begin_step();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::Rng;
 use watershed_core::{Call, Error, ErrorKind, Input, Mono, RetryPolicy, Uid};
 
-use crate::world::{Check, Expected, World};
+use crate::world::{Check, Expected, Simulation};
 
 /// Returns the time that a success must last for the failures before it to be forgotten; none if it does at once.
 fn reset_after(policy: RetryPolicy) -> Option<Duration> {
@@ -15,7 +15,7 @@ fn reset_after(policy: RetryPolicy) -> Option<Duration> {
     }
 }
 
-impl World {
+impl Simulation {
     /// Pause, resume, retry, or once in spite of a pause.
     pub(crate) fn operate(&mut self) -> Check {
         let target = self.taste.clone().live_target(&mut self.rng, &self.catalog);

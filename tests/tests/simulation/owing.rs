@@ -7,11 +7,11 @@
 //!
 //! It is checked at each start, not only at rest: a superfluous one is found where it happens.
 
-use watershed_core::{Settled, Standing, Uid};
+use watershed_core::{Settled, Stage, Uid};
 
-use crate::world::{Check, World, ensure};
+use crate::world::{Check, Simulation, ensure};
 
-impl World {
+impl Simulation {
     /// Something asks for this resource, and so for what is below it now; an edit may move that away before it starts.
     pub(crate) fn owe(&mut self, uid: Uid) {
         self.asks += 1;
@@ -28,11 +28,11 @@ impl World {
 
     /// A resource that settles otherwise than by a completed run keeps what it was owed, and when it is asked for again,
     /// because it may run now, so is what is below it.
-    pub(crate) fn note_standing(&mut self, uid: Uid, standing: &Standing) {
+    pub(crate) fn note_stage(&mut self, uid: Uid, stage: &Stage) {
         let has_run = |why: &Settled| matches!(why, Settled::Idle | Settled::Failed | Settled::Retrying);
-        match standing {
-            Standing::Settled(why) if !has_run(why) => self.owe_still(uid),
-            Standing::Settled(_) => {}
+        match stage {
+            Stage::Settled(why) if !has_run(why) => self.owe_still(uid),
+            Stage::Settled(_) => {}
             _ => self.owe_below(uid),
         }
     }

@@ -2,9 +2,9 @@
 
 use watershed_core::{Error, OnOwned, Outcome, Returned, Start, Uid};
 
-use crate::world::{Check, Left, Run, World, ensure};
+use crate::world::{Check, Left, Run, Simulation, ensure};
 
-impl World {
+impl Simulation {
     /// Whom to ask for what happens to a resource.
     fn owner_that_looks(&self, uid: Uid, exhausted: bool) -> Option<Uid> {
         let owner = self.catalog.items.get(&uid)?.owner;

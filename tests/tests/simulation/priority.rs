@@ -420,7 +420,7 @@ impl SchedulerModel {
         }
         let result = match fails {
             true => Returned::Failed(Error::transient("flaky", "it did not work this time")),
-            false => Returned::Done(Outcome::of(Work::Checked)),
+            false => Returned::Done(Outcome::from_work(Work::Checked)),
         };
         self.input(Input::Returned {
             invocation: run.invocation,

@@ -1,13 +1,13 @@
 //! Nothing external happens any more: the world must come to rest, and rightly so (C11).
 
-use watershed_core::{Input, Outcome, Parents, Required, Returned, Settled, Standing, Uid, Work};
+use watershed_core::{Input, Outcome, Parents, Required, Returned, Settled, Stage, Uid, Work};
 
-use crate::world::{Check, World, ensure};
+use crate::world::{Check, Simulation, ensure};
 
 /// More than enough rounds for a catalog of this size: each round ends an invocation or a commit.
 const ROUNDS_MAX: usize = 5_000;
 
-impl World {
+impl Simulation {
     /// Lets everything return and commit, without any further request, until nothing moves.
     pub(crate) fn settle(&mut self) -> Check {
         for _ in 0..ROUNDS_MAX {
@@ -15,7 +15,7 @@ impl World {
             if let Some(commit) = self.store.in_flight.as_ref().map(|commit| commit.id) {
                 self.commit(commit)?;
             } else if let Some(invocation) = self.running.keys().next().copied() {
-                let done = Returned::Done(Outcome::of(Work::Checked));
+                let done = Returned::Done(Outcome::from_work(Work::Checked));
                 self.returns(invocation, done)?;
             } else {
                 // One more look, in case only a flush was missing.
@@ -65,9 +65,9 @@ impl World {
     /// Its last completed invocation started after the last request for it and its parents' last completions.
     fn check_c11(&self, uid: Uid) -> Check {
         let item = &self.catalog.items[&uid];
-        let excused = match self.standings.get(&uid) {
-            Some(Standing::Settled(Settled::Retrying)) => self.ops.contains_key(&uid),
-            Some(Standing::Settled(why)) => !matches!(why, Settled::Idle | Settled::Failed),
+        let excused = match self.stages.get(&uid) {
+            Some(Stage::Settled(Settled::Retrying)) => self.ops.contains_key(&uid),
+            Some(Stage::Settled(why)) => !matches!(why, Settled::Idle | Settled::Failed),
             _ => false,
         };
         let Some(past) = self.past.get(&uid) else {

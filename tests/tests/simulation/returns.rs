@@ -3,14 +3,12 @@
 use std::time::Duration;
 
 use rand::Rng;
-use watershed_core::{
-    CommitError, Error, Input, InvocationId, Mono, Phase, Returned, Settled, Standing, Uid,
-};
+use watershed_core::{CommitError, Error, Input, InvocationId, Mono, Phase, Returned, Settled, Stage, Uid};
 
 use crate::starvation::DEFERRED_FOR;
-use crate::world::{Check, Past, Run, World};
+use crate::world::{Check, Past, Run, Simulation};
 
-impl World {
+impl Simulation {
     /// An invocation comes back.
     pub(crate) fn returns(&mut self, invocation: InvocationId, result: Returned) -> Check {
         let Some(run) = self.running.remove(&invocation) else {
@@ -72,8 +70,8 @@ impl World {
                 self.owe_still(uid);
             }
             let waits = matches!(
-                self.standings.get(&uid),
-                Some(Standing::Settled(Settled::Abandoned { .. }))
+                self.stages.get(&uid),
+                Some(Stage::Settled(Settled::Abandoned { .. }))
             );
             if uid == run.uid {
                 self.note_asked(uid);

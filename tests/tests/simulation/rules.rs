@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use watershed_core::{InvocationId, Key, Kind, Phase, Pool, Required, Settled, Standing, Target, Uid};
+use watershed_core::{InvocationId, Key, Kind, Phase, Pool, Required, Settled, Stage, Target, Uid};
 
 use crate::model::Item;
-use crate::world::{Check, Release, Run, World, ensure};
+use crate::world::{Check, Release, Run, Simulation, ensure};
 
-impl World {
+impl Simulation {
     /// Everything that holds between any two inputs.
     pub(crate) fn check_rules(&mut self) -> Check {
         self.note_settled();
@@ -16,7 +16,7 @@ impl World {
         self.check_c4()?;
         self.check_starts()?;
         self.note_open_gate();
-        self.check_standings()?;
+        self.check_stages()?;
         self.check_progress()
     }
 
@@ -63,8 +63,8 @@ impl World {
             .filter(|uid| self.catalog.is_live(**uid))
         {
             let idle = matches!(
-                self.standings.get(uid),
-                Some(Standing::Settled(Settled::Idle | Settled::Failed))
+                self.stages.get(uid),
+                Some(Stage::Settled(Settled::Idle | Settled::Failed))
             );
             let released = self
                 .options(*uid)
@@ -247,9 +247,8 @@ impl World {
     }
 
     pub(crate) fn waiting_for_names(&self) -> Vec<Uid> {
-        let waits =
-            |standing: &Standing| matches!(standing, Standing::Settled(Settled::WaitingForName { .. }));
-        let waiting = self.standings.iter().filter(|(_, standing)| waits(standing));
+        let waits = |stage: &Stage| matches!(stage, Stage::Settled(Settled::WaitingForName { .. }));
+        let waiting = self.stages.iter().filter(|(_, stage)| waits(stage));
         waiting.map(|(uid, _)| *uid).collect()
     }
 
@@ -339,10 +338,10 @@ impl World {
         !is_first(uid) && self.active().next().is_some() && first.any(fresh)
     }
 
-    /// Checks the standings of settled resources.
-    fn check_standings(&self) -> Check {
-        for (uid, standing) in &self.standings {
-            let (Standing::Settled(why), Some(item)) = (standing, self.catalog.items.get(uid)) else {
+    /// Checks the stages of settled resources.
+    fn check_stages(&self) -> Check {
+        for (uid, stage) in &self.stages {
+            let (Stage::Settled(why), Some(item)) = (stage, self.catalog.items.get(uid)) else {
                 continue;
             };
             let right = match why {
@@ -364,7 +363,7 @@ impl World {
                 }
                 Settled::Unreadable(_) => false,
             };
-            ensure(right, "standing", || {
+            ensure(right, "stage", || {
                 let explained = self.core.explain(&Target::Uid(*uid));
                 let past = self.past.get(uid);
                 format!("{} says {why:?}: {past:?} {explained:?}", item.key)
@@ -379,7 +378,7 @@ impl World {
             return Ok(());
         }
         for (uid, item) in &self.catalog.items {
-            if matches!(self.standings.get(uid), Some(Standing::Pending))
+            if matches!(self.stages.get(uid), Some(Stage::Pending))
                 && self.has_room(item)
                 && !self.clashes(item)
             {
@@ -545,7 +544,7 @@ impl World {
     fn pending_regular(&self) -> BTreeSet<Uid> {
         let pending = |uid: &Uid| {
             let counts = self.ops.get(uid).is_some_and(|op| op.counts);
-            let waits = matches!(self.standings.get(uid), Some(Standing::Pending) | None);
+            let waits = matches!(self.stages.get(uid), Some(Stage::Pending) | None);
             self.catalog.is_live(*uid) && !counts && waits
         };
         self.catalog.items.keys().copied().filter(pending).collect()
@@ -567,7 +566,7 @@ impl World {
         let deleted = before - release.first.len();
         release
             .first
-            .retain(|uid| matches!(self.standings.get(uid), Some(Standing::Pending) | None));
+            .retain(|uid| matches!(self.stages.get(uid), Some(Stage::Pending) | None));
         let at_rest = self.is_durable() && self.catalog.items.keys().all(|uid| !self.is_unsettled(*uid));
         if release.unsure && at_rest {
             // Whichever they were, they have had their turn.

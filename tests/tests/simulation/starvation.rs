@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use watershed_core::{Mono, OnTimedAncestor, Phase, Uid};
 
-use crate::world::World;
+use crate::world::Simulation;
 
 /// The time that a timed request is deferred before it asks again.
 pub(crate) const DEFERRED_FOR: Duration = Duration::from_secs(1);
 
-impl World {
+impl Simulation {
     /// Returns the time at which a timed request for this resource asks again, because something below has been kept
     /// waiting for too long by timed requests alone and has not completed since.
     pub(crate) fn deferred_to(&mut self, uid: Uid) -> Option<Mono> {

@@ -10,7 +10,7 @@ use watershed_core::{
     Row, StopReason, Uid,
 };
 
-use crate::world::{Check, World, ensure};
+use crate::world::{Check, Simulation, ensure};
 
 /// A controller that lost its lease.
 pub(crate) struct Stale {
@@ -27,7 +27,7 @@ pub(crate) struct Stale {
     stopped: bool,
 }
 
-impl World {
+impl Simulation {
     /// Another controller takes the instance while this one goes on.
     pub(crate) fn take_over(&mut self) -> Check {
         let arrived = self.store.in_flight.is_some() && self.rng.random_bool(0.5);

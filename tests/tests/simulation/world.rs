@@ -8,7 +8,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use watershed_core::{
     AtStart, CallId, Core, Effect, Error, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnOwned,
-    OnTimedAncestor, Parents, Phase, Pool, Revision, Row, SpecVersion, Standing, StateVersion, StopReason,
+    OnTimedAncestor, Parents, Phase, Pool, Revision, Row, SpecVersion, Stage, StateVersion, StopReason,
     Timestamp, Uid,
 };
 
@@ -150,7 +150,7 @@ pub(crate) enum Expected {
     Idle,
 }
 
-pub(crate) struct World {
+pub(crate) struct Simulation {
     pub(crate) rng: SmallRng,
     pub(crate) taste: Taste,
     pub(crate) kinds: Vec<KindOptions>,
@@ -163,7 +163,7 @@ pub(crate) struct World {
     pub(crate) running: BTreeMap<InvocationId, Run>,
     pub(crate) ops: BTreeMap<Uid, Op>,
     pub(crate) past: BTreeMap<Uid, Past>,
-    pub(crate) standings: BTreeMap<Uid, Standing>,
+    pub(crate) stages: BTreeMap<Uid, Stage>,
     pub(crate) published: BTreeMap<Uid, Arc<Row>>,
     pub(crate) calls: BTreeMap<CallId, Expected>,
     pub(crate) handles: BTreeMap<CallId, Handle>,
@@ -238,7 +238,7 @@ fn kinds(rng: &mut SmallRng, taste: &Taste) -> Vec<KindOptions> {
     vec![plain, changed, brief, first]
 }
 
-impl World {
+impl Simulation {
     pub(crate) fn new(seed: u64) -> Result<Self, String> {
         let mut rng = SmallRng::seed_from_u64(seed);
         let taste = Taste::draw(seed, &mut rng);
@@ -269,7 +269,7 @@ impl World {
             running: BTreeMap::new(),
             ops: BTreeMap::new(),
             past: BTreeMap::new(),
-            standings: BTreeMap::new(),
+            stages: BTreeMap::new(),
             published: BTreeMap::new(),
             calls: BTreeMap::new(),
             handles: BTreeMap::new(),
@@ -304,7 +304,7 @@ impl World {
 
     /// Resources that readers have not heard of are pending: they wait for the commit that creates them.
     pub(crate) fn is_unsettled(&self, uid: Uid) -> bool {
-        !matches!(self.standings.get(&uid), Some(Standing::Settled(_)))
+        !matches!(self.stages.get(&uid), Some(Stage::Settled(_)))
     }
 
     pub(crate) fn run_of(&self, uid: Uid) -> Option<&Run> {
@@ -386,7 +386,7 @@ impl World {
         self.calls.clear();
         self.handles.clear();
         self.awaited.clear();
-        self.standings.clear();
+        self.stages.clear();
         self.past.clear();
         self.ops.clear();
         (self.drain, self.released, self.timer) = (None, None, None);
@@ -397,8 +397,8 @@ impl World {
             deletes: self.store.revision.0,
         };
         for (uid, row) in &self.store.rows {
-            let mut item = Item::of(row);
-            item.deleted_at = row.marks.deletion.map_or(0, |deletion| deletion.revision.0);
+            let mut item = Item::from_row(row);
+            item.deleted_at = row.intents.deletion.map_or(0, |deletion| deletion.revision.0);
             self.catalog.items.insert(*uid, item);
             let past = self.past.entry(*uid).or_default();
             past.attempts = row.attempts;
@@ -421,7 +421,7 @@ impl World {
             past.ready_as = seen.filter(|_| is_ready).map(|seen| seen.spec_version);
             past.requeue = row
                 .next_reconcile
-                .filter(|at| !row.marks.is_deleted() && *at > self.now.wall);
+                .filter(|at| !row.intents.is_deleted() && *at > self.now.wall);
         }
         self.published = self.store.rows.clone();
         for (uid, item) in &self.catalog.items {

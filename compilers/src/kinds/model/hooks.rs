@@ -41,7 +41,7 @@ impl Reader<'_, '_> {
             if is_blank(text) {
                 continue;
             }
-            let place = TextPlace::of_node(node);
+            let place = TextPlace::from_node(node);
             let templated = self.about.templating && is_template(text);
             sources.push(place.source(text, templated, false));
             self.add_block(Purpose::Around, text, place, false);

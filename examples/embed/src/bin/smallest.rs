@@ -24,6 +24,6 @@ impl Reconciler for Folders {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("expected the path of a folder")?;
     let controller = Controller::builder().kind("folder", Folders).start().await?;
-    controller.of::<Folders>().apply("mine", &Folder(path)).settled(None).await?;
+    controller.resources::<Folders>().apply("mine", &Folder(path)).settled(None).await?;
     Ok(())
 }

@@ -360,7 +360,7 @@ impl Handle {
     /// Returns the controller's numbers of this moment: pending, running and failed resources, and durations. It looks
     /// at every resource once and asks nothing of the loop.
     pub fn stats(&self) -> Stats {
-        Stats::of(&self.shared, self.shared.clock.now().wall)
+        Stats::from_shared(&self.shared, self.shared.clock.now().wall)
     }
 
     /// Checks every rule of the controller that is a statement about a state, and compares the stored catalog with the

@@ -46,12 +46,12 @@ use crate::api::reconciler::context::Context;
 ///             return Ok(Outcome::default());
 ///         }
 ///         pages.insert(context.uid(), context.spec().0.clone());
-///         Ok(Outcome::of(Work::Built))
+///         Ok(Outcome::from_work(Work::Built))
 ///     }
 ///
 ///     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
 ///         self.0.lock().expect("nobody panics with it").remove(&context.uid());
-///         Ok(Outcome::of(Work::Dropped))
+///         Ok(Outcome::from_work(Work::Dropped))
 ///     }
 /// }
 /// ```

@@ -27,7 +27,7 @@ use crate::api::message::{DecodeError, EncodeError, Message};
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
 /// use watershed_controller::{Controller, Key, KindOptions, Resource};
-/// use watershed_controller::resource::{Settled, Standing};
+/// use watershed_controller::resource::{Settled, Stage};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,7 +39,7 @@ use crate::api::message::{DecodeError, EncodeError, Message};
 /// assert_eq!((home.key().to_string(), home.row.runs_total), ("page/home".into(), 1));
 /// assert_eq!(home.spec::<Page>()?, Page("hello".into()));
 /// assert_eq!(home.state::<Page>()?, Some(Page("hello".into())));
-/// assert!(matches!(home.status.standing, Standing::Settled(Settled::Idle)));
+/// assert!(matches!(home.status.stage, Stage::Settled(Settled::Idle)));
 /// # Ok(())
 /// # }
 /// ```

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::api::resource::Resource;
-use watershed_core::{Kind, Row, Settled, Standing, Status, Uid};
+use watershed_core::{Kind, Row, Settled, Stage, Status, Uid};
 
 /// A selection of resources: those that pass every condition that is set. Without any these are all that are not
 /// hidden and not being deleted.
@@ -139,7 +139,7 @@ impl Select {
     pub(crate) fn keeps_row(&self, row: &Row) -> bool {
         let has_label = |(key, value): (&Arc<str>, &Arc<str>)| row.labels.get(key) == Some(value);
         (self.hidden || !row.hidden)
-            && (self.deleted || !row.marks.is_deleted())
+            && (self.deleted || !row.intents.is_deleted())
             && self.kind.as_ref().is_none_or(|kind| row.kind == *kind)
             && self.owner.is_none_or(|owner| row.owner == Some(owner))
             && self.labels.iter().all(has_label)
@@ -147,11 +147,11 @@ impl Select {
 
     /// Returns true if a resource whose row passes does so by its phase and health too.
     pub(crate) fn keeps_status(&self, row: &Row, status: &Status) -> bool {
-        let is_unreadable = matches!(status.standing, Standing::Settled(Settled::Unreadable(_)));
-        let phase = match status.standing {
-            Standing::Settled(_) => InPhase::Settled,
-            Standing::Pending => InPhase::Pending,
-            Standing::Running { .. } => InPhase::Running,
+        let is_unreadable = matches!(status.stage, Stage::Settled(Settled::Unreadable(_)));
+        let phase = match status.stage {
+            Stage::Settled(_) => InPhase::Settled,
+            Stage::Pending => InPhase::Pending,
+            Stage::Running { .. } => InPhase::Running,
         };
         self.phase.is_none_or(|wanted| wanted == phase)
             && (!self.failed || row.error.is_some() || is_unreadable)

@@ -37,7 +37,7 @@ impl Handle {
     /// let (listing, mut failing) = controller.watch_selected(Select::kind("page").failed());
     /// assert!(listing.resources.is_empty());
     ///
-    /// let pages = controller.of::<Pages>();
+    /// let pages = controller.resources::<Pages>();
     /// let home = pages.create("home", &Page(String::new())).await?;
     /// let Some(SelectionEvent::Changed { resources, .. }) = failing.next().await else { panic!("it lags") };
     /// assert_eq!(resources[0].uid(), home);
@@ -101,7 +101,8 @@ impl SelectionWatch {
                 Event::Lagged => return Some(SelectionEvent::Lagged),
                 Event::Changed(changes) => {
                     let rows = changes.rows.iter().map(|row| row.uid);
-                    rows.chain(changes.gone.iter().map(|gone| gone.uid)).collect()
+                    rows.chain(changes.removed.iter().map(|removed| removed.uid))
+                        .collect()
                 }
                 Event::Status(updates) => updates.iter().map(|update| update.uid).collect(),
             };

@@ -23,7 +23,7 @@ impl Handle {
     /// # Panics
     /// If the reconciler was registered for no kind, or for several.
     #[track_caller]
-    pub fn of<R: Reconciler>(&self) -> Resources<R> {
+    pub fn resources<R: Reconciler>(&self) -> Resources<R> {
         let name = std::any::type_name::<R>();
         let mut kinds = self.kinds_of(TypeId::of::<R>());
         match (kinds.next(), kinds.next()) {
@@ -55,7 +55,7 @@ impl Handle {
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
-/// let pages = controller.of::<Pages>();
+/// let pages = controller.resources::<Pages>();
 /// pages.apply("home", &Page("hello".into())).await?;
 /// pages.apply("home", &Page("hi".into())).settled(None).await?; // It is there already, and gets another spec.
 ///
@@ -237,8 +237,8 @@ impl KindWatch {
         loop {
             match self.watch.next().await? {
                 Event::Changed(changes) => {
-                    let found = self.of_the_kind(changes);
-                    if !found.rows.is_empty() || !found.gone.is_empty() {
+                    let found = self.only_this_kind(changes);
+                    if !found.rows.is_empty() || !found.removed.is_empty() {
                         return Some(Event::Changed(found));
                     }
                 }
@@ -248,10 +248,10 @@ impl KindWatch {
         }
     }
 
-    fn of_the_kind(&self, mut changes: Changes) -> Changes {
+    fn only_this_kind(&self, mut changes: Changes) -> Changes {
         let is_ours = |row: &Row| row.kind == self.kind;
         changes.rows.retain(|row| is_ours(row));
-        changes.gone.retain(|gone| gone.key.kind == self.kind);
+        changes.removed.retain(|removed| removed.key.kind == self.kind);
         changes
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 use uuid::Uuid;
 use watershed_core::{
-    Answer, Call, CallId, Gone, Publish, Refusal, Row, RunOutcome, Settled, Settlement, Standing, Status,
+    Answer, Call, CallId, Publish, Refusal, Removed, Row, RunOutcome, Settled, Settlement, Stage, Status,
     StatusUpdate, Stored, Target, Uid,
 };
 
@@ -264,14 +264,14 @@ impl Follower {
         let from = self.shared.view.revision();
         match within_timeout(self.exchange.later(from)).await {
             Some(Some(later)) => {
-                let gone = later.gone.into_iter();
-                let gone = gone.filter_map(|(uid, revision)| {
+                let removed = later.removed.into_iter();
+                let removed = removed.filter_map(|(uid, revision)| {
                     let key = self.shared.view.get(&Target::Uid(uid)).ok()?.key();
-                    Some(Gone { uid, key, revision })
+                    Some(Removed { uid, key, revision })
                 });
                 let publish = Publish {
                     revision: later.revision,
-                    gone: gone.collect(),
+                    removed: removed.collect(),
                     statuses: later.rows.iter().map(|row| status_from_row(row)).collect(),
                     rows: later.rows,
                 };
@@ -296,10 +296,10 @@ impl Follower {
     pub(crate) fn adopt(&self, stored: &Stored) {
         let view = &self.shared.view;
         let known: HashSet<Uid> = stored.rows.iter().map(|entry| entry.row.uid).collect();
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         view.each(|row, _, _| {
             if !known.contains(&row.uid) {
-                gone.push(Gone {
+                removed.push(Removed {
                     uid: row.uid,
                     key: row.key(),
                     revision: stored.revision,
@@ -312,12 +312,12 @@ impl Follower {
         };
         let rows = stored.rows.iter().map(|entry| &entry.row).filter(changed);
         let rows: Vec<Arc<Row>> = rows.cloned().collect();
-        if rows.is_empty() && gone.is_empty() && stored.revision == view.revision() {
+        if rows.is_empty() && removed.is_empty() && stored.revision == view.revision() {
             return;
         }
         self.shared.publish(Publish {
             revision: stored.revision,
-            gone,
+            removed,
             statuses: rows.iter().map(|row| status_from_row(row)).collect(),
             rows,
         });
@@ -383,8 +383,8 @@ impl Follower {
             rest => {
                 self.ids.remove(&id);
                 if let (Some(reply), Some(_)) = (rest, recorded) {
-                    let gone = Refusal::Unknown(given.id.to_string());
-                    reply.answer(Answer::Refused(gone), given.revision);
+                    let removed = Refusal::Unknown(given.id.to_string());
+                    reply.answer(Answer::Refused(removed), given.revision);
                 }
             }
         }
@@ -500,7 +500,7 @@ pub(crate) fn status_from_row(row: &Row) -> StatusUpdate {
     StatusUpdate {
         uid: row.uid,
         status: Status {
-            standing: Standing::Settled(settled),
+            stage: Stage::Settled(settled),
             reason: None,
             progress: None,
         },

@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner};
-use watershed_core::{Gone, Key, Publish, Revision, Row, Stored};
+use watershed_core::{Key, Publish, Removed, Revision, Row, Stored};
 
 use crate::Controller;
 use crate::cluster::participant::Role;
@@ -71,8 +71,8 @@ fn publish(revision: u64, rows: Vec<Arc<Row>>) -> Publish {
     }
 }
 
-fn gone(number: u64, revision: u64) -> Gone {
-    Gone {
+fn removed(number: u64, revision: u64) -> Removed {
+    Removed {
         uid: uid(number),
         key: Key::new("thing", "whatever"),
         revision: Revision(revision),

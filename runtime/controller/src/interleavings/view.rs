@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use shuttle::thread;
 use watershed_core::{
-    Deletion, Epoch, InvocationId, Key, Marks, Name, NoOpRun, Publish, Reason, Revision, Row, Settled,
-    Standing, Status, StatusUpdate, Target, Timestamp, Uid, Why, Work,
+    Deletion, Epoch, Intents, InvocationId, Key, Name, NoOpRun, Publish, Reason, Revision, Row, Settled,
+    Stage, Status, StatusUpdate, Target, Timestamp, Trigger, Uid, Work,
 };
 
-use super::{explore, gone, publish};
+use super::{explore, publish, removed};
 use crate::read::view::View;
 use crate::read::view::tests::{row, uid};
 
@@ -46,8 +46,8 @@ fn catalogs() -> Vec<Catalog> {
         for row in &publish.rows {
             next.insert(row.uid, (row.name.to_string(), row.revision));
         }
-        for gone in &publish.gone {
-            next.remove(&gone.uid);
+        for removed in &publish.removed {
+            next.remove(&removed.uid);
         }
         catalogs.push(next);
     }
@@ -141,12 +141,12 @@ fn a_name_that_passes_from_one_kind_to_another_is_one_resource_all_the_while() {
     };
     let deleted = |row: Arc<Row>| {
         let mut row = Row::clone(&row);
-        row.marks = Marks {
+        row.intents = Intents {
             deletion: Some(Deletion {
                 at: Timestamp(1),
                 revision: row.revision,
             }),
-            ..Marks::default()
+            ..Intents::default()
         };
         Arc::new(row)
     };
@@ -173,11 +173,11 @@ fn what_went_is_not_found_by_who_was_told() {
         let going = vec![
             publish(1, vec![row(0, "n0", 1)]),
             Publish {
-                gone: vec![gone(0, 2)],
+                removed: vec![removed(0, 2)],
                 ..publish(2, vec![row(1, "n0", 2)])
             },
             Publish {
-                gone: vec![gone(1, 3)],
+                removed: vec![removed(1, 3)],
                 ..publish(3, Vec::new())
             },
         ];
@@ -203,7 +203,7 @@ fn no_op(runs_total: u64) -> NoOpRun {
         uid: uid(0),
         id: InvocationId(runs_total),
         epoch: Epoch(1),
-        reason: Arc::new(Reason::bare(Why::Retry)),
+        reason: Arc::new(Reason::bare(Trigger::Retry)),
         started_at: Timestamp(1),
         ended_at: Timestamp(2),
         work: Work::None,
@@ -215,7 +215,7 @@ fn ran(runs_total: u64) -> Publish {
     let update = StatusUpdate {
         uid: uid(0),
         status: Status {
-            standing: Standing::Settled(Settled::Idle),
+            stage: Stage::Settled(Settled::Idle),
             reason: None,
             progress: None,
         },

@@ -60,8 +60,8 @@ fn a_reader_lags_exactly_when_its_next_entry_is_further_behind_than_the_bound() 
         let pushing = thread::spawn(move || {
             for entry in 0..COUNT {
                 begins.store(entry + 1, Ordering::SeqCst);
-                let gone = pushes.push(1, entry);
-                if let Some(last) = gone.last() {
+                let removed = pushes.push(1, entry);
+                if let Some(last) = removed.last() {
                     drops.store(**last + 1, Ordering::SeqCst);
                 }
             }
@@ -73,7 +73,7 @@ fn a_reader_lags_exactly_when_its_next_entry_is_further_behind_than_the_bound() 
             match block_on(reader.read()) {
                 Read::Entry(entry) => {
                     assert_eq!(*entry, next, "without gaps, each once");
-                    assert!(before <= next, "it was gone");
+                    assert!(before <= next, "it was removed");
                     next += 1;
                 }
                 Read::Lagged => {

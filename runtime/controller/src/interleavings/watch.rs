@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use shuttle::future::block_on;
 use shuttle::thread;
-use watershed_core::{Publish, Revision, Standing, Status, StatusUpdate, Target, Uid};
+use watershed_core::{Publish, Revision, Stage, Status, StatusUpdate, Target, Uid};
 
-use super::{explore, gone, publish, shared};
+use super::{explore, publish, removed, shared};
 use crate::event_loop::shared::Shared;
 use crate::read::view::tests::{row, uid};
 use crate::read::watch::{Event, Watch};
@@ -23,7 +23,7 @@ type Catalog = BTreeMap<Uid, Revision>;
 fn publishes() -> Vec<Publish> {
     let one = |revision| match revision {
         GOES => Publish {
-            gone: vec![gone(1, revision)],
+            removed: vec![removed(1, revision)],
             ..publish(revision, Vec::new())
         },
         // What went does not come again.
@@ -41,7 +41,7 @@ fn catalogs() -> Vec<Catalog> {
     for publish in publishes() {
         let mut next = catalogs[catalogs.len() - 1].clone();
         next.extend(publish.rows.iter().map(|row| (row.uid, row.revision)));
-        next.retain(|uid, _| publish.gone.iter().all(|gone| gone.uid != *uid));
+        next.retain(|uid, _| publish.removed.iter().all(|removed| removed.uid != *uid));
         catalogs.push(next);
     }
     catalogs
@@ -97,8 +97,8 @@ impl Follower {
                     for row in changes.rows {
                         self.seen.insert(row.uid, row.revision);
                     }
-                    for gone in &changes.gone {
-                        self.seen.remove(&gone.uid);
+                    for removed in &changes.removed {
+                        self.seen.remove(&removed.uid);
                     }
                     self.at = told;
                     assert_eq!(self.seen, catalogs()[told.0 as usize], "at {told}");
@@ -245,7 +245,7 @@ fn who_watches_and_then_looks_does_not_miss_how_a_resource_stands() {
         let tells = Arc::clone(&shared);
         let telling = thread::spawn(move || {
             let status = Status {
-                standing: Standing::Pending,
+                stage: Stage::Pending,
                 reason: None,
                 progress: None,
             };
@@ -265,10 +265,10 @@ fn who_watches_and_then_looks_does_not_miss_how_a_resource_stands() {
                 .get(&Target::Uid(uid(0)))
                 .expect("it is there")
                 .status
-                .standing
+                .stage
                 .clone()
         };
-        while stands() != Standing::Pending {
+        while stands() != Stage::Pending {
             assert!(block_on(watch.next()).is_some(), "it has not ended");
         }
         telling.join().unwrap();

@@ -41,7 +41,7 @@ pub struct QueueDepth {
 }
 
 impl QueueDepths {
-    pub(crate) fn of(lengths: &Lengths, watched_bytes: usize) -> Self {
+    pub(crate) fn from_lengths(lengths: &Lengths, watched_bytes: usize) -> Self {
         Self {
             calls: lengths.calls.read(),
             answers: lengths.answers.read(),

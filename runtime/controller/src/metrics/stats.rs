@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use tokio::time::Instant;
-use watershed_core::{ErrorKind, Revision, Row, Settled, Standing, Status, Timestamp, Why};
+use watershed_core::{ErrorKind, Revision, Row, Settled, Stage, Status, Timestamp, Trigger};
 
 use crate::event_loop::shared::Shared;
 pub use crate::metrics::prometheus::{Page, seconds};
@@ -149,7 +149,7 @@ pub struct Convergence {
 }
 
 impl Stats {
-    pub(crate) fn of(shared: &Shared, now: Timestamp) -> Self {
+    pub(crate) fn from_shared(shared: &Shared, now: Timestamp) -> Self {
         let at = Instant::now();
         let metrics = &shared.metrics;
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -170,7 +170,7 @@ impl Stats {
                 last_us: metrics.lag.last_us(),
                 longest_us: metrics.lag.longest_us(at),
             },
-            waiting: QueueDepths::of(&shared.metrics.lengths, shared.changes.held_bytes()),
+            waiting: QueueDepths::from_lengths(&shared.metrics.lengths, shared.changes.held_bytes()),
             lease: shared.lease().map(|lease| LeaseAge {
                 age_ms: milliseconds(at.saturating_duration_since(lease.since)),
                 term_ms: milliseconds(lease.term),
@@ -199,16 +199,19 @@ impl Stats {
         let waits = matches!(&row.error, Some(error) if matches!(error.kind, ErrorKind::Dependency(_)));
         self.retries += if waits { 0 } else { u64::from(row.attempts) };
         let age_ms = u64::try_from(age_ms).unwrap_or(0);
-        match &status.standing {
-            Standing::Settled(why) => *entry(&mut self.settled, &word(why)) += 1,
-            Standing::Pending => {
-                let why = status.reason.as_ref().map(|reason| reason.why);
+        match &status.stage {
+            Stage::Settled(why) => *entry(&mut self.settled, &word(why)) += 1,
+            Stage::Pending => {
+                let why = status.reason.as_ref().map(|reason| reason.trigger);
                 let priority = status.reason.as_ref().map(|reason| reason.priority().as_str());
                 *entry(&mut self.pending, priority.unwrap_or("unknown")) += 1;
-                *entry(&mut self.pending_by_reason, why.map_or("unknown", Why::as_str)) += 1;
+                *entry(
+                    &mut self.pending_by_reason,
+                    why.map_or("unknown", Trigger::as_str),
+                ) += 1;
                 self.oldest_pending_ms = self.oldest_pending_ms.max(age_ms);
             }
-            Standing::Running { cancelled, .. } => {
+            Stage::Running { cancelled, .. } => {
                 self.running += 1;
                 self.stuck += u64::from(*cancelled);
                 self.longest_running_ms = self.longest_running_ms.max(age_ms);
@@ -220,7 +223,7 @@ impl Stats {
     pub fn to_prometheus(&self, labels: &[(&str, &str)]) -> String {
         let mut page = Page::new(labels);
         self.at_rest(&mut page);
-        self.of_process(&mut page);
+        self.write_process(&mut page);
         page.into_text()
     }
 
@@ -276,7 +279,7 @@ impl Stats {
     }
 
     /// Adds the numbers that a process counts while it runs the catalog.
-    pub fn of_process(&self, page: &mut Page) {
+    pub fn write_process(&self, page: &mut Page) {
         page.counter(
             "invocations_started_total",
             "Invocations started.",

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use watershed_core::{Gone, LastRun, Publish, Revision, Row, StatusUpdate};
+use watershed_core::{LastRun, Publish, Removed, Revision, Row, StatusUpdate};
 
 use crate::read::ring_log::{Bounds, Read, Reader, RingLog};
 use crate::read::view::View;
@@ -58,7 +58,7 @@ pub struct Changes {
     /// New and changed rows.
     pub rows: Vec<Arc<Row>>,
     /// Resources that are no longer in the catalog.
-    pub gone: Vec<Gone>,
+    pub removed: Vec<Removed>,
 }
 
 /// A watcher's cursor, see [`Handle::watch`](crate::Handle::watch).
@@ -152,7 +152,7 @@ impl Watch {
 pub(crate) struct ChangeLog {
     log: RingLog<Event>,
     /// The highest revision that is not, or no longer, in the log.
-    gone: Mutex<Revision>,
+    removed: Mutex<Revision>,
     /// The revision at which a resource was last removed.
     last_removal: AtomicU64,
 }
@@ -162,24 +162,31 @@ impl ChangeLog {
     pub(crate) fn since(revision: Revision, last_removal: Option<Revision>) -> Self {
         Self {
             log: RingLog::new(LOG_BOUNDS),
-            gone: Mutex::new(revision),
+            removed: Mutex::new(revision),
             last_removal: AtomicU64::new(last_removal.unwrap_or(revision).0),
         }
     }
 
     /// Takes note of removals, before readers see them: whoever finds rows without them knows that they are missing.
     pub(crate) fn announce(&self, publish: &Publish) {
-        if !publish.gone.is_empty() {
+        if !publish.removed.is_empty() {
             self.last_removal.store(publish.revision.0, Ordering::SeqCst);
         }
     }
 
     /// Shows watchers what was published. What belongs to no revision is left out while nobody watches.
     pub(crate) fn publish(&self, publish: Publish) {
-        if !publish.rows.is_empty() || !publish.gone.is_empty() {
-            let (revision, rows, gone) = (publish.revision, publish.rows, publish.gone);
-            let weight = rows.iter().map(|row| weight(row)).sum::<usize>() + gone.len() * CHANGE_WEIGHT;
-            self.push(weight, Event::Changed(Changes { revision, rows, gone }));
+        if !publish.rows.is_empty() || !publish.removed.is_empty() {
+            let (revision, rows, removed) = (publish.revision, publish.rows, publish.removed);
+            let weight = rows.iter().map(|row| weight(row)).sum::<usize>() + removed.len() * CHANGE_WEIGHT;
+            self.push(
+                weight,
+                Event::Changed(Changes {
+                    revision,
+                    rows,
+                    removed,
+                }),
+            );
         }
         if !self.log.has_readers() {
             return;
@@ -193,15 +200,15 @@ impl ChangeLog {
     }
 
     fn push(&self, weight: usize, event: Event) {
-        // Held while entries go, so that nobody takes a cursor behind them and finds that nothing has gone.
-        let mut gone = self.gone.lock().unpoisoned();
+        // Blocker while entries go, so that nobody takes a cursor behind them and finds that nothing has gone.
+        let mut removed = self.removed.lock().unpoisoned();
         let pushed_out = self.log.push(weight, event);
         let revision = pushed_out.iter().rev().find_map(|event| match &**event {
             Event::Changed(changes) => Some(changes.revision),
             _ => None,
         });
         if let Some(revision) = revision {
-            *gone = revision;
+            *removed = revision;
         }
     }
 
@@ -232,7 +239,7 @@ impl ChangeLog {
         let changes = Changes {
             revision,
             rows,
-            gone: Vec::new(),
+            removed: Vec::new(),
         };
         Watch {
             from: revision,
@@ -253,7 +260,7 @@ impl ChangeLog {
     /// Returns true if the log has all after `from`. RemoteCall after the cursor is taken: what goes from then on is
     /// noticed by the cursor itself.
     fn is_followed(&self, from: Revision) -> bool {
-        from >= *self.gone.lock().unpoisoned()
+        from >= *self.removed.lock().unpoisoned()
     }
 
     /// Returns the bytes that are held for watchers.

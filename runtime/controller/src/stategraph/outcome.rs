@@ -9,7 +9,7 @@ use watershed_stategraph::{Graph, Report, Value};
 const MOST_NAMED: usize = 3;
 
 /// Failed items are an error of the resource. Pending ones are not: they wait for something to appear.
-pub(super) fn of(report: &Report, check_every: Option<Duration>) -> Result<Outcome, Box<Error>> {
+pub(super) fn from_report(report: &Report, check_every: Option<Duration>) -> Result<Outcome, Box<Error>> {
     let next = report.status.next.map(when);
     let check = check_every.map(|interval| now().after(interval));
     let retrigger = next.into_iter().chain(check).min();
@@ -29,12 +29,12 @@ pub(super) fn of(report: &Report, check_every: Option<Duration>) -> Result<Outco
     };
     Ok(Outcome {
         retrigger,
-        ..Outcome::of(work)
+        ..Outcome::from_work(work)
     })
 }
 
 /// A delete is done when nothing of ours is left.
-pub(super) fn of_delete<V: Value>(report: &Report, current: &Graph<V>) -> Result<(), Box<Error>> {
+pub(super) fn check_delete<V: Value>(report: &Report, current: &Graph<V>) -> Result<(), Box<Error>> {
     if let Some(mut error) = failure(report) {
         error.retry_after = report.status.next.map(until);
         return Err(error.into());

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 use watershed_core::{
-    Epoch, Error, HistoryRow, InvocationId, Kind, LastRun, Marks, Name, Ref, RetryPolicy, Revision, Row,
+    Epoch, Error, HistoryRow, Intents, InvocationId, Kind, LastRun, Name, Ref, RetryPolicy, Revision, Row,
     SpecVersion, StateVersion, StoredRow, Timestamp, Uid,
 };
 
@@ -85,7 +85,7 @@ pub(super) const RESOURCE: [Column<Row>; 29] = [
     column!("owner_uid", Row.owner),
     column!("paths", Row.paths),
     column!("labels", Row.labels),
-    column!("marks", Row.marks),
+    column!("marks", Row.intents),
     column!("revision", Row.revision),
     column!("spec_version", Row.spec_version),
     column!("state_version", Row.state_version),
@@ -399,7 +399,7 @@ macro_rules! json {
     )*};
 }
 
-json!(Arc<[Ref]> Arc<[Arc<str>]> Arc<BTreeMap<Arc<str>, Arc<str>>> Marks);
+json!(Arc<[Ref]> Arc<[Arc<str>]> Arc<BTreeMap<Arc<str>, Arc<str>>> Intents);
 
 macro_rules! optional_json {
     ($($value:ty: $type:ident;)*) => {$(
@@ -459,7 +459,7 @@ mod tests {
             owner: Some(Uid(Uuid::from_u128(2))),
             paths: [text("things/one.yaml")].into(),
             labels: Arc::new([(text("team"), text("data"))].into()),
-            marks: Marks {
+            intents: Intents {
                 deletion: None,
                 former_names: [Name::new("before")].into(),
             },

@@ -90,7 +90,7 @@ pub struct Delta {
     /// Rows that are new or changed.
     pub rows: Vec<Arc<Row>>,
     /// Resources that went, with the revision of that.
-    pub gone: Vec<(Uid, Revision)>,
+    pub removed: Vec<(Uid, Revision)>,
 }
 
 /// The events that a process wants to be woken for.

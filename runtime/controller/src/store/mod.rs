@@ -217,7 +217,7 @@ pub enum StoreError {
     Closed,
     /// Another process holds the instance by a lease.
     #[error("instance \"{instance}\" is held by another process")]
-    Held {
+    Blocker {
         /// The instance.
         instance: String,
         /// The term of that lease, in milliseconds.

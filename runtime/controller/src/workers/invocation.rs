@@ -55,12 +55,12 @@ impl<R: Reconciler> Runner for TypedRunner<R> {
             epoch = start.epoch.0,
             invocation = start.invocation.0,
             spec_version = start.resource.spec_version.0,
-            reason = start.reason.why.as_str(),
+            reason = start.reason.trigger.as_str(),
         );
         let (reconciler, blocks) = (Arc::clone(&self.reconciler), self.blocks);
         let run = async move {
             let invocation = start.invocation;
-            tracing::debug!(phase = ?start.phase, reason = start.reason.why.as_str(), "began");
+            tracing::debug!(phase = ?start.phase, reason = start.reason.trigger.as_str(), "began");
             let invoked = run(reconciler, start, Arc::clone(&channel));
             let invoked = panics::catch(invoked);
             let result = match if blocks {

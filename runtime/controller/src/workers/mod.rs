@@ -184,7 +184,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use tokio::sync::Semaphore;
-    use watershed_core::{Error, Key, KindOptions, Limits, Outcome, Standing};
+    use watershed_core::{Error, Key, KindOptions, Limits, Outcome, Stage};
 
     use super::*;
     use crate::tests::support::{SOON, things};
@@ -266,7 +266,7 @@ mod tests {
         for number in (0..16).step_by(2) {
             let key = Key::new("thing", format!("{number}").as_str());
             let has_run = |found: Option<&Resource>| {
-                found.is_some_and(|found| matches!(found.status.standing, Standing::Settled(_)))
+                found.is_some_and(|found| matches!(found.status.stage, Stage::Settled(_)))
             };
             let waited = controller.wait_until(key, has_run, SOON).await;
             waited.expect("its return is taken");

@@ -104,7 +104,7 @@ async fn edits_are_awaited_and_refused_from_any_process() {
         "{outcomes:?}"
     );
     asks.delete(key("a")).settled(SOON).await.unwrap();
-    assert!(asks.get(key("a")).is_err(), "it has gone");
+    assert!(asks.get(key("a")).is_err(), "it has removed");
     let foreign = Resource::declare("foreign", "a", &Task::Rest).unwrap();
     assert_eq!(
         refusal(asks.create(foreign).await),
@@ -176,19 +176,24 @@ async fn watchers_of_any_process_see_every_change() {
     asks.wait_until(key("a"), |found| found.is_none(), SOON)
         .await
         .unwrap();
-    let (mut names, mut gone) = (Vec::new(), Vec::new());
-    while gone.is_empty() {
+    let (mut names, mut removed) = (Vec::new(), Vec::new());
+    while removed.is_empty() {
         match tokio::time::timeout(SOON, watch.next()).await.unwrap() {
             Some(Event::Changed(changes)) => {
                 names.extend(changes.rows.iter().map(|row| row.name.as_str().to_owned()));
-                gone.extend(changes.gone.iter().map(|gone| gone.key.name.as_str().to_owned()));
+                removed.extend(
+                    changes
+                        .removed
+                        .iter()
+                        .map(|removed| removed.key.name.as_str().to_owned()),
+                );
             }
             Some(Event::Status(_)) => {}
             other => panic!("{other:?}"),
         }
     }
     assert!(names.contains(&"a".to_owned()) && names.contains(&"b".to_owned()));
-    assert_eq!(gone, ["a"]);
+    assert_eq!(removed, ["a"]);
     holder.shutdown(SOON).await.unwrap();
 }
 

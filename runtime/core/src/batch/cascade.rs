@@ -3,15 +3,15 @@
 
 use std::collections::HashSet;
 
-use super::intents::{Intent, Intents};
+use super::by_subject::{EditsBySubject, SubjectEdits};
 use crate::graph::Graph;
 use crate::types::index::Slot;
 use crate::{Batch, Change, Key, Refusal, Uid};
 
 /// Adds to a batch the deletes of what its deleted resources own, and what that owns, and so on. One that the
 /// batch gives another owner stays; so does what it says to create again.
-pub(crate) fn cascade(graph: &Graph, batch: &Batch, intents: &mut Intents) -> Result<(), Refusal> {
-    if intents.deleted().next().is_none() {
+pub(crate) fn cascade(graph: &Graph, batch: &Batch, edits: &mut EditsBySubject) -> Result<(), Refusal> {
+    if edits.deleted().next().is_none() {
         return Ok(());
     }
     let created = |edit: &crate::Edit| match &edit.change {
@@ -23,7 +23,7 @@ pub(crate) fn cascade(graph: &Graph, batch: &Batch, intents: &mut Intents) -> Re
     };
     let created: HashSet<Key> = batch.edits.iter().filter_map(created).collect();
     let goes = |slot: &Slot| !created.contains(&graph[*slot].row().key());
-    let mut open: Vec<Slot> = intents.deleted().filter(goes).collect();
+    let mut open: Vec<Slot> = edits.deleted().filter(goes).collect();
     while let Some(owner) = open.pop() {
         let uid = graph[owner].row().uid;
         for slot in graph.owned_by(uid) {
@@ -31,10 +31,12 @@ pub(crate) fn cascade(graph: &Graph, batch: &Batch, intents: &mut Intents) -> Re
             if !resource.is_live() || resource.unreadable().is_some() {
                 continue;
             }
-            match intents.stored.get(&slot) {
-                Some(intent) if intent.delete.is_some() || intent.leaves(uid) => continue,
+            match edits.stored.get(&slot) {
+                Some(subject_edits) if subject_edits.delete.is_some() || subject_edits.leaves(uid) => {
+                    continue;
+                }
                 Some(_) => return Err(Refusal::Contradiction(resource.row().key())),
-                None => intents.stored.insert(slot, Box::new(Intent::to_delete())),
+                None => edits.stored.insert(slot, Box::new(SubjectEdits::to_delete())),
             };
             if goes(&slot) {
                 open.push(slot);
@@ -44,14 +46,17 @@ pub(crate) fn cascade(graph: &Graph, batch: &Batch, intents: &mut Intents) -> Re
     Ok(())
 }
 
-impl Intents {
+impl EditsBySubject {
     fn deleted(&self) -> impl Iterator<Item = Slot> + '_ {
-        let deleted = self.stored.iter().filter(|(_, intent)| intent.delete.is_some());
+        let deleted = self
+            .stored
+            .iter()
+            .filter(|(_, subject_edits)| subject_edits.delete.is_some());
         deleted.map(|(slot, _)| *slot)
     }
 }
 
-impl Intent {
+impl SubjectEdits {
     fn to_delete() -> Self {
         Self {
             delete: Some(false),

@@ -1,6 +1,6 @@
 //! Batches of edits, checked as a whole against the catalog.
 
+mod by_subject;
 mod cascade;
 pub(crate) mod door;
-mod intents;
 pub(crate) mod plan;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::by_subject::{EditsBySubject, SubjectEdits};
 use super::cascade::cascade;
-use super::intents::{Intent, Intents};
 use crate::graph::Graph;
 use crate::graph::resource::Life;
 use crate::types::index::Slot;
@@ -52,37 +52,37 @@ impl Plan {
 
 /// Checks a whole batch against the catalog as it is.
 pub(crate) fn plan(graph: &Graph, batch: &Batch) -> Result<Plan, Refusal> {
-    let mut intents = Intents::default();
+    let mut edits = EditsBySubject::default();
     let mut subjects: Vec<Result<Slot, Key>> = Vec::with_capacity(batch.edits.len());
     for edit in batch
         .edits
         .iter()
         .filter(|edit| !matches!(edit.change, Change::Create(_) | Change::Apply(_)))
     {
-        intend_change(graph, edit, &mut intents)?;
+        intend_change(graph, edit, &mut edits)?;
     }
-    cascade(graph, batch, &mut intents)?;
+    cascade(graph, batch, &mut edits)?;
     for edit in &batch.edits {
         subjects.push(match &edit.change {
-            Change::Create(new) | Change::Apply(new) => intend_create(graph, edit, new, &mut intents)?,
+            Change::Create(new) | Change::Apply(new) => intend_create(graph, edit, new, &mut edits)?,
             _ => Ok(resolve_for(graph, edit)?),
         });
     }
-    check_names_after(graph, &intents)?;
-    check_uids(graph, &intents)?;
+    check_names_after(graph, &edits)?;
+    check_uids(graph, &edits)?;
     let uid_of = |subject: &Result<Slot, Key>| match subject {
         Ok(slot) => Some(graph[*slot].row().uid),
-        Err(key) => intents.new.get(key).map(|new| new.uid),
+        Err(key) => edits.new.get(key).map(|new| new.uid),
     };
     let uids: Vec<Uid> = subjects.iter().filter_map(uid_of).collect();
     let origin_of = |(edit, uid): (&Edit, &Uid)| Some((*uid, edit.origin.clone()?));
     let origins = batch.edits.iter().zip(&uids).filter_map(origin_of).collect();
-    let mut steps: Vec<Step> = intents
+    let mut steps: Vec<Step> = edits
         .stored
         .into_iter()
-        .filter_map(|(slot, intent)| step(graph, slot, *intent))
+        .filter_map(|(slot, subject_edits)| step(graph, slot, *subject_edits))
         .collect();
-    let mut new: Vec<(Key, Box<NewResource>)> = intents.new.into_iter().collect();
+    let mut new: Vec<(Key, Box<NewResource>)> = edits.new.into_iter().collect();
     new.sort_by(|(a, _), (b, _)| a.cmp(b));
     steps.extend(new.into_iter().map(|(_, new)| Step::Create(new)));
     Ok(Plan { steps, uids, origins })
@@ -95,21 +95,21 @@ fn resolve_for(graph: &Graph, edit: &Edit) -> Result<Slot, Refusal> {
     }
 }
 
-fn intend_change(graph: &Graph, edit: &Edit, intents: &mut Intents) -> Result<(), Refusal> {
+fn intend_change(graph: &Graph, edit: &Edit, edits: &mut EditsBySubject) -> Result<(), Refusal> {
     let slot = resolve_for(graph, edit)?;
     check_expected(graph, slot, edit.expect)?;
     let row = graph[slot].row();
     if graph[slot].unreadable().is_some() && edit.change != Change::ForceDelete {
         return Err(Refusal::Unreadable(row.key()));
     }
-    let intent = intents.stored.entry(slot).or_default();
+    let subject_edits = edits.stored.entry(slot).or_default();
     let agrees = match &edit.change {
-        Change::Update(update) => intent.delete.is_none() && merge(&mut intent.update, update),
+        Change::Update(update) => subject_edits.delete.is_none() && merge(&mut subject_edits.update, update),
         Change::Rename(name) => {
-            intent.delete.is_none() && agree_by(&mut intent.name, name, |a, b| a.same_case(b))
+            subject_edits.delete.is_none() && agree_by(&mut subject_edits.name, name, |a, b| a.same_case(b))
         }
-        Change::Delete => intent.says_nothing_else() && agree(&mut intent.delete, &false),
-        Change::ForceDelete => intent.says_nothing_else() && agree(&mut intent.delete, &true),
+        Change::Delete => subject_edits.says_nothing_else() && agree(&mut subject_edits.delete, &false),
+        Change::ForceDelete => subject_edits.says_nothing_else() && agree(&mut subject_edits.delete, &true),
         Change::Create(_) | Change::Apply(_) => true,
     };
     if agrees {
@@ -147,35 +147,36 @@ fn intend_create(
     graph: &Graph,
     edit: &Edit,
     new: &NewResource,
-    intents: &mut Intents,
+    edits: &mut EditsBySubject,
 ) -> Result<Result<Slot, Key>, Refusal> {
     let key = new.key();
     let id = graph.name_id(&new.kind, &new.name);
     let live = id.and_then(|id| graph.live(id));
     let replaces = matches!(edit.change, Change::Apply(_));
     let stored = match live {
-        Some(live) => match intents.stored.get(&live) {
-            Some(intent) => {
-                let is_said_otherwise = intent.delete.is_none() && intent.create.is_none();
+        Some(live) => match edits.stored.get(&live) {
+            Some(subject_edits) => {
+                let is_said_otherwise = subject_edits.delete.is_none() && subject_edits.create.is_none();
                 if replaces && is_said_otherwise {
                     return Err(Refusal::Contradiction(key));
                 }
-                (intent.delete == Some(false) || (replaces && intent.delete.is_none())).then_some(live)
+                (subject_edits.delete == Some(false) || (replaces && subject_edits.delete.is_none()))
+                    .then_some(live)
             }
             None => replaces.then_some(live),
         },
         None => id.and_then(|id| graph.deleted_last(id)).filter(|deleted| {
-            intents
+            edits
                 .stored
                 .get(deleted)
-                .is_none_or(|intent| intent.delete != Some(true))
+                .is_none_or(|subject_edits| subject_edits.delete != Some(true))
         }),
     };
     let Some(slot) = stored else {
         if edit.expect != Expect::default() {
             return Err(Refusal::Unknown(key.to_string()));
         }
-        if let Some(other) = intents.new.insert(key.clone(), Box::new(new.clone()))
+        if let Some(other) = edits.new.insert(key.clone(), Box::new(new.clone()))
             && *other != *new
         {
             return Err(Refusal::Contradiction(key));
@@ -186,23 +187,23 @@ fn intend_create(
     if graph[slot].unreadable().is_some() {
         return Err(Refusal::Unreadable(key));
     }
-    let intent = intents.stored.entry(slot).or_default();
-    if intent.create.as_deref().is_some_and(|other| other != new) {
+    let subject_edits = edits.stored.entry(slot).or_default();
+    if subject_edits.create.as_deref().is_some_and(|other| other != new) {
         return Err(Refusal::Contradiction(key));
     }
-    intent.create = Some(Box::new(new.clone()));
+    subject_edits.create = Some(Box::new(new.clone()));
     Ok(Ok(slot))
 }
 
 /// No name may stand for two live resources afterwards.
-fn check_names_after(graph: &Graph, intents: &Intents) -> Result<(), Refusal> {
+fn check_names_after(graph: &Graph, edits: &EditsBySubject) -> Result<(), Refusal> {
     let leaves = |slot: Slot| {
-        intents.stored.get(&slot).is_some_and(|intent| {
-            let renamed = intent
+        edits.stored.get(&slot).is_some_and(|subject_edits| {
+            let renamed = subject_edits
                 .name
                 .as_ref()
                 .is_some_and(|name| !graph[slot].has_name(name));
-            renamed || (intent.delete.is_some() && intent.create.is_none())
+            renamed || (subject_edits.delete.is_some() && subject_edits.create.is_none())
         })
     };
     let mut taken: HashMap<Key, Uid, FxBuildHasher> = HashMap::default();
@@ -221,9 +222,9 @@ fn check_names_after(graph: &Graph, intents: &Intents) -> Result<(), Refusal> {
             None => Ok(()),
         }
     };
-    for (slot, intent) in &intents.stored {
+    for (slot, subject_edits) in &edits.stored {
         let row = graph[*slot].row();
-        let name = match (&intent.name, &intent.create) {
+        let name = match (&subject_edits.name, &subject_edits.create) {
             (Some(name), _) => name,
             (None, Some(new)) => &new.name,
             (None, None) => continue,
@@ -236,16 +237,16 @@ fn check_names_after(graph: &Graph, intents: &Intents) -> Result<(), Refusal> {
             row.uid,
         )?;
     }
-    intents
+    edits
         .new
         .iter()
         .try_for_each(|(key, new)| take(key.clone(), new.uid))
 }
 
-fn check_uids(graph: &Graph, intents: &Intents) -> Result<(), Refusal> {
+fn check_uids(graph: &Graph, edits: &EditsBySubject) -> Result<(), Refusal> {
     let mut fresh = BTreeSet::new();
-    let is_one_of_many = intents.new.len() > 1;
-    for new in intents.new.values() {
+    let is_one_of_many = edits.new.len() > 1;
+    for new in edits.new.values() {
         if graph.find(new.uid).is_some() || (is_one_of_many && !fresh.insert(new.uid)) {
             return Err(Refusal::UidTaken(new.uid));
         }
@@ -253,9 +254,9 @@ fn check_uids(graph: &Graph, intents: &Intents) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn step(graph: &Graph, slot: Slot, intent: Intent) -> Option<Step> {
+fn step(graph: &Graph, slot: Slot, subject_edits: SubjectEdits) -> Option<Step> {
     let deleted = graph[slot].life() == Life::Deleted;
-    if let Some(new) = intent.create {
+    if let Some(new) = subject_edits.create {
         let name = Some(new.name.clone());
         return Some(Step::Change {
             slot,
@@ -264,13 +265,13 @@ fn step(graph: &Graph, slot: Slot, intent: Intent) -> Option<Step> {
             take_up: deleted,
         });
     }
-    match intent.delete {
+    match subject_edits.delete {
         Some(false) if deleted => None,
         Some(force) => Some(Step::Delete { slot, force }),
         None => Some(Step::Change {
             slot,
-            update: Box::new(intent.update),
-            name: intent.name,
+            update: Box::new(subject_edits.update),
+            name: subject_edits.name,
             take_up: false,
         }),
     }

@@ -10,14 +10,14 @@ use crate::schedule::decision::{Decider, Decision};
 use crate::schedule::scheduler::Scheduler;
 use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
-use crate::{Explanation, Now, Phase, Refusal, Revision, Settled, Subject, Target, WhyNot};
+use crate::{Blocker, Explanation, Now, Phase, Refusal, Revision, Settled, Subject, Target};
 use rustc_hash::FxBuildHasher;
 
 /// The most names in a list of an explanation.
 const NAMES_MAX: usize = 16;
 
 /// The visited slots: used for membership alone, so that their order is never seen.
-type Seen = HashSet<Slot, FxBuildHasher>;
+type Visited = HashSet<Slot, FxBuildHasher>;
 
 /// The components that an explanation looks at.
 pub(crate) struct Explainer<'a> {
@@ -56,7 +56,7 @@ impl<'a> Explainer<'a> {
         let resource = &self.graph[slot];
         Ok(Explanation {
             subject: self.graph.subject(slot),
-            standing: status.standing,
+            stage: status.stage,
             reason: status.reason,
             waits_for: (root != slot).then(|| self.graph.subject(root)),
             because: self.why_not(root),
@@ -73,7 +73,7 @@ impl<'a> Explainer<'a> {
 
     /// From an unsettled resource upwards to one that waits for none of its parents.
     fn first_unsettled_above(&self, slot: Slot) -> Slot {
-        let (mut at, mut seen) = (slot, Seen::default());
+        let (mut at, mut seen) = (slot, Visited::default());
         while seen.insert(self.graph.scc_root(at)) && !self.graph[at].is_running() {
             let scc_root = self.graph.scc_root(at);
             if !self.graph[at].is_unsettled() || self.graph[scc_root].unsettled_parents() == 0 {
@@ -94,41 +94,41 @@ impl<'a> Explainer<'a> {
         at
     }
 
-    fn why_settled(&self, slot: Slot, why: &Settled) -> WhyNot {
+    fn why_settled(&self, slot: Slot, why: &Settled) -> Blocker {
         let now_known = match why {
             Settled::OnCycle => {
                 let error = self.graph[slot].row().error.as_ref();
-                error.map(|error| WhyNot::Cycle(error.message.clone()))
+                error.map(|error| Blocker::Cycle(error.message.clone()))
             }
             Settled::Retrying => {
                 let at = self.retry_at(slot);
-                at.map(|at| WhyNot::RetryIn(at.since(self.now.mono)))
+                at.map(|at| Blocker::RetryIn(at.since(self.now.mono)))
             }
             // Another one may hold it by now, or the same one under another name.
-            Settled::WaitingForName { .. } => self.graph.held_name(slot).map(WhyNot::Settled),
+            Settled::WaitingForName { .. } => self.graph.held_name(slot).map(Blocker::Settled),
             _ => None,
         };
-        now_known.unwrap_or_else(|| WhyNot::Settled(why.clone()))
+        now_known.unwrap_or_else(|| Blocker::Settled(why.clone()))
     }
 
-    fn why_not(&self, slot: Slot) -> WhyNot {
+    fn why_not(&self, slot: Slot) -> Blocker {
         let resource = &self.graph[slot];
         match resource.at() {
-            At::Running(run) => WhyNot::Runs {
+            At::Running(run) => Blocker::Runs {
                 invocation: run.invocation(),
                 phase: run.phase(),
                 cancelled: run.cancelled() != crate::graph::resource::Cancelled::No,
             },
             At::Settled(why) => self.why_settled(slot, why),
-            At::Concluding => WhyNot::Next,
+            At::Concluding => Blocker::Next,
             At::Pending(_) => match self.decision(slot) {
-                Decision::AwaitCommit(revision) => WhyNot::AwaitsCommit(revision),
+                Decision::AwaitCommit(revision) => Blocker::AwaitsCommit(revision),
                 Decision::Start(phase) => self.why_not_started(slot, phase),
                 Decision::Wait => self.why_it_waits(slot),
                 Decision::LeaveTo(first) => self
                     .why_its_cycle_waits(slot)
                     .unwrap_or_else(|| self.why_not(first)),
-                Decision::Release(_) => WhyNot::Next,
+                Decision::Release(_) => Blocker::Next,
             },
         }
     }
@@ -139,18 +139,18 @@ impl<'a> Explainer<'a> {
     }
 
     /// It is ready, and something that is not its own keeps it out.
-    fn why_not_started(&self, slot: Slot, phase: Phase) -> WhyNot {
+    fn why_not_started(&self, slot: Slot, phase: Phase) -> Blocker {
         let (deletes, renames) = self.barrier.counting();
         let kind = self.graph[slot].kind();
         let options = self.graph.kinds()[kind].options();
         if self.barrier.blocks(phase) && deletes > 0 {
-            return WhyNot::DeletesFirst {
+            return Blocker::DeletesFirst {
                 count: deletes,
                 running: self.running_in(Phase::Delete),
             };
         }
         if self.barrier.blocks(phase) {
-            return WhyNot::RenamesFirst {
+            return Blocker::RenamesFirst {
                 count: renames,
                 running: self.running_in(Phase::Rename),
             };
@@ -162,19 +162,19 @@ impl<'a> Explainer<'a> {
                 options.is_some_and(|options| options.first),
             )
         {
-            return WhyNot::Gate(self.graph.subject(*first));
+            return Blocker::Gate(self.graph.subject(*first));
         }
         if let Some(other) = self.graph.user_of_its_names(slot) {
-            return WhyNot::NameInUse(self.graph.subject(other));
+            return Blocker::NameInUse(self.graph.subject(other));
         }
         if self.graph.active() >= self.scheduler.concurrency() {
-            return WhyNot::ControllerFull(self.scheduler.concurrency());
+            return Blocker::ControllerFull(self.scheduler.concurrency());
         }
         let limits = self.scheduler.concurrency_limits();
         if let Some(pool) = limits.full_pool(kind) {
-            return WhyNot::PoolFull(pool.clone());
+            return Blocker::PoolFull(pool.clone());
         }
-        limits.full_kind(kind).map_or(WhyNot::Next, WhyNot::KindFull)
+        limits.full_kind(kind).map_or(Blocker::Next, Blocker::KindFull)
     }
 
     fn running_in(&self, phase: Phase) -> Vec<Subject> {
@@ -192,9 +192,9 @@ impl<'a> Explainer<'a> {
     }
 
     /// None of its parents is unsettled, and still it can't start.
-    fn why_it_waits(&self, slot: Slot) -> WhyNot {
+    fn why_it_waits(&self, slot: Slot) -> Blocker {
         if !self.graph[slot].is_live() {
-            return WhyNot::DeletesFirst {
+            return Blocker::DeletesFirst {
                 count: self.graph[slot].delete_waits() as usize,
                 running: self.running_in(Phase::Delete),
             };
@@ -203,18 +203,18 @@ impl<'a> Explainer<'a> {
             return why;
         }
         match self.runs_below(slot) {
-            Some(below) => WhyNot::RunsBelow(self.graph.subject(below)),
-            None => WhyNot::Next,
+            Some(below) => Blocker::RunsBelow(self.graph.subject(below)),
+            None => Blocker::Next,
         }
     }
 
     /// A cycle is settled as one when none of its members runs or is to be renamed.
-    fn why_its_cycle_waits(&self, slot: Slot) -> Option<WhyNot> {
+    fn why_its_cycle_waits(&self, slot: Slot) -> Option<Blocker> {
         self.graph[slot].cycle()?;
         let scc_root = self.graph.scc_root(slot);
         let members = || (0..).map_while(|index| self.graph.member(scc_root, index));
         if let Some(running) = members().find(|member| self.graph[*member].is_running()) {
-            return Some(WhyNot::RunsBelow(self.graph.subject(running)));
+            return Some(Blocker::RunsBelow(self.graph.subject(running)));
         }
         let renames = |member: &Slot| matches!(self.decision(*member), Decision::Start(Phase::Rename));
         let member = members().find(renames)?;
@@ -223,7 +223,7 @@ impl<'a> Explainer<'a> {
 
     /// An invocation of the node itself or below it that has not returned.
     fn runs_below(&self, slot: Slot) -> Option<Slot> {
-        let (mut seen, mut open) = (Seen::default(), vec![self.graph.scc_root(slot)]);
+        let (mut seen, mut open) = (Visited::default(), vec![self.graph.scc_root(slot)]);
         while let Some(scc_root) = open.pop() {
             if !seen.insert(scc_root) || !self.graph.is_busy(scc_root) {
                 continue;
@@ -244,7 +244,7 @@ impl<'a> Explainer<'a> {
 
     /// The failed resources above a failed, or never settled, one that have no failed parent themselves.
     fn failed_roots(&self, slot: Slot) -> Vec<Subject> {
-        let (mut seen, mut roots) = (Seen::from_iter([slot]), BTreeSet::new());
+        let (mut seen, mut roots) = (Visited::from_iter([slot]), BTreeSet::new());
         let mut open = vec![slot];
         while let Some(at) = open.pop() {
             let failed: Vec<Slot> = self

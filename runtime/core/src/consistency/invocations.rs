@@ -87,7 +87,7 @@ impl Parts<'_> {
             });
             let same = |(link, (seen, now)): (
                 &crate::graph::resource::BoundRef,
-                (&crate::SeenRef, crate::SeenRef),
+                (&crate::ObservedRef, crate::ObservedRef),
             )| { !link.is_edge() || seen.target == now.target };
             let views = seen.refs.iter().zip(self.graph.refs_now(slot));
             let steady = run.rerun().is_some() || resource.links().iter().zip(views).all(same);

@@ -42,7 +42,7 @@ impl Parts<'_> {
         if resource.life() == Life::Gone {
             return;
         }
-        let marked = resource.row().marks.is_deleted() || resource.row().marks.is_renamed();
+        let marked = resource.row().intents.is_deleted() || resource.row().intents.is_renamed();
         findings.ensure_of(self.graph, slot, marked || !resource.has_op(), || {
             format!("has nothing to do, and {:?}", resource.op())
         });

@@ -35,7 +35,7 @@ struct Findings {
 }
 
 impl Findings {
-    fn of(rule: Rule) -> Self {
+    fn for_rule(rule: Rule) -> Self {
         Self {
             rule,
             of_rule: 0,
@@ -140,7 +140,7 @@ impl<'a> Parts<'a> {
 
     /// Checks every rule; see [`Core::check_consistency`](crate::Core::check_consistency).
     pub(crate) fn check(&self) -> Vec<Finding> {
-        let mut findings = Findings::of(Rule::OneRunPerName);
+        let mut findings = Findings::for_rule(Rule::OneRunPerName);
         for (rule, check) in Self::CHECKS {
             findings.begin(rule);
             check(self, &mut findings);

@@ -51,7 +51,7 @@ impl Parts<'_> {
             None => Compared::Not,
             Some(stored) => {
                 rules.push(Rule::StoreAgrees);
-                let mut of_store = Findings::of(Rule::StoreAgrees);
+                let mut of_store = Findings::for_rule(Rule::StoreAgrees);
                 let compared = self.compare(stored, &mut of_store);
                 findings.extend(of_store.list);
                 compared

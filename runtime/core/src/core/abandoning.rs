@@ -10,7 +10,7 @@ use super::Core;
 use crate::graph::lifecycle::Event;
 use crate::graph::resource::{Life, Pending, Running};
 use crate::types::index::Slot;
-use crate::{Cause, InvocationId, Reason, RunResult, Settled, Why};
+use crate::{Cause, InvocationId, Reason, RunResult, Settled, Trigger};
 
 impl Core {
     /// It has had its time.
@@ -73,7 +73,7 @@ impl Core {
             uid: row.uid,
             key: row.key(),
         };
-        let reason = Arc::new(Reason::because(Why::Recovered, cause));
+        let reason = Arc::new(Reason::because(Trigger::Recovered, cause));
         let waits = matches!(self.graph[slot].settled(), Some(Settled::Abandoned { .. }));
         match self.graph[slot].life() {
             Life::Live if waits || slot == from => self.request(slot, &reason),

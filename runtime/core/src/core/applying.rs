@@ -16,7 +16,7 @@ use crate::graph::owners::News;
 use crate::graph::resource::{Cancelled, Life, Resource, Running};
 use crate::types::edit::{no_labels, unless_empty};
 use crate::types::index::{NameId, Slot};
-use crate::{Cause, Deletion, Name, NewResource, Reason, Row, Settled, SpecVersion, Uid, Update, Why};
+use crate::{Cause, Deletion, Name, NewResource, Reason, Row, Settled, SpecVersion, Trigger, Uid, Update};
 use rustc_hash::FxBuildHasher;
 
 /// The findings of a batch so far.
@@ -25,7 +25,7 @@ struct Tally {
     /// Names with the live resource that each had before; by uid, for a slot may be used again.
     names: BTreeMap<NameId, Option<Uid>>,
     /// Resources to be requested, why, and whether their refs changed.
-    requests: Vec<(Slot, Why, bool)>,
+    requests: Vec<(Slot, Trigger, bool)>,
     /// Ends of new edges, which may close a cycle, and resources that were on one.
     seeds: Vec<Slot>,
     dissolved: BTreeSet<Slot>,
@@ -265,7 +265,7 @@ impl<'a> Applying<'a> {
         self.core.graph.attach(slot);
         self.tally.to_bind.push(slot);
         self.tally.seeds.push(slot);
-        self.tally.requests.push((slot, Why::Created, true));
+        self.tally.requests.push((slot, Trigger::Created, true));
     }
 
     /// Marks a resource that is unbound by now, or takes it out at once.
@@ -277,7 +277,7 @@ impl<'a> Applying<'a> {
         let never_made = !self.core.graph.can_run(slot) && self.core.graph[slot].row().state.is_none();
         if self.own == Some(slot) || force || (never_made && self.core.graph[slot].unreadable().is_none()) {
             if force {
-                let reason = self.reason_by(slot, Why::Deleted);
+                let reason = self.reason_by(slot, Trigger::Deleted);
                 self.core
                     .journal
                     .record_forced(self.core.graph[slot].row(), self.core.now.wall, reason);
@@ -294,7 +294,7 @@ impl<'a> Applying<'a> {
         self.core.end_op(slot);
         let (at, revision) = (self.core.now.wall, self.core.journal.change());
         self.core.write(slot, |row| {
-            row.marks.deletion = Some(Deletion { at, revision });
+            row.intents.deletion = Some(Deletion { at, revision });
             row.spec_version = row.spec_version.next();
             row.next_reconcile = None;
             row.attempts = 0;
@@ -303,7 +303,7 @@ impl<'a> Applying<'a> {
         self.core.graph.claim(slot);
         self.core.graph[slot].hold_until(self.core.journal.revision());
         self.core.begin_op(slot);
-        let reason = self.reason_by(slot, Why::Deleted);
+        let reason = self.reason_by(slot, Trigger::Deleted);
         self.core.graph.leave_cohort(slot);
         self.set_aside(slot, reason);
     }
@@ -377,7 +377,7 @@ impl<'a> Applying<'a> {
         let versioned = take_up || spec || refs.is_some() || name.is_some();
         self.core.write(slot, |row| {
             if take_up {
-                row.marks.deletion = None;
+                row.intents.deletion = None;
                 row.error = None;
                 row.unready = None;
                 row.attempts = 0;
@@ -407,13 +407,13 @@ impl<'a> Applying<'a> {
         }
         if versioned {
             let why = match (take_up, spec || refs.is_some()) {
-                (true, _) => Why::Created,
-                (false, true) => Why::Edited,
-                (false, false) => Why::Renamed,
+                (true, _) => Trigger::Created,
+                (false, true) => Trigger::Edited,
+                (false, false) => Trigger::Renamed,
             };
             self.tally.requests.push((slot, why, refs.is_some()));
         }
-        if take_up && self.core.graph[slot].row().marks.is_renamed() {
+        if take_up && self.core.graph[slot].row().intents.is_renamed() {
             self.core.begin_op(slot);
         }
     }
@@ -427,9 +427,13 @@ impl<'a> Applying<'a> {
         self.core.write(slot, |row| {
             let old = std::mem::replace(&mut row.name, name);
             if keeps_mark {
-                let known = row.marks.former_names.iter().any(|former| former.same_case(&old));
-                let former = row.marks.former_names.iter().cloned();
-                row.marks.former_names = former.chain((!known).then_some(old)).collect();
+                let known = row
+                    .intents
+                    .former_names
+                    .iter()
+                    .any(|former| former.same_case(&old));
+                let former = row.intents.former_names.iter().cloned();
+                row.intents.former_names = former.chain((!known).then_some(old)).collect();
             }
         });
         self.core.claim_former_names(slot);
@@ -466,7 +470,7 @@ impl<'a> Applying<'a> {
             }
         }
         for slot in changes.entered().iter().copied() {
-            self.hold_and_request(slot, Why::Edited);
+            self.hold_and_request(slot, Trigger::Edited);
         }
         for slot in changes.left().iter().copied() {
             if self
@@ -475,7 +479,7 @@ impl<'a> Applying<'a> {
                 .get(slot)
                 .is_some_and(|resource| resource.is_live())
             {
-                self.hold_and_request(slot, Why::Recovered);
+                self.hold_and_request(slot, Trigger::Recovered);
             }
         }
         for (name, _) in moved {
@@ -495,16 +499,16 @@ impl<'a> Applying<'a> {
         }
     }
 
-    fn hold_and_request(&mut self, slot: Slot, why: Why) {
+    fn hold_and_request(&mut self, slot: Slot, why: Trigger) {
         self.core.graph[slot].hold_until(self.core.journal.revision());
         let reason = self.reason_by(slot, why);
         self.core.request(slot, &reason);
     }
 
-    fn reason_by(&self, slot: Slot, why: Why) -> Arc<Reason> {
+    fn reason_by(&self, slot: Slot, why: Trigger) -> Arc<Reason> {
         let origin = self.by.origins.get(&self.core.graph[slot].row().uid);
         let mut last = self.by.last.borrow_mut();
-        let same = |last: &&mut Arc<Reason>| last.why == why && last.origin.as_ref() == origin;
+        let same = |last: &&mut Arc<Reason>| last.trigger == why && last.origin.as_ref() == origin;
         if let Some(last) = last.as_mut().filter(same) {
             return last.clone();
         }
@@ -524,7 +528,7 @@ impl<'a> Applying<'a> {
             ),
             None => (self.by.cause.clone(), self.by.before.clone()),
         };
-        Arc::new(Reason::because(Why::RefChanged, cause).after(before))
+        Arc::new(Reason::because(Trigger::RefChanged, cause).after(before))
     }
 
     /// Returns true if new refs put a pending or running resource above: then even an own edit acts like another's

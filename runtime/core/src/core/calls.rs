@@ -10,7 +10,7 @@ use crate::graph::resource::{Cancelled, Life};
 use crate::types::index::Slot;
 use crate::{
     Answer, Applied, Batch, Call, CallId, Cause, Effect, InvocationId, Reason, Refusal, StateVersion, Target,
-    Why,
+    Trigger,
 };
 
 impl Core {
@@ -59,7 +59,7 @@ impl Calling<'_> {
             }
             Call::Reconcile(target) => {
                 let slot = self.core.graph.resolve(&target)?;
-                Ok(self.request(slot, Why::Requested, cause))
+                Ok(self.request(slot, Trigger::Requested, cause))
             }
             Call::Refresh { target, full } => {
                 let slot = self.core.graph.resolve(&target)?;
@@ -72,7 +72,7 @@ impl Calling<'_> {
                     }
                 });
                 self.core.graph[slot].hold_until(self.core.journal.revision());
-                Ok(self.request(slot, Why::Refresh, cause))
+                Ok(self.request(slot, Trigger::Refresh, cause))
             }
             Call::Nudge(target) => {
                 let slot = self.core.graph.resolve(&target)?;
@@ -114,7 +114,7 @@ impl Calling<'_> {
                 if self.core.graph[slot].row().paused {
                     self.core.graph[slot].set_forced(true);
                 }
-                Ok(self.request(slot, Why::Requested, cause))
+                Ok(self.request(slot, Trigger::Requested, cause))
             }
             Call::Explain(target) => {
                 let explanation = self.core.explain(&target)?;
@@ -174,7 +174,7 @@ impl Calling<'_> {
     }
 
     /// Request 4. From inside an invocation it is recorded, and nothing more is answered: waiting is refused.
-    fn request(&mut self, slot: Slot, why: Why, cause: Cause) -> Option<Answer> {
+    fn request(&mut self, slot: Slot, why: Trigger, cause: Cause) -> Option<Answer> {
         let caller = self.by.and_then(|by| self.core.graph.run(by));
         let reason = Reason::because(why, cause).after(self.core.graph.reason_of_run(caller));
         self.core.request(slot, &Arc::new(reason));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Core;
 use crate::timers::{Due, Timer};
 use crate::types::index::Slot;
-use crate::{Effect, Reason, Why};
+use crate::{Effect, Reason, Trigger};
 
 impl Core {
     /// Does what is due.
@@ -55,7 +55,7 @@ impl Core {
             let later = self.now.wall.after(crate::schedule::starvation::DEFERRED_FOR);
             return self.timers.set_requeue(slot, Some(later));
         }
-        self.request(slot, &Arc::new(Reason::bare(Why::Retrigger)));
+        self.request(slot, &Arc::new(Reason::bare(Trigger::Retrigger)));
     }
 
     /// Stores which requeue time is still to come, where a release leaves the row with one that was used up.
@@ -96,6 +96,6 @@ impl Core {
             return;
         }
         self.timers.clear(Timer::Nudge(slot));
-        self.request(slot, &Arc::new(Reason::bare(Why::Nudge)));
+        self.request(slot, &Arc::new(Reason::bare(Trigger::Nudge)));
     }
 }

@@ -19,7 +19,7 @@ use crate::schedule::starvation::Starvation;
 use crate::timers::Timers;
 use crate::types::index::Slot;
 use crate::{
-    AtStart, Effect, Key, Kind, KindOptions, Limits, Now, Reason, RunResult, Stored, StoredRow, Uid, Why,
+    AtStart, Effect, Key, Kind, KindOptions, Limits, Now, Reason, RunResult, Stored, StoredRow, Trigger, Uid,
 };
 
 /// The reason why a stored catalog was not taken.
@@ -99,7 +99,7 @@ impl Core {
         // Claims on a name stand in the order of the deletes. Otherwise slots are in the order of starts, which then
         // touches memory in order.
         rows.sort_by_cached_key(|stored| {
-            let deletion = stored.row.marks.deletion.map(|deletion| deletion.revision);
+            let deletion = stored.row.intents.deletion.map(|deletion| deletion.revision);
             (deletion, stored.row.name.prefix())
         });
         let mut loading = Loading {
@@ -150,7 +150,7 @@ impl Loading {
         }
         let kind = self.core.graph.intern_kind(&row.kind);
         let name = self.core.graph.intern(kind, &row.name);
-        let life = if row.marks.is_deleted() {
+        let life = if row.intents.is_deleted() {
             Life::Deleted
         } else {
             Life::Live
@@ -184,18 +184,18 @@ impl Loading {
         if requeue.is_some() {
             self.core.timers.set_requeue(slot, requeue);
         }
-        let standing = match self.core.graph.unrunnable(slot) {
+        let reason = match self.core.graph.unrunnable(slot) {
             Some(why) => why,
             None => rest(&self.core.graph, &self.core.timers, slot),
         };
-        self.core.on(slot, Event::Settled(standing));
+        self.core.on(slot, Event::Settled(reason));
         Ok(())
     }
 
     fn note(&mut self, slot: Slot) {
         let resource = &self.core.graph[slot];
         let row = resource.row();
-        if row.marks.is_deleted() || row.marks.is_renamed() {
+        if row.intents.is_deleted() || row.intents.is_renamed() {
             self.loaded.marked.push(slot);
         }
         if !resource.is_live() {
@@ -255,7 +255,7 @@ impl Loading {
     }
 
     fn request_at_start(&mut self) {
-        let reason = Arc::new(Reason::bare(Why::Start));
+        let reason = Arc::new(Reason::bare(Trigger::Start));
         let asked: Vec<Slot> = self.core.graph.iter().map(|(slot, _)| slot).collect();
         let mut unrequested = HashSet::new();
         for slot in asked {

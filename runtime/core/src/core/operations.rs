@@ -10,14 +10,14 @@ use crate::schedule::barrier::rearm;
 use crate::timers::Timer;
 use crate::types::index::{NameId, Slot};
 use crate::{
-    Answer, CallId, Cause, Error, InvocationId, Reason, Row, RunOutcome, RunResult, Settled, Uid, Why,
+    Answer, CallId, Cause, Error, InvocationId, Reason, Row, RunOutcome, RunResult, Settled, Trigger, Uid,
 };
 
 impl Core {
     /// Requests a live resource by a request of its own. One that cancels also has a failed rename tried at once, and
     /// forgets how often it has failed.
     pub(super) fn request(&mut self, slot: Slot, reason: &Arc<Reason>) {
-        if reason.why.cancels() {
+        if reason.trigger.cancels() {
             rearm(&mut self.graph, &mut self.timers, slot);
             self.forget_attempts(slot);
         }
@@ -141,7 +141,7 @@ impl Core {
     pub(super) fn wake_for_name(&mut self, live: Slot, cause: Cause) {
         let waits = matches!(self.graph[live].settled(), Some(Settled::WaitingForName { .. }));
         if waits && self.graph.held_name(live).is_none() {
-            self.request(live, &Arc::new(Reason::because(Why::Recovered, cause)));
+            self.request(live, &Arc::new(Reason::because(Trigger::Recovered, cause)));
         } else {
             self.graph.enqueue(live);
         }

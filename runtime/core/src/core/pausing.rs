@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Core;
 use crate::types::index::Slot;
-use crate::{Cause, Reason, Why};
+use crate::{Cause, Reason, Trigger};
 
 impl Core {
     pub(super) fn pause(&mut self, slot: Slot) {
@@ -22,7 +22,7 @@ impl Core {
         self.write(slot, |row| row.paused = false);
         let asked = self.graph[slot].set_missed(false);
         if asked {
-            self.request(slot, &Arc::new(Reason::because(Why::Recovered, cause)));
+            self.request(slot, &Arc::new(Reason::because(Trigger::Recovered, cause)));
         }
     }
 }

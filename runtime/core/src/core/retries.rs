@@ -10,7 +10,7 @@ use crate::schedule::decision::rest;
 use crate::schedule::retries::{attempts_after, plan_resync};
 use crate::timers::Timer;
 use crate::types::index::Slot;
-use crate::{Cause, InvocationId, Reason, Settled, Why};
+use crate::{Cause, InvocationId, Reason, Settled, Trigger};
 
 impl Core {
     /// It has stayed successful for long enough.
@@ -80,7 +80,7 @@ impl Core {
         }
         if resource.is_live() && resource.row().error.is_some() {
             self.forget_attempts(slot);
-            self.request(slot, &Arc::new(Reason::because(Why::Retry, cause)));
+            self.request(slot, &Arc::new(Reason::because(Trigger::Retry, cause)));
         }
     }
 
@@ -104,7 +104,7 @@ impl Core {
     pub(super) fn reason_for_owner(&self, slot: Slot) -> Arc<Reason> {
         let last = self.graph[slot].row().last_run.as_ref();
         let before = last.map(|last| last.reason.clone());
-        Arc::new(Reason::because(Why::Recovered, self.graph.cause_of(slot)).after(before))
+        Arc::new(Reason::because(Trigger::Recovered, self.graph.cause_of(slot)).after(before))
     }
 
     /// It is time to look for drift.
@@ -113,7 +113,7 @@ impl Core {
             return;
         }
         plan_resync(&self.graph, &mut self.timers, self.now.mono, slot);
-        self.request(slot, &Arc::new(Reason::bare(Why::Resync)));
+        self.request(slot, &Arc::new(Reason::bare(Trigger::Resync)));
     }
 
     pub(super) fn deadline_is_over(&mut self, invocation: InvocationId) {

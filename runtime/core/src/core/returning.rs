@@ -11,7 +11,8 @@ use crate::schedule::retries::{attempts_after, deadline_error, plan_resync};
 use crate::timers::Timer;
 use crate::types::index::Slot;
 use crate::{
-    Error, InvocationId, Marks, Outcome, Phase, Reason, Returned, Row, RunOutcome, RunResult, Settled, Why,
+    Error, Intents, InvocationId, Outcome, Phase, Reason, Returned, Row, RunOutcome, RunResult, Settled,
+    Trigger,
 };
 
 /// The code of the error that stands for a panic (C9).
@@ -275,8 +276,8 @@ impl Conclusion<'_> {
         let on_cycle = self.core.graph[slot].cycle().is_some();
         self.core.write(slot, |row| {
             row.runs_total += 1;
-            row.marks = Marks {
-                deletion: row.marks.deletion,
+            row.intents = Intents {
+                deletion: row.intents.deletion,
                 former_names: Arc::default(),
             };
             row.attempts = 0;
@@ -290,7 +291,10 @@ impl Conclusion<'_> {
         self.core.claim_former_names(slot);
         self.core.graph[slot].owe(true);
         // A reconcile follows each rename. That a parent ran meanwhile is the lesser reason.
-        let reason = run.rerun().cloned().filter(|rerun| rerun.why != Why::Parent);
+        let reason = run
+            .rerun()
+            .cloned()
+            .filter(|rerun| rerun.trigger != Trigger::Parent);
         self.core
             .set_pending_again(slot, reason.unwrap_or_else(|| after_rename(run)));
     }
@@ -365,8 +369,8 @@ fn completes_otherwise(row: &Row, result: &Result<Outcome, Arc<Error>>) -> bool 
 
 /// Returns the reason why a resource is reconciled after this run, with which its rename became known or was done.
 fn after_rename(run: &Running) -> Arc<Reason> {
-    match run.reason().why {
-        Why::Renamed => run.reason().clone(),
-        _ => Arc::new(Reason::bare(Why::Renamed).after(Some(run.reason().clone()))),
+    match run.reason().trigger {
+        Trigger::Renamed => run.reason().clone(),
+        _ => Arc::new(Reason::bare(Trigger::Renamed).after(Some(run.reason().clone()))),
     }
 }

@@ -102,12 +102,12 @@ impl Graph {
     /// Makes the claims of a resource fit its rename mark. Gives back the names that it gave up.
     pub(crate) fn claim_former_names(&mut self, slot: Slot) -> Vec<NameId> {
         let resource = &self.slots[slot];
-        if !resource.row.marks.is_renamed() && resource.claims.is_empty() {
+        if !resource.row.intents.is_renamed() && resource.claims.is_empty() {
             return Vec::new();
         }
         let (kind, name, row) = (resource.kind, resource.name, resource.row.clone());
         let mut claims = BTreeSet::new();
-        for former in row.marks.former_names.iter() {
+        for former in row.intents.former_names.iter() {
             let id = self.names.intern(kind, former);
             if id != name {
                 claims.insert(id);

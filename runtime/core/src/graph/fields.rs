@@ -9,7 +9,9 @@ use super::resource::{BoundRef, Failure, Life, Op, Resource};
 use super::stages::{Cancelled, Pending, Running, Under};
 use crate::types::index::{CycleId, KindId, NameId, Slot};
 use crate::types::reason::Cancels;
-use crate::{Error, InvocationId, Mono, NoOpRun, Phase, Priority, Reason, Revision, Row, Seen, Timestamp};
+use crate::{
+    Error, InvocationId, Mono, NoOpRun, ObservedInputs, Phase, Priority, Reason, Revision, Row, Timestamp,
+};
 
 impl Resource {
     pub(crate) fn row(&self) -> &Arc<Row> {
@@ -402,11 +404,11 @@ impl Running {
         &self.under
     }
 
-    pub(crate) fn seen(&self) -> Option<&Seen> {
+    pub(crate) fn seen(&self) -> Option<&ObservedInputs> {
         self.seen.as_ref()
     }
 
-    pub(crate) fn seen_mut(&mut self) -> Option<&mut Seen> {
+    pub(crate) fn seen_mut(&mut self) -> Option<&mut ObservedInputs> {
         self.seen.as_mut()
     }
 
@@ -488,7 +490,7 @@ pub(crate) mod planting {
             self.under = under;
         }
 
-        pub(crate) fn plant_seen(&mut self, seen: Option<Seen>) {
+        pub(crate) fn plant_seen(&mut self, seen: Option<ObservedInputs>) {
             self.seen = seen;
         }
     }

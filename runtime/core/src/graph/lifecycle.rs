@@ -17,11 +17,11 @@ use crate::Settled;
 /// The stage of a resource. Only an [`Event`] changes it.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
-pub(crate) struct Lifecycle(Stage);
+pub(crate) struct Lifecycle(Inner);
 
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
-enum Stage {
+enum Inner {
     Settled(Rest),
     Pending(Pending),
     Running(Box<Running>),
@@ -93,60 +93,60 @@ struct Unexpected;
 /// Moves to the stage that follows; returns the invocation that the event ends. Leaves the stage as it is if the two don't
 /// go together.
 #[inline]
-fn next(stage: &mut Stage, event: Event) -> Result<Option<Box<Running>>, Unexpected> {
+fn next(stage: &mut Inner, event: Event) -> Result<Option<Box<Running>>, Unexpected> {
     match (&mut *stage, event) {
-        (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding, Event::Asked(pending)) => {
-            *stage = Stage::Pending(pending);
+        (Inner::Settled(_) | Inner::Pending(_) | Inner::Concluding, Event::Asked(pending)) => {
+            *stage = Inner::Pending(pending);
         }
-        (Stage::Pending(_), Event::Started(run)) => *stage = Stage::Running(run),
-        (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding, Event::Settled(why)) => {
-            *stage = Stage::Settled(why.into());
+        (Inner::Pending(_), Event::Started(run)) => *stage = Inner::Running(run),
+        (Inner::Settled(_) | Inner::Pending(_) | Inner::Concluding, Event::Settled(why)) => {
+            *stage = Inner::Settled(why.into());
         }
-        (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding, Event::Removed) => {
-            *stage = Stage::Settled(Rest::IDLE);
+        (Inner::Settled(_) | Inner::Pending(_) | Inner::Concluding, Event::Removed) => {
+            *stage = Inner::Settled(Rest::IDLE);
         }
-        (Stage::Running(_), Event::Returned) => return Ok(replace(stage, Stage::Concluding).into_run()),
-        (Stage::Running(_), Event::Abandoned(pending)) => {
+        (Inner::Running(_), Event::Returned) => return Ok(replace(stage, Inner::Concluding).into_run()),
+        (Inner::Running(_), Event::Abandoned(pending)) => {
             let then = pending.map_or(Then::Settled(Rest::IDLE), Then::Pending);
-            if let Some(run) = replace(stage, Stage::Concluding).into_run() {
-                *stage = Stage::Abandoned { run, then };
+            if let Some(run) = replace(stage, Inner::Concluding).into_run() {
+                *stage = Inner::Abandoned { run, then };
             }
         }
         // It is forgotten once its invocation has returned.
-        (Stage::Running(_), Event::Removed) => {}
-        (Stage::Abandoned { then, .. }, Event::Asked(pending)) => *then = Then::Pending(pending),
-        (Stage::Abandoned { then, .. }, Event::Settled(why)) => *then = Then::Settled(why.into()),
-        (Stage::Abandoned { then, .. }, Event::Removed) => *then = Then::Settled(Rest::IDLE),
-        (Stage::Abandoned { then, .. }, Event::Returned) => {
+        (Inner::Running(_), Event::Removed) => {}
+        (Inner::Abandoned { then, .. }, Event::Asked(pending)) => *then = Then::Pending(pending),
+        (Inner::Abandoned { then, .. }, Event::Settled(why)) => *then = Then::Settled(why.into()),
+        (Inner::Abandoned { then, .. }, Event::Removed) => *then = Then::Settled(Rest::IDLE),
+        (Inner::Abandoned { then, .. }, Event::Returned) => {
             let after = match replace(then, Then::Settled(Rest::IDLE)) {
-                Then::Settled(rest) => Stage::Settled(rest),
-                Then::Pending(pending) => Stage::Pending(pending),
+                Then::Settled(rest) => Inner::Settled(rest),
+                Then::Pending(pending) => Inner::Pending(pending),
             };
             return Ok(replace(stage, after).into_run());
         }
         (
-            Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding,
+            Inner::Settled(_) | Inner::Pending(_) | Inner::Concluding,
             Event::Returned | Event::Abandoned(_),
         )
-        | (Stage::Settled(_) | Stage::Concluding, Event::Started(_))
-        | (Stage::Running(_), Event::Asked(_) | Event::Started(_) | Event::Settled(_))
-        | (Stage::Abandoned { .. }, Event::Started(_) | Event::Abandoned(_)) => return Err(Unexpected),
+        | (Inner::Settled(_) | Inner::Concluding, Event::Started(_))
+        | (Inner::Running(_), Event::Asked(_) | Event::Started(_) | Event::Settled(_))
+        | (Inner::Abandoned { .. }, Event::Started(_) | Event::Abandoned(_)) => return Err(Unexpected),
     }
     Ok(None)
 }
 
-impl Stage {
+impl Inner {
     fn into_run(self) -> Option<Box<Running>> {
         match self {
-            Stage::Running(run) | Stage::Abandoned { run, .. } => Some(run),
-            Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding => None,
+            Inner::Running(run) | Inner::Abandoned { run, .. } => Some(run),
+            Inner::Settled(_) | Inner::Pending(_) | Inner::Concluding => None,
         }
     }
 }
 
 impl Default for Lifecycle {
     fn default() -> Self {
-        Self(Stage::Settled(Rest::IDLE))
+        Self(Inner::Settled(Rest::IDLE))
     }
 }
 
@@ -162,18 +162,18 @@ impl Lifecycle {
     /// The stage. What goes on beside an abandoned invocation counts, and not the invocation.
     pub(crate) fn at(&self) -> At<'_> {
         match &self.0 {
-            Stage::Settled(rest)
-            | Stage::Abandoned {
+            Inner::Settled(rest)
+            | Inner::Abandoned {
                 then: Then::Settled(rest),
                 ..
             } => At::Settled(rest),
-            Stage::Pending(pending)
-            | Stage::Abandoned {
+            Inner::Pending(pending)
+            | Inner::Abandoned {
                 then: Then::Pending(pending),
                 ..
             } => At::Pending(pending),
-            Stage::Running(run) => At::Running(run),
-            Stage::Concluding => At::Concluding,
+            Inner::Running(run) => At::Running(run),
+            Inner::Concluding => At::Concluding,
         }
     }
 
@@ -186,8 +186,8 @@ impl Lifecycle {
 
     pub(crate) fn pending_mut(&mut self) -> Option<&mut Pending> {
         match &mut self.0 {
-            Stage::Pending(pending)
-            | Stage::Abandoned {
+            Inner::Pending(pending)
+            | Inner::Abandoned {
                 then: Then::Pending(pending),
                 ..
             } => Some(pending),
@@ -205,14 +205,14 @@ impl Lifecycle {
     /// Its invocation, unless that is abandoned.
     pub(crate) fn run(&self) -> Option<&Running> {
         match &self.0 {
-            Stage::Running(run) => Some(run),
+            Inner::Running(run) => Some(run),
             _ => None,
         }
     }
 
     pub(crate) fn run_mut(&mut self) -> Option<&mut Running> {
         match &mut self.0 {
-            Stage::Running(run) => Some(run),
+            Inner::Running(run) => Some(run),
             _ => None,
         }
     }
@@ -220,7 +220,7 @@ impl Lifecycle {
     /// Its abandoned invocation.
     pub(crate) fn abandoned(&self) -> Option<&Running> {
         match &self.0 {
-            Stage::Abandoned { run, .. } => Some(run),
+            Inner::Abandoned { run, .. } => Some(run),
             _ => None,
         }
     }
@@ -230,18 +230,18 @@ impl Lifecycle {
     }
 
     pub(crate) fn is_concluding(&self) -> bool {
-        matches!(self.0, Stage::Concluding)
+        matches!(self.0, Inner::Concluding)
     }
 }
 
 #[cfg(test)]
 impl Lifecycle {
     pub(crate) fn settled_as(why: Settled) -> Self {
-        Self(Stage::Settled(why.into()))
+        Self(Inner::Settled(why.into()))
     }
 
     pub(crate) fn pending_as(pending: Pending) -> Self {
-        Self(Stage::Pending(pending))
+        Self(Inner::Pending(pending))
     }
 }
 
@@ -252,17 +252,17 @@ mod tests {
     use super::*;
     use crate::graph::resource::Under;
     use crate::types::index::NameId;
-    use crate::{InvocationId, Mono, Phase, Reason, Timestamp, Why};
+    use crate::{InvocationId, Mono, Phase, Reason, Timestamp, Trigger};
 
     fn pending() -> Pending {
-        Pending::new(Arc::new(Reason::bare(Why::Nudge)), Mono(0))
+        Pending::new(Arc::new(Reason::bare(Trigger::Nudge)), Mono(0))
     }
 
     fn run() -> Box<Running> {
         Box::new(Running {
             invocation: InvocationId(1),
             phase: Phase::Reconcile,
-            reason: Arc::new(Reason::bare(Why::Nudge)),
+            reason: Arc::new(Reason::bare(Trigger::Nudge)),
             started_at: Timestamp(0),
             begun: Mono(0),
             waited_since: Mono(0),
@@ -279,13 +279,13 @@ mod tests {
         })
     }
 
-    fn stages() -> Vec<Stage> {
-        let abandoned = |then| Stage::Abandoned { run: run(), then };
+    fn stages() -> Vec<Inner> {
+        let abandoned = |then| Inner::Abandoned { run: run(), then };
         vec![
-            Stage::Settled(Rest::IDLE),
-            Stage::Pending(pending()),
-            Stage::Running(run()),
-            Stage::Concluding,
+            Inner::Settled(Rest::IDLE),
+            Inner::Pending(pending()),
+            Inner::Running(run()),
+            Inner::Concluding,
             abandoned(Then::Settled(Rest::IDLE)),
             abandoned(Then::Pending(pending())),
         ]
@@ -302,17 +302,17 @@ mod tests {
         ]
     }
 
-    fn word(stage: &Stage) -> &'static str {
+    fn word(stage: &Inner) -> &'static str {
         match stage {
-            Stage::Settled(_) => "settled",
-            Stage::Pending(_) => "pending",
-            Stage::Running(_) => "running",
-            Stage::Concluding => "concluding",
-            Stage::Abandoned {
+            Inner::Settled(_) => "settled",
+            Inner::Pending(_) => "pending",
+            Inner::Running(_) => "running",
+            Inner::Concluding => "concluding",
+            Inner::Abandoned {
                 then: Then::Settled(_),
                 ..
             } => "aside, settled",
-            Stage::Abandoned {
+            Inner::Abandoned {
                 then: Then::Pending(_),
                 ..
             } => "aside, pending",
@@ -377,7 +377,7 @@ mod tests {
             let lifecycle = Lifecycle(stage);
             assert_eq!(lifecycle.is_unsettled(), unsettled, "{lifecycle:?}");
             let has_one = lifecycle.run().is_some() || lifecycle.abandoned().is_some();
-            let runs = matches!(lifecycle.0, Stage::Running(_) | Stage::Abandoned { .. });
+            let runs = matches!(lifecycle.0, Inner::Running(_) | Inner::Abandoned { .. });
             assert_eq!(has_one, runs);
         }
     }

@@ -11,7 +11,7 @@ use super::resource::Cancelled;
 use super::settling::Stops;
 use crate::types::index::Slot;
 use crate::types::reason::Cancels;
-use crate::{Mono, OnTimedAncestor, Phase, Priority, Reason, Why};
+use crate::{Mono, OnTimedAncestor, Phase, Priority, Reason, Trigger};
 use rustc_hash::FxBuildHasher;
 
 /// One resource whose edges downwards are being walked.
@@ -25,7 +25,7 @@ struct Frame {
 impl Graph {
     /// Requests a live resource directly, not through a parent.
     pub(crate) fn request(&mut self, slot: Slot, reason: &Arc<Reason>, stops: &mut Stops<'_>) {
-        let why = reason.why;
+        let why = reason.trigger;
         self.visits.nodes += 1;
         debug_assert!(self.slots[slot].is_live());
         self.slots[slot].requested = true;
@@ -42,7 +42,9 @@ impl Graph {
             // A request after `cancel(name)` takes the cancel back.
             pending.cancelled = false;
             // Only one reason is shown. A request of its own says more than a parent, and an edit more than a timer.
-            if pending.reason.why == Why::Parent || (why.cancels() && !pending.reason.why.cancels()) {
+            if pending.reason.trigger == Trigger::Parent
+                || (why.cancels() && !pending.reason.trigger.cancels())
+            {
                 pending.reason = reason.clone();
                 self.touch_status(slot);
                 if why.cancels() {
@@ -54,7 +56,11 @@ impl Graph {
         } else if let Some(run) = self.slots[slot].run_mut() {
             // The invocation has seen the old spec and the old parents: one more run answers all requests that came
             // meanwhile.
-            if run.rerun.as_ref().is_none_or(|rerun| rerun.why == Why::Parent) {
+            if run
+                .rerun
+                .as_ref()
+                .is_none_or(|rerun| rerun.trigger == Trigger::Parent)
+            {
                 run.rerun = Some(reason.clone());
             }
             // The caller that cancelled wanted it to stop; this later request wants it to run.
@@ -100,7 +106,7 @@ impl Graph {
     }
 
     /// Makes a settled resource, and whatever is settled below it, pending.
-    fn unsettle(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why, stops: &mut Stops<'_>) {
+    fn unsettle(&mut self, slot: Slot, reason: &Arc<Reason>, why: Trigger, stops: &mut Stops<'_>) {
         let resource = &self.slots[slot];
         if resource.cycle.is_none() && self.names[resource.name].referrers.is_empty() {
             // Nothing is below it, as below most resources of a wide catalog.
@@ -150,7 +156,7 @@ impl Graph {
         &mut self,
         slot: Slot,
         reason: &Arc<Reason>,
-        (why, now): (Why, Mono),
+        (why, now): (Trigger, Mono),
         frames: &mut Vec<Frame>,
     ) -> Option<Slot> {
         let scc_root = self.scc_root(slot);
@@ -210,7 +216,7 @@ impl Graph {
 
     fn parent_reason(&self, frames: &mut [Frame]) -> Arc<Reason> {
         let Some(frame) = frames.last_mut() else {
-            return Arc::new(Reason::bare(Why::Parent));
+            return Arc::new(Reason::bare(Trigger::Parent));
         };
         let parent = frame.slot;
         frame
@@ -220,12 +226,12 @@ impl Graph {
     }
 
     fn reason_as_parent(&self, parent: Slot) -> Arc<Reason> {
-        let reason = Reason::because(Why::Parent, self.cause_of(parent));
+        let reason = Reason::because(Trigger::Parent, self.cause_of(parent));
         Arc::new(reason.after(self.reason_to_come(parent)))
     }
 
     /// A running resource below one that is requested runs again, and is cancelled if the request cancels it.
-    fn touch_run(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why, stops: &mut Stops<'_>) {
+    fn touch_run(&mut self, slot: Slot, reason: &Arc<Reason>, why: Trigger, stops: &mut Stops<'_>) {
         let on_timed = self.options(slot).map(|options| options.on_timed_ancestor);
         let cancels = match why.cancels_below() {
             Cancels::All => true,
@@ -248,7 +254,7 @@ impl Graph {
 
     /// A request for an unsettled resource: cancels what it cancels of what runs below, along busy nodes. While a
     /// resource is pending nothing new starts below it, so for each it is done once for each level.
-    fn cancel_below(&mut self, slot: Slot, why: Why, stops: &mut Stops<'_>) {
+    fn cancel_below(&mut self, slot: Slot, why: Trigger, stops: &mut Stops<'_>) {
         let level = why.cancels_below();
         if level == Cancels::None {
             return;

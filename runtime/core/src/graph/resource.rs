@@ -7,7 +7,8 @@ use super::lifecycle::Lifecycle;
 pub(crate) use super::stages::{Cancelled, Pending, Running, Under};
 use crate::types::index::{CycleId, KindId, NameId};
 use crate::{
-    Error, InvocationId, Mono, Name, NoOpRun, Now, Phase, Reason, Required, Revision, Row, Seen, Settled, Why,
+    Error, InvocationId, Mono, Name, NoOpRun, Now, ObservedInputs, Phase, Reason, Required, Revision, Row,
+    Settled, Trigger,
 };
 
 /// One ref, bound to the name that it names. Parallel to `row.refs`.
@@ -173,11 +174,11 @@ impl Resource {
         &mut self,
         (invocation, phase): (InvocationId, Phase),
         now: Now,
-        (seen, busy): (Option<Seen>, bool),
+        (seen, busy): (Option<ObservedInputs>, bool),
     ) -> Running {
         let (reason, waited_since) = match self.pending() {
             Some(pending) => (pending.reason.clone(), pending.since),
-            None => (Arc::new(Reason::bare(Why::Recovered)), now.mono),
+            None => (Arc::new(Reason::bare(Trigger::Recovered)), now.mono),
         };
         Running {
             invocation,

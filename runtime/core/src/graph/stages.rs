@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::types::index::NameId;
 use crate::types::reason::Cancels;
-use crate::{InvocationId, Mono, Phase, Priority, Reason, Seen, Timestamp, Why};
+use crate::{InvocationId, Mono, ObservedInputs, Phase, Priority, Reason, Timestamp, Trigger};
 
 /// Asked for.
 #[derive(Debug)]
@@ -30,8 +30,8 @@ impl Pending {
     pub(crate) fn new(reason: Arc<Reason>, since: Mono) -> Self {
         let priority = reason.priority();
         Self {
-            inheritable: match reason.why {
-                Why::Parent => Priority::Background,
+            inheritable: match reason.trigger {
+                Trigger::Parent => Priority::Background,
                 _ => priority,
             },
             priority,
@@ -102,7 +102,7 @@ pub(crate) struct Running {
     /// Every name that the resource had at the start.
     pub(super) under: Under,
     /// The inputs that it sees; none for deletes and renames.
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<ObservedInputs>,
     /// True if it answers a request of the resource's own.
     pub(super) answers: bool,
     /// True if it holds ancestors back (C3). Renames that others wait for anyway (C6) need not.

@@ -7,7 +7,8 @@ use super::lifecycle::At;
 use super::resource::BoundRef;
 use crate::types::index::{NameId, Slot};
 use crate::{
-    Parents, Reason, RefView, Required, RetryPolicy, RunResult, Seen, SeenRef, Settled, Timestamp, Why,
+    ObservedInputs, ObservedRef, Parents, Reason, RefView, Required, RetryPolicy, RunResult, Settled,
+    Timestamp, Trigger,
 };
 
 impl Graph {
@@ -87,9 +88,9 @@ impl Graph {
     }
 
     /// Returns what a reconcile that starts now sees.
-    pub(crate) fn see(&self, slot: Slot) -> Seen {
+    pub(crate) fn see(&self, slot: Slot) -> ObservedInputs {
         let row = &self.slots[slot].row;
-        Seen {
+        ObservedInputs {
             spec_version: row.spec_version,
             refreshes: row.refreshes,
             formats: self.formats(slot),
@@ -97,7 +98,7 @@ impl Graph {
         }
     }
 
-    fn seen_refs(&self, slot: Slot) -> Arc<[SeenRef]> {
+    fn seen_refs(&self, slot: Slot) -> Arc<[ObservedRef]> {
         if self.slots[slot].links.is_empty() {
             return Arc::default(); // needs no memory
         }
@@ -111,18 +112,18 @@ impl Graph {
     }
 
     /// Its refs as they are now, in their order.
-    pub(crate) fn refs_now(&self, slot: Slot) -> impl Iterator<Item = SeenRef> + '_ {
+    pub(crate) fn refs_now(&self, slot: Slot) -> impl Iterator<Item = ObservedRef> + '_ {
         self.slots[slot]
             .links
             .iter()
             .map(|link| match self.names[link.name].live {
-                None => SeenRef {
+                None => ObservedRef {
                     target: None,
                     failed: false,
                 },
                 Some(target) => {
                     let target = &self.slots[target];
-                    SeenRef {
+                    ObservedRef {
                         target: Some((target.row.uid, target.row.state_version)),
                         failed: target.is_failed(),
                     }
@@ -143,7 +144,7 @@ impl Graph {
     pub(crate) fn reason_to_retry(&self, slot: Slot) -> Arc<Reason> {
         Arc::new(match &self.slots[slot].row.last_run {
             Some(failed) => Reason::retried(&failed.reason),
-            None => Reason::bare(Why::Retry),
+            None => Reason::bare(Trigger::Retry),
         })
     }
 

@@ -14,7 +14,7 @@ use crate::timers::{Timer, Timers};
 use crate::types::edit::unless_empty;
 use crate::types::index::Slot;
 use crate::{
-    Answer, CallId, Commit, CommitError, CommitId, Effect, Epoch, Gone, HistoryRow, Limits, Mono, Publish,
+    Answer, CallId, Commit, CommitError, CommitId, Effect, Epoch, HistoryRow, Limits, Mono, Publish, Removed,
     Revision, Row, StatusUpdate, StopReason, Write,
 };
 use no_op::Untold;
@@ -29,7 +29,7 @@ const RETRY_CAP: Duration = Duration::from_secs(2);
 #[cfg_attr(test, derive(Clone))]
 struct InFlight {
     commit: Commit,
-    gone: Vec<Gone>,
+    removed: Vec<Removed>,
     /// The time at which it first failed, and how often it has.
     failing: Option<(Mono, u32)>,
     /// The store has refused it at the first try: nothing of it is there.
@@ -47,7 +47,7 @@ pub(crate) struct Journal {
     /// Set when the next change is the first of its input, and takes a revision.
     fresh: bool,
     dirty: Vec<Slot>,
-    gone: Vec<Gone>,
+    removed: Vec<Removed>,
     history: Vec<HistoryRow>,
     in_flight: Option<InFlight>,
     last_id: CommitId,
@@ -57,7 +57,7 @@ pub(crate) struct Journal {
     awaiting: BTreeMap<Revision, Vec<Slot>>,
     /// Committed, to be published with the next flush.
     rows: Vec<Arc<Row>>,
-    departed: Vec<Gone>,
+    departed: Vec<Removed>,
     no_ops: Untold,
     /// The backlog beyond which no calls are taken, and the time for which a commit may fail.
     limit: usize,
@@ -73,7 +73,7 @@ impl Journal {
             durable: revision,
             fresh: true,
             dirty: Vec::new(),
-            gone: Vec::new(),
+            removed: Vec::new(),
             history: Vec::new(),
             in_flight: None,
             last_id: CommitId::default(),
@@ -131,7 +131,7 @@ impl Journal {
     }
 
     pub(crate) fn backlog(&self) -> usize {
-        self.dirty.len() + self.gone.len() + self.answers.len() + self.no_ops.len()
+        self.dirty.len() + self.removed.len() + self.answers.len() + self.no_ops.len()
     }
 
     /// Returns true if everything is durable, published and answered.
@@ -141,7 +141,7 @@ impl Journal {
     }
 
     fn has_changes(&self) -> bool {
-        !(self.dirty.is_empty() && self.gone.is_empty() && self.history.is_empty())
+        !(self.dirty.is_empty() && self.removed.is_empty() && self.history.is_empty())
     }
 
     /// The calls of all answers that were not given yet, and whether they may be committed all the same: they went
@@ -179,7 +179,7 @@ impl Journal {
         if self.in_flight.is_some() {
             return 0;
         }
-        self.dirty.len() + self.gone.len() + self.history.len()
+        self.dirty.len() + self.removed.len() + self.history.len()
     }
 
     pub(crate) fn release_answers(&mut self, out: &mut Vec<Effect>) {
@@ -198,7 +198,7 @@ impl Journal {
         if self.in_flight.is_some() || !self.has_changes() {
             return;
         }
-        let mut writes: Vec<Write> = Vec::with_capacity(self.dirty.len() + self.gone.len());
+        let mut writes: Vec<Write> = Vec::with_capacity(self.dirty.len() + self.removed.len());
         for slot in self.dirty.drain(..) {
             let Some(resource) = graph.get_mut(slot) else {
                 continue;
@@ -208,8 +208,8 @@ impl Journal {
                 writes.push(Write::Put(resource.row().clone()));
             }
         }
-        let gone = std::mem::take(&mut self.gone);
-        writes.extend(gone.iter().map(|gone| Write::Remove(gone.uid)));
+        let removed = std::mem::take(&mut self.removed);
+        writes.extend(removed.iter().map(|removed| Write::Remove(removed.uid)));
         self.last_id = self.last_id.next();
         let commit = Commit {
             id: self.last_id,
@@ -221,7 +221,7 @@ impl Journal {
         out.push(Effect::Commit(commit.clone()));
         self.in_flight = Some(InFlight {
             commit,
-            gone,
+            removed,
             failing: None,
             refused: false,
         });
@@ -238,7 +238,7 @@ impl Journal {
                 self.rows.push(row.clone());
             }
         }
-        self.departed.extend(done.gone);
+        self.departed.extend(done.removed);
         while let Some(first) = self.awaiting.first_entry()
             && *first.key() <= self.durable
         {
@@ -324,12 +324,12 @@ impl Journal {
                 });
             }
         }
-        let gone = std::mem::take(&mut self.departed);
-        if !(rows.is_empty() && gone.is_empty() && statuses.is_empty()) {
+        let removed = std::mem::take(&mut self.departed);
+        if !(rows.is_empty() && removed.is_empty() && statuses.is_empty()) {
             out.push(Effect::Publish(Publish {
                 revision: self.durable,
                 rows,
-                gone,
+                removed,
                 statuses,
             }));
         }

@@ -8,8 +8,8 @@ use crate::graph::cycles::CYCLE_CODE;
 use crate::graph::resource::{Resource, Running};
 use crate::types::index::Slot;
 use crate::{
-    Error, Gone, HistoryRow, LastRun, NoOpRun, Outcome, Phase, Reason, Revision, Row, RunResult, Timestamp,
-    Work,
+    Error, HistoryRow, LastRun, NoOpRun, Outcome, Phase, Reason, Removed, Revision, Row, RunResult,
+    Timestamp, Work,
 };
 
 impl Journal {
@@ -54,7 +54,7 @@ impl Journal {
         resource.take_row_dirty();
         if resource.is_stored() {
             let row = resource.row();
-            self.gone.push(Gone {
+            self.removed.push(Removed {
                 uid: row.uid,
                 key: row.key(),
                 revision,

@@ -108,7 +108,7 @@ impl Barrier {
     }
 
     fn counter(&mut self, resource: &Resource) -> &mut usize {
-        if resource.row().marks.is_deleted() {
+        if resource.row().intents.is_deleted() {
             &mut self.deletes
         } else {
             &mut self.renames

@@ -157,7 +157,7 @@ impl<'a> Decider<'a> {
     }
 }
 
-/// Returns the standing of a resource that has nothing to do.
+/// Returns the reason to settle of a resource that has nothing to do.
 pub(crate) fn rest(graph: &Graph, timers: &Timers, slot: Slot) -> Settled {
     if timers.due(Timer::Retry(slot)).is_some() {
         Settled::Retrying

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Answer, Call, Edit, InvocationId, Key, KindOptions, Limits, Refusal, Settled, Standing, Why};
+use crate::{Answer, Call, Edit, InvocationId, Key, KindOptions, Limits, Refusal, Settled, Stage, Trigger};
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -21,8 +21,8 @@ fn stuck() -> (Bench, InvocationId) {
 
 fn is_abandoned(bench: &Bench, name: &str, by: InvocationId) -> bool {
     matches!(
-        bench.standing(name),
-        Standing::Settled(Settled::Abandoned { invocation, .. }) if invocation == by
+        bench.stage(name),
+        Stage::Settled(Settled::Abandoned { invocation, .. }) if invocation == by
     )
 }
 
@@ -53,7 +53,7 @@ fn c10_it_is_taken_up_again_when_it_returns_after_all() {
     bench.finish("a");
     assert_eq!(bench.starts(), ["a"]);
     let run = bench.running("a");
-    assert!(run.invocation != by && run.reason.why == Why::Recovered);
+    assert!(run.invocation != by && run.reason.trigger == Trigger::Recovered);
     assert_eq!(bench.finish_all(), ["below"]);
     assert!(bench.is_idle());
 }
@@ -228,7 +228,7 @@ fn c10_it_says_that_it_runs_again_for_that_though_something_else_asks_as_well() 
     bench.reconcile("top");
     bench.finish("a");
     bench.finish("top");
-    assert_eq!(bench.running("a").reason.why, Why::Recovered);
+    assert_eq!(bench.running("a").reason.trigger, Trigger::Recovered);
 }
 
 #[test]
@@ -240,9 +240,9 @@ fn a_name_that_an_abandoned_invocation_did_not_begin_under_is_free_once_its_reso
     bench.rename("a", "b");
     bench.rename("b", "c");
     bench.create(&[("b", &[])]);
-    let waits = bench.standing("b");
+    let waits = bench.stage("b");
     assert!(
-        matches!(waits, Standing::Settled(Settled::WaitingForName { .. })),
+        matches!(waits, Stage::Settled(Settled::WaitingForName { .. })),
         "{waits:?}"
     );
     bench.apply(vec![Edit::force_delete(target("c"))]);

@@ -22,7 +22,7 @@ fn say(name: &str, reason: &Reason) -> String {
         format!(
             "{cut}{} {}{}",
             link.key.name,
-            link.reason.why,
+            link.reason.trigger,
             origin.unwrap_or_default()
         )
     });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::testing::{Bench, Store, target};
 use crate::{
     Answer, Batch, Call, CallId, CommitError, Edit, Effect, Input, KindOptions, Limits, Outcome, Refusal,
-    Returned, Revision, RunOutcome, Settlement, Standing, StopReason, Update, Work, Write,
+    Returned, Revision, RunOutcome, Settlement, Stage, StopReason, Update, Work, Write,
 };
 
 #[test]
@@ -164,7 +164,7 @@ fn whatever_waits_for_the_store_counts_against_the_bound_on_calls() {
     bench.edit_spec("b", "1");
     // One row, one resource that is gone, five answers, and a run that no row tells of.
     bench.edit_spec("b", "2");
-    let looked = Outcome::of(Work::Checked);
+    let looked = Outcome::from_work(Work::Checked);
     bench.returns("a", Returned::Done(looked));
     bench.apply(vec![Edit::force_delete(target("c"))]);
     assert_eq!(bench.core.journal().backlog(), 8);
@@ -227,9 +227,9 @@ fn the_store_hears_nothing_of_what_it_never_had_and_of_the_rest_once() {
 fn readers_are_told_how_a_new_resource_stands_though_nothing_happens_to_it() {
     let mut bench = Bench::with_concurrency(1);
     bench.create(&[("a", &[]), ("b", &[])]);
-    assert_eq!(bench.standing("b"), Standing::Pending);
-    let is_cancelled = |bench: &Bench| match bench.standing("a") {
-        Standing::Running { cancelled, .. } => cancelled,
+    assert_eq!(bench.stage("b"), Stage::Pending);
+    let is_cancelled = |bench: &Bench| match bench.stage("a") {
+        Stage::Running { cancelled, .. } => cancelled,
         other => panic!("{other:?}"),
     };
     assert!(!is_cancelled(&bench));

@@ -2,8 +2,8 @@
 
 use crate::testing::{Bench, refs_edit, target};
 use crate::{
-    Answer, Applied, Call, Edit, Key, KindOptions, Limits, NewResource, Ref, Refusal, SpecVersion, Uid,
-    Update, Why,
+    Answer, Applied, Call, Edit, Key, KindOptions, Limits, NewResource, Ref, Refusal, SpecVersion, Trigger,
+    Uid, Update,
 };
 
 fn update(bench: &mut Bench, update: Update) -> (u64, SpecVersion) {
@@ -132,7 +132,10 @@ fn request_2_asks_those_who_refer_to_a_name_that_somebody_gets() {
     bench.settled(&[("a", &[]), ("child", &["b"])]);
     bench.rename("a", "b");
     let told = bench.core.explain(&target("child")).expect("it is known");
-    assert_eq!(told.reason.map(|reason| reason.why), Some(Why::RefChanged));
+    assert_eq!(
+        told.reason.map(|reason| reason.trigger),
+        Some(Trigger::RefChanged)
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, refs_edit, target};
-use crate::{Call, Edit, Key, Phase, RunResult, Settled, SpecVersion, Standing, Why, Work};
+use crate::{Call, Edit, Key, Phase, RunResult, Settled, SpecVersion, Stage, Trigger, Work};
 
 /// Phase and result of every row of history of a resource, forced ones as deletes.
 fn told(bench: &Bench, name: &str) -> Vec<(Phase, RunResult)> {
@@ -127,15 +127,15 @@ fn after_a_rename_it_runs_for_what_asked_meanwhile_or_for_the_rename() {
     bench.finish("c");
     bench.finish("a");
     assert_eq!(
-        bench.running("c").reason.why,
-        Why::Renamed,
+        bench.running("c").reason.trigger,
+        Trigger::Renamed,
         "its parents are no news"
     );
     bench.finish("c");
     bench.rename("c", "d");
     bench.call(Call::Nudge(target("d")));
     bench.finish("d");
-    assert_eq!(bench.running("d").reason.why, Why::Nudge);
+    assert_eq!(bench.running("d").reason.trigger, Trigger::Nudge);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn what_waits_for_a_name_in_use_is_told_who_holds_it_when_the_rename_fails() {
         holder,
         key: Key::new("k", "b"),
     };
-    assert_eq!(bench.standing("a"), Standing::Settled(waits));
+    assert_eq!(bench.stage("a"), Stage::Settled(waits));
 }
 
 #[test]

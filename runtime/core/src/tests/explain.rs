@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{
-    Call, Edit, Error, Explanation, Key, KindOptions, Limits, Phase, Pool, RetryPolicy, Returned, Settled,
-    Subject, WhyNot,
+    Blocker, Call, Edit, Error, Explanation, Key, KindOptions, Limits, Phase, Pool, RetryPolicy, Returned,
+    Settled, Subject,
 };
 
 fn explain(bench: &Bench, name: &str) -> Explanation {
     bench.core.explain(&target(name)).expect("it is known")
 }
 
-fn because(bench: &Bench, name: &str) -> WhyNot {
+fn because(bench: &Bench, name: &str) -> Blocker {
     explain(bench, name).because
 }
 
@@ -29,17 +29,17 @@ fn it_names_the_ancestor_that_all_waits_for_and_why_that_does_not_run() {
     bench.create(&[("a", &[]), ("b", &[]), ("c", &["b"]), ("d", &["c"])]);
     let told = explain(&bench, "d");
     assert_eq!(told.waits_for.map(|it| it.key), Some(Key::new("k", "b")));
-    assert_eq!(told.because, WhyNot::ControllerFull(1));
+    assert_eq!(told.because, Blocker::ControllerFull(1));
     assert!(matches!(
         because(&bench, "a"),
-        WhyNot::Runs {
+        Blocker::Runs {
             phase: Phase::Reconcile,
             cancelled: false,
             ..
         }
     ));
     bench.finish_all();
-    assert_eq!(because(&bench, "d"), WhyNot::Settled(Settled::Idle));
+    assert_eq!(because(&bench, "d"), Blocker::Settled(Settled::Idle));
 }
 
 #[test]
@@ -62,19 +62,19 @@ fn it_says_what_comes_first_and_what_has_not_returned() {
     bench.rename("y", "z");
     bench.reconcile("a");
     match because(&bench, "a") {
-        WhyNot::DeletesFirst { count: 1, running } => assert_eq!(names(&running), ["x"]),
+        Blocker::DeletesFirst { count: 1, running } => assert_eq!(names(&running), ["x"]),
         other => panic!("{other:?}"),
     }
     bench.finish("x");
     assert!(matches!(
         because(&bench, "a"),
-        WhyNot::RenamesFirst { count: 1, .. }
+        Blocker::RenamesFirst { count: 1, .. }
     ));
     bench.finish_all();
     bench.reconcile("b");
     bench.reconcile("a");
     match because(&bench, "a") {
-        WhyNot::RunsBelow(below) => assert_eq!(below.key.name.as_str(), "b"),
+        Blocker::RunsBelow(below) => assert_eq!(below.key.name.as_str(), "b"),
         other => panic!("{other:?}"),
     }
 }
@@ -94,12 +94,12 @@ fn it_says_what_settled_resources_wait_for() {
     bench.create(&[("a", &["b"]), ("b", &["a"]), ("c", &[])]);
     bench.returns("c", Returned::Failed(Error::transient("flaky", "not now")));
     bench.pass(Duration::from_secs(3));
-    assert_eq!(because(&bench, "c"), WhyNot::RetryIn(Duration::from_secs(5)));
+    assert_eq!(because(&bench, "c"), Blocker::RetryIn(Duration::from_secs(5)));
     assert_eq!(explain(&bench, "c").attempts, 1);
-    assert!(matches!(because(&bench, "a"), WhyNot::Cycle(text) if text.contains("k/b")));
+    assert!(matches!(because(&bench, "a"), Blocker::Cycle(text) if text.contains("k/b")));
     bench.call(Call::Pause(target("c")));
     bench.reconcile("c");
-    assert_eq!(because(&bench, "c"), WhyNot::Settled(Settled::Paused));
+    assert_eq!(because(&bench, "c"), Blocker::Settled(Settled::Paused));
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn it_finds_what_is_being_deleted_and_answers_calls_at_once() {
     let call = bench.call(Call::Explain(target("a")));
     assert!(matches!(
         bench.answer_to(call),
-        Some(crate::Answer::Explained(told)) if matches!(told.because, WhyNot::RetryIn(_))
+        Some(crate::Answer::Explained(told)) if matches!(told.because, Blocker::RetryIn(_))
     ));
 }
 
@@ -155,20 +155,20 @@ fn it_names_the_limit_that_is_reached() {
         bench.apply(new);
     };
     create(&mut bench, "k", &["a", "b"]);
-    assert_eq!(because(&bench, "b"), WhyNot::KindFull(1));
+    assert_eq!(because(&bench, "b"), Blocker::KindFull(1));
     bench.finish_all();
     create(&mut bench, "parser", &["p", "q"]);
     let told = |bench: &Bench, name: &str| bench.core.explain(&Key::new("parser", name).into());
     let because_of = |bench: &Bench, name: &str| told(bench, name).map(|told| told.because);
-    assert_eq!(because_of(&bench, "q"), Ok(WhyNot::PoolFull("files".into())));
+    assert_eq!(because_of(&bench, "q"), Ok(Blocker::PoolFull("files".into())));
     bench.reconcile("a");
     match because(&bench, "a") {
-        WhyNot::Gate(first) => assert_eq!(first.key, Key::new("parser", "p")),
+        Blocker::Gate(first) => assert_eq!(first.key, Key::new("parser", "p")),
         other => panic!("{other:?}"),
     }
     bench.finish_all();
     bench.reconcile("a");
-    assert!(matches!(because(&bench, "a"), WhyNot::Runs { .. }));
+    assert!(matches!(because(&bench, "a"), Blocker::Runs { .. }));
 }
 
 #[test]
@@ -179,8 +179,8 @@ fn it_says_what_a_cycle_waits_for() {
     bench.apply(vec![crate::testing::refs_edit("a", &["b"])]);
     for name in ["a", "b"] {
         match because(&bench, name) {
-            WhyNot::RunsBelow(running) => assert_eq!(running.key.name.as_str(), "b"),
-            WhyNot::Runs { cancelled: true, .. } => assert_eq!(name, "b"),
+            Blocker::RunsBelow(running) => assert_eq!(running.key.name.as_str(), "b"),
+            Blocker::Runs { cancelled: true, .. } => assert_eq!(name, "b"),
             other => panic!("{other:?}"),
         }
     }
@@ -188,7 +188,7 @@ fn it_says_what_a_cycle_waits_for() {
     bench.delete("x");
     bench.rename("a", "c");
     match because(&bench, "b") {
-        WhyNot::Settled(Settled::Idle) | WhyNot::DeletesFirst { .. } | WhyNot::Next => {}
+        Blocker::Settled(Settled::Idle) | Blocker::DeletesFirst { .. } | Blocker::Next => {}
         other => panic!("{other:?}"),
     }
 }
@@ -214,7 +214,7 @@ fn who_holds_a_name_is_told_by_its_present_name() {
     let mut bench = Bench::with_a_held_name();
     bench.rename("b", "c");
     match because(&bench, "a") {
-        WhyNot::Settled(Settled::WaitingForName { key, .. }) => assert_eq!(key, Key::new("k", "c")),
+        Blocker::Settled(Settled::WaitingForName { key, .. }) => assert_eq!(key, Key::new("k", "c")),
         other => panic!("{other:?}"),
     }
 }
@@ -227,12 +227,12 @@ fn a_kind_with_a_place_left_is_not_full_during_a_shutdown_either() {
     };
     let mut bench = Bench::with(vec![options], Limits::default());
     bench.create(&[("a", &[]), ("b", &[])]);
-    assert_eq!(because(&bench, "b"), WhyNot::KindFull(1));
+    assert_eq!(because(&bench, "b"), Blocker::KindFull(1));
     bench.input(crate::Input::Shutdown {
         grace: Duration::from_secs(30),
     });
     bench.finish("a");
-    assert_eq!(because(&bench, "b"), WhyNot::Next);
+    assert_eq!(because(&bench, "b"), Blocker::Next);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn what_a_cycle_waits_for_is_told_by_whichever_member_it_is() {
     ]);
     for name in ["a", "c"] {
         match because(&bench, name) {
-            WhyNot::DeletesFirst { count: 1, running } => assert_eq!(names(&running), ["x"]),
+            Blocker::DeletesFirst { count: 1, running } => assert_eq!(names(&running), ["x"]),
             other => panic!("{name}: {other:?}"),
         }
     }
@@ -259,7 +259,7 @@ fn what_runs_below_a_cycle_below_is_found() {
     bench.reconcile("c");
     bench.reconcile("s");
     match because(&bench, "s") {
-        WhyNot::RunsBelow(below) => assert_eq!(below.key.name.as_str(), "c"),
+        Blocker::RunsBelow(below) => assert_eq!(below.key.name.as_str(), "c"),
         other => panic!("{other:?}"),
     }
 }
@@ -272,7 +272,7 @@ fn a_rename_that_all_wait_for_is_no_invocation_below() {
     bench.reconcile("a");
     assert!(matches!(
         because(&bench, "a"),
-        WhyNot::RenamesFirst { count: 1, .. }
+        Blocker::RenamesFirst { count: 1, .. }
     ));
 }
 

@@ -113,7 +113,7 @@ fn retries_of_different_resources_are_spread() {
 /// Returns true if a run that finds nothing is counted without a write.
 fn is_no_op(bench: &mut Bench) -> bool {
     let before = bench.core.revision();
-    let looked = Outcome::of(Work::Checked);
+    let looked = Outcome::from_work(Work::Checked);
     bench.returns("a", Returned::Done(looked));
     bench.core.revision() == before
 }

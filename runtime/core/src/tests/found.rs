@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, refs_edit, target};
-use crate::{Call, Edit, Key, KindOptions, Limits, Settled, Standing, Update};
+use crate::{Call, Edit, Key, KindOptions, Limits, Settled, Stage, Update};
 
 #[test]
 fn c13_a_delete_while_its_rename_runs_cancels_that_and_comes_next() {
@@ -54,8 +54,8 @@ fn request_1_a_release_opens_the_gate_for_a_kind_whose_turn_was_over() {
     let other = bench.new_of("k", "a", &[]);
     bench.apply(vec![Edit::create(waits), Edit::create(other)]);
     assert!(matches!(
-        bench.standing("old"),
-        Standing::Settled(Settled::WaitingForName { .. })
+        bench.stage("old"),
+        Stage::Settled(Settled::WaitingForName { .. })
     ));
     assert_eq!(bench.starts(), ["a"]);
 }
@@ -129,8 +129,8 @@ fn c13_a_name_freed_in_the_middle_of_a_batch_wakes_nobody_before_its_end() {
     bench.fail("b");
     for name in ["a", "c"] {
         assert!(matches!(
-            bench.standing(name),
-            Standing::Settled(Settled::WaitingForName { .. })
+            bench.stage(name),
+            Stage::Settled(Settled::WaitingForName { .. })
         ));
     }
     // The names go round: "b" gives up its claim on "a" while that still stands for another.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Answer, Call, Edit, Key, Refusal, Returned, Settled, Standing};
+use crate::{Answer, Call, Edit, Key, Refusal, Returned, Settled, Stage};
 
 #[test]
 fn c6_deletes_come_first_then_renames_then_the_rest() {
@@ -171,14 +171,14 @@ fn c6_a_name_that_is_held_is_waited_for() {
     bench.starts();
     bench.finish_all();
     assert!(matches!(
-        bench.standing("a"),
-        Standing::Settled(Settled::WaitingForName { .. })
+        bench.stage("a"),
+        Stage::Settled(Settled::WaitingForName { .. })
     ));
     bench.pass(Duration::from_secs(1));
     assert_eq!(bench.starts(), ["delete a"]);
     bench.finish("a");
     assert_eq!(bench.finish_all(), ["a"]);
-    assert!(matches!(bench.standing("a"), Standing::Settled(Settled::Idle)));
+    assert!(matches!(bench.stage("a"), Stage::Settled(Settled::Idle)));
 }
 
 #[test]
@@ -190,10 +190,7 @@ fn c6_a_resource_whose_rename_failed_is_a_failed_parent_and_not_reconciled() {
     assert_eq!(bench.starts(), ["rename b", "child"]);
     assert!(bench.running("child").refs[0].failed);
     bench.finish_all();
-    assert!(matches!(
-        bench.standing("b"),
-        Standing::Settled(Settled::Retrying)
-    ));
+    assert!(matches!(bench.stage("b"), Stage::Settled(Settled::Retrying)));
 }
 
 #[test]
@@ -283,7 +280,7 @@ fn c13_names_that_swap_end_with_one_rename_each() {
     ]);
     assert_eq!(bench.finish_all(), ["rename a", "rename b", "a", "b"]);
     assert_eq!(bench.row("b").uid, a);
-    assert!(bench.row("a").marks.former_names.is_empty());
+    assert!(bench.row("a").intents.former_names.is_empty());
 }
 
 #[test]
@@ -316,7 +313,7 @@ fn c13_a_taken_up_delete_that_a_caller_cancelled_is_over() {
     bench.call(Call::Cancel(target("a")));
     bench.fail("a");
     bench.finish_all();
-    assert!(bench.is_idle() && !bench.row("a").marks.is_deleted());
+    assert!(bench.is_idle() && !bench.row("a").intents.is_deleted());
 }
 
 #[test]
@@ -358,8 +355,8 @@ fn request_2_a_name_that_passes_to_another_uid_asks_for_its_referrers() {
     bench.apply(vec![Edit::force_delete(Key::new("k", "a")), Edit::create(again)]);
     assert_eq!(bench.finish_all(), ["a", "b"]);
     assert_eq!(
-        bench.row("b").last_run.as_ref().map(|run| run.reason.why),
-        Some(crate::Why::RefChanged)
+        bench.row("b").last_run.as_ref().map(|run| run.reason.trigger),
+        Some(crate::Trigger::RefChanged)
     );
 }
 

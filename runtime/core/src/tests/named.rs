@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Answer, Call, Edit, Key, Limits, RunOutcome, Settled, Standing, Timestamp, Update};
+use crate::{Answer, Call, Edit, Key, Limits, RunOutcome, Settled, Stage, Timestamp, Update};
 
-fn idle() -> Standing {
-    Standing::Settled(Settled::Idle)
+fn idle() -> Stage {
+    Stage::Settled(Settled::Idle)
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn a_rename_that_closes_a_cycle_leaves_nothing_pending() {
     bench.finish_all();
     assert!(bench.is_idle());
     for member in ["a", "z"] {
-        assert_eq!(bench.standing(member), Standing::Settled(Settled::OnCycle));
+        assert_eq!(bench.stage(member), Stage::Settled(Settled::OnCycle));
         let error = bench
             .row(member)
             .error
@@ -35,13 +35,10 @@ fn a_rename_that_closes_a_cycle_leaves_nothing_pending() {
             "{error:?}"
         );
     }
-    assert_eq!(
-        (bench.standing("below"), bench.standing("other")),
-        (idle(), idle())
-    );
+    assert_eq!((bench.stage("below"), bench.stage("other")), (idle(), idle()));
     bench.edit_refs("a", &[]);
     assert_eq!(bench.finish_all(), ["a", "z", "below"]);
-    assert_eq!((bench.standing("a"), bench.standing("z")), (idle(), idle()));
+    assert_eq!((bench.stage("a"), bench.stage("z")), (idle(), idle()));
 }
 
 #[test]
@@ -68,7 +65,7 @@ fn what_lost_its_refs_and_has_a_child_runs_when_it_is_asked_for_after_its_former
     bench.finish_all();
     assert_eq!(bench.answer_to(waits), Some(Answer::Done));
     for name in ["parent", "middle", "child"] {
-        assert_eq!(bench.standing(name), idle());
+        assert_eq!(bench.stage(name), idle());
     }
 }
 
@@ -88,8 +85,8 @@ fn a_renamed_while_the_rename_of_b_onto_its_old_name_runs_loses_neither() {
     bench.finish_all();
     assert!(bench.is_idle());
     assert_eq!((bench.row("d").uid, bench.row("a").uid), (a, b));
-    assert_eq!((bench.standing("d"), bench.standing("a")), (idle(), idle()));
-    assert!(bench.rows.values().all(|row| !row.marks.is_renamed()));
+    assert_eq!((bench.stage("d"), bench.stage("a")), (idle(), idle()));
+    assert!(bench.rows.values().all(|row| !row.intents.is_renamed()));
     // And before the first rename is done: the names pass on in one go.
     bench.rename("d", "e");
     bench.rename("a", "d");
@@ -97,7 +94,7 @@ fn a_renamed_while_the_rename_of_b_onto_its_old_name_runs_loses_neither() {
     bench.finish_all();
     assert!(bench.is_idle());
     assert_eq!((bench.row("f").uid, bench.row("d").uid), (a, b));
-    assert!(bench.rows.values().all(|row| !row.marks.is_renamed()));
+    assert!(bench.rows.values().all(|row| !row.intents.is_renamed()));
 }
 
 #[test]
@@ -136,7 +133,7 @@ fn a_pending_descendant_keeps_its_old_error_until_it_has_run() {
     assert!(bench.running("below").refs[0].failed);
     bench.finish("below");
     bench.edit_spec("parent", "new");
-    assert_eq!(bench.standing("child"), Standing::Pending);
+    assert_eq!(bench.stage("child"), Stage::Pending);
     assert!(
         bench.row("child").error.is_some(),
         "the previous error, shown as such"
@@ -145,7 +142,7 @@ fn a_pending_descendant_keeps_its_old_error_until_it_has_run() {
     assert!(bench.row("child").error.is_some());
     bench.finish("child");
     assert_eq!(
-        (bench.row("child").error.clone(), bench.standing("child")),
+        (bench.row("child").error.clone(), bench.stage("child")),
         (None, idle())
     );
     assert!(!bench.running("below").refs[0].failed);
@@ -164,7 +161,7 @@ fn a_plain_cancel_leaves_times_and_those_below_as_they_were() {
     assert!(bench.is_cancelled("parent"));
     // What it returns is dropped, its time as well.
     bench.finish_at("parent", Some(due + 5_000));
-    assert_eq!(bench.standing("parent"), Standing::Settled(Settled::Cancelled));
+    assert_eq!(bench.stage("parent"), Stage::Settled(Settled::Cancelled));
     assert_eq!(bench.finish_all(), ["child"]);
     let outcome = Answer::Outcome(RunOutcome::NotRun(Settled::Cancelled));
     assert!(bench.answers_to(request).contains(&outcome));
@@ -176,7 +173,7 @@ fn a_plain_cancel_leaves_times_and_those_below_as_they_were() {
     assert!(bench.is_idle());
     bench.pass(Duration::from_secs(5));
     assert_eq!(bench.finish_all(), ["parent", "child"]);
-    assert_eq!(bench.standing("parent"), idle());
+    assert_eq!(bench.stage("parent"), idle());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::testing::{Bench, Store, target};
 use crate::{Call, Edit, Outcome, Returned, Work};
 
 fn look(bench: &mut Bench, name: &str) {
-    let outcome = Outcome::of(Work::Checked);
+    let outcome = Outcome::from_work(Work::Checked);
     bench.returns(name, Returned::Done(outcome));
 }
 

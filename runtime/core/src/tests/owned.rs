@@ -1,7 +1,7 @@
 //! Request 9: an owner whose kind says so is requested what happens to what it owns, and sees it.
 
 use crate::testing::{Bench, Store, target};
-use crate::{Edit, KindOptions, Limits, OnOwned, Outcome, Returned, Why, Work};
+use crate::{Edit, KindOptions, Limits, OnOwned, Outcome, Returned, Trigger, Work};
 
 /// `owner` owns `part`; both have completed.
 fn bench() -> Bench {
@@ -37,7 +37,7 @@ fn completes(bench: &mut Bench, outcome: Outcome) -> Vec<String> {
 fn an_owner_is_asked_when_a_part_completes_otherwise_than_before_and_only_then() {
     let mut bench = bench();
     assert!(
-        completes(&mut bench, Outcome::of(Work::Built)).is_empty(),
+        completes(&mut bench, Outcome::from_work(Work::Built)).is_empty(),
         "as before"
     );
     assert_eq!(
@@ -86,7 +86,7 @@ fn an_owner_is_asked_when_a_part_has_left_the_catalog_and_says_why() {
     bench.finish_all();
     bench.apply(vec![Edit::force_delete(target("next"))]);
     let reason = bench.running("owner").reason;
-    assert_eq!(reason.why, Why::Recovered);
+    assert_eq!(reason.trigger, Trigger::Recovered);
     let cause = reason.cause.as_ref().and_then(|cause| cause.key());
     assert_eq!(cause.map(|key| key.name.as_str()), Some("next"));
 }

@@ -1,7 +1,7 @@
 //! Runs that do nothing on purpose leave their resources as they are.
 
 use crate::testing::Bench;
-use crate::{KindOptions, Limits, Outcome, Parents, Returned, Settled, Standing};
+use crate::{KindOptions, Limits, Outcome, Parents, Returned, Settled, Stage};
 
 fn pass_over(bench: &mut Bench, name: &str) {
     bench.returns(name, Returned::Done(Outcome::passed_over()));
@@ -17,7 +17,7 @@ fn a_resource_that_is_passed_over_keeps_its_row_and_is_still_behind() {
     let before = bench.row("a");
     pass_over(&mut bench, "a");
     assert_eq!(bench.row("a"), before);
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed));
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Failed));
     let seen = before.last_run.as_ref().and_then(|run| run.seen.as_ref());
     assert!(seen.is_some_and(|seen| seen.spec_version < before.spec_version));
     bench.restart();

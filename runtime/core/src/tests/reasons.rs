@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{CHAIN_MAX, CallId, Cause, Key, Link, Reason, Uid, Why};
+use crate::{CHAIN_MAX, CallId, Cause, Key, Link, Reason, Trigger, Uid};
 
 fn key(name: &str) -> Key {
     Key::new("thing", name)
@@ -10,14 +10,14 @@ fn key(name: &str) -> Key {
 
 fn parent(name: &str) -> Reason {
     let (uid, key) = (Uid(uuid::Uuid::nil()), key(name));
-    Reason::because(Why::Parent, Cause::Resource { uid, key })
+    Reason::because(Trigger::Parent, Cause::Resource { uid, key })
 }
 
 /// Returns the reason of the last of `length` resources in a chain whose first was edited.
 fn after(length: usize) -> (Key, Arc<Reason>) {
-    let mut reason = Reason::bare(Why::Edited);
+    let mut reason = Reason::bare(Trigger::Edited);
     reason.origin = Some(Arc::from("a file"));
-    let mut reason = Arc::new(reason.after(Some(Arc::new(Reason::bare(Why::Nudge)))));
+    let mut reason = Arc::new(reason.after(Some(Arc::new(Reason::bare(Trigger::Nudge)))));
     for index in 1..length {
         reason = Arc::new(parent(&format!("n{}", index - 1)).after(Some(reason)));
     }
@@ -33,8 +33,11 @@ fn a_chain_is_told_from_its_first_link() {
     let (key, reason) = after(3);
     let chain = reason.chain(&key);
     assert_eq!(names(&chain), ["n0", "n0", "n1", "n2"]);
-    let whys: Vec<Why> = chain.iter().map(|link| link.reason.why).collect();
-    assert_eq!(whys, [Why::Nudge, Why::Edited, Why::Parent, Why::Parent]);
+    let whys: Vec<Trigger> = chain.iter().map(|link| link.reason.trigger).collect();
+    assert_eq!(
+        whys,
+        [Trigger::Nudge, Trigger::Edited, Trigger::Parent, Trigger::Parent]
+    );
     assert_eq!(chain[1].reason.origin.as_deref(), Some("a file"));
 }
 
@@ -46,10 +49,10 @@ fn a_long_chain_keeps_its_ends_and_says_what_it_left_out() {
         assert!(chain.len() <= CHAIN_MAX, "{length}: {chain:?}");
         let omitted: u32 = chain.iter().map(|link| link.omitted).sum();
         assert_eq!(chain.len() + omitted as usize, length + 1, "{chain:?}");
-        assert_eq!(chain[0].reason.why, Why::Nudge);
+        assert_eq!(chain[0].reason.trigger, Trigger::Nudge);
         assert_eq!(
-            (chain[1].reason.why, chain[1].key.name.as_str()),
-            (Why::Edited, "n0")
+            (chain[1].reason.trigger, chain[1].key.name.as_str()),
+            (Trigger::Edited, "n0")
         );
         // The name of every link is that of its place in the whole chain.
         let mut place = chain.len() + omitted as usize;
@@ -95,11 +98,11 @@ fn a_chain_that_just_fits_is_kept_whole_and_a_longer_one_by_both_of_its_ends() {
 
 #[test]
 fn every_word_is_its_own() {
-    let words: Vec<&str> = Why::ALL.iter().map(|why| why.as_str()).collect();
-    let priorities: Vec<&str> = Why::ALL.iter().map(|why| why.priority().as_str()).collect();
+    let words: Vec<&str> = Trigger::ALL.iter().map(|why| why.as_str()).collect();
+    let priorities: Vec<&str> = Trigger::ALL.iter().map(|why| why.priority().as_str()).collect();
     assert_eq!(
         words.iter().collect::<std::collections::BTreeSet<_>>().len(),
-        Why::ALL.len()
+        Trigger::ALL.len()
     );
     let (requested, normal, background) = ("requested", "normal", "background");
     let expected = [
@@ -107,6 +110,6 @@ fn every_word_is_its_own() {
         normal, background, background, normal, normal,
     ];
     assert_eq!(priorities, expected);
-    let by_hand = Reason::because(Why::Retry, Cause::Call(CallId(1)));
+    let by_hand = Reason::because(Trigger::Retry, Cause::Call(CallId(1)));
     assert_eq!(by_hand.priority().as_str(), requested);
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, refs_edit, target};
-use crate::{Call, Edit, Error, Key, KindOptions, Limits, Ref, Refusal, Required, Settled, Standing};
+use crate::{Call, Edit, Error, Key, KindOptions, Limits, Ref, Refusal, Required, Settled, Stage};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -130,8 +130,8 @@ fn c10_what_waits_beside_its_abandoned_invocation_may_be_given_up_on() {
 fn what_waits_for_a_name_is_asked_for_when_its_holder_is_given_up_on() {
     let mut bench = Bench::with_a_held_name();
     assert!(matches!(
-        bench.standing("a"),
-        Standing::Settled(Settled::WaitingForName { .. })
+        bench.stage("a"),
+        Stage::Settled(Settled::WaitingForName { .. })
     ));
     bench.apply(vec![Edit::force_delete(target("b"))]);
     assert_eq!(bench.starts(), ["a"]);
@@ -193,7 +193,7 @@ fn c7_a_cycle_that_grows_by_a_name_takes_the_new_member_in() {
     bench.settled(&[("x", &["y"]), ("y", &["x", "n"])]);
     bench.create(&[("n", &["x"])]);
     assert!(bench.is_idle() && bench.starts().is_empty());
-    assert_eq!(bench.standing("n"), Standing::Settled(Settled::OnCycle));
+    assert_eq!(bench.stage("n"), Stage::Settled(Settled::OnCycle));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Requests: the reasons that they leave, the runs below that go on, and the number of visits.
 
 use crate::testing::{Bench, refs_edit, target};
-use crate::{Call, Edit, Key, Limits, Ref, Required, Why};
+use crate::{Call, Edit, Key, Limits, Ref, Required, Trigger};
 
 /// One place, and something that has it; so what is requested stays pending.
 fn crowded(resources: &[(&str, &[&str])]) -> Bench {
@@ -13,9 +13,9 @@ fn crowded(resources: &[(&str, &[&str])]) -> Bench {
     bench
 }
 
-fn why(bench: &Bench, name: &str) -> Why {
+fn why(bench: &Bench, name: &str) -> Trigger {
     let told = bench.core.explain(&target(name)).expect("it is known");
-    told.reason.expect("it is asked for").why
+    told.reason.expect("it is asked for").trigger
 }
 
 fn nudge(bench: &mut Bench, name: &str) {
@@ -26,13 +26,13 @@ fn nudge(bench: &mut Bench, name: &str) {
 fn what_is_pending_tells_its_own_request_and_of_these_the_first_that_cancels() {
     let mut bench = crowded(&[("a", &[]), ("b", &["a"])]);
     nudge(&mut bench, "a");
-    assert_eq!(why(&bench, "b"), Why::Parent);
+    assert_eq!(why(&bench, "b"), Trigger::Parent);
     nudge(&mut bench, "b");
-    assert_eq!(why(&bench, "b"), Why::Nudge);
+    assert_eq!(why(&bench, "b"), Trigger::Nudge);
     bench.edit_spec("b", "new");
-    assert_eq!(why(&bench, "b"), Why::Edited);
+    assert_eq!(why(&bench, "b"), Trigger::Edited);
     bench.reconcile("b");
-    assert_eq!(why(&bench, "b"), Why::Edited);
+    assert_eq!(why(&bench, "b"), Trigger::Edited);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn what_runs_tells_of_the_first_request_of_its_own_that_came_meanwhile() {
     bench.edit_spec("a", "new");
     bench.reconcile("a");
     bench.finish("a");
-    assert_eq!(bench.running("a").reason.why, Why::Edited);
+    assert_eq!(bench.running("a").reason.trigger, Trigger::Edited);
 }
 
 /// The cycle of `d` and `b` waits for a rename that is tried again, and what runs below it goes on, when `c` comes

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{
-    Answer, AtStart, Call, CallId, Edit, Error, KindOptions, Limits, RunOutcome, Settled, Settlement,
-    Standing,
+    Answer, AtStart, Call, CallId, Edit, Error, KindOptions, Limits, RunOutcome, Settled, Settlement, Stage,
 };
 
 fn has_settled(bench: &Bench, call: CallId) -> bool {
@@ -161,7 +160,7 @@ fn a_kind_without_reconciler_is_unsupported_and_no_failed_parent() {
     bench.apply(vec![Edit::create(foreign), Edit::create(child)]);
     assert_eq!(bench.starts(), ["c"]);
     assert!(!bench.running("c").refs[0].failed);
-    assert_eq!(bench.standing("f"), Standing::Settled(Settled::Unsupported));
+    assert_eq!(bench.stage("f"), Stage::Settled(Settled::Unsupported));
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{
-    Answer, Call, Edit, Error, Key, KindOptions, Limits, OnOwned, RetryPolicy, Returned, RunOutcome, Settled,
-    Standing, Update, Why, WhyNot,
+    Answer, Blocker, Call, Edit, Error, Key, KindOptions, Limits, OnOwned, RetryPolicy, Returned, RunOutcome,
+    Settled, Stage, Trigger, Update,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -39,11 +39,11 @@ fn retries_wait_twice_as_long_each_time_up_to_their_cap() {
     let mut bench = bench(retrying(9));
     for wait in [1, 2, 3, 3] {
         bench.returns("a", flaky());
-        assert_eq!(bench.standing("a"), Standing::Settled(Settled::Retrying));
+        assert_eq!(bench.stage("a"), Stage::Settled(Settled::Retrying));
         bench.pass(wait * SECOND - Duration::from_millis(1));
         assert!(!bench.is_running("a"));
         bench.pass(Duration::from_millis(1));
-        assert_eq!(bench.running("a").reason.why, Why::Retry);
+        assert_eq!(bench.running("a").reason.trigger, Trigger::Retry);
     }
 }
 
@@ -101,16 +101,16 @@ fn retries_that_are_used_up_ask_the_owner_and_an_edit_starts_anew() {
     bench.pass(SECOND);
     bench.starts();
     bench.returns("a", flaky());
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed));
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Failed));
     assert_eq!(bench.starts(), ["owner"]);
-    assert_eq!(bench.running("owner").reason.why, Why::Recovered);
+    assert_eq!(bench.running("owner").reason.trigger, Trigger::Recovered);
     bench.finish_all();
     bench.pass(600 * SECOND);
     assert!(bench.starts().is_empty(), "no further retry is set");
     bench.edit_spec("a", "new");
     bench.returns("a", flaky());
     assert_eq!(bench.row("a").attempts, 1);
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Retrying));
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Retrying));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn attempts_survive_a_restart() {
     assert_eq!(bench.row("a").attempts, 2);
     bench.pass(2 * SECOND);
     bench.returns("a", flaky());
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed));
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Failed));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn retry_by_hand_runs_what_failed_at_once_and_nothing_else() {
     let mut bench = bench(retrying(1));
     bench.returns("a", flaky());
     bench.call(Call::Retry(target("a")));
-    assert_eq!(bench.running("a").reason.why, Why::Retry);
+    assert_eq!(bench.running("a").reason.trigger, Trigger::Retry);
     bench.finish("a");
     bench.starts();
     bench.call(Call::Retry(target("a")));
@@ -194,7 +194,7 @@ fn request_6_a_resync_comes_an_interval_after_the_last_completed_reconcile() {
     bench.pass(59 * SECOND);
     assert!(!bench.is_running("a"));
     bench.pass(SECOND);
-    assert_eq!(bench.running("a").reason.why, Why::Resync);
+    assert_eq!(bench.running("a").reason.trigger, Trigger::Resync);
     bench.finish("a");
     bench.delete("a");
     bench.finish_all();
@@ -219,7 +219,7 @@ fn c19_a_pause_cancels_nothing_and_what_asks_meanwhile_counts_once_at_resume() {
     assert!(bench.answers_to(call).contains(&outcome));
     bench.restart();
     bench.finish_all();
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Paused));
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Paused));
     bench.call(Call::Resume(target("a")));
     assert_eq!(bench.finish_all(), ["a", "child"]);
     bench.call(Call::Pause(target("a")));
@@ -274,7 +274,7 @@ fn set_policy(bench: &mut Bench, policy: Option<RetryPolicy>) {
 
 fn retries_in(bench: &Bench) -> Option<Duration> {
     match bench.core.explain(&target("a")).unwrap().because {
-        WhyNot::RetryIn(wait) => Some(wait),
+        Blocker::RetryIn(wait) => Some(wait),
         _ => None,
     }
 }
@@ -286,11 +286,11 @@ fn a_policy_of_its_own_holds_instead_of_that_of_the_kind() {
     assert_eq!(retries_in(&own), Some(5 * SECOND));
     own.pass(5 * SECOND);
     own.returns("a", flaky());
-    assert_eq!(own.standing("a"), Standing::Settled(Settled::Failed), "used up");
+    assert_eq!(own.stage("a"), Stage::Settled(Settled::Failed), "used up");
 
     let mut never = overridden(backoff(SECOND, 9), RetryPolicy::Never);
     never.returns("a", flaky());
-    assert_eq!(never.standing("a"), Standing::Settled(Settled::Failed));
+    assert_eq!(never.stage("a"), Stage::Settled(Settled::Failed));
     assert_eq!(never.row("a").attempts, 1);
     never.pass(600 * SECOND);
     assert!(never.starts().is_empty());
@@ -306,7 +306,7 @@ fn a_policy_and_its_attempts_survive_a_restart() {
     assert_eq!(retries_in(&bench), Some(2 * SECOND));
     bench.restart();
     bench.returns("a", flaky());
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed), "used up");
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Failed), "used up");
 }
 
 #[test]
@@ -334,24 +334,24 @@ fn another_policy_holds_also_for_the_failure_that_stands() {
     set_policy(&mut bench, Some(backoff(10 * SECOND, 9)));
     assert_eq!(retries_in(&bench), Some(6 * SECOND), "counted from the failure");
     set_policy(&mut bench, Some(RetryPolicy::Never));
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed));
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Failed));
     bench.pass(60 * SECOND);
     assert!(bench.starts().is_empty());
     // What its kind has it wait for is over long since.
     set_policy(&mut bench, None);
     bench.pass(Duration::ZERO);
-    assert_eq!(bench.running("a").reason.why, Why::Retry);
+    assert_eq!(bench.running("a").reason.trigger, Trigger::Retry);
 }
 
 #[test]
 fn more_attempts_revive_what_had_used_them_up_and_fewer_end_it() {
     let mut bench = overridden(RetryPolicy::Never, backoff(SECOND, 1));
     bench.returns("a", flaky());
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed));
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Failed));
     set_policy(&mut bench, Some(backoff(SECOND, 2)));
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Retrying));
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Retrying));
     set_policy(&mut bench, Some(backoff(SECOND, 1)));
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed));
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Failed));
     bench.pass(60 * SECOND);
     assert!(bench.starts().is_empty());
 }

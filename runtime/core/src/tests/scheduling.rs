@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{
-    Call, KindOptions, Limits, OnTimedAncestor, Outcome, Parents, Returned, Settled, Standing, Work,
-};
+use crate::{Call, KindOptions, Limits, OnTimedAncestor, Outcome, Parents, Returned, Settled, Stage, Work};
 
 #[test]
 fn c3_a_resource_starts_when_all_of_its_parents_have_finished() {
@@ -154,7 +152,7 @@ fn request_3_parents_changed_releases_without_an_invocation_when_nothing_changed
     bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
     bench.reconcile("a");
     assert_eq!(bench.finish_all(), ["a"]);
-    assert!(matches!(bench.standing("c"), Standing::Settled(Settled::Idle)));
+    assert!(matches!(bench.stage("c"), Stage::Settled(Settled::Idle)));
     // A state written by the parent is a change; the grandchild's parent then wrote none.
     bench.reconcile("a");
     let by = bench.running("a").invocation;

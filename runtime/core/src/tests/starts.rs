@@ -103,7 +103,7 @@ fn a_catalog_that_contradicts_itself_is_refused() {
         Some(OpenError::DuplicateName { .. })
     ));
     // One that is being deleted has given its name up.
-    Arc::make_mut(&mut namesake).marks.deletion = Some(crate::Deletion {
+    Arc::make_mut(&mut namesake).intents.deletion = Some(crate::Deletion {
         at: bench.now.wall,
         revision: b.revision,
     });

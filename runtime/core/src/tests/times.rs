@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{
-    Call, Edit, Error, KindOptions, Limits, Mono, Nudging, RetryPolicy, Returned, Settled, Standing,
-    Timestamp,
+    Call, Edit, Error, KindOptions, Limits, Mono, Nudging, RetryPolicy, Returned, Settled, Stage, Timestamp,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -122,7 +121,7 @@ fn a_time_that_fell_due_while_it_was_paused_is_used_up() {
     assert_eq!(bench.row("a").next_reconcile, at.map(Timestamp));
     bench.call(Call::Pause(target("a")));
     bench.pass(SECOND);
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Paused));
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Paused));
     assert_eq!(bench.row("a").next_reconcile, None);
 }
 

@@ -1,7 +1,7 @@
 //! Runs that succeed and leave a resource that can't be used yet.
 
 use crate::testing::Bench;
-use crate::{Edit, Outcome, Ref, Required, Returned, Settled, Standing};
+use crate::{Edit, Outcome, Ref, Required, Returned, Settled, Stage};
 
 /// `strict` requires `a` to be ready, `lax` that it has completed.
 fn read_by_two() -> Bench {
@@ -26,12 +26,12 @@ fn what_needs_a_ready_ref_waits_for_an_unready_one_and_what_needs_a_completed_on
     let mut bench = read_by_two();
     unready(&mut bench, "a", "it starts");
     assert_eq!(bench.finish_all(), ["lax"]);
-    let waits = bench.standing("strict");
+    let waits = bench.stage("strict");
     assert!(
-        matches!(waits, Standing::Settled(Settled::WaitingForRef(_))),
+        matches!(waits, Stage::Settled(Settled::WaitingForRef(_))),
         "{waits:?}"
     );
-    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Idle));
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Idle));
     assert_eq!(bench.row("a").error, None);
     bench.reconcile("a");
     assert_eq!(bench.finish_all(), ["a", "lax", "strict"]);

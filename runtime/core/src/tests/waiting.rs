@@ -1,7 +1,7 @@
 //! Refs that must be ready, and what is released without an invocation.
 
 use crate::testing::{Bench, target};
-use crate::{Call, Edit, KindOptions, Limits, Parents, Ref, Required, Settled, Standing};
+use crate::{Call, Edit, KindOptions, Limits, Parents, Ref, Required, Settled, Stage};
 
 /// `b` reads `a`, which must be ready.
 fn strict() -> Bench {
@@ -18,7 +18,7 @@ fn strict() -> Bench {
 }
 
 fn waits(bench: &Bench) -> bool {
-    matches!(bench.standing("b"), Standing::Settled(Settled::WaitingForRef(_)))
+    matches!(bench.stage("b"), Stage::Settled(Settled::WaitingForRef(_)))
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn what_needs_a_ready_ref_runs_once_that_has_succeeded() {
     assert!(waits(&bench) && bench.starts().is_empty());
     bench.reconcile("a");
     assert_eq!(bench.finish_all(), ["a", "b"]);
-    assert_eq!(bench.standing("b"), Standing::Settled(Settled::Idle));
+    assert_eq!(bench.stage("b"), Stage::Settled(Settled::Idle));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Applied, CallId, CommitId, Consistency, Epoch, Error, Explanation, InvocationId, Key, Mono, NoOpRun,
-    Outcome, Phase, Reason, Ref, Refusal, Revision, Row, RunResult, Seen, Settled, StateVersion, Status,
-    Timestamp, Uid,
+    ObservedInputs, Outcome, Phase, Reason, Ref, Refusal, Revision, Row, RunResult, Settled, StateVersion,
+    Status, Timestamp, Uid,
 };
 
 /// A ref as an invocation gets to see it.
@@ -84,7 +84,7 @@ pub struct HistoryRow {
     /// The error, if it failed.
     pub error: Option<Arc<Error>>,
     /// The inputs that it saw; none for deletes and renames.
-    pub seen: Option<Seen>,
+    pub seen: Option<ObservedInputs>,
 }
 
 /// One transaction: all of it or nothing, and only if the store still holds `epoch`.
@@ -106,7 +106,7 @@ pub struct Commit {
 
 /// A resource that is no longer in the catalog.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Gone {
+pub struct Removed {
     /// Its uid.
     pub uid: Uid,
     /// The name that it had last.
@@ -128,7 +128,7 @@ pub struct StatusUpdate {
 
 /// Changes that readers and watchers may see from now on: applied as one, so that batches show whole.
 ///
-/// Every resource named in `statuses` is in the catalog once `rows` and `gone` are applied.
+/// Every resource named in `statuses` is in the catalog once `rows` and `removed` are applied.
 #[derive(Clone, Debug, Default)]
 pub struct Publish {
     /// The catalog's revision after it.
@@ -136,8 +136,8 @@ pub struct Publish {
     /// New and changed rows, in order of revision, each resource at most once.
     pub rows: Vec<Arc<Row>>,
     /// Resources that went.
-    pub gone: Vec<Gone>,
-    /// Changes of standing, reason and progress, and no-op runs.
+    pub removed: Vec<Removed>,
+    /// Changes of stage, reason and progress, and no-op runs.
     pub statuses: Vec<StatusUpdate>,
 }
 

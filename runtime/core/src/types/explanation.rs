@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{InvocationId, Key, Phase, Reason, RetryPolicy, Revision, Settled, Standing, Timestamp, Uid};
+use crate::{InvocationId, Key, Phase, Reason, RetryPolicy, Revision, Settled, Stage, Timestamp, Uid};
 
 /// A resource that an explanation speaks of.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct Subject {
 /// One thing that keeps a resource from running, or says that nothing does.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WhyNot {
+pub enum Blocker {
     /// It runs.
     Runs {
         /// The invocation.
@@ -81,23 +81,24 @@ pub enum WhyNot {
 ///
 /// // What was just requested waits until the store has it.
 /// let explanation = core.explain(&Key::new("page", "home").into()).expect("it is there");
-/// assert_eq!(explanation.standing, Standing::Pending);
-/// assert_eq!(explanation.because, WhyNot::AwaitsCommit(Revision(1)));
-/// assert_eq!(explanation.reason.map(|reason| reason.why), Some(Why::Created));
+/// assert_eq!(explanation.stage, Stage::Pending);
+/// assert_eq!(explanation.because, Blocker::AwaitsCommit(Revision(1)));
+/// assert_eq!(explanation.reason.map(|reason| reason.trigger), Some(Trigger::Created));
 /// # Ok::<(), OpenError>(())
 /// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Explanation {
     /// The resource.
     pub subject: Subject,
-    /// The standing of the resource.
-    pub standing: Standing,
+    /// The stage of the resource.
+    #[serde(rename = "standing")]
+    pub stage: Stage,
     /// The reason why it is pending or running.
     pub reason: Option<Arc<Reason>>,
     /// The common ancestor that blocks it, if there is one.
     pub waits_for: Option<Subject>,
     /// The reason that keeps that ancestor, or the resource itself, from running.
-    pub because: WhyNot,
+    pub because: Blocker,
     /// The failures that stand at the root above it, for one that a failed ref keeps behind; at most 16.
     pub blocked_by: Vec<Subject>,
     /// The time at which it is to run again, as its last run returned it.

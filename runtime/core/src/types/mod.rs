@@ -15,5 +15,5 @@ pub(crate) mod no_op;
 pub(crate) mod reason;
 pub(crate) mod row;
 pub(crate) mod run;
-pub(crate) mod standing;
+pub(crate) mod stage;
 pub(crate) mod time;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Epoch, InvocationId, LastRun, Phase, Reason, Row, RunResult, Seen, StateVersion, Timestamp, Uid, Work,
+    Epoch, InvocationId, LastRun, ObservedInputs, Phase, Reason, Row, RunResult, StateVersion, Timestamp,
+    Uid, Work,
 };
 
 /// The last run of a resource, where it found nothing to do.
@@ -44,7 +45,7 @@ impl NoOpRun {
     }
 
     /// The same as a row tells it; `seen` is what the last stored reconcile saw, and so did this one.
-    pub fn as_last_run(&self, seen: Option<Seen>, state_version: StateVersion) -> LastRun {
+    pub fn as_last_run(&self, seen: Option<ObservedInputs>, state_version: StateVersion) -> LastRun {
         LastRun {
             id: self.id,
             epoch: self.epoch,

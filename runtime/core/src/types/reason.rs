@@ -51,15 +51,15 @@ pub(crate) enum Cancels {
 /// One of the ways in which a reconcile is requested.
 ///
 /// ```
-/// use watershed_core::Why;
+/// use watershed_core::Trigger;
 ///
-/// assert_eq!(Why::RefChanged.to_string(), "ref_changed");
-/// assert!(Why::Edited.cancels() && !Why::Nudge.cancels());
-/// assert!(Why::Nudge.is_timed());
+/// assert_eq!(Trigger::RefChanged.to_string(), "ref_changed");
+/// assert!(Trigger::Edited.cancels() && !Trigger::Nudge.cancels());
+/// assert!(Trigger::Nudge.is_timed());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum Trigger {
     /// The controller started (request 1).
     Start,
     /// It was created (2).
@@ -90,57 +90,57 @@ pub enum Why {
     Recovered,
 }
 
-impl Why {
+impl Trigger {
     /// All of them.
     pub const ALL: [Self; 14] = [
-        Why::Start,
-        Why::Created,
-        Why::Edited,
-        Why::Renamed,
-        Why::Deleted,
-        Why::RefChanged,
-        Why::Parent,
-        Why::Requested,
-        Why::Refresh,
-        Why::Retrigger,
-        Why::Resync,
-        Why::Retry,
-        Why::Nudge,
-        Why::Recovered,
+        Trigger::Start,
+        Trigger::Created,
+        Trigger::Edited,
+        Trigger::Renamed,
+        Trigger::Deleted,
+        Trigger::RefChanged,
+        Trigger::Parent,
+        Trigger::Requested,
+        Trigger::Refresh,
+        Trigger::Retrigger,
+        Trigger::Resync,
+        Trigger::Retry,
+        Trigger::Nudge,
+        Trigger::Recovered,
     ];
 
     /// The word used in documents.
     pub fn as_str(self) -> &'static str {
         match self {
-            Why::Start => "start",
-            Why::Created => "created",
-            Why::Edited => "edited",
-            Why::Renamed => "renamed",
-            Why::Deleted => "deleted",
-            Why::RefChanged => "ref_changed",
-            Why::Parent => "parent",
-            Why::Requested => "requested",
-            Why::Refresh => "refresh",
-            Why::Retrigger => "retrigger",
-            Why::Resync => "resync",
-            Why::Retry => "retry",
-            Why::Nudge => "nudge",
-            Why::Recovered => "recovered",
+            Trigger::Start => "start",
+            Trigger::Created => "created",
+            Trigger::Edited => "edited",
+            Trigger::Renamed => "renamed",
+            Trigger::Deleted => "deleted",
+            Trigger::RefChanged => "ref_changed",
+            Trigger::Parent => "parent",
+            Trigger::Requested => "requested",
+            Trigger::Refresh => "refresh",
+            Trigger::Retrigger => "retrigger",
+            Trigger::Resync => "resync",
+            Trigger::Retry => "retry",
+            Trigger::Nudge => "nudge",
+            Trigger::Recovered => "recovered",
         }
     }
 
     /// Returns the priority when limits are reached.
     pub fn priority(self) -> Priority {
         match self {
-            Why::Requested
-            | Why::Refresh
-            | Why::Created
-            | Why::Edited
-            | Why::Renamed
-            | Why::Deleted
-            | Why::RefChanged => Priority::Requested,
-            Why::Retrigger | Why::Nudge | Why::Parent | Why::Recovered => Priority::Normal,
-            Why::Start | Why::Retry | Why::Resync => Priority::Background,
+            Trigger::Requested
+            | Trigger::Refresh
+            | Trigger::Created
+            | Trigger::Edited
+            | Trigger::Renamed
+            | Trigger::Deleted
+            | Trigger::RefChanged => Priority::Requested,
+            Trigger::Retrigger | Trigger::Nudge | Trigger::Parent | Trigger::Recovered => Priority::Normal,
+            Trigger::Start | Trigger::Retry | Trigger::Resync => Priority::Background,
         }
     }
 
@@ -156,23 +156,26 @@ impl Why {
     pub fn cancels(self) -> bool {
         matches!(
             self,
-            Why::Created
-                | Why::Edited
-                | Why::Renamed
-                | Why::Deleted
-                | Why::RefChanged
-                | Why::Requested
-                | Why::Refresh
+            Trigger::Created
+                | Trigger::Edited
+                | Trigger::Renamed
+                | Trigger::Deleted
+                | Trigger::RefChanged
+                | Trigger::Requested
+                | Trigger::Refresh
         )
     }
 
     /// Requests that come by the clock, or because something outside moved.
     pub fn is_timed(self) -> bool {
-        matches!(self, Why::Retrigger | Why::Resync | Why::Retry | Why::Nudge)
+        matches!(
+            self,
+            Trigger::Retrigger | Trigger::Resync | Trigger::Retry | Trigger::Nudge
+        )
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -219,7 +222,7 @@ const FIRST_KEPT: usize = 2;
 
 /// Links of a chain that were left out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Cut {
+pub struct OmittedLinks {
     /// The number of links.
     pub links: u32,
     /// The resource that the link before them speaks of.
@@ -234,20 +237,21 @@ pub struct Cut {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use watershed_core::{Cause, Key, Reason, Uid, Why};
+/// use watershed_core::{Cause, Key, Reason, Uid, Trigger};
 ///
-/// let edited = Arc::new(Reason::bare(Why::Edited));
+/// let edited = Arc::new(Reason::bare(Trigger::Edited));
 /// let parent = Cause::Resource { uid: Uid(uuid::Uuid::from_u128(1)), key: Key::new("page", "home") };
-/// let below = Reason::because(Why::Parent, parent).after(Some(edited));
+/// let below = Reason::because(Trigger::Parent, parent).after(Some(edited));
 ///
 /// let index = Key::new("page", "index");
-/// let whys: Vec<Why> = below.chain(&index).iter().map(|link| link.reason.why).collect();
-/// assert_eq!(whys, [Why::Edited, Why::Parent]);
+/// let whys: Vec<Trigger> = below.chain(&index).iter().map(|link| link.reason.trigger).collect();
+/// assert_eq!(whys, [Trigger::Edited, Trigger::Parent]);
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reason {
     /// The request.
-    pub why: Why,
+    #[serde(rename = "why")]
+    pub trigger: Trigger,
     /// The cause, if there is one.
     pub cause: Option<Cause>,
     /// The origin of the edit behind it, as its author gave it: the path of a file, for instance.
@@ -258,7 +262,7 @@ pub struct Reason {
     pub before: Option<Arc<Reason>>,
     /// The links that were left out between the two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut: Option<Box<Cut>>,
+    pub cut: Option<Box<OmittedLinks>>,
 }
 
 /// One link of a chain, as people read it.
@@ -274,9 +278,9 @@ pub struct Link<'a> {
 
 impl Reason {
     /// A reason without a cause.
-    pub fn bare(why: Why) -> Self {
+    pub fn bare(trigger: Trigger) -> Self {
         Self {
-            why,
+            trigger,
             cause: None,
             origin: None,
             before: None,
@@ -285,18 +289,18 @@ impl Reason {
     }
 
     /// A reason with its cause.
-    pub fn because(why: Why, cause: Cause) -> Self {
+    pub fn because(trigger: Trigger, cause: Cause) -> Self {
         Self {
             cause: Some(cause),
-            ..Self::bare(why)
+            ..Self::bare(trigger)
         }
     }
 
     /// Returns the priority when limits are reached. A retry by hand is a request.
     pub fn priority(&self) -> Priority {
-        match (self.why, &self.cause) {
-            (Why::Retry, Some(Cause::Call(_))) => Priority::Requested,
-            _ => self.why.priority(),
+        match (self.trigger, &self.cause) {
+            (Trigger::Retry, Some(Cause::Call(_))) => Priority::Requested,
+            _ => self.trigger.priority(),
         }
     }
 
@@ -315,12 +319,12 @@ impl Reason {
 
     /// A further attempt at what was requested by this reason.
     pub(crate) fn retried(failed: &Arc<Reason>) -> Self {
-        match failed.why {
-            Why::Retry => Self {
+        match failed.trigger {
+            Trigger::Retry => Self {
                 before: failed.before.clone(),
-                ..Self::bare(Why::Retry)
+                ..Self::bare(Trigger::Retry)
             },
-            _ => Self::bare(Why::Retry).after(Some(failed.clone())),
+            _ => Self::bare(Trigger::Retry).after(Some(failed.clone())),
         }
     }
 
@@ -339,7 +343,8 @@ impl Reason {
 
     /// Returns true if the whole chain says no more than that the controller started.
     pub(crate) fn is_only_the_start(&self) -> bool {
-        let says_no_more = |link: &Reason| matches!(link.why, Why::Start | Why::Parent) && link.cut.is_none();
+        let says_no_more =
+            |link: &Reason| matches!(link.trigger, Trigger::Start | Trigger::Parent) && link.cut.is_none();
         self.links().all(says_no_more)
     }
 
@@ -373,7 +378,7 @@ impl Reason {
             links += 1 + at.cut.as_ref().map_or(0, |cut| cut.links);
         }
         link.before = at.before.clone();
-        link.cut = Some(Box::new(Cut { links, key: next }));
+        link.cut = Some(Box::new(OmittedLinks { links, key: next }));
         Arc::new(link)
     }
 }

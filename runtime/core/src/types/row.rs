@@ -23,7 +23,7 @@ pub struct Deletion {
 
 /// Pending operations of a resource: it is no regular work before they are done.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Marks {
+pub struct Intents {
     /// Set while a delete is not finished. Such a resource is not live: its name is free.
     pub deletion: Option<Deletion>,
     /// Every name since the last completed rename, oldest first, without the present one's spelling. Empty
@@ -31,7 +31,7 @@ pub struct Marks {
     pub former_names: Arc<[Name]>,
 }
 
-impl Marks {
+impl Intents {
     /// Returns true if a delete is unfinished.
     pub fn is_deleted(&self) -> bool {
         self.deletion.is_some()
@@ -88,7 +88,7 @@ pub struct Row {
     /// Free key-value pairs.
     pub labels: Arc<BTreeMap<Arc<str>, Arc<str>>>,
     /// Unfinished delete and rename.
-    pub marks: Marks,
+    pub intents: Intents,
     /// Catalog revision of its last stored change.
     pub revision: Revision,
     /// Version of spec, refs, name and deletion.
@@ -142,7 +142,7 @@ impl Row {
             owner: None,
             paths: Arc::default(),
             labels: no_labels(),
-            marks: Marks::default(),
+            intents: Intents::default(),
             revision: Revision(0),
             spec_version: SpecVersion(0),
             state_version: StateVersion(0),

@@ -45,7 +45,7 @@ pub enum Work {
 /// use watershed_core::{Outcome, Timestamp, Work};
 ///
 /// let now = Timestamp(1_000);
-/// let outcome = Outcome { retrigger: Some(now.after(Duration::from_secs(60))), ..Outcome::of(Work::Checked) };
+/// let outcome = Outcome { retrigger: Some(now.after(Duration::from_secs(60))), ..Outcome::from_work(Work::Checked) };
 /// assert_eq!(outcome.retrigger, Some(Timestamp(61_000)));
 /// assert_eq!(Outcome::unchanged(), Outcome::default());
 /// assert_eq!(Outcome::changed().requeue_after(Duration::from_secs(60)).work, Work::Built);
@@ -71,7 +71,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// The outcome of a run that did this.
-    pub fn of(work: Work) -> Self {
+    pub fn from_work(work: Work) -> Self {
         Self {
             work,
             ..Self::default()
@@ -80,7 +80,7 @@ impl Outcome {
 
     /// The outcome of a run that made, replaced or removed something.
     pub fn changed() -> Self {
-        Self::of(Work::Built)
+        Self::from_work(Work::Built)
     }
 
     /// The outcome of a run that found everything as it should be. Such a run leaves no trace but a counter.
@@ -126,7 +126,7 @@ pub enum RunResult {
 
 /// A ref as a run saw it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct SeenRef {
+pub struct ObservedRef {
     /// The target's uid and state version; none if there was no target.
     pub target: Option<(Uid, StateVersion)>,
     /// True if the target counted as failed.
@@ -135,7 +135,7 @@ pub struct SeenRef {
 
 /// The inputs that a completed run saw. If two are equal, a reconciler can't tell them apart.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Seen {
+pub struct ObservedInputs {
     /// Spec version of its resource.
     pub spec_version: SpecVersion,
     /// Refresh counters of its resource.
@@ -143,7 +143,7 @@ pub struct Seen {
     /// Versions of its kind's spec and state messages.
     pub formats: (u32, u32),
     /// Its refs, in their order.
-    pub refs: Arc<[SeenRef]>,
+    pub refs: Arc<[ObservedRef]>,
 }
 
 /// The last invocation of a resource; stored as one blob.
@@ -164,7 +164,7 @@ pub struct LastRun {
     /// The result.
     pub result: RunResult,
     /// The inputs of the last *completed* reconcile, which may be an earlier one. None if none completed.
-    pub seen: Option<Seen>,
+    pub seen: Option<ObservedInputs>,
     /// The version of its resource's state when that reconcile returned.
     #[serde(default)]
     pub state_version: StateVersion,

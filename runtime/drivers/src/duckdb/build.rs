@@ -51,7 +51,7 @@ impl BuildPlan {
     /// [`BuildError::NameTaken`] when an object that is not ours has the name.
     fn new(names: &Names, build: &Build, keeps: bool) -> Result<Self, BuildError> {
         let mut plan = Self {
-            before: Before::of(names, build.tag.uid),
+            before: Before::from_names(names, build.tag.uid),
             forgets_partitions: build.stage.is_none() && names.has_partitions(build.tag.uid),
             ..Self::default()
         };
@@ -168,7 +168,7 @@ impl Engine {
         let mut attempts = 1;
         let mut made = self.try_build(build, &claim, Company::Others, cancel).await;
         if let Err(error) = &made
-            && let BuildError::Failed(Failure::OutOfMemory { limit, peak, .. }) = error.of_build()
+            && let BuildError::Failed(Failure::OutOfMemory { limit, peak, .. }) = error.build_error()
         {
             tracing::info!(output = %build.name, limit, peak, "out of memory: building once more, alone");
             attempts += 1;

@@ -38,9 +38,9 @@ impl Engine {
                 let message = "the log of the engine's file could not be written into it".to_owned();
                 return Err(Failure::Fatal { message });
             }
-            let before = FileProof::of(&path).map_err(|error| unseen(&path, &error))?;
+            let before = FileProof::read(&path).map_err(|error| unseen(&path, &error))?;
             let done = job(&path);
-            let after = FileProof::of(&path).map_err(|error| unseen(&path, &error))?;
+            let after = FileProof::read(&path).map_err(|error| unseen(&path, &error))?;
             match before == after {
                 true => Ok(done),
                 false => Err(Failure::Fatal {

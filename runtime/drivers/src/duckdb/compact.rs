@@ -152,7 +152,7 @@ fn worth_it(work: &Work<'_>) -> Result<Option<u64>, Failure> {
 fn refuse_without_room(path: &Path, live: u64) -> Result<(), Failure> {
     // A tenth more, as blocks of a copy may be filled otherwise.
     let needed = live + live / 10 + SMALLEST_GAIN;
-    match Volume::of(path) {
+    match Volume::at_path(path) {
         Ok(volume) if volume.free < needed => Err(Failure::DiskFull {
             message: format!("{volume}, and a copy of what is in use needs {}", Bytes(needed)),
         }),

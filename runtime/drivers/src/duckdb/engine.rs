@@ -107,7 +107,7 @@ impl Engine {
     /// An engine on a file that is not opened yet.
     pub fn new(options: Options) -> Self {
         let connections = options.connections.get();
-        let sharing = Mutex::new(Sharing::of(&options));
+        let sharing = Mutex::new(Sharing::from_options(&options));
         let shared = EngineInner {
             options,
             sharing,
@@ -158,14 +158,14 @@ impl Engine {
             let path = engine.options().path.clone();
             // Another process may have written to a file that was given up.
             let left = engine.left_as();
-            let closed = engine.forget_file_and(|_| FileProof::of(&path));
+            let closed = engine.forget_file_and(|_| FileProof::read(&path));
             *engine.pool() = Pool::Closed;
             crash::point("drivers::close::after");
             if let Some(left) = left {
                 return Ok(left);
             }
             closed
-                .unwrap_or_else(|| FileProof::of(&path))
+                .unwrap_or_else(|| FileProof::read(&path))
                 .map_err(|error| Failure::Fatal {
                     message: format!("`{}` can't be looked at: {error}", path.display()),
                 })

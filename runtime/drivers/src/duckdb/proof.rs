@@ -33,13 +33,13 @@ impl FileProof {
     ///
     /// # Errors
     /// What the file system says, except that a file is missing.
-    pub fn of(path: &Path) -> io::Result<Option<Self>> {
-        let Some(file) = Stamp::of(path)? else {
+    pub fn read(path: &Path) -> io::Result<Option<Self>> {
+        let Some(file) = Stamp::read(path)? else {
             return Ok(None);
         };
         Ok(Some(Self {
             file,
-            wal: Stamp::of(&wal_path(path))?,
+            wal: Stamp::read(&wal_path(path))?,
         }))
     }
 }
@@ -49,7 +49,7 @@ impl Stamp {
     ///
     /// # Errors
     /// What the file system says, except that the file is missing.
-    pub fn of(path: &Path) -> io::Result<Option<Self>> {
+    pub fn read(path: &Path) -> io::Result<Option<Self>> {
         match std::fs::metadata(path) {
             Ok(metadata) => Ok(Some(Self::from_metadata(&metadata))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -74,7 +74,7 @@ impl RenamePlan {
         Ok(Self {
             tag,
             steps,
-            before: Before::of(names, rename.uid),
+            before: Before::from_names(names, rename.uid),
         })
     }
 
@@ -159,7 +159,7 @@ impl Engine {
                 .find(|entry| entry.tag == Some(from))
                 .cloned();
             let Some(entry) = found else { return Ok(false) };
-            let before = Before::of(&engine.names(), to.uid);
+            let before = Before::from_names(&engine.names(), to.uid);
             work.transaction(around!("retag"), || {
                 let rows = schema::read_rows(work, from)?;
                 schema::write_tag(work, entry.kind, &entry.name, to)?;

@@ -138,7 +138,7 @@ pub(super) enum Before {
 }
 
 impl Before {
-    pub(super) fn of(names: &Names, uid: Uuid) -> Self {
+    pub(super) fn from_names(names: &Names, uid: Uuid) -> Self {
         if names.has_record(uid) {
             Self::Record
         } else {

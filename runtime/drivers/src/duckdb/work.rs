@@ -168,7 +168,7 @@ impl<'a> Work<'a> {
 
 /// A write that found no room, with the room that there is.
 pub(super) fn disk_full(said: String, path: &Path) -> Failure {
-    let message = match Volume::of(path) {
+    let message = match Volume::at_path(path) {
         // Something else than the volume bounds what may be written: a quota, or the size of one file.
         Ok(volume) if volume.missing() == 0 => format!("{volume}, and yet: {}", first_line(&said)),
         Ok(volume) => volume.to_string(),

@@ -218,11 +218,11 @@ pub enum BuildError {
 impl BuildError {
     /// Returns the error of the build itself, whatever became of the statements after it.
     #[must_use]
-    pub fn of_build(&self) -> &Self {
+    pub fn build_error(&self) -> &Self {
         match self {
             Self::After {
                 build: Some(build), ..
-            } => build.of_build(),
+            } => build.build_error(),
             error => error,
         }
     }

@@ -35,7 +35,7 @@ pub enum FileFormat {
 
 impl FileFormat {
     /// Returns the form that a file's name asks for; none if it asks for another.
-    pub fn of(file: &Path) -> Option<Self> {
+    pub fn from_path(file: &Path) -> Option<Self> {
         let extension = file.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
             "csv" => Some(Self::Csv),

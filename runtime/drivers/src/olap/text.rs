@@ -14,8 +14,8 @@ pub struct TextPosition {
 
 impl TextPosition {
     /// The place of a byte; one past the end stands for the end.
-    pub fn of_byte(text: &str, offset: usize) -> Self {
-        Self::of(
+    pub fn at_byte(text: &str, offset: usize) -> Self {
+        Self::after(
             text.char_indices()
                 .take_while(|(at, _)| *at < offset)
                 .map(|(_, c)| c),
@@ -23,12 +23,12 @@ impl TextPosition {
     }
 
     /// The place of the character with that index; one past the end stands for the end.
-    pub fn of_char(text: &str, index: usize) -> Self {
-        Self::of(text.chars().take(index))
+    pub fn at_char(text: &str, index: usize) -> Self {
+        Self::after(text.chars().take(index))
     }
 
     /// Returns the state after reading `before`.
-    fn of(before: impl Iterator<Item = char>) -> Self {
+    fn after(before: impl Iterator<Item = char>) -> Self {
         before.fold(Self { line: 1, column: 1 }, |at, c| match c {
             '\n' => Self {
                 line: at.line + 1,
@@ -236,18 +236,18 @@ mod tests {
     fn places_count_characters_and_lines() {
         let text = "über\nß x";
         assert_eq!(
-            TextPosition::of_byte(text, 9),
+            TextPosition::at_byte(text, 9),
             TextPosition { line: 2, column: 3 }
         );
         assert_eq!(
-            TextPosition::of_char(text, 7),
+            TextPosition::at_char(text, 7),
             TextPosition { line: 2, column: 3 }
         );
         assert_eq!(
-            TextPosition::of_byte(text, 999),
+            TextPosition::at_byte(text, 999),
             TextPosition { line: 2, column: 4 }
         );
-        assert_eq!(TextPosition::of_byte("", 0), TextPosition { line: 1, column: 1 });
+        assert_eq!(TextPosition::at_byte("", 0), TextPosition { line: 1, column: 1 });
     }
 
     #[test]

@@ -12,14 +12,14 @@ const MOST_PATHS: usize = 10_000;
 
 /// The paths that have changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct ChangedPaths {
     /// Absolute paths, as the folders that hold them were named.
     pub paths: BTreeSet<PathBuf>,
     /// Anything else may have been touched as well.
     pub lost: bool,
 }
 
-impl Seen {
+impl ChangedPaths {
     /// The same with what was touched later.
     pub fn extend(&mut self, later: Self) {
         self.paths.extend(later.paths);
@@ -38,18 +38,18 @@ impl Seen {
 /// Gathers on the thread that tells events, and is emptied by whoever waits. Bounded.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
-    seen: Mutex<Seen>,
+    seen: Mutex<ChangedPaths>,
     filled: Notify,
 }
 
 impl Inbox {
-    pub(super) fn put(&self, seen: Seen) {
+    pub(super) fn put(&self, seen: ChangedPaths) {
         self.seen.lock().unpoisoned().extend(seen);
         self.filled.notify_one();
     }
 
     /// Waits for something and takes it. Cancel-safe: it is taken in the step that returns it.
-    pub(super) async fn next(&self) -> Seen {
+    pub(super) async fn next(&self) -> ChangedPaths {
         loop {
             let filled = self.filled.notified();
             let seen = std::mem::take(&mut *self.seen.lock().unpoisoned());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use notify::event::{AccessKind, AccessMode, EventKind};
 
-use super::inbox::{Inbox, Seen};
+use super::inbox::{ChangedPaths, Inbox};
 
 /// The subscriptions of one watcher.
 #[derive(Debug, Default)]
@@ -68,7 +68,7 @@ impl Registry {
             .copied()
             .collect();
         for inbox in watchers.iter().filter_map(|id| self.inboxes.get(id)) {
-            inbox.put(Seen {
+            inbox.put(ChangedPaths {
                 paths: BTreeSet::from([path.to_owned()]),
                 lost: false,
             });
@@ -77,7 +77,7 @@ impl Registry {
 
     fn lose(&self) {
         for inbox in self.inboxes.values() {
-            inbox.put(Seen {
+            inbox.put(ChangedPaths {
                 paths: BTreeSet::new(),
                 lost: true,
             });
@@ -100,7 +100,7 @@ mod tests {
     use futures::FutureExt as _;
     use notify::event::Flag;
 
-    fn seen(inbox: &Inbox) -> Option<Seen> {
+    fn seen(inbox: &Inbox) -> Option<ChangedPaths> {
         inbox.next().now_or_never()
     }
 
@@ -133,9 +133,9 @@ mod tests {
 
     #[test]
     fn too_many_paths_are_everything() {
-        let mut seen = Seen::default();
+        let mut seen = ChangedPaths::default();
         for number in 0..20_000 {
-            seen.extend(Seen {
+            seen.extend(ChangedPaths {
                 paths: BTreeSet::from([PathBuf::from(number.to_string())]),
                 lost: false,
             });

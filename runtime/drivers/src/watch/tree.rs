@@ -57,16 +57,16 @@ impl Tree {
     /// Enters the folders, each before what is in it.
     pub(super) fn walk(
         &self,
-        enter: &mut dyn FnMut(&Path, Way) -> Result<(), WatchError>,
+        enter: &mut dyn FnMut(&Path, Reached) -> Result<(), WatchError>,
     ) -> Result<(), WatchError> {
         loop {
             let Some(there) = self.nearest() else {
                 return Ok(());
             };
             if there == self.root {
-                return self.descend(there, Way::Folders, 0, enter);
+                return self.descend(there, Reached::Folders, 0, enter);
             }
-            enter(there, Way::Folders)?;
+            enter(there, Reached::Folders)?;
             // What was made before that folder was watched is told by nobody.
             if self.nearest() == Some(there) {
                 return Ok(());
@@ -77,9 +77,9 @@ impl Tree {
     fn descend(
         &self,
         folder: &Path,
-        way: Way,
+        way: Reached,
         depth: usize,
-        enter: &mut dyn FnMut(&Path, Way) -> Result<(), WatchError>,
+        enter: &mut dyn FnMut(&Path, Reached) -> Result<(), WatchError>,
     ) -> Result<(), WatchError> {
         enter(folder, way)?;
         if depth >= self.depth {
@@ -94,7 +94,7 @@ impl Tree {
             let below = match entry.file_type() {
                 Ok(kind) if kind.is_dir() => way,
                 // A link to a folder is a folder here, as it is for whoever lists.
-                Ok(kind) if kind.is_symlink() && leads_down(&entry.path()) => Way::Links,
+                Ok(kind) if kind.is_symlink() && leads_down(&entry.path()) => Reached::Links,
                 _ => continue,
             };
             self.descend(&entry.path(), below, depth + 1, enter)?;
@@ -105,7 +105,7 @@ impl Tree {
 
 /// The way in which a folder was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Reached {
     /// Through folders alone.
     Folders,
     /// Through a link: it may be reached, and told, by another path as well.

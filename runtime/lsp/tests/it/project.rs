@@ -11,7 +11,7 @@ use watershed_compilers::{
     FileEvent, Kind, Options, Project, ResourceKey, SqlError, SqlParser, Tree, is_relevant,
 };
 use watershed_drivers::duckdb::Parser;
-use watershed_lsp::{Column, Facts, Handle, Host, Redactor, Standing};
+use watershed_lsp::{Column, Facts, Handle, Host, Redactor, ResourceStatus};
 
 /// The handle of the server that opened a project.
 pub(crate) type Opened = Arc<Mutex<Option<Handle>>>;
@@ -109,13 +109,13 @@ impl Host for OnDisk {
             "orders".to_owned(),
             vec![column("id", "INTEGER"), column("paid on", "DATE")],
         );
-        let standing = Standing {
+        let status = ResourceStatus {
             health: "ok".to_owned(),
             last_run: Some("2 minutes ago, built".to_owned()),
             error: None,
         };
         let orders = ResourceKey::new(Kind::Model, "orders");
-        facts.standings.insert(orders, standing);
+        facts.statuses.insert(orders, status);
         Arc::new(facts)
     }
 }

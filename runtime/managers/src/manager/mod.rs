@@ -59,7 +59,7 @@ use view::View;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let controller = Managed::new(Lamps::default()).register(Controller::builder()).start().await?;
-/// let lamps = controller.of::<Managed<Lamps>>();
+/// let lamps = controller.resources::<Managed<Lamps>>();
 /// lamps.apply("desk", &Wanted::new(Desired::stage("lit"), ())).await?;
 /// controller.wait_until_idle(Duration::from_secs(10)).await?;
 /// let desk = lamps.get("desk")?.state.expect("it was looked at");

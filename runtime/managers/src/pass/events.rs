@@ -14,7 +14,7 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
     fn kept_events(&self) -> Vec<&Row> {
         let owned = self.context.owned().iter().map(|view| &*view.resource);
         let mut rows: Vec<&Row> = owned
-            .filter(|row| row.kind.as_str() == EVENT_KIND && !row.marks.is_deleted())
+            .filter(|row| row.kind.as_str() == EVENT_KIND && !row.intents.is_deleted())
             .collect();
         rows.sort_by_key(|row| (row.created_at, row.uid));
         rows

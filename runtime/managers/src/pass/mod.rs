@@ -333,7 +333,7 @@ impl<'a, M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'a, M, R> {
         }
         let outcome = Outcome {
             retrigger: self.next_look(),
-            ..Outcome::of(self.work)
+            ..Outcome::from_work(self.work)
         };
         Ok(match self.why_unready(blocked) {
             Some(why) => outcome.unready(why),

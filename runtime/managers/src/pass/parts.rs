@@ -35,7 +35,7 @@ impl Declared {
         // What is being deleted is torn down on its own, and may be created anew.
         let view = owned
             .iter()
-            .find(|view| is_it(&view.resource) && !view.resource.marks.is_deleted());
+            .find(|view| is_it(&view.resource) && !view.resource.intents.is_deleted());
         let row = view.map(|view| Arc::clone(&view.resource));
         let is_managed = part.desired.is_some();
         let state = row.as_ref().and_then(|row| row.state.as_deref());
@@ -70,7 +70,7 @@ impl Declared {
             return PartState::Other {
                 ready: row.last_success.is_some() && row.unready.is_none() && row.error.is_none(),
                 failed: self.has_failed,
-                leaving: row.marks.is_deleted(),
+                leaving: row.intents.is_deleted(),
             };
         };
         PartState::Managed {
@@ -269,7 +269,7 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
             let owned = self.context.owned().iter().map(|view| &view.resource);
             let is_declared = |row: &Row| self.parts.iter().any(|one| one.part.key == key_of(row));
             let stray = owned.filter(|row| {
-                row.kind.as_str() != EVENT_KIND && !row.marks.is_deleted() && !is_declared(row)
+                row.kind.as_str() != EVENT_KIND && !row.intents.is_deleted() && !is_declared(row)
             });
             edits.extend(stray.map(|row| Edit::delete(row.uid)));
         }

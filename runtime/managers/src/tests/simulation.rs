@@ -154,7 +154,7 @@ impl Round {
         if self.below(3) == 0 {
             desired = desired.on_part_failure(OnPartFailure::Continue);
         }
-        let things = self.stand.controller.of::<Managed<super::world::Thing>>();
+        let things = self.stand.controller.resources::<Managed<super::world::Thing>>();
         let _ = things.apply(name, &Wanted::new(desired, node)).await;
         self.roots.insert(name.to_owned());
     }

@@ -40,7 +40,7 @@ impl Stand {
     }
 
     pub(super) async fn apply(&self, name: &str, desired: Desired, node: Node) -> Uid {
-        let things = self.controller.of::<Managed<Thing>>();
+        let things = self.controller.resources::<Managed<Thing>>();
         things.apply(name, &Wanted::new(desired, node)).await.unwrap()
     }
 

@@ -350,7 +350,7 @@ impl World {
         if up && is_over(record.and_then(|record| record.window).map(|window| window.end)) {
             say("a step after the end of the window");
         }
-        if let Some(row) = live.filter(|row| !row.row.marks.is_deleted()) {
+        if let Some(row) = live.filter(|row| !row.row.intents.is_deleted()) {
             let desired = desired_of(&row.row.spec).unwrap();
             if up && is_over(desired.cleanup_by) {
                 say("a step after the cleanup deadline");
@@ -366,7 +366,7 @@ impl World {
                     desired.allowed == Allowed::Gone && !view.force() && desired.stage.as_str() != "gone";
                 if !up
                     && is_ordered
-                    && !owner.row.marks.is_deleted()
+                    && !owner.row.intents.is_deleted()
                     && !self.later_are_gone(&owner, view.name(), &handle)
                 {
                     say("torn down before what comes later");

@@ -117,7 +117,7 @@ impl Check<'_> {
     /// The table can't be read. Most often a model's name is misspelled: names of models are what people mean.
     fn no_table(&self, whole: &Whole, error: &SqlError) -> FieldProblem {
         let spec = &whole.spec;
-        let place = places::of_spot(self.paths, spec.table_at.as_ref());
+        let place = places::from_spot(self.paths, spec.table_at.as_ref());
         let (role, name) = if spec.model.is_empty() {
             ("table", whole.table.replace('"', ""))
         } else {
@@ -136,12 +136,12 @@ impl Check<'_> {
         let place = match (&probe.source, error.offset) {
             (Some(source), Some(offset)) if offset >= probe.before => {
                 let offset = (offset - probe.before).min(probe.sent.len());
-                places::of_source(self.paths, source, &probe.sent, Some(offset))
+                places::from_source(self.paths, source, &probe.sent, Some(offset))
             }
             (Some(source), _) if probe.spot.is_none() => {
-                places::of_source(self.paths, source, &probe.sent, None)
+                places::from_source(self.paths, source, &probe.sent, None)
             }
-            _ => places::of_spot(self.paths, probe.spot.as_ref()),
+            _ => places::from_spot(self.paths, probe.spot.as_ref()),
         };
         tell(probe.role, &probe.name, &failure::from_sql(error), place)
     }
@@ -158,7 +158,7 @@ impl Check<'_> {
                 hint: Some("cast it in the model: `CAST(... AS TIMESTAMP)`".into()),
                 ..Error::permanent("not-a-time", message)
             };
-            let place = places::of_spot(self.paths, whole.spec.time_at.as_ref());
+            let place = places::from_spot(self.paths, whole.spec.time_at.as_ref());
             found.problems.push(tell("timeseries", time, &error, place));
         }
     }

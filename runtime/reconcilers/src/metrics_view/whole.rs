@@ -178,7 +178,7 @@ impl Whole {
             dimensions: names,
             measures,
             ..
-        } = Fields::of(&from);
+        } = Fields::from_metrics_view(&from);
         let chosen = spec.parent_dimensions.as_ref();
         let wanted = choosing.choose(chosen, &names, "dimension").await?;
         let time = from.time_dimension.as_str();

@@ -30,7 +30,7 @@ impl Tests {
     ///
     /// # Errors
     /// When a template in one of them can't be executed.
-    pub fn of(
+    pub fn for_model(
         spec: &ModelSpec,
         name: &str,
         environment: &str,

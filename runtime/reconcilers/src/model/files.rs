@@ -145,7 +145,7 @@ fn look_at(root: &Path, path: &str) -> Result<FileNow, FilesError> {
         },
     })?;
     let path_said = path.to_owned();
-    match Oddity::of(metadata.file_type()) {
+    match Oddity::from_type(metadata.file_type()) {
         None => {}
         Some(Oddity::Folder) => return Err(FilesError::Folder { path: path_said }),
         Some(oddity) => {
@@ -196,7 +196,7 @@ fn look_below(root: &Path, pattern: &str, base: &str) -> Result<Vec<FileNow>, Fi
             let metadata = entry.metadata().map_err(|error| walk_error(pattern, error))?;
             let file = file_now(root, entry.path(), &metadata);
             // The engine, which is handed the pattern, would open it.
-            if let Some(oddity) = Oddity::of(metadata.file_type()) {
+            if let Some(oddity) = Oddity::from_type(metadata.file_type()) {
                 let path = file.path;
                 return Err(FilesError::Odd { path, oddity });
             }

@@ -60,7 +60,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
     if let Some(fault) = &spec.fault {
         return Err(failure::from_fault(fault));
     }
-    let reads = inputs::of_refs(&spec, refs, sky.chosen)?;
+    let reads = inputs::from_refs(&spec, refs, sky.chosen)?;
     let state = row
         .state
         .as_deref()
@@ -85,7 +85,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
             let output = Output {
                 record,
                 refingerprinted: (!same_rules).then_some(&meaning),
-                object: Object::Standing {
+                object: Object::Present {
                     table: &record.table,
                     shape: record.shape,
                     build: record.build,

@@ -46,21 +46,21 @@ fn before(spec: &ModelSpec) -> impl Iterator<Item = (&'static str, &SqlSource)> 
 }
 
 /// Returns the error of a statement before a build.
-pub(super) fn of_before(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks, hook: &HookError) -> Error {
+pub(super) fn before_failed(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks, hook: &HookError) -> Error {
     let (key, source) = before(spec).nth(hook.text).unzip();
     let sent = hooks.before.get(hook.text).map_or("", String::as_str);
     let message = format!("`{}` failed: {}", key.unwrap_or("pre_exec"), hook.error.message);
     Error {
         message: message.into(),
-        ..of_hook(BEFORE_CODE, source, paths, sent, &hook.error)
+        ..hook_failed(BEFORE_CODE, source, paths, sent, &hook.error)
     }
 }
 
 /// Returns the error of a statement after a build that was well.
-pub(super) fn of_after(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks, hook: &HookError) -> Error {
+pub(super) fn after_failed(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks, hook: &HookError) -> Error {
     let source = spec.post_exec.get(hook.text);
     let sent = hooks.after.get(hook.text).map_or("", String::as_str);
-    let error = of_hook(AFTER_CODE, source, paths, sent, &hook.error);
+    let error = hook_failed(AFTER_CODE, source, paths, sent, &hook.error);
     let stays = "the new rows are published and stay; the next run builds again";
     let hint = match &error.hint {
         Some(hint) => format!("{hint} ({stays})"),
@@ -85,7 +85,7 @@ pub(super) fn joined(build: Error, hook: &HookError) -> Error {
     }
 }
 
-fn of_hook(
+fn hook_failed(
     code: &str,
     source: Option<&SqlSource>,
     paths: &[Arc<str>],
@@ -143,12 +143,12 @@ pub(super) fn order_by(spec: &ModelSpec, scope: &Scope, paths: &[Arc<str>]) -> R
         return Ok(None);
     }
     let text = render_text(&text, scope).map_err(|error| Error {
-        place: Some(places::of_spot(paths, spec.order_by_at.as_ref())),
+        place: Some(places::from_spot(paths, spec.order_by_at.as_ref())),
         ..failure::from_render(&error)
     })?;
     match sole_statement(&text) {
         Ok(order) => Ok(Some(order.to_owned())),
-        Err(error) => Err(of_order(
+        Err(error) => Err(order_failed(
             spec,
             paths,
             &SqlError {
@@ -160,9 +160,9 @@ pub(super) fn order_by(spec: &ModelSpec, scope: &Scope, paths: &[Arc<str>]) -> R
 }
 
 /// Returns the error of an order that the rows can't have.
-pub(super) fn of_order(spec: &ModelSpec, paths: &[Arc<str>], error: &SqlError) -> Error {
+pub(super) fn order_failed(spec: &ModelSpec, paths: &[Arc<str>], error: &SqlError) -> Error {
     Error {
-        place: Some(places::of_spot(paths, spec.order_by_at.as_ref())),
+        place: Some(places::from_spot(paths, spec.order_by_at.as_ref())),
         hint: error.hint.as_deref().map(Arc::from),
         ..Error::permanent(
             ORDER_CODE,

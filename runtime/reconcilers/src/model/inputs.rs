@@ -24,7 +24,7 @@ use crate::{chosen::Chosen, refs::refuse_left_out};
 ///
 /// # Errors
 /// The first ref that is missing, has failed, or was never built and is not chosen.
-pub(super) fn of_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> Result<Vec<Input>, Error> {
+pub(super) fn from_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> Result<Vec<Input>, Error> {
     let (mut models, mut jobs) = (HashMap::new(), Vec::new());
     for view in refs {
         let target = view

@@ -45,7 +45,7 @@ impl Source {
     ///
     /// # Errors
     /// When a template can't be executed, or partitions are listed in a way that is not supported.
-    pub(super) fn of(spec: &ModelSpec, scope: &Scope) -> Result<Self, Error> {
+    pub(super) fn from_spec(spec: &ModelSpec, scope: &Scope) -> Result<Self, Error> {
         let block = spec.partitions.clone().unwrap_or_default();
         let properties = block.properties.unwrap_or_default();
         let text = |key: &str| -> Result<Option<String>, Error> {
@@ -76,7 +76,7 @@ impl Source {
 }
 
 /// Makes a partition of a row. The column of the watermark is no part of its data.
-pub(super) fn of_row(row: NamedRow, watermark_field: &str) -> Listed {
+pub(super) fn from_row(row: NamedRow, watermark_field: &str) -> Listed {
     let MapValue { fields: mut data } = state::map(row);
     let watermark = data
         .remove(watermark_field)
@@ -134,7 +134,7 @@ pub(super) fn distinct(all: Vec<Listed>) -> Vec<Listed> {
 }
 
 /// Returns the partition that a note is about, for one that is listed no more.
-pub(super) fn of_note(note: &PartitionRun) -> Listed {
+pub(super) fn from_note(note: &PartitionRun) -> Listed {
     let data = serde_json::from_str::<serde_json::Value>(&note.partition.data).unwrap_or_default();
     let data = Value::from(data).as_map().cloned().unwrap_or_default();
     Listed {

@@ -9,7 +9,7 @@ use watershed_proto::SqlSource;
 #[must_use]
 pub(crate) fn in_file(source: &SqlSource, path: &str, sent: &str, offset: Option<usize>) -> Place {
     let offset = offset.map_or(0, |offset| in_text(&source.text, sent, offset));
-    in_file_at(source, path, TextPosition::of_byte(&source.text, offset))
+    in_file_at(source, path, TextPosition::at_byte(&source.text, offset))
 }
 
 /// The place in the file of a place in the text of `source`.

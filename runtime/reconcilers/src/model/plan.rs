@@ -116,7 +116,7 @@ pub enum Object<'a> {
     /// Nothing carries the tag any more.
     Missing,
     /// An object carries it.
-    Standing {
+    Present {
         /// Its name.
         table: &'a str,
         /// View or table.
@@ -274,7 +274,7 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
         return again(wanted, BuildReason::PartitionsLeft);
     }
     match output.object {
-        Object::Standing { table, .. } if table != wanted.table => Decision::Rename {
+        Object::Present { table, .. } if table != wanted.table => Decision::Rename {
             from: table.to_owned(),
         },
         _ if edit.is_some() => Decision::Accept,
@@ -304,7 +304,7 @@ fn plan_orphan(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<BuildReason> 
             stale.then_some(BuildReason::DefinitionChanged)
         })
         .or_else(|| match output.object {
-            Object::Standing { table, .. } if table == wanted.table => None,
+            Object::Present { table, .. } if table == wanted.table => None,
             _ => Some(BuildReason::NeverBuilt),
         })
 }
@@ -317,7 +317,7 @@ fn is_reset(reason: &BuildReason) -> bool {
 fn object_changed(output: &Output<'_>) -> Option<BuildReason> {
     match output.object {
         Object::Missing => Some(BuildReason::Dropped),
-        Object::Standing { shape, build, .. } => {
+        Object::Present { shape, build, .. } => {
             let same = shape == output.record.shape && build == output.record.build;
             (!same).then_some(BuildReason::Replaced)
         }

@@ -275,7 +275,7 @@ impl BuildId {
     /// The build id of a view: the same for the same definition over the same builds and files, except that a refresh
     /// that somebody asked for gives it another, so that what reads it is built again.
     #[must_use]
-    pub fn of_view(
+    pub fn for_view(
         meaning: &Meaning,
         inputs: &[Input],
         files: &[FileSeen],
@@ -433,42 +433,45 @@ mod tests {
             answered,
             ..
         } = record();
-        let id = BuildId::of_view(&meaning, &inputs, &files, &made, answered);
-        assert_eq!(id, BuildId::of_view(&meaning, &inputs, &files, &made, answered));
+        let id = BuildId::for_view(&meaning, &inputs, &files, &made, answered);
+        assert_eq!(id, BuildId::for_view(&meaning, &inputs, &files, &made, answered));
         let renamed = [Input {
             table: "other".into(),
             ..inputs[0].clone()
         }];
-        assert_eq!(id, BuildId::of_view(&meaning, &renamed, &files, &made, answered));
+        assert_eq!(id, BuildId::for_view(&meaning, &renamed, &files, &made, answered));
         let rebuilt = [Input {
             build: BuildId(Uuid::from_u128(9)),
             ..inputs[0].clone()
         }];
-        assert_ne!(id, BuildId::of_view(&meaning, &rebuilt, &files, &made, answered));
+        assert_ne!(id, BuildId::for_view(&meaning, &rebuilt, &files, &made, answered));
         let edited = Meaning {
             digest: [6; 16],
             ..meaning.clone()
         };
-        assert_ne!(id, BuildId::of_view(&edited, &inputs, &files, &made, answered));
+        assert_ne!(id, BuildId::for_view(&edited, &inputs, &files, &made, answered));
         let mut changed = files.clone();
         changed[0].content = Some([8; 32]);
-        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &changed, &made, answered));
+        assert_ne!(
+            id,
+            BuildId::for_view(&meaning, &inputs, &changed, &made, answered)
+        );
         changed[0] = FileSeen {
             modified_ns: 99,
             ..files[0].clone()
         };
         assert_eq!(
             id,
-            BuildId::of_view(&meaning, &inputs, &changed, &made, answered),
+            BuildId::for_view(&meaning, &inputs, &changed, &made, answered),
             "a touched file is the same file"
         );
         let mut other = made.clone();
         other.inputs.insert("dollars".into(), [5; 16]);
-        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &files, &other, answered));
+        assert_ne!(id, BuildId::for_view(&meaning, &inputs, &files, &other, answered));
         let refreshed = Refreshes {
             plain: answered.plain + 1,
             ..answered
         };
-        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &files, &made, refreshed));
+        assert_ne!(id, BuildId::for_view(&meaning, &inputs, &files, &made, refreshed));
     }
 }

@@ -5,8 +5,8 @@
 
 mod act;
 mod build;
+mod known_output;
 mod partitions;
-mod standing;
 mod take_back;
 
 use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
@@ -29,7 +29,7 @@ use super::{
     triggers::{adds_rows, has_left, on_edit, triggers},
 };
 use crate::{connector, made::Reads, refs};
-use standing::Standing;
+use known_output::KnownOutput;
 
 pub(super) struct Run<'a> {
     model: &'a ModelReconciler,
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
             return Ok(Box::pin(self.follow_names()).await);
         }
         let result = self.converge().await;
-        let schedule = schedule::of(self.spec());
+        let schedule = schedule::from_spec(self.spec());
         let now = self.context.now();
         let next = |mark| schedule.as_ref().and_then(|it| schedule::next(it, mark, now));
         // Nothing is built when a bound is passed: whoever watches learns of it.
@@ -125,10 +125,10 @@ impl<'a> Run<'a> {
             if self.spec().fault.is_some() || statement::shape(self.spec()) != Shape::View {
                 return Ok(None);
             }
-            let inputs = inputs::of_refs(self.spec(), self.context.refs(), self.model.outputs.chosen())?;
-            let standing = self.standing().await?;
-            let plan = self.plan(inputs, standing.record.as_ref()).await?;
-            match (self.decide(&plan, &standing).await?, &standing.record) {
+            let inputs = inputs::from_refs(self.spec(), self.context.refs(), self.model.outputs.chosen())?;
+            let known_output = self.known_output().await?;
+            let plan = self.plan(inputs, known_output.record.as_ref()).await?;
+            match (self.decide(&plan, &known_output).await?, &known_output.record) {
                 (Decision::MakeViewAgain(Again::InputRenamed), Some(record)) => {
                     let kept = Some(record.build);
                     let replaced = Fate::Gone;
@@ -152,36 +152,36 @@ impl<'a> Run<'a> {
         if let Some(fault) = &self.spec().fault {
             return Err(failure::from_fault(fault));
         }
-        let inputs = inputs::of_refs(self.spec(), self.context.refs(), self.model.outputs.chosen())?;
+        let inputs = inputs::from_refs(self.spec(), self.context.refs(), self.model.outputs.chosen())?;
         self.refuse_other_database()?;
-        let standing = self.standing().await?;
-        let plan = self.plan(inputs, standing.record.as_ref()).await?;
-        let decision = self.decide(&plan, &standing).await?;
+        let known_output = self.known_output().await?;
+        let plan = self.plan(inputs, known_output.record.as_ref()).await?;
+        let decision = self.decide(&plan, &known_output).await?;
         tracing::debug!(?decision, "decided");
-        let (mark, since) = (standing.mark(), standing.since());
+        let (mark, since) = (known_output.mark(), known_output.since());
         match decision {
             Decision::Nothing => Ok(Done {
                 since,
-                ..Done::at(mark, self.keep(plan, standing).await?)
+                ..Done::at(mark, self.keep(plan, known_output).await?)
             }),
             // Beside what most runs do, a look: its future is made anew for each, and moved.
-            decision => Box::pin(self.act(decision, plan, standing)).await,
+            decision => Box::pin(self.act(decision, plan, known_output)).await,
         }
     }
 
     /// Does what was decided.
-    async fn act(&self, decision: Decision, plan: Plan, standing: Standing) -> Result<Done, Error> {
-        let mark = standing.mark();
+    async fn act(&self, decision: Decision, plan: Plan, known_output: KnownOutput) -> Result<Done, Error> {
+        let mark = known_output.mark();
         match decision {
-            Decision::Nothing => Ok(Done::at(mark, self.keep(plan, standing).await?)),
-            Decision::Accept => Ok(Done::at(mark, self.accept(plan, standing).await?)),
+            Decision::Nothing => Ok(Done::at(mark, self.keep(plan, known_output).await?)),
+            Decision::Accept => Ok(Done::at(mark, self.accept(plan, known_output).await?)),
             Decision::Rename { .. } => {
-                let (outcome, record) = self.give_name(standing).await?;
+                let (outcome, record) = self.give_name(known_output).await?;
                 self.test(record).await?;
                 Ok(Done::at(mark, outcome))
             }
             Decision::Adopt => {
-                let (outcome, record) = self.adopt(plan, standing).await?;
+                let (outcome, record) = self.adopt(plan, known_output).await?;
                 if adds_rows(self.spec()) {
                     // New rows may be waiting: they are put into what is its own now.
                     return Box::pin(self.converge()).await;
@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
             }
             Decision::MakeViewAgain(again) => {
                 let kept = (again == Again::InputRenamed)
-                    .then_some(standing.record.as_ref())
+                    .then_some(known_output.record.as_ref())
                     .flatten();
                 let id = kept.map(|record| record.build);
                 self.context.progress("making the view again");
@@ -199,11 +199,11 @@ impl<'a> Run<'a> {
                     kept: id,
                     replaced: Fate::Gone,
                 };
-                self.build(plan, base, standing.orphan).await
+                self.build(plan, base, known_output.orphan).await
             }
             Decision::Build(reason) => {
                 let mut plan = plan;
-                if let Some(done) = self.take_back(&mut plan, &standing).await? {
+                if let Some(done) = self.take_back(&mut plan, &known_output).await? {
                     return Ok(done);
                 }
                 let why = plan.told(&reason);
@@ -213,34 +213,34 @@ impl<'a> Run<'a> {
                     kept: (reason == BuildReason::Scheduled).then(BuildId::fresh),
                     replaced: self.fate(&reason),
                 };
-                self.build_all(plan, base, standing).await
+                self.build_all(plan, base, known_output).await
             }
             Decision::Add(reason) => {
                 let why = plan.told(&reason);
                 self.context.progress(format!("adding rows, because {why}"));
-                let named = self.named(standing).await?;
+                let named = self.named(known_output).await?;
                 let base = Base::Rows(Box::new(named));
-                self.build_all(plan, base, Standing::default()).await
+                self.build_all(plan, base, KnownOutput::default()).await
             }
             Decision::Hold(reason) => Err(failure::held_edit(self.name(), &reason)),
         }
     }
 
     /// Builds the output, by partitions if it has some.
-    async fn build_all(&self, plan: Plan, base: Base, standing: Standing) -> Result<Done, Error> {
+    async fn build_all(&self, plan: Plan, base: Base, known_output: KnownOutput) -> Result<Done, Error> {
         match &self.spec().partitions {
-            Some(_) => self.build_partitions(plan, base, standing).await,
-            None => self.build(plan, base, standing.orphan).await,
+            Some(_) => self.build_partitions(plan, base, known_output).await,
+            None => self.build(plan, base, known_output.orphan).await,
         }
     }
 
     /// The record of the output, which has its name now.
-    async fn named(&self, standing: Standing) -> Result<Record, Error> {
+    async fn named(&self, known_output: KnownOutput) -> Result<Record, Error> {
         let gone = || Error::transient("output-missing", "the output is gone");
-        let record = standing.record.clone().ok_or_else(gone)?;
-        match &standing.object {
+        let record = known_output.record.clone().ok_or_else(gone)?;
+        match &known_output.object {
             Some((table, ..)) if table != self.table() => {
-                let (_, renamed) = self.give_name(standing).await?;
+                let (_, renamed) = self.give_name(known_output).await?;
                 renamed.ok_or_else(gone)
             }
             _ => Ok(record),
@@ -309,14 +309,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    async fn decide(&self, wanted: &Plan, standing: &Standing) -> Result<Decision, Error> {
-        let Some(record) = &standing.record else {
+    async fn decide(&self, wanted: &Plan, known_output: &KnownOutput) -> Result<Decision, Error> {
+        let Some(record) = &known_output.record else {
             return Ok(Decision::Build(BuildReason::NeverBuilt));
         };
         let refingerprinted = self.refingerprint(wanted, record).await?;
-        let object = match &standing.object {
+        let object = match &known_output.object {
             None => Object::Missing,
-            Some((table, shape, build)) => Object::Standing {
+            Some((table, shape, build)) => Object::Present {
                 table,
                 shape: *shape,
                 build: *build,
@@ -340,7 +340,7 @@ impl<'a> Run<'a> {
             on_edit: on_edit(self.spec(), record),
             left: has_left(record),
         };
-        let found = match standing.orphan {
+        let found = match known_output.orphan {
             None => plan::Found::Own(output),
             Some(_) => plan::Found::Orphan(output),
         };
@@ -409,7 +409,7 @@ impl Run<'_> {
     /// Its tests, templates executed.
     fn tests(&self) -> Result<Tests, Error> {
         let (environment, secrets) = (&self.model.environment, self.model.outputs.secrets());
-        let mut tests = Tests::of(self.spec(), self.name(), environment, self.paths(), secrets)?;
+        let mut tests = Tests::for_model(self.spec(), self.name(), environment, self.paths(), secrets)?;
         // Tests that read what migrations made are run again when that changes.
         let names: BTreeSet<String> = tests
             .checks
@@ -433,15 +433,15 @@ impl Run<'_> {
     /// The error of a build that was sent with these statements.
     fn placed(&self, error: &BuildError, sent: &str, hooks: &Hooks) -> Error {
         match error {
-            BuildError::Before(hook) => return hooks::of_before(self.spec(), self.paths(), hooks, hook),
+            BuildError::Before(hook) => return hooks::before_failed(self.spec(), self.paths(), hooks, hook),
             BuildError::After { hook, build: None } => {
-                return hooks::of_after(self.spec(), self.paths(), hooks, hook);
+                return hooks::after_failed(self.spec(), self.paths(), hooks, hook);
             }
             BuildError::After {
                 hook,
                 build: Some(build),
             } => return hooks::joined(self.placed(build, sent, hooks), hook),
-            BuildError::Order(error) => return hooks::of_order(self.spec(), self.paths(), error),
+            BuildError::Order(error) => return hooks::order_failed(self.spec(), self.paths(), error),
             _ => {}
         }
         let about_sql = matches!(error, BuildError::Failed(Failure::Sql(_)));

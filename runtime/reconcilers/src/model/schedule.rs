@@ -8,7 +8,7 @@ use watershed_schedule::{
 };
 
 /// Returns the schedule that a spec asks for; none if it has no times. The compiler has refused what can't be read.
-pub(super) fn of(spec: &ModelSpec) -> Option<Schedule> {
+pub(super) fn from_spec(spec: &ModelSpec) -> Option<Schedule> {
     let said = spec.refresh_schedule.as_ref().filter(|said| !said.disable)?;
     if said.cron.is_empty() && said.ticker_seconds == 0 {
         return None;
@@ -51,7 +51,7 @@ mod tests {
     use watershed_proto::Schedule as Said;
 
     fn schedule(said: Said) -> Option<Schedule> {
-        of(&ModelSpec {
+        from_spec(&ModelSpec {
             refresh_schedule: Some(said),
             ..ModelSpec::default()
         })

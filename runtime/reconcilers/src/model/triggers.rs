@@ -28,7 +28,7 @@ pub(super) fn triggers(spec: &ModelSpec, record: &Record, now: Timestamp) -> Tri
     Triggers {
         inputs: said.is_none_or(|said| said.ref_update && !said.disable),
         files: said.is_none_or(|said| !said.disable),
-        due: schedule::of(spec).is_some_and(|it| schedule::is_due(&it, mark, now)),
+        due: schedule::from_spec(spec).is_some_and(|it| schedule::is_due(&it, mark, now)),
     }
 }
 

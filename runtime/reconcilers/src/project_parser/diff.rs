@@ -94,7 +94,7 @@ struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     fn new(parsed: &'a Parsed<'a>, rows: &'a [Arc<Row>], parser: Uid) -> Self {
-        let live = rows.iter().filter(|row| !row.marks.is_deleted());
+        let live = rows.iter().filter(|row| !row.intents.is_deleted());
         let (owned, others) = live.partition::<Vec<_>, _>(|row| row.owner == Some(parser));
         Self {
             parsed,

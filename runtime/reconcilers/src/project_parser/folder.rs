@@ -208,10 +208,10 @@ fn list(root: &Path, place: &Path, at: SystemTime) -> Result<BTreeMap<String, Se
             Ok(entry) if !is_project_file(entry.path()) => {}
             Ok(entry) => {
                 let seen = match entry.metadata() {
-                    Ok(metadata) => match Oddity::of(metadata.file_type()) {
+                    Ok(metadata) => match Oddity::from_type(metadata.file_type()) {
                         Some(oddity) => Seen::Problem(problem_of(oddity)),
                         None => Seen::File {
-                            stamp: Stamp::of(&metadata),
+                            stamp: Stamp::from_metadata(&metadata),
                             at,
                         },
                     },
@@ -317,7 +317,7 @@ fn relative(root: &Path, path: &Path) -> String {
 }
 
 impl Stamp {
-    fn of(metadata: &fs::Metadata) -> Self {
+    fn from_metadata(metadata: &fs::Metadata) -> Self {
         Self {
             inode: inode(metadata),
             size: metadata.len(),

@@ -47,7 +47,7 @@ pub(super) async fn sweep(
 
 /// The name of a live model's output, in lower case.
 fn wanted_table(resource: &Resource) -> Option<String> {
-    let is_live_model = resource.row.kind.as_str() == model::KIND && !resource.row.marks.is_deleted();
+    let is_live_model = resource.row.kind.as_str() == model::KIND && !resource.row.intents.is_deleted();
     let Proto(spec) = is_live_model
         .then(|| <Proto<ModelSpec>>::decode(resource.row.spec_format, &resource.row.spec).ok())
         .flatten()?;

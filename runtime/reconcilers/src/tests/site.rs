@@ -129,7 +129,7 @@ impl Site {
             let stands = controller.list(Select::all()).resources;
             let stands = stands
                 .iter()
-                .map(|one| format!("{} {:?} {:?}", one.row.name, one.status, one.row.marks));
+                .map(|one| format!("{} {:?} {:?}", one.row.name, one.status, one.row.intents));
             panic!("{error}: {}", stands.collect::<Vec<_>>().join("\n"));
         }
         let ran = self.look(&controller, engine.is_open());

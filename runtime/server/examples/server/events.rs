@@ -59,14 +59,20 @@ fn encode(event: controller::Event) -> Option<Event> {
     }
 }
 
-fn changed(Changes { revision, rows, gone }: &Changes) -> Event {
+fn changed(
+    Changes {
+        revision,
+        rows,
+        removed,
+    }: &Changes,
+) -> Event {
     let changed: Vec<_> = rows
         .iter()
         .filter(|row| !row.hidden)
         .map(|row| view::row(row))
         .collect();
-    let gone: Vec<_> = gone.iter().map(|gone| gone.key.to_string()).collect();
-    let data = json!({ "changed": changed, "gone": gone });
+    let removed: Vec<_> = removed.iter().map(|removed| removed.key.to_string()).collect();
+    let data = json!({ "changed": changed, "removed": removed });
     Event::default()
         .event("changed")
         .id(revision.0.to_string())

@@ -116,7 +116,7 @@ impl Console {
 
     /// Writes a part of the result, without secrets.
     pub(super) fn result(&mut self, text: &str) -> io::Result<()> {
-        self.out.write_all(crate::hiding::of_all(text).as_bytes())
+        self.out.write_all(crate::hiding::redact_all(text).as_bytes())
     }
 
     /// Writes rows, which are shown as they are.
@@ -148,7 +148,7 @@ impl Console {
 
     /// Says something beside the result; lost when nobody reads it.
     pub(super) fn say(&mut self, text: &str) {
-        let _ = self.err.write_all(crate::hiding::of_all(text).as_bytes());
+        let _ = self.err.write_all(crate::hiding::redact_all(text).as_bytes());
     }
 
     /// Says something beside the result, unless asked to be quiet.

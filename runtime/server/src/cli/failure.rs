@@ -68,7 +68,7 @@ impl Failure {
             Some(mistake) => mistake.fault.code.clone(),
             None => self.exit.name().to_owned(),
         };
-        let hidden = |text: &str| crate::hiding::of_all(text).into_owned();
+        let hidden = |text: &str| crate::hiding::redact_all(text).into_owned();
         ErrorDocument {
             schema: ErrorDocument::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

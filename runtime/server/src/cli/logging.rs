@@ -45,7 +45,7 @@ struct Hiding(io::Stderr);
 impl Write for Hiding {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match std::str::from_utf8(bytes) {
-            Ok(text) => self.0.write_all(crate::hiding::of_all(text).as_bytes())?,
+            Ok(text) => self.0.write_all(crate::hiding::redact_all(text).as_bytes())?,
             Err(_) => self.0.write_all(bytes)?,
         }
         Ok(bytes.len())

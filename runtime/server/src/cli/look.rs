@@ -173,7 +173,7 @@ fn export(
     timeout_ms: Option<u64>,
 ) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
-    if FileFormat::of(file).is_none() {
+    if FileFormat::from_path(file).is_none() {
         let message = format!("`{}` is neither a .csv nor a .parquet file", file.display());
         return Err(Failure::usage(message).hint("the name of the file says its form"));
     }

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
 use watershed_compilers::{FileEvent, Kind, Project, ResourceKey, SqlParser};
 use watershed_drivers::regular;
-use watershed_drivers::watch::{Anew, Seen, Subscription, Tree, WatchError, Watcher};
-use watershed_lsp::{Column, Facts, Frames, Handle, Host, Redactor, Server, Standing};
+use watershed_drivers::watch::{Anew, ChangedPaths, Subscription, Tree, WatchError, Watcher};
+use watershed_lsp::{Column, Facts, Frames, Handle, Host, Redactor, ResourceStatus, Server};
 use watershed_reconcilers::project_parser::folder::{Folder, is_ignored, is_project_file};
 use watershed_reconcilers::project_parser::touched::Scope;
 use watershed_reconcilers::sql_parser::EngineParser;
@@ -209,8 +209,8 @@ impl Outputs {
             if let Reply::Done(answer) = reply
                 && let Answer::Run(document) = *answer
             {
-                let standings = document.resources.iter().filter_map(standing);
-                facts.standings.extend(standings);
+                let statuses = document.resources.iter().filter_map(resource_status);
+                facts.statuses.extend(statuses);
             }
         })
         .await?;
@@ -258,7 +258,7 @@ impl Outputs {
     }
 }
 
-fn standing(document: &ResourceDocument) -> Option<(ResourceKey, Standing)> {
+fn resource_status(document: &ResourceDocument) -> Option<(ResourceKey, ResourceStatus)> {
     let key = ResourceKey::new(Kind::read(&document.kind)?, &document.name);
     let last_run = document.last_run.as_ref().map(|run| {
         format!(
@@ -268,12 +268,12 @@ fn standing(document: &ResourceDocument) -> Option<(ResourceKey, Standing)> {
             units::duration(run.duration_ms)
         )
     });
-    let standing = Standing {
+    let status = ResourceStatus {
         health: document.health.as_str().replace('_', " "),
         last_run,
         error: document.error.as_ref().map(|error| error.message.clone()),
     };
-    Some((key, standing))
+    Some((key, status))
 }
 
 fn add_column(facts: &mut Facts, row: &[serde_json::Value]) {
@@ -329,7 +329,7 @@ async fn look_now_and_then(error: &WatchError, handle: &Handle) {
 async fn follow(
     mut subscription: Subscription,
     root: &Path,
-    seen: Option<Seen>,
+    seen: Option<ChangedPaths>,
 ) -> Result<Subscription, WatchError> {
     let tree = Tree {
         ignored: |name| is_ignored(Some(name)),
@@ -351,7 +351,7 @@ async fn follow(
 }
 
 /// The paths among those seen at which project files may be, as the compiler names them.
-fn of_interest(root: &Path, seen: &Seen) -> BTreeSet<String> {
+fn of_interest(root: &Path, seen: &ChangedPaths) -> BTreeSet<String> {
     let below = seen.paths.iter().filter_map(|path| {
         let below = path.strip_prefix(root).ok()?;
         let first = below.iter().next().and_then(|name| name.to_str());

@@ -23,7 +23,7 @@ impl Mistake {
     /// Returns the place, where the engine named one.
     pub(super) fn at(&self) -> Option<At> {
         let ((path, sql), offset) = self.text.as_ref().zip(self.fault.offset)?;
-        let place = TextPosition::of_byte(sql, offset.min(sql.len()));
+        let place = TextPosition::at_byte(sql, offset.min(sql.len()));
         Some(At {
             path: path.clone(),
             line: number(place.line),

@@ -26,7 +26,7 @@ use crate::render::{
     backup, care, check, data_tests, explain, fields, logs, operate, partitions, plan, rows, status, table,
     trash, units,
 };
-use crate::report::problems::{Told, problems};
+use crate::report::problems::{ReportedProblems, problems};
 use crate::socket::{Answer, Refusal, Reply};
 
 /// The interval at which the bar is drawn anew while nothing happens.
@@ -50,7 +50,7 @@ pub(super) struct Presenter<'a> {
     /// The resources that have one.
     told: BTreeSet<ResourceName>,
     /// Findings that were drawn when they came up.
-    drawn: Told,
+    drawn: ReportedProblems,
     /// Findings of which one place was drawn.
     repeats: Repeats,
     /// The rounds of `start` after it had converged.
@@ -73,7 +73,7 @@ impl<'a> Presenter<'a> {
             about: None,
             ends: told::Lines::new(Begin::Progress),
             told: BTreeSet::new(),
-            drawn: Told::default(),
+            drawn: ReportedProblems::default(),
             repeats: Repeats::default(),
             rounds: None,
         }

@@ -55,7 +55,7 @@ impl Session {
             if let Some(lock) = lock.map_err(state_failure)? {
                 return Ok(Self::Here(lock));
             }
-            match Connection::open(&Address::of(&location.state)).await {
+            match Connection::open(&Address::for_folder(&location.state)).await {
                 Ok(connection) => {
                     refuse_unconfined(location, &connection)?;
                     return Ok(Self::There(connection));
@@ -105,7 +105,7 @@ pub(super) async fn own(location: &Location, wait: Option<Duration>) -> Result<L
         if let Some(lock) = location.state.try_own().map_err(state_failure)? {
             return Ok(lock);
         }
-        let owner = match Connection::open(&Address::of(&location.state)).await {
+        let owner = match Connection::open(&Address::for_folder(&location.state)).await {
             Ok(connection) => connection.owner().cloned(),
             Err(ConnectError::Nobody) => None,
             Err(error) => return Err(unreachable(location, error)),
@@ -133,7 +133,7 @@ pub(super) async fn open_instance(
         .map_err(|error| open_failure(error, &location.state.path()))?;
     let instance = Arc::new(opened);
     // Without a socket others wait until this command has ended.
-    let listener = Listener::bind(Address::of(&location.state), Arc::clone(&instance))
+    let listener = Listener::bind(Address::for_folder(&location.state), Arc::clone(&instance))
         .inspect_err(|error| tracing::warn!(%error, "can't listen on the folder's socket"));
     Ok((instance, listener.ok()))
 }
@@ -157,7 +157,7 @@ pub(super) async fn close_instance(instance: &Instance, listener: Option<Listene
 /// A state folder that can't grow, as the program ends with it.
 fn no_room(folder: &Path) -> Failure {
     let context = "the disk of the state folder is full";
-    let message = match Volume::of(folder) {
+    let message = match Volume::at_path(folder) {
         Ok(volume) if volume.missing() > 0 => {
             let missing = Bytes(volume.missing());
             format!("{context}: {volume}, at least {missing} more are needed")

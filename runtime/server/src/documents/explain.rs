@@ -66,7 +66,7 @@ pub struct Explained {
 /// The policy for retries that is in force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Retry {
-    /// So many failures in a row are the last.
+    /// The number of failures in a row after which nothing is tried again.
     pub attempts: u32,
     /// The first wait; each further one is twice as long.
     pub delay_ms: u64,
@@ -78,7 +78,7 @@ pub struct Retry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RootCause {
     /// The class of the cause.
-    pub code: WhyNot,
+    pub code: Blocker,
     /// The owner of the cause: the resource itself, or one that it waits for.
     pub resource: ResourceName,
     /// The cause, in words.
@@ -98,7 +98,7 @@ pub struct RootCause {
 /// A cause that keeps a resource from running, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum WhyNot {
+pub enum Blocker {
     /// Its last run failed.
     Failed,
     /// Its last run failed, and it is tried again by itself.

@@ -40,7 +40,7 @@ pub use data_test::{TestCounts, TestDocument, TestOutcome, TestedModel, TestsDoc
 pub use diagnostic::{Diagnostic, RelatedPlace, Severity};
 pub use error::{CommandError, ErrorDocument};
 pub use event::{Ended, Event};
-pub use explain::{ExplainDocument, Explained, Retry, RootCause, WhyNot};
+pub use explain::{Blocker, ExplainDocument, Explained, Retry, RootCause};
 pub use export::ExportDocument;
 pub use failure::{At, ResourceError};
 pub use graph::{Edge, GraphDocument, Node};

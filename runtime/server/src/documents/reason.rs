@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use watershed_core::Why;
+use watershed_core::Trigger;
 
 use super::ResourceName;
 
 /// The reason why a run was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Reason(pub Why);
+pub struct Reason(pub Trigger);
 
 impl Reason {
     /// The word, as it stands in documents.
@@ -42,7 +42,7 @@ impl JsonSchema for Reason {
         json_schema!({
             "type": "string",
             "description": "Why a run was asked for.",
-            "enum": Why::ALL.map(Why::as_str),
+            "enum": Trigger::ALL.map(Trigger::as_str),
         })
     }
 }
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn every_reason_is_written_as_its_word() {
-        for why in Why::ALL {
+        for why in Trigger::ALL {
             let written = serde_json::to_value(Reason(why)).unwrap();
             assert_eq!(written, why.as_str());
         }

@@ -27,7 +27,7 @@ impl Instance {
                 let message = format!("{} has no edit that waits for approval", entry.row.key());
                 return Err(Refusal::new(Exit::Usage, message));
             }
-            match entry.row.marks.is_deleted() {
+            match entry.row.intents.is_deleted() {
                 true => gone.push(entry.row.uid),
                 false => edited.push(entry.row.uid),
             }

@@ -216,7 +216,7 @@ fn check(what: Checked, findings: Vec<String>) -> DoctorCheck {
 /// Lists the faults of the folder itself.
 fn of_folder(state: &StateFolder) -> Vec<String> {
     let mut findings = Vec::new();
-    if let Ok(volume) = Volume::of(&state.path())
+    if let Ok(volume) = Volume::at_path(&state.path())
         && volume.missing() > 0
     {
         let missing = Bytes(volume.missing());

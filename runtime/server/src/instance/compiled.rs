@@ -59,7 +59,7 @@ pub(crate) fn compiler_options(options: &Options) -> watershed_compilers::Option
     }
 }
 
-/// The standing of resources that no process could be asked about.
+/// The state of resources that no process could be asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Built {
     /// Nobody has built them.
@@ -98,7 +98,7 @@ pub(crate) fn validated(
         hidden,
         findings: findings(project),
         done: &Done::default(),
-        before: &Declarations::of(&entries, hidden),
+        before: &Declarations::from_entries(&entries, hidden),
         warnings: if run.warn_error {
             Warnings::AreErrors
         } else {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
-use watershed_controller::explain::WhyNot;
-use watershed_controller::resource::{Settled, Standing, Target};
+use watershed_controller::explain::Blocker;
+use watershed_controller::resource::{Settled, Stage, Target};
 use watershed_controller::{Refresh, RequestError, Uid, WaitError};
 
 use super::Instance;
@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings, findings};
 use crate::report::kinds::{PROJECT_PARSER, programs};
-use crate::report::problems::{Told, problems};
+use crate::report::problems::{ReportedProblems, problems};
 use crate::report::{Entry, Hidden, names};
 use crate::selection::States;
 use crate::socket::{Answer, PartitionChoice, Refusal, Replies, Reply, RunRequest, Selection};
@@ -129,7 +129,7 @@ pub(super) struct Course<'a> {
     /// The resources that it is for; none if it is for all.
     selected: Option<BTreeSet<Uid>>,
     /// The mistakes that were told.
-    pub(super) told: Told,
+    pub(super) told: ReportedProblems,
 }
 
 impl Course<'_> {
@@ -234,14 +234,14 @@ impl Instance {
         tell(replies, self.started(&occasion)).await;
         Course {
             observer: Observer::new(self.controller.handle(), &before, revision, hidden),
-            declared: Declarations::of(&before, hidden),
-            holder: Holder::of(&self.engine),
+            declared: Declarations::from_entries(&before, hidden),
+            holder: Holder::from_engine(&self.engine),
             occasion,
             run,
             control,
             replies,
             selected: None,
-            told: Told::default(),
+            told: ReportedProblems::default(),
         }
     }
 
@@ -432,15 +432,15 @@ impl Instance {
     pub(super) async fn next_retry(&self) -> Result<Option<Duration>, Halt> {
         let (mut next, entries) = (None, self.entries());
         let retrying = entries.iter().filter(|entry| {
-            let marks = &entry.row.marks;
-            let is_retrying = entry.status.standing == Standing::Settled(Settled::Retrying);
+            let marks = &entry.row.intents;
+            let is_retrying = entry.status.stage == Stage::Settled(Settled::Retrying);
             is_retrying && !marks.is_deleted() && !marks.is_renamed()
         });
         for entry in retrying {
             use watershed_controller::Refusal::Unknown;
             let wait = match self.controller.explain(Target::Uid(entry.row.uid)).await {
                 Ok(explanation) => match explanation.because {
-                    WhyNot::RetryIn(wait) => Some(wait),
+                    Blocker::RetryIn(wait) => Some(wait),
                     _ => Some(Duration::ZERO),
                 },
                 Err(RequestError::Refused(Unknown(_))) => None,
@@ -502,7 +502,7 @@ impl Instance {
     }
 
     fn uids(&self, keep: impl Fn(&Entry) -> bool) -> Vec<Uid> {
-        let live = |entry: &&Entry| !entry.row.marks.is_deleted() && keep(entry);
+        let live = |entry: &&Entry| !entry.row.intents.is_deleted() && keep(entry);
         let entries = self.entries();
         let uids = entries.iter().filter(live).map(|entry| entry.row.uid).collect();
         parents_first(&entries, uids)

@@ -26,7 +26,7 @@ pub(super) fn chosen(entries: &[Entry], typed: &[String]) -> Result<Vec<Arc<Row>
     if typed.is_empty() {
         let is_tested = |entry: &&Entry| {
             let row = &entry.row;
-            !row.marks.is_deleted()
+            !row.intents.is_deleted()
                 && spec(row).is_some_and(|spec| !spec.tests.is_empty() || spec.fault.is_some())
         };
         let mut rows: Vec<_> = entries
@@ -137,7 +137,7 @@ async fn results(
     if kinds::output(row).is_none() {
         return Err(never_built(row));
     }
-    let tests = Tests::of(
+    let tests = Tests::for_model(
         &spec,
         row.name.as_str(),
         &project.environment,

@@ -31,7 +31,7 @@ impl Reading<'_> {
             },
             Rows::Query(sql) => sql,
         };
-        let Some(format) = FileFormat::of(&request.file) else {
+        let Some(format) = FileFormat::from_path(&request.file) else {
             let message = format!(
                 "`{}` is neither a .csv nor a .parquet file",
                 request.file.display()

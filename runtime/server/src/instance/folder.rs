@@ -190,7 +190,7 @@ impl Folder {
             Err(refusal) => {
                 let most = read::MOST_SEARCHED;
                 let all = look(move |runtime| runtime.block_on(catalog.recent(INSTANCE, most))).await?;
-                read::of_gone(all, name, refusal)?
+                read::uid_of_removed(all, name, refusal)?
             }
         };
         Ok((entries, runs))

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::resource::Target;
 use watershed_controller::watch::Watch;
 use watershed_controller::{Event, Handle, Select, Uid};
-use watershed_drivers::watch::{Anew, Seen, Subscription, Tree, WatchError, Watcher};
+use watershed_drivers::watch::{Anew, ChangedPaths, Subscription, Tree, WatchError, Watcher};
 use watershed_reconcilers::project_parser::folder::{is_ignored, is_project_file};
 use watershed_reconcilers::project_parser::touched::{Scope, Touched};
 
@@ -178,8 +178,8 @@ impl Live {
         for row in &changes.rows {
             is_news |= self.data.learn(row);
         }
-        for gone in &changes.gone {
-            is_news |= self.data.forget(gone.uid);
+        for removed in &changes.removed {
+            is_news |= self.data.forget(removed.uid);
         }
         is_news
     }
@@ -211,7 +211,7 @@ impl Live {
         }
     }
 
-    async fn on_disk(&mut self, subscription: Subscription, seen: Seen) -> Option<Subscription> {
+    async fn on_disk(&mut self, subscription: Subscription, seen: ChangedPaths) -> Option<Subscription> {
         let touched: Vec<(&Path, bool)> = seen
             .paths
             .iter()
@@ -246,7 +246,7 @@ impl Live {
     }
 
     /// Returns the part of a batch that the project parser looks at.
-    fn scope(&self, seen: &Seen, touched: &[(&Path, bool)], linked: bool) -> Scope {
+    fn scope(&self, seen: &ChangedPaths, touched: &[(&Path, bool)], linked: bool) -> Scope {
         let mine = touched
             .iter()
             .filter(|(path, is_folder)| *is_folder || is_project_file(path));
@@ -296,7 +296,7 @@ impl Live {
 
 enum Happened {
     InCatalog(Option<Event>),
-    OnDisk(Seen),
+    OnDisk(ChangedPaths),
 }
 
 /// A project file, a folder that is or was watched, our state, or data that somebody reads.

@@ -91,7 +91,7 @@ impl Instance {
             Err(refusal) => {
                 let all = self.controller.recent_history(read::MOST_SEARCHED).await;
                 let all = all.map_err(|error| Refusal::new(Exit::StateFolder, error.to_string()))?;
-                of_gone(all, name, refusal)
+                uid_among(all, name, refusal)
             }
         }
     }
@@ -164,16 +164,16 @@ pub(super) async fn logs_at_rest(
 ) -> Result<Answer, Refusal> {
     let uid = match names::resolve_with_deleted(entries, name) {
         Ok(entry) => entry.row.uid,
-        Err(refusal) => of_gone(recent().await?, name, refusal)?,
+        Err(refusal) => uid_among(recent().await?, name, refusal)?,
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     Ok(document(project, read_lines(folder, uid, limit).await?))
 }
 
 /// The resource that was last called so.
-fn of_gone(runs: Vec<HistoryRow>, name: &str, refusal: Refusal) -> Result<Uid, Refusal> {
+fn uid_among(runs: Vec<HistoryRow>, name: &str, refusal: Refusal) -> Result<Uid, Refusal> {
     let unknown = refusal.clone();
-    let runs = read::of_gone(runs, Some(name), refusal)?;
+    let runs = read::uid_of_removed(runs, Some(name), refusal)?;
     runs.first().map(|run| run.uid).ok_or(unknown)
 }
 

@@ -13,12 +13,12 @@ mod missed;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use watershed_controller::history::{HistoryRow, InvocationId, Why};
-use watershed_controller::resource::{NoOpRun, Row, Standing};
-use watershed_controller::watch::{Changes, Gone, StatusUpdate, Watch};
+use watershed_controller::history::{HistoryRow, InvocationId, Trigger};
+use watershed_controller::resource::{NoOpRun, Row, Stage};
+use watershed_controller::watch::{Changes, Removed, StatusUpdate, Watch};
 use watershed_controller::{Event as Seen, Handle, Key, Ref, Select, Uid};
 
-use self::missed::{Missed, Told};
+use self::missed::{Missed, ReportedRuns};
 use crate::documents::{Ended, Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
 use crate::report::health::own_error;
 use crate::report::problems::Problem;
@@ -89,7 +89,7 @@ impl Observer {
         let watch = handle.watch(revision);
         let known = before
             .iter()
-            .map(|entry| (entry.row.uid, Known::of(&entry.row)))
+            .map(|entry| (entry.row.uid, Known::from_row(&entry.row)))
             .collect();
         let by_key = before
             .iter()
@@ -145,9 +145,9 @@ impl Observer {
         }
     }
 
-    fn told(&self, uid: Uid) -> Option<Told> {
+    fn told(&self, uid: Uid) -> Option<ReportedRuns> {
         let known = self.known.get(&uid).filter(|known| self.shows(known))?;
-        Some(Told {
+        Some(ReportedRuns {
             run: known.told,
             total: known.runs,
         })
@@ -212,8 +212,8 @@ impl Observer {
             }
             self.row(row, events);
         }
-        for gone in &changes.gone {
-            self.gone(gone, events);
+        for removed in &changes.removed {
+            self.removed(removed, events);
         }
     }
 
@@ -238,7 +238,7 @@ impl Observer {
         );
         for resource in listing.resources {
             self.row(&resource.row, events);
-            self.stand(resource.row.uid, &resource.status.standing);
+            self.stand(resource.row.uid, &resource.status.stage);
         }
     }
 
@@ -247,7 +247,7 @@ impl Observer {
             true => self.shown.remove(&row.uid),
             false => self.shown.insert(row.uid),
         };
-        self.problems.extend(Problem::of_files(row));
+        self.problems.extend(Problem::in_files(row));
         let known = self.known.entry(row.uid).or_insert_with(|| Known::unrun(row));
         let name = ResourceName::new(row.kind.as_str(), row.name.as_str());
         if known.name != name {
@@ -287,7 +287,7 @@ impl Observer {
             ..known.about()
         };
         if !row.hidden {
-            self.problems.extend(Problem::of_run(row));
+            self.problems.extend(Problem::after_run(row));
         }
         let error = row.error.as_ref().filter(|_| is_failed);
         let finished = Event::ResourceFinished {
@@ -418,25 +418,25 @@ impl Observer {
     }
 
     /// A delete leaves no row to read its end from.
-    fn gone(&mut self, gone: &Gone, events: &mut Vec<Event>) {
-        self.unsettled.remove(&gone.uid);
-        self.running.remove(&gone.uid);
-        let Some(known) = self.known.remove(&gone.uid) else {
+    fn removed(&mut self, removed: &Removed, events: &mut Vec<Event>) {
+        self.unsettled.remove(&removed.uid);
+        self.running.remove(&removed.uid);
+        let Some(known) = self.known.remove(&removed.uid) else {
             return;
         };
-        if self.by_key.get(&known.key) == Some(&gone.uid) {
+        if self.by_key.get(&known.key) == Some(&removed.uid) {
             self.by_key.remove(&known.key);
         }
-        events.extend(self.held.remove(&gone.uid).map(|(_, start)| start));
-        self.release(gone.uid, events);
+        events.extend(self.held.remove(&removed.uid).map(|(_, start)| start));
+        self.release(removed.uid, events);
         let Some(begun) = known.open.as_ref().filter(|begun| begun.deletes && !known.hidden) else {
-            self.shown.remove(&gone.uid);
+            self.shown.remove(&removed.uid);
             return;
         };
         let at = Time::now();
         let run = LastRun {
-            id: format!("revision-{}", gone.revision),
-            reason: begun.reason.unwrap_or(Reason(Why::Deleted)),
+            id: format!("revision-{}", removed.revision),
+            reason: begun.reason.unwrap_or(Reason(Trigger::Deleted)),
             cause: Vec::new(),
             chain: Vec::new(),
             started_at: begun.at,
@@ -454,23 +454,23 @@ impl Observer {
                 ..known.about()
             },
         };
-        self.count(gone.uid, &mut finished);
-        self.shown.remove(&gone.uid);
+        self.count(removed.uid, &mut finished);
+        self.shown.remove(&removed.uid);
         events.push(finished);
     }
 
     fn moved(&mut self, update: &StatusUpdate, events: &mut Vec<Event>) {
         let uid = update.uid;
-        self.stand(uid, &update.status.standing);
+        self.stand(uid, &update.status.stage);
         if let Some(run) = &update.no_op {
             self.no_op(run, events);
         }
-        let Standing::Running {
+        let Stage::Running {
             invocation,
             phase,
             since,
             ..
-        } = &update.status.standing
+        } = &update.status.stage
         else {
             return;
         };
@@ -485,7 +485,7 @@ impl Observer {
         let Some(known) = self.known.get(&uid).filter(|known| known.open.is_none()) else {
             return;
         };
-        let reason = update.status.reason.as_ref().map(|reason| Reason(reason.why));
+        let reason = update.status.reason.as_ref().map(|reason| Reason(reason.trigger));
         let at = Time::from_millis(since.0);
         let start = started(&known.name, reason, at);
         let (shows, untold) = (self.shows(known), self.untold(known));
@@ -504,11 +504,11 @@ impl Observer {
         }
     }
 
-    fn stand(&mut self, uid: Uid, standing: &Standing) {
-        let (unsettled, running) = match standing {
-            Standing::Settled(_) => (false, false),
-            Standing::Pending => (true, false),
-            Standing::Running { .. } => (true, true),
+    fn stand(&mut self, uid: Uid, stage: &Stage) {
+        let (unsettled, running) = match stage {
+            Stage::Settled(_) => (false, false),
+            Stage::Pending => (true, false),
+            Stage::Running { .. } => (true, true),
         };
         set(&mut self.unsettled, uid, unsettled);
         set(&mut self.running, uid, running);
@@ -516,7 +516,7 @@ impl Observer {
 }
 
 impl Known {
-    fn of(row: &Row) -> Self {
+    fn from_row(row: &Row) -> Self {
         let told = row.last_run.as_ref().map(|run| (run.epoch.0, run.id));
         Self {
             told,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use watershed_controller::resource::{Revision, Standing, Target};
+use watershed_controller::resource::{Revision, Stage, Target};
 use watershed_controller::stats::Stats;
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, Handle, RequestError, Select, Uid};
@@ -12,7 +12,7 @@ use super::{INSTANCE, Instance, OpenError};
 use crate::documents::{OperateDocument, Operated, Operation, Phase, ProcessStats, StatsDocument, Time};
 use crate::exit::Exit;
 use crate::report::document::Project;
-use crate::report::explain::{Inquiry, Life, Said};
+use crate::report::explain::{Explanations, Inquiry, Life};
 use crate::report::metrics::{self, Source};
 use crate::report::{Entry, names};
 use crate::socket::{Answer, Refusal, StatsForm};
@@ -31,7 +31,7 @@ impl Instance {
             .map(|name| names::resolve_with_deleted(&entries, name))
             .transpose()?;
         let inquiry = Inquiry::new(&self.project, &entries, Life::Live);
-        let mut said = Said::new();
+        let mut said = Explanations::new();
         for uid in inquiry.to_ask(about) {
             match self.controller.explain(Target::Uid(uid)).await {
                 Ok(explanation) => drop(said.insert(uid, explanation)),
@@ -149,7 +149,7 @@ async fn operate(
 /// Waits a while until the run that was cancelled has returned.
 async fn until_stopped(handle: &Handle, entry: &Entry) {
     let stopped = |found: Option<&watershed_controller::Resource>| {
-        !found.is_some_and(|found| matches!(found.status.standing, Standing::Running { cancelled: true, .. }))
+        !found.is_some_and(|found| matches!(found.status.stage, Stage::Running { cancelled: true, .. }))
     };
     // What has not returned by then is told so.
     let _ = handle.wait_until(entry.row.key(), stopped, STOPS_WITHIN).await;
@@ -157,16 +157,16 @@ async fn until_stopped(handle: &Handle, entry: &Entry) {
 
 fn operated(operation: Operation, before: &Entry, handle: &Handle, life: Life) -> Operated {
     let now = handle.get(before.row.uid).ok();
-    let moved = !matches!(before.status.standing, Standing::Settled(_));
+    let moved = !matches!(before.status.stage, Stage::Settled(_));
     let changed = match operation {
         Operation::Pause => !before.row.paused,
         Operation::Resume => before.row.paused,
         Operation::Cancel => moved,
         Operation::Scale | Operation::Restart | Operation::Rollback => false,
     };
-    let phase = match now.as_ref().map(|now| &now.status.standing) {
-        Some(Standing::Pending) if life == Life::Live => Phase::Pending,
-        Some(Standing::Running { .. }) => Phase::Running,
+    let phase = match now.as_ref().map(|now| &now.status.stage) {
+        Some(Stage::Pending) if life == Life::Live => Phase::Pending,
+        Some(Stage::Running { .. }) => Phase::Running,
         _ => Phase::Idle,
     };
     Operated {

@@ -55,7 +55,7 @@ pub(super) fn parents_first(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
 /// The same with every resource that reads them, however far away.
 pub(super) fn with_dependents(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
     let mut children: HashMap<Key, Vec<Uid>> = HashMap::new();
-    for entry in entries.iter().filter(|entry| !entry.row.marks.is_deleted()) {
+    for entry in entries.iter().filter(|entry| !entry.row.intents.is_deleted()) {
         for reference in entry.row.refs.iter() {
             children.entry(reference.key()).or_default().push(entry.row.uid);
         }

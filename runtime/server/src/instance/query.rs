@@ -29,7 +29,7 @@ pub(crate) async fn stream(
         send(&mut rows, replies).await
     };
     tokio::pin!(answered);
-    let mut holder = Holder::of(engine);
+    let mut holder = Holder::from_engine(engine);
     let last = loop {
         tokio::select! {
             answered = &mut answered => break match answered {

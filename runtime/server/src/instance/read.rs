@@ -23,7 +23,7 @@ pub(super) const MOST_SEARCHED: u32 = 10_000;
 ///
 /// # Errors
 /// `refusal`, if there are none.
-pub(super) fn of_gone(
+pub(super) fn uid_of_removed(
     runs: Vec<HistoryRow>,
     typed: Option<&str>,
     refusal: Refusal,
@@ -111,7 +111,7 @@ impl Reading<'_> {
             hidden,
             findings,
             done: &Done::default(),
-            before: &Declarations::of(self.entries, hidden),
+            before: &Declarations::from_entries(self.entries, hidden),
             warnings: Warnings::Said,
             selected,
             stopped: None,
@@ -183,7 +183,7 @@ fn history_run(run: &HistoryRow) -> HistoryRun {
             .invocation
             .map_or_else(|| "forced".to_owned(), |id| resource::run_id(run.epoch.0, id.0)),
         resource: ResourceName::new(run.key.kind.as_str(), run.key.name.as_str()),
-        reason: Reason(run.reason.why),
+        reason: Reason(run.reason.trigger),
         cause: resource::cause(&run.reason),
         chain: resource::chain(&run.reason, &run.key),
         started_at,

@@ -223,7 +223,7 @@ impl Instance {
             Ok(Some(entry)) => self.controller.history(entry.row.uid, limit).await,
             Err(refusal) => {
                 let all = self.controller.recent_history(read::MOST_SEARCHED).await;
-                return read::of_gone(all.map_err(|error| unread(&error))?, name, refusal);
+                return read::uid_of_removed(all.map_err(|error| unread(&error))?, name, refusal);
             }
         };
         runs.map_err(|error| unread(&error))

@@ -27,7 +27,7 @@ impl Instance {
 pub(super) struct Holder(watch::Receiver<Option<String>>);
 
 impl Holder {
-    pub(super) fn of(engine: &Engine) -> Self {
+    pub(super) fn from_engine(engine: &Engine) -> Self {
         let mut holder = engine.watch_holder();
         // One that is waited for already is news too.
         holder.mark_changed();

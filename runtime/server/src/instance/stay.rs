@@ -6,7 +6,7 @@ use super::Instance;
 use super::converge::{Control, Course, Ended, Stop, Wish, asked};
 use crate::documents::{Command, Diagnostic, Event, RunDocument, Time};
 use crate::report::difference::Declarations;
-use crate::report::problems::{Told, problems};
+use crate::report::problems::{ReportedProblems, problems};
 use crate::socket::{Replies, Reply, RunRequest};
 
 /// The end of a stay.
@@ -55,7 +55,7 @@ impl Instance {
     /// Tells what happens, and after each change what it came to.
     async fn go_on(&self, course: &mut Course<'_>, control: &Control, problems: &mut Problems) -> Stayed {
         let mut since = None;
-        course.told = Told::default();
+        course.told = ReportedProblems::default();
         self.count_anew(course);
         loop {
             // Every arm is cancel-safe: the observer keeps its place.
@@ -94,7 +94,7 @@ impl Instance {
 
     fn count_anew(&self, course: &mut Course<'_>) {
         course.observer.count_anew();
-        course.declared = Declarations::of(&self.entries(), course.hidden());
+        course.declared = Declarations::from_entries(&self.entries(), course.hidden());
     }
 
     /// Tells what is wrong now and was not before, what is not wrong any more, and that nothing is left to do.

@@ -95,7 +95,7 @@ impl Hands<'_> {
         }
         let taken = self.entries.iter().find(|entry| {
             let row = &entry.row;
-            if row.kind.as_str() != model::KIND || row.marks.is_deleted() {
+            if row.kind.as_str() != model::KIND || row.intents.is_deleted() {
                 return false;
             }
             let spec = ModelSpec::decode(row.spec.as_ref()).unwrap_or_default();

@@ -82,7 +82,7 @@ impl Instance {
 
 fn is_starting(entry: &Entry) -> bool {
     let row = &entry.row;
-    if row.unready.is_none() || row.error.is_some() || row.marks.is_deleted() || row.paused {
+    if row.unready.is_none() || row.error.is_some() || row.intents.is_deleted() || row.paused {
         return false;
     }
     match row.kind.as_str() {

@@ -71,7 +71,7 @@ where
         };
         match metadata.name() {
             INSTANCE_SPAN => {
-                let said = Said::of(|said| attributes.record(said));
+                let said = Fields::recorded(|said| attributes.record(said));
                 if let Some(folder) = said.text("logs") {
                     span.extensions_mut().insert(Folder(PathBuf::from(folder).into()));
                 }
@@ -81,8 +81,9 @@ where
                     let extensions = above.extensions();
                     extensions.get::<Folder>().map(|folder| Arc::clone(&folder.0))
                 });
-                let run =
-                    folder.and_then(|folder| Run::of(&Said::of(|said| attributes.record(said)), folder));
+                let run = folder.and_then(|folder| {
+                    Run::from_fields(&Fields::recorded(|said| attributes.record(said)), folder)
+                });
                 if let Some(run) = run {
                     span.extensions_mut().insert(run);
                 }
@@ -115,13 +116,13 @@ where
 
 impl Keeping {
     fn line(&self, run: &Run, event: &Event<'_>) -> LogLine {
-        let mut said = Said::of(|said| event.record(said));
+        let mut said = Fields::recorded(|said| event.record(said));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let message = match said.0.remove("message") {
             Some(Value::String(text)) => text,
             _ => String::new(),
         };
-        let hidden = |text: &str| crate::hiding::of_project(&run.folder, text).into_owned();
+        let hidden = |text: &str| crate::hiding::redact_project(&run.folder, text).into_owned();
         for value in said.0.values_mut() {
             if let Value::String(text) = value {
                 *text = hidden(text);
@@ -143,7 +144,7 @@ impl Keeping {
 }
 
 impl Run {
-    fn of(said: &Said, folder: Arc<Path>) -> Option<Self> {
+    fn from_fields(said: &Fields, folder: Arc<Path>) -> Option<Self> {
         let number = |name: &str| said.0.get(name).and_then(Value::as_u64);
         Some(Self {
             folder,
@@ -171,10 +172,10 @@ fn level(level: Level) -> LogLevel {
 
 /// The fields of a span or an event.
 #[derive(Default)]
-struct Said(BTreeMap<String, Value>);
+struct Fields(BTreeMap<String, Value>);
 
-impl Said {
-    fn of(record: impl FnOnce(&mut Self)) -> Self {
+impl Fields {
+    fn recorded(record: impl FnOnce(&mut Self)) -> Self {
         let mut said = Self::default();
         record(&mut said);
         said
@@ -189,7 +190,7 @@ impl Said {
     }
 }
 
-impl Visit for Said {
+impl Visit for Fields {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.put(field, bounded(format!("{value:?}")));
     }

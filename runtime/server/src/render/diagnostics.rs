@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use watershed_compilers::diagnostics::{Colour, Drawn, Seen, Span, draw};
+use watershed_compilers::diagnostics::{Colour, Drawn, RelatedSpan, Span, draw};
 use watershed_drivers::regular;
 
 use crate::documents::{Diagnostic, RelatedPlace, Severity};
@@ -105,8 +105,8 @@ fn drawn(finding: &Diagnostic, details: Details) -> Drawn<'_> {
     }
 }
 
-fn seen(place: &RelatedPlace) -> Seen<'_> {
-    Seen {
+fn seen(place: &RelatedPlace) -> RelatedSpan<'_> {
+    RelatedSpan {
         path: &place.path,
         span: Span {
             line: place.line,

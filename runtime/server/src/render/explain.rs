@@ -5,7 +5,7 @@ use anstyle::Style;
 use super::palette::{BAD, DIM, GOOD, HINT, STRONG, WARN};
 use super::paragraph::paragraph;
 use super::units::{ago, ahead, count, duration};
-use crate::documents::{ExplainDocument, Explained, Health, Phase, ResourceName, RootCause, Time, WhyNot};
+use crate::documents::{Blocker, ExplainDocument, Explained, Health, Phase, ResourceName, RootCause, Time};
 
 /// The width of the words that lines begin with.
 const LABEL: usize = 9;
@@ -45,7 +45,7 @@ impl Explained {
 
 /// Returns true if the first line says it already.
 fn is_said(cause: &RootCause, about: Option<&ResourceName>) -> bool {
-    about == Some(&cause.resource) && matches!(cause.code, WhyNot::Idle | WhyNot::Runs)
+    about == Some(&cause.resource) && matches!(cause.code, Blocker::Idle | Blocker::Runs)
 }
 
 fn headline(resource: &Explained, now: Time, width: Option<u16>) -> String {
@@ -117,7 +117,7 @@ fn of_project(document: &ExplainDocument) -> String {
     if number == 0 {
         return format!("{name}: {GOOD}nothing is in the way{GOOD:#}\n");
     }
-    let is_trouble = |cause: &&RootCause| !matches!(cause.code, WhyNot::Runs);
+    let is_trouble = |cause: &&RootCause| !matches!(cause.code, Blocker::Runs);
     let troubles = document.causes.iter().filter(is_trouble).count() as u64 + document.more;
     match troubles {
         0 => format!("{name}: {GOOD}{}{GOOD:#}\n", runs(number)),
@@ -133,8 +133,8 @@ fn runs(number: u64) -> String {
 /// One cause: whose, what, where, and what to do.
 fn block(cause: &RootCause, about: Option<&ResourceName>, now: Time, width: Option<u16>) -> String {
     let style = match cause.code {
-        WhyNot::Failed | WhyNot::OnCycle | WhyNot::MissingRef | WhyNot::Unreadable => BAD,
-        WhyNot::Idle | WhyNot::Runs | WhyNot::Next => GOOD,
+        Blocker::Failed | Blocker::OnCycle | Blocker::MissingRef | Blocker::Unreadable => BAD,
+        Blocker::Idle | Blocker::Runs | Blocker::Next => GOOD,
         _ => WARN,
     };
     let whose = match about {
@@ -144,7 +144,7 @@ fn block(cause: &RootCause, about: Option<&ResourceName>, now: Time, width: Opti
     let mut message = format!("{whose}{}", cause.message);
     if let Some(until) = cause.until {
         let what = match cause.code {
-            WhyNot::Retrying => "it is tried again",
+            Blocker::Retrying => "it is tried again",
             _ => "it is run again",
         };
         message.push_str(&format!("; {what} {}", ahead(until, now)));

@@ -11,13 +11,13 @@ const MOST_PLACES: usize = 5;
 /// The findings that were drawn for one place. Errors are each told in full: each is to be fixed.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
-    said: BTreeSet<Said>,
+    said: BTreeSet<Line>,
     /// Places that were not told yet.
-    waiting: BTreeMap<Said, Vec<String>>,
+    waiting: BTreeMap<Line, Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Said {
+struct Line {
     severity: Severity,
     code: String,
     message: String,
@@ -26,7 +26,7 @@ struct Said {
 impl Repeats {
     /// Returns true if a finding is to be drawn. Otherwise its place waits until the [rest](Self::rest) is told.
     pub(crate) fn is_first(&mut self, finding: &Diagnostic) -> bool {
-        let said = Said {
+        let said = Line {
             severity: finding.severity,
             code: finding.code.clone(),
             message: finding.message.clone(),
@@ -41,7 +41,7 @@ impl Repeats {
 
     /// Returns a line for each finding that other places wait of, and nothing where none do.
     pub(crate) fn rest(&mut self) -> String {
-        let line = |(said, places): (Said, Vec<String>)| {
+        let line = |(said, places): (Line, Vec<String>)| {
             let (word, style) = match said.severity {
                 Severity::Error => ("error", super::palette::BAD),
                 Severity::Warning => ("warning", super::palette::WARN),

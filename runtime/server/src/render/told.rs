@@ -157,7 +157,7 @@ mod tests {
             work,
             run: LastRun {
                 id: "1-1".into(),
-                reason: Reason(watershed_core::Why::Edited),
+                reason: Reason(watershed_core::Trigger::Edited),
                 cause: Vec::new(),
                 chain: Vec::new(),
                 started_at: Time::from_millis(0),

@@ -9,7 +9,7 @@ use watershed_reconcilers::{model, model::data_tests, places};
 use crate::documents::{At, Diagnostic, ResourceName, Severity, TestDocument, TestOutcome};
 
 /// Returns the results of a model's tests when they were last run.
-pub(crate) fn of_row(row: &Row) -> Vec<TestDocument> {
+pub(crate) fn from_row(row: &Row) -> Vec<TestDocument> {
     let results = results(row);
     results
         .iter()

@@ -17,8 +17,8 @@ pub(crate) struct Declarations {
 
 impl Declarations {
     /// Collects the declarations, deleted ones left out.
-    pub(crate) fn of(entries: &[Entry], hidden: Hidden) -> Self {
-        let live = entries.iter().filter(|entry| !entry.row.marks.is_deleted());
+    pub(crate) fn from_entries(entries: &[Entry], hidden: Hidden) -> Self {
+        let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
         let listed = live.filter(|entry| hidden == Hidden::Show || !entry.row.hidden);
         let (mut live, mut failed) = (BTreeMap::new(), BTreeSet::new());
         for entry in listed {
@@ -77,7 +77,7 @@ mod tests {
 
     fn declared(rows: Vec<Row>) -> Declarations {
         let entries: Vec<Entry> = rows.into_iter().map(entry).collect();
-        Declarations::of(&entries, Hidden::Leave)
+        Declarations::from_entries(&entries, Hidden::Leave)
     }
 
     #[test]

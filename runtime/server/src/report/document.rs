@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use watershed_core::{Row, Uid};
 
 use super::difference::Declarations;
-use super::health::Standings;
+use super::health::HealthReport;
 use super::kinds::programs::Replicas;
 use super::summary::{Done, outcomes};
 use super::{Entry, Hidden, kinds, made, resource};
@@ -82,7 +82,7 @@ impl Account<'_> {
     pub(crate) fn document(mut self, keep: impl Fn(&Row) -> bool) -> RunDocument {
         let not_applied = self.not_applied();
         self.leave_out_findings();
-        let standings = Standings::of(self.entries);
+        let health_report = HealthReport::from_entries(self.entries);
         let mut resources = Vec::new();
         let mut ended = Vec::new();
         let mut tests = TestCounts::default();
@@ -95,9 +95,11 @@ impl Account<'_> {
         let replicas = Replicas::of(self.entries);
         for entry in listed {
             let row = &entry.row;
-            let Some(stand) = standings.get(row) else { continue };
+            let Some(resource_health) = health_report.get(row) else {
+                continue;
+            };
             let warnings = resource::warnings(&self.findings, row);
-            let mut told = resource::document(row, stand, self.done.work(row.uid), warnings);
+            let mut told = resource::document(row, resource_health, self.done.work(row.uid), warnings);
             resource::say_as_found(&mut told, &self.findings);
             replicas.show_in(&mut told.result, row);
             told.selected = self.is_selected(row);
@@ -113,13 +115,18 @@ impl Account<'_> {
             // What was built or renamed is counted as that.
             fixed += u64::from(is_fixed && matches!(told.work, Work::None | Work::Checked));
             resources.push(told);
-            ended.push(match (self.done.outcome(row.uid, stand.health), stand.health) {
-                // What only waits is no failure of this command.
-                (Outcome::Skipped, Health::Unready) => Outcome::Unchanged,
-                (outcome, _) => outcome,
-            });
+            ended.push(
+                match (
+                    self.done.outcome(row.uid, resource_health.health),
+                    resource_health.health,
+                ) {
+                    // What only waits is no failure of this command.
+                    (Outcome::Skipped, Health::Unready) => Outcome::Unchanged,
+                    (outcome, _) => outcome,
+                },
+            );
         }
-        let after = Declarations::of(self.entries, self.hidden);
+        let after = Declarations::from_entries(self.entries, self.hidden);
         let (changes, removed) = self.before.changes_to(&after);
         let number = resources.len() as u64;
         let paused = resources.iter().filter(|told| told.health == Health::Paused);
@@ -161,7 +168,10 @@ impl Account<'_> {
     /// Leaves out what was found in files that declare nothing but resources that are not selected.
     fn leave_out_findings(&mut self) {
         let Some(selected) = self.selected else { return };
-        let live = self.entries.iter().filter(|entry| !entry.row.marks.is_deleted());
+        let live = self
+            .entries
+            .iter()
+            .filter(|entry| !entry.row.intents.is_deleted());
         let (inside, outside): (Vec<&Entry>, Vec<&Entry>) =
             live.partition(|entry| selected.contains(&entry.row.uid));
         let paths = |entries: &[&Entry]| -> BTreeSet<String> {
@@ -241,7 +251,7 @@ pub(crate) enum About<'a> {
 
 /// Returns the edges from what is read to what reads it.
 pub(crate) fn graph(entries: &[Entry], hidden: Hidden, about: &About<'_>) -> GraphDocument {
-    let standings = Standings::of(entries);
+    let health_report = HealthReport::from_entries(entries);
     let listed: Vec<&Entry> = entries.iter().filter(|entry| entry.is_listed(hidden)).collect();
     let known: std::collections::BTreeMap<_, _> =
         listed.iter().map(|entry| (entry.row.key(), *entry)).collect();
@@ -271,7 +281,7 @@ pub(crate) fn graph(entries: &[Entry], hidden: Hidden, about: &About<'_>) -> Gra
         .iter()
         .filter(|entry| keeps(&name_of(&entry.row)))
         .filter_map(|entry| {
-            let health = standings.get(&entry.row)?.health;
+            let health = health_report.get(&entry.row)?.health;
             Some(Node {
                 kind: entry.row.kind.to_string(),
                 name: entry.row.name.to_string(),
@@ -346,9 +356,14 @@ pub(crate) fn history(project: &Project, runs: Vec<HistoryRun>) -> HistoryDocume
 
 /// A resource with its spec and state.
 pub(crate) fn show(entries: &[Entry], row: &Row) -> Option<ShowDocument> {
-    let standings = Standings::of(entries);
+    let health_report = HealthReport::from_entries(entries);
     let warnings = resource::warnings(&findings(entries), row);
-    let document = resource::document(row, standings.get(row)?, crate::documents::Work::None, warnings);
+    let document = resource::document(
+        row,
+        health_report.get(row)?,
+        crate::documents::Work::None,
+        warnings,
+    );
     Some(ShowDocument {
         schema: ShowDocument::SCHEMA.to_owned(),
         resource: document,

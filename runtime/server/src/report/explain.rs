@@ -4,14 +4,14 @@ mod retries;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use watershed_core::{Explanation, Key, RetryPolicy, Settled, Standing, Subject, Uid, WhyNot as Why};
+use watershed_core::{Explanation, Key, RetryPolicy, Settled, Stage, Subject, Uid};
 
 use super::document::{Project, findings};
-use super::health::{Stand, Standings};
+use super::health::{HealthReport, ResourceHealth};
 use super::{Entry, Hidden, resource};
 use crate::documents::{
-    Diagnostic, ExplainDocument, Explained, Health, Reason, ResourceError, ResourceName, RootCause, Time,
-    WhyNot, Work,
+    Blocker, Diagnostic, ExplainDocument, Explained, Health, Reason, ResourceError, ResourceName, RootCause,
+    Time, Work,
 };
 
 /// Causes that are told at once: more than a person fixes before looking again.
@@ -32,7 +32,7 @@ pub(crate) struct Inquiry<'a> {
     entries: &'a [Entry],
     life: Life,
     now: Time,
-    standings: Standings,
+    health_report: HealthReport,
     findings: Vec<Diagnostic>,
     by_name: BTreeMap<ResourceName, &'a Entry>,
     /// The number of resources that each one keeps from being built.
@@ -40,14 +40,14 @@ pub(crate) struct Inquiry<'a> {
 }
 
 /// The controller's explanations of some of the resources.
-pub(crate) type Said = HashMap<Uid, Explanation>;
+pub(crate) type Explanations = HashMap<Uid, Explanation>;
 
 impl<'a> Inquiry<'a> {
     pub(crate) fn new(project: &'a Project, entries: &'a [Entry], life: Life) -> Self {
-        let standings = Standings::of(entries);
+        let health_report = HealthReport::from_entries(entries);
         let mut kept_back = BTreeMap::new();
-        for stand in entries.iter().filter_map(|entry| standings.get(&entry.row)) {
-            for name in &stand.blocked_by {
+        for resource_health in entries.iter().filter_map(|entry| health_report.get(&entry.row)) {
+            for name in &resource_health.blocked_by {
                 *kept_back.entry(name.clone()).or_default() += 1;
             }
         }
@@ -57,7 +57,7 @@ impl<'a> Inquiry<'a> {
             entries,
             life,
             now: Time::now(),
-            standings,
+            health_report,
             findings: findings(entries),
             by_name,
             kept_back,
@@ -72,17 +72,14 @@ impl<'a> Inquiry<'a> {
         };
         let unsaid = |entry: &&&Entry| {
             use Settled::Retrying;
-            matches!(
-                entry.status.standing,
-                Standing::Pending | Standing::Settled(Retrying)
-            )
+            matches!(entry.status.stage, Stage::Pending | Stage::Settled(Retrying))
         };
         let uids = roots.iter().filter(unsaid).map(|entry| entry.row.uid);
         uids.take(MOST_CAUSES).collect()
     }
 
     /// The answer about one resource, or about all.
-    pub(crate) fn answer(&self, about: Option<&Entry>, said: &Said) -> ExplainDocument {
+    pub(crate) fn answer(&self, about: Option<&Entry>, said: &Explanations) -> ExplainDocument {
         let mut causes = match about {
             Some(entry) => self.causes_of(entry, said),
             None => self.all_causes(said),
@@ -98,27 +95,29 @@ impl<'a> Inquiry<'a> {
             live: self.life == Life::Live,
             resource: about.and_then(|entry| {
                 let policy = retries::policy(entry, said);
-                Some(explained(entry, self.standings.get(&entry.row)?, policy))
+                Some(explained(entry, self.health_report.get(&entry.row)?, policy))
             }),
             causes,
             more: more as u64,
         }
     }
 
-    fn causes_of(&self, entry: &Entry, said: &Said) -> Vec<RootCause> {
-        let blocked_by = self.standings.get(&entry.row).filter(|stand| {
-            let is_kept = matches!(stand.health, Health::Blocked | Health::Unready);
-            matches!(entry.status.standing, Standing::Settled(_)) && is_kept && !stand.blocked_by.is_empty()
+    fn causes_of(&self, entry: &Entry, said: &Explanations) -> Vec<RootCause> {
+        let blocked_by = self.health_report.get(&entry.row).filter(|resource_health| {
+            let is_kept = matches!(resource_health.health, Health::Blocked | Health::Unready);
+            matches!(entry.status.stage, Stage::Settled(_))
+                && is_kept
+                && !resource_health.blocked_by.is_empty()
         });
-        let Some(stand) = blocked_by else {
+        let Some(resource_health) = blocked_by else {
             return vec![self.cause(entry, said)];
         };
-        let causes = stand.blocked_by.iter();
+        let causes = resource_health.blocked_by.iter();
         causes.map(|name| self.blocker(entry, name, said)).collect()
     }
 
     /// All that keeps a project back, what keeps most back first.
-    fn all_causes(&self, said: &Said) -> Vec<RootCause> {
+    fn all_causes(&self, said: &Explanations) -> Vec<RootCause> {
         let mut causes: Vec<RootCause> = self
             .roots()
             .into_iter()
@@ -152,15 +151,15 @@ impl<'a> Inquiry<'a> {
         let mut roots = Vec::new();
         let mut never_run = false;
         for entry in self.entries {
-            let Some(stand) = self.standings.get(&entry.row) else {
+            let Some(resource_health) = self.health_report.get(&entry.row) else {
                 continue;
             };
-            let is_root = match (&entry.status.standing, stand.health) {
-                (Standing::Running { .. }, _) => true,
-                (Standing::Pending, _) => false,
-                (Standing::Settled(Settled::Abandoned { .. } | Settled::Cancelled), _) => true,
+            let is_root = match (&entry.status.stage, resource_health.health) {
+                (Stage::Running { .. }, _) => true,
+                (Stage::Pending, _) => false,
+                (Stage::Settled(Settled::Abandoned { .. } | Settled::Cancelled), _) => true,
                 (_, Health::Failed | Health::Paused) => true,
-                (_, Health::Unready) => stand.blocked_by.is_empty(),
+                (_, Health::Unready) => resource_health.blocked_by.is_empty(),
                 // One stands for all that nobody has run yet.
                 (_, Health::NeverBuilt | Health::Stale) if self.life == Life::AtRest => {
                     !std::mem::replace(&mut never_run, true)
@@ -168,7 +167,7 @@ impl<'a> Inquiry<'a> {
                 _ => false,
             };
             // Who is hidden is not listed, but may be what keeps all others back.
-            if is_root && (entry.is_listed(Hidden::Leave) || stand.health == Health::Failed) {
+            if is_root && (entry.is_listed(Hidden::Leave) || resource_health.health == Health::Failed) {
                 roots.push(entry);
             }
         }
@@ -178,14 +177,14 @@ impl<'a> Inquiry<'a> {
     fn first_pending(&self) -> Option<&'a Entry> {
         self.entries
             .iter()
-            .find(|entry| entry.status.standing == Standing::Pending)
+            .find(|entry| entry.status.stage == Stage::Pending)
     }
 
     fn blockers(&self, entry: &Entry) -> impl Iterator<Item = &'a Entry> {
         let names = self
-            .standings
+            .health_report
             .get(&entry.row)
-            .map(|stand| stand.blocked_by.as_slice());
+            .map(|resource_health| resource_health.blocked_by.as_slice());
         let names = names.unwrap_or_default();
         let found: Vec<&'a Entry> = names
             .iter()
@@ -195,12 +194,12 @@ impl<'a> Inquiry<'a> {
     }
 
     /// Returns the cause at a resource that blocks another one.
-    fn blocker(&self, blocked: &Entry, name: &ResourceName, said: &Said) -> RootCause {
-        match (self.by_name.get(name), &blocked.status.standing) {
-            (_, Standing::Settled(Settled::WaitingForName { .. })) => {
+    fn blocker(&self, blocked: &Entry, name: &ResourceName, said: &Explanations) -> RootCause {
+        match (self.by_name.get(name), &blocked.status.stage) {
+            (_, Stage::Settled(Settled::WaitingForName { .. })) => {
                 let told = format!("`{name}` has its name until a rename or a delete is done");
                 let hint = format!("`watershed explain {name}` says what keeps that back");
-                self.plain(WhyNot::WaitingForName, name, told).hint(hint)
+                self.plain(Blocker::WaitingForName, name, told).hint(hint)
             }
             (Some(root), _) if root.row.unready.is_some() => self.cause(root, said),
             (Some(root), _) if root.row.error.is_none() && !is_moving(root) && !root.row.paused => {
@@ -209,7 +208,7 @@ impl<'a> Inquiry<'a> {
                     name_of(blocked)
                 );
                 let hint = format!("`watershed reconcile {name}` asks for it");
-                self.plain(WhyNot::WaitingForRef, name, told).hint(hint)
+                self.plain(Blocker::WaitingForRef, name, told).hint(hint)
             }
             (Some(root), _) => self.cause(root, said),
             (None, _) => self.missing(name),
@@ -218,36 +217,36 @@ impl<'a> Inquiry<'a> {
 
     fn missing(&self, name: &ResourceName) -> RootCause {
         let told = format!("no file declares `{name}`");
-        self.plain(WhyNot::MissingRef, name, told)
+        self.plain(Blocker::MissingRef, name, told)
             .hint("write a file that declares it, or change what refers to it")
     }
 
     /// Returns the cause that keeps a resource from running, if no other resource's failure is the reason.
-    fn cause(&self, entry: &Entry, said: &Said) -> RootCause {
+    fn cause(&self, entry: &Entry, said: &Explanations) -> RootCause {
         let id = name_of(entry);
-        match &entry.status.standing {
-            Standing::Running { cancelled: true, .. } => self
-                .plain(WhyNot::Stopping, &id, "it was cancelled and has not returned")
+        match &entry.status.stage {
+            Stage::Running { cancelled: true, .. } => self
+                .plain(Blocker::Stopping, &id, "it was cancelled and has not returned")
                 .hint("it is given up on if it takes too long, and the rest goes on"),
-            Standing::Running { .. } => self.plain(WhyNot::Runs, &id, runs(entry)),
-            Standing::Pending => match said.get(&entry.row.uid) {
+            Stage::Running { .. } => self.plain(Blocker::Runs, &id, runs(entry)),
+            Stage::Pending => match said.get(&entry.row.uid) {
                 Some(explanation) => self.waits(entry, explanation),
-                None => self.plain(WhyNot::Next, &id, "it is about to start"),
+                None => self.plain(Blocker::Next, &id, "it is about to start"),
             },
-            Standing::Settled(settled) => self.settled(entry, settled, said),
+            Stage::Settled(settled) => self.settled(entry, settled, said),
         }
     }
 
-    fn settled(&self, entry: &Entry, settled: &Settled, said: &Said) -> RootCause {
+    fn settled(&self, entry: &Entry, settled: &Settled, said: &Explanations) -> RootCause {
         let id = name_of(entry);
         match settled {
             Settled::Unsupported => {
                 let told = format!("nothing here can run resources of kind `{}`", id.kind);
-                self.plain(WhyNot::Unsupported, &id, told)
+                self.plain(Blocker::Unsupported, &id, told)
             }
             Settled::Unreadable(error) => {
                 let told = "what is stored of it can't be read, and is kept as it is";
-                let cause = self.plain(WhyNot::Unreadable, &id, told);
+                let cause = self.plain(Blocker::Unreadable, &id, told);
                 let cause = cause.hint("use the version of watershed that wrote it");
                 RootCause {
                     error: Some(resource::failure(error)),
@@ -256,21 +255,21 @@ impl<'a> Inquiry<'a> {
             }
             Settled::Abandoned { key, .. } => self
                 .plain(
-                    WhyNot::Abandoned,
+                    Blocker::Abandoned,
                     &id,
                     format!("a run of `{key}` was cancelled and never returned"),
                 )
                 .hint("it goes on when that returns; where it never does, start the process anew"),
             Settled::WaitingForName { key, .. } => {
                 let told = format!("`{key}` has its name until a rename or a delete is done");
-                self.plain(WhyNot::WaitingForName, &id, told)
+                self.plain(Blocker::WaitingForName, &id, told)
             }
             Settled::WaitingForRef(reference) => {
                 let told = format!("it needs `{}`, which is not there or not ready", reference.key());
-                self.plain(WhyNot::WaitingForRef, &id, told)
+                self.plain(Blocker::WaitingForRef, &id, told)
             }
             Settled::Cancelled => self
-                .plain(WhyNot::Cancelled, &id, "a person stopped it")
+                .plain(Blocker::Cancelled, &id, "a person stopped it")
                 .hint(format!("`watershed reconcile {id}` asks for it again")),
             _ if entry.row.paused => self.paused(entry),
             _ if super::health::own_error(&entry.row).is_some() => self.failed(entry, settled, said),
@@ -281,7 +280,7 @@ impl<'a> Inquiry<'a> {
     fn paused(&self, entry: &Entry) -> RootCause {
         let id = name_of(entry);
         let cause = self
-            .plain(WhyNot::Paused, &id, "it is paused")
+            .plain(Blocker::Paused, &id, "it is paused")
             .hint(format!("`watershed resume {id}` lets it go on"));
         RootCause {
             error: self.error(entry),
@@ -289,12 +288,12 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    fn failed(&self, entry: &Entry, settled: &Settled, said: &Said) -> RootCause {
+    fn failed(&self, entry: &Entry, settled: &Settled, said: &Explanations) -> RootCause {
         let id = name_of(entry);
         let error = self.error(entry);
         let at = error.as_ref().and_then(|error| error.at.clone());
         let retries = said.get(&entry.row.uid).and_then(|said| match said.because {
-            Why::RetryIn(wait) => i64::try_from(wait.as_millis()).ok(),
+            watershed_core::Blocker::RetryIn(wait) => i64::try_from(wait.as_millis()).ok(),
             _ => None,
         });
         let is_cycle = error.as_ref().is_some_and(|error| error.code == "cycle");
@@ -302,20 +301,20 @@ impl<'a> Inquiry<'a> {
             .as_ref()
             .is_some_and(|error| error.code.starts_with("test-"));
         let code = match settled {
-            Settled::OnCycle => WhyNot::OnCycle,
-            _ if is_cycle => WhyNot::OnCycle,
-            Settled::Retrying => WhyNot::Retrying,
-            _ => WhyNot::Failed,
+            Settled::OnCycle => Blocker::OnCycle,
+            _ if is_cycle => Blocker::OnCycle,
+            Settled::Retrying => Blocker::Retrying,
+            _ => Blocker::Failed,
         };
         let retryable = error.as_ref().is_some_and(|error| error.retryable);
         let hint = match (code, &at) {
-            (WhyNot::OnCycle, _) => "take one of these refs out".to_owned(),
-            (WhyNot::Failed, Some(_)) if is_of_tests => {
+            (Blocker::OnCycle, _) => "take one of these refs out".to_owned(),
+            (Blocker::Failed, Some(_)) if is_of_tests => {
                 format!(
                     "fix the rows or the test; `watershed test {id}` looks at the rows of the last good build"
                 )
             }
-            (WhyNot::Failed, Some(at)) if !retryable => match self.life {
+            (Blocker::Failed, Some(at)) if !retryable => match self.life {
                 Life::Live => format!("fix `{}`; it is built when that is saved", at.path),
                 Life::AtRest => format!("fix `{}`, then `watershed run`", at.path),
             },
@@ -334,28 +333,31 @@ impl<'a> Inquiry<'a> {
     /// Settled without anything wrong.
     fn at_peace(&self, entry: &Entry) -> RootCause {
         let id = name_of(entry);
-        let health = self.standings.get(&entry.row).map(|stand| stand.health);
+        let health = self
+            .health_report
+            .get(&entry.row)
+            .map(|resource_health| resource_health.health);
         let until = entry.row.next_reconcile.map(|at| Time::from_millis(at.0));
         let cause = match (health, self.life) {
             (Some(Health::NeverBuilt), Life::AtRest) => self
                 .plain(
-                    WhyNot::NeverRun,
+                    Blocker::NeverRun,
                     &id,
                     "it was never run, and the project is not running",
                 )
                 .hint("`watershed run` builds it"),
             (Some(Health::Stale), Life::AtRest) => self
                 .plain(
-                    WhyNot::Stale,
+                    Blocker::Stale,
                     &id,
                     "its last run was stopped, and the project is not running",
                 )
                 .hint("`watershed run` brings it up to date"),
             (Some(Health::Unready), _) => {
                 let why = entry.row.unready.as_deref().unwrap_or("it can't be used yet");
-                self.plain(WhyNot::Unready, &id, why)
+                self.plain(Blocker::Unready, &id, why)
             }
-            _ => self.plain(WhyNot::Idle, &id, "nothing asks for it: it is up to date"),
+            _ => self.plain(Blocker::Idle, &id, "nothing asks for it: it is up to date"),
         };
         RootCause { until, ..cause }
     }
@@ -379,13 +381,13 @@ impl<'a> Inquiry<'a> {
 
     /// A failure in the words of the finding that it comes from.
     fn error(&self, entry: &Entry) -> Option<ResourceError> {
-        let stand = self.standings.get(&entry.row)?;
-        let mut told = resource::document(&entry.row, stand, Work::None, Vec::new());
+        let resource_health = self.health_report.get(&entry.row)?;
+        let mut told = resource::document(&entry.row, resource_health, Work::None, Vec::new());
         resource::say_as_found(&mut told, &self.findings);
         told.error
     }
 
-    fn plain(&self, code: WhyNot, id: &ResourceName, message: impl Into<String>) -> RootCause {
+    fn plain(&self, code: Blocker, id: &ResourceName, message: impl Into<String>) -> RootCause {
         RootCause {
             code,
             resource: id.clone(),
@@ -407,7 +409,7 @@ impl RootCause {
 }
 
 fn is_moving(entry: &Entry) -> bool {
-    !matches!(entry.status.standing, Standing::Settled(_))
+    !matches!(entry.status.stage, Stage::Settled(_))
 }
 
 fn runs(entry: &Entry) -> String {
@@ -418,7 +420,7 @@ fn runs(entry: &Entry) -> String {
 }
 
 /// Returns the reason that keeps a pending resource from starting, with a hint.
-fn reason_to_wait(because: &Why) -> (WhyNot, String, Option<String>) {
+fn reason_to_wait(because: &watershed_core::Blocker) -> (Blocker, String, Option<String>) {
     let names = |subjects: &[Subject]| {
         let names: Vec<String> = subjects.iter().map(|s| subject(s).to_string()).collect();
         match names.is_empty() {
@@ -428,73 +430,76 @@ fn reason_to_wait(because: &Why) -> (WhyNot, String, Option<String>) {
     };
     let more = || Some("`--jobs N` lets more run at once".to_owned());
     match because {
-        Why::Runs { cancelled: true, .. } => (
-            WhyNot::Stopping,
+        watershed_core::Blocker::Runs { cancelled: true, .. } => (
+            Blocker::Stopping,
             "it was cancelled and has not returned".to_owned(),
             None,
         ),
-        Why::Runs { .. } => (WhyNot::Runs, "it runs".to_owned(), None),
-        Why::AwaitsCommit(_) => (
-            WhyNot::AwaitsCommit,
+        watershed_core::Blocker::Runs { .. } => (Blocker::Runs, "it runs".to_owned(), None),
+        watershed_core::Blocker::AwaitsCommit(_) => (
+            Blocker::AwaitsCommit,
             "what asked for it is being stored".to_owned(),
             None,
         ),
-        Why::Gate(first) => (WhyNot::Gate, format!("`{}` comes first", subject(first)), None),
-        Why::DeletesFirst { count, running } => (
-            WhyNot::DeletesFirst,
+        watershed_core::Blocker::Gate(first) => {
+            (Blocker::Gate, format!("`{}` comes first", subject(first)), None)
+        }
+        watershed_core::Blocker::DeletesFirst { count, running } => (
+            Blocker::DeletesFirst,
             format!("deletes come first, {count} of them{}", names(running)),
             None,
         ),
-        Why::RenamesFirst { count, running } => (
-            WhyNot::RenamesFirst,
+        watershed_core::Blocker::RenamesFirst { count, running } => (
+            Blocker::RenamesFirst,
             format!("renames come first, {count} of them{}", names(running)),
             None,
         ),
-        Why::ControllerFull(limit) => (
-            WhyNot::ControllerFull,
+        watershed_core::Blocker::ControllerFull(limit) => (
+            Blocker::ControllerFull,
             format!("{limit} run already, as many as may"),
             more(),
         ),
-        Why::KindFull(limit) => (
-            WhyNot::KindFull,
+        watershed_core::Blocker::KindFull(limit) => (
+            Blocker::KindFull,
             format!("{limit} of its kind run already, as many as may"),
             more(),
         ),
-        Why::PoolFull(pool) => (
-            WhyNot::PoolFull,
+        watershed_core::Blocker::PoolFull(pool) => (
+            Blocker::PoolFull,
             format!("all places of the pool `{pool}` are taken"),
             None,
         ),
-        Why::RunsBelow(below) => (
-            WhyNot::RunsBelow,
+        watershed_core::Blocker::RunsBelow(below) => (
+            Blocker::RunsBelow,
             format!("`{}` reads it and has not returned", subject(below)),
             None,
         ),
-        Why::NameInUse(other) => (
-            WhyNot::NameInUse,
+        watershed_core::Blocker::NameInUse(other) => (
+            Blocker::NameInUse,
             format!("`{}` runs under one of its names", subject(other)),
             None,
         ),
-        Why::Settled(_) | Why::Cycle(_) | Why::RetryIn(_) | Why::Next => {
-            (WhyNot::Next, "it is about to start".to_owned(), None)
-        }
+        watershed_core::Blocker::Settled(_)
+        | watershed_core::Blocker::Cycle(_)
+        | watershed_core::Blocker::RetryIn(_)
+        | watershed_core::Blocker::Next => (Blocker::Next, "it is about to start".to_owned(), None),
     }
 }
 
-fn explained(entry: &Entry, stand: &Stand, policy: RetryPolicy) -> Explained {
+fn explained(entry: &Entry, resource_health: &ResourceHealth, policy: RetryPolicy) -> Explained {
     let (row, reason) = (&entry.row, entry.status.reason.as_deref());
     let reason = reason.filter(|_| is_moving(entry));
     Explained {
         kind: row.kind.to_string(),
         name: row.name.to_string(),
-        phase: stand.phase,
-        health: stand.health,
-        reason: reason.map(|reason| Reason(reason.why)),
+        phase: resource_health.phase,
+        health: resource_health.health,
+        reason: reason.map(|reason| Reason(reason.trigger)),
         cause: reason.map(resource::cause).unwrap_or_default(),
         chain: reason.map_or_else(Vec::new, |reason| resource::chain(reason, &row.key())),
         attempts: row.attempts,
         retry: retries::shown(policy),
-        next_run_at: super::next_run::of(row),
+        next_run_at: super::next_run::time_of(row),
         last_run: row
             .last_run
             .as_ref()

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use watershed_core::{
-    Epoch, Error, ErrorKind, InvocationId, LastRun, Phase, Reason, Ref, Refreshes, Revision, Row, RunResult,
-    Seen, SpecVersion, StateVersion, Timestamp, Uid, Why, Work,
+    Epoch, Error, ErrorKind, InvocationId, LastRun, ObservedInputs, Phase, Reason, Ref, Refreshes, Revision,
+    Row, RunResult, SpecVersion, StateVersion, Timestamp, Trigger, Uid, Work,
 };
 
 use super::Entry;
@@ -35,11 +35,11 @@ pub(crate) fn run(id: u64, result: RunResult) -> LastRun {
         id: InvocationId(id),
         epoch: Epoch(1),
         phase: Phase::Reconcile,
-        reason: Arc::new(Reason::bare(Why::Created)),
+        reason: Arc::new(Reason::bare(Trigger::Created)),
         started_at: Timestamp(0),
         ended_at: Timestamp(12),
         result,
-        seen: Some(Seen {
+        seen: Some(ObservedInputs {
             spec_version: SpecVersion(1),
             refreshes: Refreshes::default(),
             formats: (1, 1),

@@ -3,39 +3,39 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use watershed_core::{Error, ErrorKind, Key, Required, Row, RunResult, Settled, Standing};
+use watershed_core::{Error, ErrorKind, Key, Required, Row, RunResult, Settled, Stage};
 
 use super::{Entry, freshness};
 use crate::documents::{Health, Phase, ResourceName};
 
 /// Health and root causes of all resources of one reading.
-pub(crate) struct Standings {
-    by_uid: HashMap<watershed_core::Uid, Stand>,
+pub(crate) struct HealthReport {
+    by_uid: HashMap<watershed_core::Uid, ResourceHealth>,
 }
 
 /// The health of one resource.
 #[derive(Debug, Clone)]
-pub(crate) struct Stand {
+pub(crate) struct ResourceHealth {
     pub(crate) health: Health,
     pub(crate) phase: Phase,
     /// The root causes that keep it from being built, by name.
     pub(crate) blocked_by: Vec<ResourceName>,
 }
 
-impl Standings {
+impl HealthReport {
     /// Judges all resources together: a cause may be many refs away. Costs in proportion to resources, refs and
     /// the causes that are named.
-    pub(crate) fn of(entries: &[Entry]) -> Self {
+    pub(crate) fn from_entries(entries: &[Entry]) -> Self {
         let mut causes = Causes::new(entries);
         let judge = |entry: &Entry| {
-            let blocked_by = causes.of(entry);
+            let blocked_by = causes.blockers_of(entry);
             let keeps = causes.worst(&blocked_by);
-            let stand = Stand {
+            let resource_health = ResourceHealth {
                 health: health(entry, keeps, causes.are_older_in(&entry.row)),
                 phase: phase(entry),
                 blocked_by,
             };
-            (entry.row.uid, stand)
+            (entry.row.uid, resource_health)
         };
         Self {
             by_uid: entries.iter().map(judge).collect(),
@@ -43,7 +43,7 @@ impl Standings {
     }
 
     /// Returns the health of a resource of the reading.
-    pub(crate) fn get(&self, row: &Row) -> Option<&Stand> {
+    pub(crate) fn get(&self, row: &Row) -> Option<&ResourceHealth> {
         self.by_uid.get(&row.uid)
     }
 }
@@ -62,10 +62,10 @@ pub(crate) fn is_dependency(error: &Error) -> bool {
 const MISSING_REF: &str = "missing-ref";
 
 fn phase(entry: &Entry) -> Phase {
-    match entry.status.standing {
-        Standing::Settled(_) => Phase::Idle,
-        Standing::Pending => Phase::Pending,
-        Standing::Running { .. } => Phase::Running,
+    match entry.status.stage {
+        Stage::Settled(_) => Phase::Idle,
+        Stage::Pending => Phase::Pending,
+        Stage::Running { .. } => Phase::Running,
     }
 }
 
@@ -77,8 +77,8 @@ fn is_unready(row: &Row) -> bool {
 /// The first that holds. `keeps` is what its root causes make of it.
 fn health(entry: &Entry, keeps: Option<Health>, has_read_older: bool) -> Health {
     let row = &entry.row;
-    let settled = match &entry.status.standing {
-        Standing::Settled(settled) => Some(settled),
+    let settled = match &entry.status.stage {
+        Stage::Settled(settled) => Some(settled),
         _ => None,
     };
     if matches!(settled, Some(Settled::Unsupported)) {
@@ -126,7 +126,7 @@ struct Causes<'a> {
 
 impl<'a> Causes<'a> {
     fn new(entries: &'a [Entry]) -> Self {
-        let live = entries.iter().filter(|entry| !entry.row.marks.is_deleted());
+        let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
         Self {
             live: live.map(|entry| (entry.row.key(), entry)).collect(),
             known: HashMap::new(),
@@ -158,10 +158,10 @@ impl<'a> Causes<'a> {
         }
     }
 
-    fn of(&mut self, entry: &Entry) -> Vec<ResourceName> {
-        match &entry.status.standing {
-            Standing::Settled(Settled::WaitingForName { key, .. }) => return vec![name_of(key)],
-            Standing::Settled(Settled::WaitingForRef(reference)) => {
+    fn blockers_of(&mut self, entry: &Entry) -> Vec<ResourceName> {
+        match &entry.status.stage {
+            Stage::Settled(Settled::WaitingForName { key, .. }) => return vec![name_of(key)],
+            Stage::Settled(Settled::WaitingForRef(reference)) => {
                 let causes = self.above(entry);
                 return match causes.is_empty() {
                     true => vec![name_of(&reference.key())],
@@ -210,10 +210,7 @@ impl<'a> Causes<'a> {
     fn parents<'b>(&'b self, row: &'b Row) -> impl Iterator<Item = &'a Entry> + 'b {
         row.refs.iter().filter_map(|reference| {
             let parent = self.live.get(&reference.key()).copied()?;
-            let waits = matches!(
-                parent.status.standing,
-                Standing::Settled(Settled::WaitingForRef(_))
-            );
+            let waits = matches!(parent.status.stage, Stage::Settled(Settled::WaitingForRef(_)));
             let is_unready = reference.required == Required::Ready && parent.row.unready.is_some();
             (parent.row.error.is_some() || waits || is_unready).then_some(parent)
         })
@@ -255,12 +252,12 @@ mod tests {
     use super::*;
 
     fn causes(entries: &[Entry], name: &str) -> Vec<String> {
-        let standings = Standings::of(entries);
+        let health_report = HealthReport::from_entries(entries);
         let entry = entries
             .iter()
             .find(|entry| entry.row.name.as_str() == name)
             .unwrap();
-        standings
+        health_report
             .get(&entry.row)
             .unwrap()
             .blocked_by
@@ -280,10 +277,10 @@ mod tests {
         ];
         assert_eq!(causes(&entries, "c"), ["model/root"]);
         assert_eq!(causes(&entries, "root"), [] as [&str; 0]);
-        let standings = Standings::of(&entries);
+        let health_report = HealthReport::from_entries(&entries);
         let health: Vec<Health> = entries
             .iter()
-            .map(|e| standings.get(&e.row).unwrap().health)
+            .map(|e| health_report.get(&e.row).unwrap().health)
             .collect();
         use Health::{Blocked, Failed, Ok};
         assert_eq!(health, [Failed, Blocked, Blocked, Blocked, Ok]);

@@ -6,7 +6,7 @@ use watershed_controller::stats::Stats;
 use watershed_controller::stats::{Page, seconds};
 
 use super::document::Project;
-use super::health::Standings;
+use super::health::HealthReport;
 use super::{Entry, Hidden};
 use crate::documents::{Health, Time};
 
@@ -46,7 +46,7 @@ pub(crate) fn page(
     }
     stats.at_rest(&mut page);
     if let Source::Process { dropped } = source {
-        stats.of_process(&mut page);
+        stats.write_process(&mut page);
         page.gauge(
             "log_lines_dropped",
             "Log lines dropped because the disk was too slow.",
@@ -59,8 +59,12 @@ pub(crate) fn page(
 
 /// Counts resources by kind and health, and tells single ones.
 fn kinds(page: &mut Page, entries: &[Entry]) {
-    let standings = Standings::of(entries);
-    let health = |entry: &Entry| standings.get(&entry.row).map_or(Health::Ok, |stand| stand.health);
+    let health_report = HealthReport::from_entries(entries);
+    let health = |entry: &Entry| {
+        health_report
+            .get(&entry.row)
+            .map_or(Health::Ok, |resource_health| resource_health.health)
+    };
     let mut listed: Vec<(&Entry, Health)> = entries
         .iter()
         .filter(|entry| entry.is_listed(Hidden::Leave))

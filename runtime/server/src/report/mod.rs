@@ -7,7 +7,7 @@
 //! | [`data_tests`] | tests of models and what they came to |
 //! | [`explain`] | why something is not running: root causes |
 //! | [`freshness`] | rows that are older than they may be |
-//! | [`health`] | how resources stand, and the root causes of what is blocked |
+//! | [`health`] | how resources resource_health, and the root causes of what is blocked |
 //! | [`resource`] | one resource as documents show it |
 //! | [`difference`] | what became of declarations between two readings |
 //! | [`made`] | which models read what migrations made |
@@ -38,7 +38,7 @@ pub(crate) mod summary;
 
 use std::sync::Arc;
 
-use watershed_core::{Row, Settled, Standing, Status};
+use watershed_core::{Row, Settled, Stage, Status};
 
 /// One resource as it was read: what is stored, and where it stood.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ impl Entry {
         Self {
             row,
             status: Status {
-                standing: Standing::Settled(settled),
+                stage: Stage::Settled(settled),
                 reason: None,
                 progress: None,
             },
@@ -69,7 +69,7 @@ impl Entry {
 
     /// Returns true if documents list it: what is deleted is gone, unless its delete failed.
     pub(crate) fn is_listed(&self, hidden: Hidden) -> bool {
-        let gone = self.row.marks.is_deleted() && self.row.error.is_none();
+        let gone = self.row.intents.is_deleted() && self.row.error.is_none();
         !gone && (hidden == Hidden::Show || !self.row.hidden)
     }
 }

@@ -12,7 +12,7 @@ use crate::socket::Refusal;
 /// # Errors
 /// When nothing or several things are called so; the hint lists them.
 pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry, Refusal> {
-    let live = || entries.iter().filter(|entry| !entry.row.marks.is_deleted());
+    let live = || entries.iter().filter(|entry| !entry.row.intents.is_deleted());
     if let Some((kind, name)) = typed.split_once('/') {
         // Sources are models that are declared another way.
         let kind = if kind.eq_ignore_ascii_case("source") {
@@ -51,7 +51,7 @@ pub(crate) fn resolve_with_deleted<'a>(entries: &'a [Entry], typed: &str) -> Res
         let is_it = |entry: &&Entry| {
             let key = entry.row.key();
             let typed_key = typed.split_once('/').map(|(kind, name)| Key::new(kind, name));
-            entry.row.marks.is_deleted() && (entry.row.name == Name::new(typed) || typed_key == Some(key))
+            entry.row.intents.is_deleted() && (entry.row.name == Name::new(typed) || typed_key == Some(key))
         };
         entries.iter().find(is_it).ok_or(refusal)
     })

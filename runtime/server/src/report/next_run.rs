@@ -9,7 +9,7 @@ use crate::documents::Time;
 
 /// Returns when a resource is run again by itself. A model may be looked at before, when its rows get too old, and nothing
 /// is built then: that counts for nothing here.
-pub(super) fn of(row: &Row) -> Option<Time> {
+pub(super) fn time_of(row: &Row) -> Option<Time> {
     let now = Timestamp::from(SystemTime::now());
     let at = row.next_reconcile?;
     let at = match due::is_bound_of_age(row, at) {

@@ -18,13 +18,13 @@ pub(crate) enum Problem {
 
 impl Problem {
     /// Returns the findings in files that the row of the project parser holds.
-    pub(crate) fn of_files(row: &Row) -> Vec<Self> {
+    pub(crate) fn in_files(row: &Row) -> Vec<Self> {
         let findings = kinds::findings(row).unwrap_or_default();
         findings.into_iter().map(Self::Finding).collect()
     }
 
     /// Returns the problems of a resource after its last run.
-    pub(crate) fn of_run(row: &Row) -> Vec<Self> {
+    pub(crate) fn after_run(row: &Row) -> Vec<Self> {
         let found = kinds::problems(row);
         let error = health::own_error(row);
         match error.filter(|_| found.iter().all(|found| found.severity != Severity::Error)) {
@@ -32,7 +32,7 @@ impl Problem {
             Some(error) => {
                 let paths: Vec<String> = row.paths.iter().map(ToString::to_string).collect();
                 let id = ResourceName::new(row.kind.as_str(), row.name.as_str());
-                let failure = of_failure(id, &paths, &resource::failure(error));
+                let failure = diagnose(id, &paths, &resource::failure(error));
                 let found = found.into_iter().map(Self::Finding);
                 found.chain([Self::Failure(failure)]).collect()
             }
@@ -42,7 +42,7 @@ impl Problem {
 
 /// The findings that were told while a command runs, so that nothing is told twice.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct ReportedProblems {
     places: BTreeSet<(String, u32, u32, String)>,
     /// Resources of which an error was told.
     about: BTreeSet<ResourceName>,
@@ -50,7 +50,7 @@ pub(crate) struct Told {
     messages: BTreeSet<(String, String)>,
 }
 
-impl Told {
+impl ReportedProblems {
     /// The finding of a problem that was not told yet; from now on it counts as told.
     pub(crate) fn news(&mut self, problem: Problem) -> Option<Diagnostic> {
         let finding = match problem {
@@ -120,7 +120,7 @@ pub(crate) fn problems(document: &RunDocument) -> Vec<Diagnostic> {
         };
         !document.diagnostics.iter().any(tells)
     });
-    let untold = untold.map(|(resource, error)| of_failure(resource.id(), &resource.paths, error));
+    let untold = untold.map(|(resource, error)| diagnose(resource.id(), &resource.paths, error));
     let mut all: Vec<Diagnostic> = findings.chain(untold).collect();
     say_once(&mut all);
     all
@@ -150,7 +150,7 @@ fn says_same(finding: &Diagnostic, resource: &ResourceDocument, error: &Resource
 }
 
 /// A resource's own failure as a finding, to be drawn like those of the compiler.
-fn of_failure(resource: ResourceName, paths: &[String], error: &ResourceError) -> Diagnostic {
+fn diagnose(resource: ResourceName, paths: &[String], error: &ResourceError) -> Diagnostic {
     let path = paths.first().cloned().unwrap_or_default();
     let (path, line, column, end_column) = match &error.at {
         Some(at) => (at.path.clone(), at.line, at.column, at.column + 1),

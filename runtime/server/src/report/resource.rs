@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use watershed_core::{Cause, Error, Key, LastRun as StoredRun, Reason as StoredReason, Row, RunResult};
 
-use super::health::{Stand, is_dependency, own_error};
+use super::health::{ResourceHealth, is_dependency, own_error};
 use super::{data_tests, kinds};
 use crate::documents::{
     At, Diagnostic, LastRun, Link, Outcome, Reason, ResourceDocument, ResourceError, ResourceName, Severity,
@@ -12,7 +12,12 @@ use crate::documents::{
 };
 
 /// One resource, with what this command did for it and what its files were warned about.
-pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warning>) -> ResourceDocument {
+pub(crate) fn document(
+    row: &Row,
+    resource_health: &ResourceHealth,
+    work: Work,
+    warnings: Vec<Warning>,
+) -> ResourceDocument {
     ResourceDocument {
         kind: row.kind.to_string(),
         name: row.name.to_string(),
@@ -24,10 +29,10 @@ pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warni
         declared_as: kinds::declared_as(row),
         paths: row.paths.iter().map(ToString::to_string).collect(),
         selected: true,
-        phase: stand.phase,
-        health: stand.health,
+        phase: resource_health.phase,
+        health: resource_health.health,
         error: own_error(row).map(|error| failure(error)),
-        blocked_by: stand.blocked_by.clone(),
+        blocked_by: resource_health.blocked_by.clone(),
         unready: row
             .unready
             .as_deref()
@@ -40,11 +45,11 @@ pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warni
             .as_ref()
             .map(|run| last_run(run, &row.key(), row.error.as_ref())),
         runs_total: row.runs_total,
-        next_run_at: super::next_run::of(row),
+        next_run_at: super::next_run::time_of(row),
         spec_version: row.spec_version.0,
         state_version: row.state_version.0,
         result: kinds::result(row),
-        tests: data_tests::of_row(row),
+        tests: data_tests::from_row(row),
         spec: None,
     }
 }
@@ -69,7 +74,7 @@ pub(crate) fn failure(error: &Error) -> ResourceError {
 pub(crate) fn last_run(run: &StoredRun, key: &Key, error: Option<&Arc<Error>>) -> LastRun {
     LastRun {
         id: run_id(run.epoch.0, run.id.0),
-        reason: Reason(run.reason.why),
+        reason: Reason(run.reason.trigger),
         cause: cause(&run.reason),
         chain: chain(&run.reason, key),
         started_at: Time::from_millis(run.started_at.0),
@@ -129,7 +134,7 @@ pub(crate) fn chain(reason: &StoredReason, key: &Key) -> Vec<Link> {
     links
         .map(|link| Link {
             resource: ResourceName::new(link.key.kind.as_str(), link.key.name.as_str()),
-            reason: Reason(link.reason.why),
+            reason: Reason(link.reason.trigger),
             origin: link.reason.origin.as_deref().map(str::to_owned),
             omitted: link.omitted.into(),
         })

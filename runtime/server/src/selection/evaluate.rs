@@ -6,7 +6,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use watershed_core::Uid;
 
 use super::expression::{Criterion, Expression, Method, State, Term};
-use super::listing::{Listing, Node, Way};
+use super::listing::{Direction, Listing, Node};
 use crate::exit::Exit;
 use crate::report::hints::nearest;
 use crate::socket::Refusal;
@@ -53,11 +53,11 @@ fn intersection(term: &Term, listing: &Listing<'_>) -> Result<BTreeSet<usize>, R
 fn reached(criterion: &Criterion, listing: &Listing<'_>) -> Result<BTreeSet<usize>, Refusal> {
     let found = found(criterion, listing)?;
     if criterion.closed {
-        let below = listing.reach(&found, Way::Down, usize::MAX);
-        return Ok(listing.reach(&below, Way::Up, usize::MAX));
+        let below = listing.reach(&found, Direction::Down, usize::MAX);
+        return Ok(listing.reach(&below, Direction::Up, usize::MAX));
     }
-    let mut reached = listing.reach(&found, Way::Up, criterion.above);
-    reached.extend(listing.reach(&found, Way::Down, criterion.below));
+    let mut reached = listing.reach(&found, Direction::Up, criterion.above);
+    reached.extend(listing.reach(&found, Direction::Down, criterion.below));
     Ok(reached)
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Node<'a> {
 
 /// A direction along refs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     /// Towards what is read.
     Up,
     /// Towards what reads it.
@@ -80,10 +80,10 @@ impl<'a> Listing<'a> {
     }
 
     /// Adds to some resources those within some steps one way.
-    pub(super) fn reach(&self, from: &BTreeSet<usize>, way: Way, steps: usize) -> BTreeSet<usize> {
+    pub(super) fn reach(&self, from: &BTreeSet<usize>, way: Direction, steps: usize) -> BTreeSet<usize> {
         let next = match way {
-            Way::Up => &self.parents,
-            Way::Down => &self.children,
+            Direction::Up => &self.parents,
+            Direction::Down => &self.children,
         };
         let mut reached = from.clone();
         let mut edge: Vec<usize> = from.iter().copied().collect();

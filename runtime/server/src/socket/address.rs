@@ -25,7 +25,7 @@ enum Folder {
 
 impl Address {
     /// The address for a state folder; the same for every process that asks.
-    pub fn of(state: &StateFolder) -> Self {
+    pub fn for_folder(state: &StateFolder) -> Self {
         let folder = state.path();
         let folder = folder.canonicalize().unwrap_or(folder);
         let near = folder.join("socket");
@@ -108,9 +108,12 @@ mod tests {
     #[test]
     fn a_short_path_stays_with_its_state_and_a_long_one_moves() {
         let near = StateFolder::new("/p/.watershed".into(), "dev").unwrap();
-        assert_eq!(Address::of(&near).path(), Path::new("/p/.watershed/dev/socket"));
+        assert_eq!(
+            Address::for_folder(&near).path(),
+            Path::new("/p/.watershed/dev/socket")
+        );
         let deep = format!("/{}/.watershed", "x".repeat(120));
-        let far = Address::of(&StateFolder::new(deep.into(), "dev").unwrap());
+        let far = Address::for_folder(&StateFolder::new(deep.into(), "dev").unwrap());
         assert!(
             far.path().as_os_str().len() <= LONGEST,
             "{}",

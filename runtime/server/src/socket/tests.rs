@@ -52,7 +52,7 @@ fn place() -> Place {
     let state = StateFolder::new(temp.path().join(".watershed"), "dev").unwrap();
     state.create().unwrap();
     Place {
-        address: Address::of(&state),
+        address: Address::for_folder(&state),
         _temp: temp,
     }
 }

@@ -11,7 +11,7 @@ use crate::reference::Ref;
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
 /// use watershed_stategraph::{JsonView, Picture};
-/// let view = Picture::of(&warehouse::intended()?, warehouse::executor().types()).json();
+/// let view = Picture::from_graph(&warehouse::intended()?, warehouse::executor().types()).json();
 /// assert_eq!((view.name.as_str(), view.items.len(), view.edges.len()), ("warehouse", 2, 1));
 /// // What a web page gets, another program can read back.
 /// let text = serde_json::to_string(&view)?;

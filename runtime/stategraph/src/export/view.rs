@@ -79,7 +79,11 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn of<V: Value>(graph: &Graph<V>, intended: Option<&Graph<V>>, types: &Types<V>) -> Self {
+    pub(super) fn from_graph<V: Value>(
+        graph: &Graph<V>,
+        intended: Option<&Graph<V>>,
+        types: &Types<V>,
+    ) -> Self {
         let mut view = Self {
             name: graph.name().to_owned(),
             groups: BTreeMap::new(),

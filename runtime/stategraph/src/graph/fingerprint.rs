@@ -22,7 +22,7 @@ impl<V: Value> Graph<V> {
             let Some(item) = &place.item else { continue };
             bytes.clear();
             write_item(&mut bytes, item, self.groups.path(place.group));
-            sum = sum.wrapping_add(Fingerprint::of_bytes(&bytes).as_number());
+            sum = sum.wrapping_add(Fingerprint::from_bytes(&bytes).as_number());
         }
         bytes.clear();
         write_text(&mut bytes, &self.name);
@@ -32,7 +32,7 @@ impl<V: Value> Graph<V> {
         let rest = (self.groups().collect::<Vec<_>>(), self.stored_displaced());
         // A vector takes everything; what cannot be serialised cannot be stored either.
         let _ = serde_json::to_writer(&mut bytes, &rest);
-        Fingerprint::of_bytes(&bytes)
+        Fingerprint::from_bytes(&bytes)
     }
 }
 
@@ -45,7 +45,7 @@ fn write_item<V: Value>(bytes: &mut Vec<u8>, item: &Item<V>, group: &super::Grou
     let at_rest = item.state == State::Created && item.origin == Origin::Ours && item.record.is_none();
     if !at_rest || item.spec.needs.iter().any(|need| need.bare_target().is_none()) {
         bytes.push(LONG);
-        let _ = serde_json::to_writer(bytes, &StoredItem::of(item, group.clone()));
+        let _ = serde_json::to_writer(bytes, &StoredItem::from_item(item, group.clone()));
         return;
     }
     bytes.push(SHORT);

@@ -24,7 +24,7 @@ pub(crate) struct Order {
 
 impl Order {
     /// Looks at a whole graph.
-    pub(crate) fn of<V>(graph: &Graph<V>) -> Self {
+    pub(crate) fn from_graph<V>(graph: &Graph<V>) -> Self {
         let mut order = Self::default();
         if let Some(ranks) = ranks_as_inserted(graph) {
             order.ranks = ranks;

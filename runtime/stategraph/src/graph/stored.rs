@@ -69,7 +69,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl<V: Value> StoredItem<V> {
-    pub(crate) fn of(item: &Item<V>, group: GroupPath) -> Self {
+    pub(crate) fn from_item(item: &Item<V>, group: GroupPath) -> Self {
         let record = item.record.as_deref().cloned().unwrap_or_default();
         Self {
             reference: item.reference.clone(),
@@ -126,7 +126,7 @@ impl<V: Value> Graph<V> {
             groups: self.groups().cloned().collect(),
             items: self
                 .items()
-                .map(|item| StoredItem::of(item, group_of(item)))
+                .map(|item| StoredItem::from_item(item, group_of(item)))
                 .collect(),
             displaced: self.stored_displaced(),
             holder: self.stored_holder(),
@@ -140,7 +140,7 @@ impl<V: Value> Graph<V> {
 
     pub(super) fn stored_displaced(&self) -> Vec<StoredItem<V>> {
         let displaced = self.displaced.iter().map(|(reference, (group, spec))| {
-            StoredItem::of(&Item::from_spec(reference.clone(), spec.clone()), group.clone())
+            StoredItem::from_item(&Item::from_spec(reference.clone(), spec.clone()), group.clone())
         });
         displaced.collect()
     }

@@ -6,7 +6,7 @@ use super::Planner;
 use super::job::{Id, Job, Stage, Verdict};
 use crate::item::{Item, State, Timestamp};
 use crate::log::Log;
-use crate::reason::{Held, Problem, Unmet};
+use crate::reason::{Blocker, Problem, Unmet};
 use crate::reference::Ref;
 use crate::status::Status;
 use crate::value::Value;
@@ -44,7 +44,7 @@ impl<V: Value> Planner<'_, V> {
         &self.answers
     }
 
-    fn held(&self) -> Vec<(Ref, Held)> {
+    fn held(&self) -> Vec<(Ref, Blocker)> {
         let ids = 0..self.course.nodes.len() as Id;
         let mut held: Vec<_> = ids
             .filter_map(|id| self.held_by(id).map(|held| (self.ref_of(id).clone(), held)))
@@ -53,35 +53,39 @@ impl<V: Value> Planner<'_, V> {
         held
     }
 
-    fn held_by(&self, id: Id) -> Option<Held> {
+    fn held_by(&self, id: Id) -> Option<Blocker> {
         let node = self.node(id);
         let tasks = [&node.down, &node.up, &node.finish];
         let any = |stage: Stage| tasks.iter().any(|task| task.stage == stage);
         let is_outside = !self.intent.is_inside(self.ref_of(id));
         match (&node.verdict, node.job) {
             (_, Job::Hold) if is_outside && self.operations.on_either(self.ref_of(id)).is_none() => None,
-            (Verdict::Untouched, _) if node.intent.is_some() => Some(Held::Cycle),
+            (Verdict::Untouched, _) if node.intent.is_some() => Some(Blocker::Cycle),
             (_, Job::Hold) => Some(self.operations.on_either(self.ref_of(id)).map_or_else(
                 || self.held_by_failure(id),
-                |running| Held::Running(running.reference.clone()),
+                |running| Blocker::Running(running.reference.clone()),
             )),
-            (_, Job::Wait) => Some(Held::Running(self.ref_of(id).clone())),
-            _ if any(Stage::Failed) => Some(Held::Failed),
-            _ if any(Stage::Running) => Some(Held::Running(self.ref_of(id).clone())),
-            _ if any(Stage::Stopped) => Some(Held::Stopped),
-            _ if any(Stage::Waiting) => Some(self.waits_for(id).map_or(Held::Stopped, Held::Running)),
-            (Verdict::Out(unmet), _) => Some(Held::Pending(self.unmet_now(unmet))),
-            _ if self.is_expected(id) => Some(Held::Absent),
+            (_, Job::Wait) => Some(Blocker::Running(self.ref_of(id).clone())),
+            _ if any(Stage::Failed) => Some(Blocker::Failed),
+            _ if any(Stage::Running) => Some(Blocker::Running(self.ref_of(id).clone())),
+            _ if any(Stage::Stopped) => Some(Blocker::Stopped),
+            _ if any(Stage::Waiting) => Some(self.waits_for(id).map_or(Blocker::Stopped, Blocker::Running)),
+            (Verdict::Out(unmet), _) => Some(Blocker::Pending(self.unmet_now(unmet))),
+            _ if self.is_expected(id) => Some(Blocker::Absent),
             _ => None,
         }
     }
 
     /// Distinguishes an operation that failed on the item itself from a failure of one of its targets.
-    fn held_by_failure(&self, id: Id) -> Held {
+    fn held_by_failure(&self, id: Id) -> Blocker {
         let mut own = self.current.item(self.node(id).slot).into_iter();
         let is_good =
             own.all(|item| item.state == State::Created) && self.alias_of(self.ref_of(id)).is_none();
-        if is_good { Held::Stopped } else { Held::Failed }
+        if is_good {
+            Blocker::Stopped
+        } else {
+            Blocker::Failed
+        }
     }
 
     /// Returns true if an item is an external one that is intended and not there.

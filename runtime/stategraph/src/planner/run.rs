@@ -20,7 +20,7 @@ enum Attempt {
     /// It is under way, or over.
     Started,
     /// Something related is under way: once more when an operation has ended.
-    Held,
+    Blocker,
 }
 
 impl<V: Value> Planner<'_, V> {
@@ -31,7 +31,7 @@ impl<V: Value> Planner<'_, V> {
             let Some((part, reference, task)) = self.course.ready.pop_first() else {
                 break;
             };
-            if let Attempt::Held = self.attempt(task) {
+            if let Attempt::Blocker = self.attempt(task) {
                 held.push((part, reference, task));
             }
         }
@@ -45,7 +45,7 @@ impl<V: Value> Planner<'_, V> {
             return Attempt::Started;
         }
         if self.is_related_to_running(task) {
-            return Attempt::Held;
+            return Attempt::Blocker;
         }
         match task.part {
             Part::Down => self.attempt_down(task.node),

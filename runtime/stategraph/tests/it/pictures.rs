@@ -58,7 +58,7 @@ fn s13_json_and_text_say_what_will_happen() {
                     needs t/lost, unsatisfied\n";
     assert_eq!(picture.text(), expected);
     assert!(
-        Picture::of(&current, &types())
+        Picture::from_graph(&current, &types())
             .text()
             .contains("t/orders (created)")
     );

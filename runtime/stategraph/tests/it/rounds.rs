@@ -9,8 +9,8 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use serde_json::Value as Json;
 use watershed_stategraph::{
-    Effect, Extent, Graph, Held, Input, Item, Operation, OperationId, Operations, Options, Planner, Reason,
-    Ref, Start, Status, plan,
+    Blocker, Effect, Extent, Graph, Input, Item, Operation, OperationId, Operations, Options, Planner,
+    Reason, Ref, Start, Status, plan,
 };
 
 use crate::life::{Life, show_places};
@@ -227,7 +227,7 @@ impl Life {
             self.blame("S5: the next call is due already");
         }
         for (reference, held) in &call.status.held {
-            if let Held::Running(other) = held {
+            if let Blocker::Running(other) = held {
                 let under_way = |one: &Ref| self.operations.on(one).is_some();
                 if !under_way(other) && !under_way(&other.alias()) {
                     self.blame(&format!("{reference} waits for {other}, which has no operation"));

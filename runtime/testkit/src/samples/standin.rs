@@ -106,7 +106,7 @@ pub(super) async fn write<R: Reconciler>(context: &Context<R>, state: R::State) 
 }
 
 pub(super) fn done(work: Work) -> Result<Outcome, Error> {
-    Ok(Outcome::of(work))
+    Ok(Outcome::from_work(work))
 }
 
 pub(super) fn again_at(at: Timestamp) -> Result<Outcome, Error> {

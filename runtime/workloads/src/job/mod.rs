@@ -99,7 +99,7 @@ impl Reconciler for JobReconciler {
         backend.stop(stop).await.map_err(|error| backend_error(&error))?;
         self.shared.ports.give_back(&record.ports);
         self.shared.observations.remove(&uid);
-        Ok(Outcome::of(Work::Dropped))
+        Ok(Outcome::from_work(Work::Dropped))
     }
 }
 

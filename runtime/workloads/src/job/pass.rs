@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use watershed_controller::message::to_json;
-use watershed_controller::resource::Standing;
+use watershed_controller::resource::Stage as ResourceStage;
 use watershed_controller::{Context, Error, Outcome, Timestamp};
 use watershed_core::Attempts;
 
@@ -333,7 +333,7 @@ impl<'a> Pass<'a> {
         }
         let now = self.context.controller().get(self.context.uid());
         now.is_ok_and(|now| {
-            now.row.spec_version != self.context.row().spec_version || now.row.marks.is_deleted()
+            now.row.spec_version != self.context.row().spec_version || now.row.intents.is_deleted()
         })
     }
 
@@ -347,7 +347,7 @@ impl<'a> Pass<'a> {
                 .map(|target| (target.uid, target.state_version));
             let now = controller.get(view.reference.key()).ok();
             let after = now.as_ref().map(|now| (now.row.uid, now.row.state_version));
-            let is_settled = now.is_none_or(|now| matches!(now.status.standing, Standing::Settled(_)));
+            let is_settled = now.is_none_or(|now| matches!(now.status.stage, ResourceStage::Settled(_)));
             before != after || !is_settled
         })
     }

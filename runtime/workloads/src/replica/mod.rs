@@ -110,7 +110,7 @@ impl Reconciler for ReplicaReconciler {
         stopped.map_err(|error| backend_error(&error))?;
         self.shared.ports.give_back(&record.ports);
         self.shared.observations.remove(&uid);
-        Ok(Outcome::of(Work::Dropped))
+        Ok(Outcome::from_work(Work::Dropped))
     }
 }
 

@@ -141,7 +141,7 @@ fn owned(context: &Context<ServiceReconciler>) -> Result<Vec<Owned>, Error> {
             record: Resource::state_of::<ReplicaRecord>(row)
                 .map_err(unread)?
                 .unwrap_or_default(),
-            is_deleted: row.marks.is_deleted(),
+            is_deleted: row.intents.is_deleted(),
         })
     };
     let replicas = context.owned().iter().map(|view| &view.resource);

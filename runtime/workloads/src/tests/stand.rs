@@ -229,12 +229,12 @@ impl Stand {
     }
 
     pub(super) async fn service(&self, name: &str, spec: &ServiceSpec) -> Uid {
-        let services = self.controller.of::<ServiceReconciler>();
+        let services = self.controller.resources::<ServiceReconciler>();
         services.apply(name, &Service(spec.clone())).await.unwrap()
     }
 
     pub(super) async fn job(&self, name: &str, spec: &JobSpec) -> Uid {
-        let jobs = self.controller.of::<JobReconciler>();
+        let jobs = self.controller.resources::<JobReconciler>();
         jobs.apply(name, &Job(spec.clone())).await.unwrap()
     }
 

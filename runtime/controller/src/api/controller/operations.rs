@@ -187,10 +187,10 @@ impl Controller {
         self.handle.wait_until(key, predicate, deadline).await
     }
 
-    /// As [`Handle::of`].
+    /// As [`Handle::resources`].
     #[track_caller]
-    pub fn of<R: Reconciler>(&self) -> Resources<R> {
-        self.handle.of()
+    pub fn resources<R: Reconciler>(&self) -> Resources<R> {
+        self.handle.resources()
     }
 }
 

@@ -118,7 +118,7 @@ impl<R: Reconciler> Context<R> {
 
     /// Every name since the last completed rename, oldest first; empty if it has none but the present one.
     pub fn former_names(&self) -> &[Name] {
-        &self.row().marks.former_names
+        &self.row().intents.former_names
     }
 
     /// Returns the number of times that a refresh was asked for; a reconciler keeps in its state which ones it has

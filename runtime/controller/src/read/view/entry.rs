@@ -6,14 +6,14 @@
 use std::mem::discriminant;
 use std::sync::Arc;
 
-use watershed_core::{Key, NoOpRun, Reason, Row, Settled, Standing, Status, Timestamp};
+use watershed_core::{Key, NoOpRun, Reason, Row, Settled, Stage, Status, Timestamp};
 
 use super::is_live;
 use crate::api::resource::Resource;
 
 /// The status of most resources, and of all before the core has published one.
 const IDLE: Status = Status {
-    standing: Standing::Settled(Settled::Idle),
+    stage: Stage::Settled(Settled::Idle),
     reason: None,
     progress: None,
 };
@@ -67,7 +67,7 @@ pub(super) enum Replaced {
 
 impl Entry {
     /// A row that was found, idle.
-    pub(super) fn of(row: Arc<Row>) -> Self {
+    pub(super) fn from_row(row: Arc<Row>) -> Self {
         Self {
             row: Some(row),
             ..Self::default()
@@ -117,7 +117,7 @@ impl Entry {
             return;
         }
         let is_alike =
-            |stands: &&Arc<Stands>| discriminant(&stands.status.standing) == discriminant(&status.standing);
+            |stands: &&Arc<Stands>| discriminant(&stands.status.stage) == discriminant(&status.stage);
         let before = self.stands.as_ref().filter(is_alike);
         let since = before.map_or(now, |stands| stands.since);
         let is_it = |latest: &&Arc<Stands>| latest.since == since && latest.status == *status;
@@ -195,13 +195,13 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use watershed_core::Why;
+    use watershed_core::Trigger;
 
     use super::*;
 
-    fn pending(why: Why) -> Status {
+    fn pending(why: Trigger) -> Status {
         Status {
-            standing: Standing::Pending,
+            stage: Stage::Pending,
             reason: Some(Arc::new(Reason::bare(why))),
             progress: None,
         }
@@ -210,18 +210,23 @@ mod tests {
     #[test]
     fn what_stands_alike_is_kept_once_and_keeps_its_own_time() {
         let (mut early, mut late, mut other) = (Entry::default(), Entry::default(), Entry::default());
-        early.stand(&pending(Why::Retry), Timestamp(1), &mut None, SharedBy::Everybody);
+        early.stand(
+            &pending(Trigger::Retry),
+            Timestamp(1),
+            &mut None,
+            SharedBy::Everybody,
+        );
         let mut latest = None;
         for entry in [&mut early, &mut late, &mut other] {
             entry.stand(
-                &pending(Why::Start),
+                &pending(Trigger::Start),
                 Timestamp(2),
                 &mut latest,
                 SharedBy::FewReaders,
             );
         }
         for (entry, since) in [(&early, 1), (&late, 2), (&other, 2)] {
-            assert_eq!(*entry.status(), pending(Why::Start));
+            assert_eq!(*entry.status(), pending(Trigger::Start));
             assert_eq!(
                 entry.stands_since(),
                 Timestamp(since),
@@ -240,7 +245,7 @@ mod tests {
 
     #[test]
     fn what_readers_count_references_to_is_not_what_the_core_does() {
-        let core = pending(Why::Start);
+        let core = pending(Trigger::Start);
         for (shared, references) in [(SharedBy::Everybody, 2), (SharedBy::FewReaders, 1)] {
             let mut entry = Entry::default();
             entry.stand(&core, Timestamp(1), &mut None, shared);

@@ -38,7 +38,7 @@ pub(crate) struct View {
     names: Shards<Key, Uid>,
     /// The number of live resources of each kind; a name alone is looked up in each.
     kinds: RwLock<BTreeMap<Kind, usize>>,
-    /// Held while names move, and by who looks for one in every kind and has not found just one: what passes from one
+    /// Blocker while names move, and by who looks for one in every kind and has not found just one: what passes from one
     /// kind to another meanwhile is found in none, or in both.
     moving: RwLock<()>,
     progress: Mutex<Progress>,
@@ -82,7 +82,7 @@ impl View {
     pub(crate) fn fill(&self, rows: Vec<Arc<Row>>) {
         for row in rows {
             self.take_name(&row);
-            self.rows.write(&row.uid).insert(row.uid, Entry::of(row));
+            self.rows.write(&row.uid).insert(row.uid, Entry::from_row(row));
         }
     }
 
@@ -108,13 +108,13 @@ impl View {
         for row in &publish.rows {
             self.put(row, number, replaced, &mut moves, &mut keeping);
         }
-        for gone in &publish.gone {
-            let mut shard = self.rows.write(&gone.uid);
-            if let Some(entry) = shard.get_mut(&gone.uid) {
+        for removed in &publish.removed {
+            let mut shard = self.rows.write(&removed.uid);
+            if let Some(entry) = shard.get_mut(&removed.uid) {
                 let old = entry.row.clone();
                 moves.push(Move { old, new: None });
                 entry.replace(None, number, Replaced::Keep);
-                keeping.push(gone.uid);
+                keeping.push(removed.uid);
             }
         }
         self.move_names(&moves);
@@ -357,7 +357,7 @@ impl View {
 }
 
 fn is_live(row: &Row) -> bool {
-    !row.marks.is_deleted()
+    !row.intents.is_deleted()
 }
 
 /// Returns true if a row is found by what it was found by before.

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use uuid::Uuid;
-use watershed_core::{Gone, SpecVersion};
+use watershed_core::{Removed, SpecVersion};
 
 use super::*;
 use crate::sync::Unpoisoned;
@@ -42,7 +42,7 @@ fn shuffled(revision: u64) -> Publish {
     Publish {
         revision: Revision(revision),
         rows: rows.collect(),
-        gone: vec![Gone {
+        removed: vec![Removed {
             uid: uid(left_out),
             key: Key::new("thing", "whatever"),
             revision: Revision(revision),

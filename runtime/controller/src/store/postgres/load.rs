@@ -73,12 +73,12 @@ pub(super) async fn later(
             let stored = columns::resource(&row).map_err(unreadable(CATALOG))?;
             later.rows.push(stored.row);
         }
-        let gone = sqlx::query(AssertSqlSafe(Arc::clone(&statements.removed)));
-        let gone = gone.bind(instance).bind(since).fetch_all(&mut *transaction);
-        for row in gone.await.map_err(&failed)? {
+        let removed = sqlx::query(AssertSqlSafe(Arc::clone(&statements.removed)));
+        let removed = removed.bind(instance).bind(since).fetch_all(&mut *transaction);
+        for row in removed.await.map_err(&failed)? {
             let uid = row.try_get(0).map_err(&failed)?;
             let revision = columns::value(&row, 1).map_err(unreadable(CATALOG))?;
-            later.gone.push((Uid(uid), revision));
+            later.removed.push((Uid(uid), revision));
         }
     }
     transaction.commit().await.map_err(failed)?;

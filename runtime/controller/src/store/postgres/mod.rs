@@ -238,7 +238,7 @@ impl PostgresStore {
         }
         if self.when_held == WhenHeld::Refuse {
             let for_ms = self.held_for(instance).await?.as_millis();
-            return Err(StoreError::Held {
+            return Err(StoreError::Blocker {
                 instance: instance.to_owned(),
                 for_ms: u64::try_from(for_ms).unwrap_or(u64::MAX),
             });

@@ -14,7 +14,7 @@ use crate::sync::Unpoisoned;
 /// The files that are locked by this process, so that an error can tell it from others.
 static LOCKED_HERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Held for as long as the catalog is open.
+/// Blocker for as long as the catalog is open.
 #[derive(Debug)]
 pub(super) struct Lock {
     /// Given up when this is dropped.
@@ -39,7 +39,7 @@ impl Lock {
             .open(&path)
             .map_err(io)?;
         let resolved = path.canonicalize().map_err(io)?;
-        // Held over the attempt: a lock that is given up meanwhile is free and gone from the list, or neither.
+        // Blocker over the attempt: a lock that is given up meanwhile is free and gone from the list, or neither.
         let mut locked_here = locked_here();
         match file.try_lock() {
             Ok(()) => {

@@ -113,7 +113,7 @@ fn found(controller: &Controller) -> Model {
     let mut found = Model::default();
     for resource in controller.list(watershed_controller::Select::all()).resources {
         assert!(
-            !resource.row.marks.is_deleted(),
+            !resource.row.intents.is_deleted(),
             "{} is still there",
             resource.key()
         );

@@ -106,7 +106,7 @@ fn the_graph_is_checked() {
     });
     finds(world, Rule::NoRunOnCycles, |core| {
         let slot = slot(core, "x");
-        let reason = Arc::new(crate::Reason::bare(crate::Why::Nudge));
+        let reason = Arc::new(crate::Reason::bare(crate::Trigger::Nudge));
         core.graph_mut()[slot].plant_stage(Lifecycle::pending_as(Pending::new(reason, Mono(0))));
     });
     finds(world, Rule::EdgesAgree, |core| {

@@ -6,7 +6,9 @@ use super::{finds, finds_only, rest, run, slot, world};
 use crate::graph::lifecycle::Lifecycle;
 use crate::graph::resource::Op;
 use crate::testing::{Bench, Store, target};
-use crate::{Call, Edit, Input, KindOptions, Limits, Pool, Ref, Required, Revision, Rule, SeenRef, Settled};
+use crate::{
+    Call, Edit, Input, KindOptions, Limits, ObservedRef, Pool, Ref, Required, Revision, Rule, Settled,
+};
 
 #[test]
 fn what_runs_below_something_unsettled_has_to_run_again() {
@@ -22,7 +24,7 @@ fn what_runs_sees_the_resources_that_its_refs_name_now() {
     bench.settled(&[("a", &[]), ("b", &["a"])]);
     bench.reconcile("b");
     finds_only(&bench.core, Rule::RunsSeeThePresent, |core| {
-        let nothing = SeenRef {
+        let nothing = ObservedRef {
             target: None,
             failed: false,
         };

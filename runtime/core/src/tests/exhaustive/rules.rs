@@ -38,7 +38,7 @@ impl World {
                 continue;
             };
             let former = row
-                .marks
+                .intents
                 .former_names
                 .iter()
                 .fold(0, |all, it| all | 1 << number(it));
@@ -46,7 +46,7 @@ impl World {
                 number(&row.name),
                 mask_of(&row.refs),
                 former,
-                row.marks.is_deleted(),
+                row.intents.is_deleted(),
             );
             let expected = (item.name, item.refs, item.former, item.deleted);
             ensure(found == expected, || {

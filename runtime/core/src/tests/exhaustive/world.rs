@@ -10,14 +10,14 @@ use super::graphs::Graph;
 use super::model::{Item, Model, NODES_MAX, SPARE, bits};
 use crate::{
     Batch, Call, CallId, Core, Edit, Effect, Epoch, Error, Input, InvocationId, Key, KindOptions, Limits,
-    Mono, NewResource, Now, Outcome, Phase, Publish, Ref, Returned, Settled, Standing, Start, Stored, Target,
+    Mono, NewResource, Now, Outcome, Phase, Publish, Ref, Returned, Settled, Stage, Start, Stored, Target,
     Timestamp, Uid, Update,
 };
 
 /// Long enough for every retry of a delete or rename.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The standing of a resource as readers see it.
+/// The stage of a resource as readers see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stands {
     Unknown,
@@ -383,14 +383,14 @@ impl World {
             let Some(index) = self.index_of(update.uid) else {
                 continue;
             };
-            self.stands[index] = match update.status.standing {
-                Standing::Pending | Standing::Running { .. } => Stands::Unsettled,
-                Standing::Settled(Settled::Idle | Settled::Failed) => Stands::Resting,
-                Standing::Settled(Settled::OnCycle) => Stands::OnCycle,
-                Standing::Settled(Settled::Retrying) => Stands::Retrying,
-                Standing::Settled(Settled::WaitingForName { .. }) => Stands::WaitingForName,
-                Standing::Settled(Settled::Cancelled) => Stands::Cancelled,
-                Standing::Settled(_) => Stands::Otherwise,
+            self.stands[index] = match update.status.stage {
+                Stage::Pending | Stage::Running { .. } => Stands::Unsettled,
+                Stage::Settled(Settled::Idle | Settled::Failed) => Stands::Resting,
+                Stage::Settled(Settled::OnCycle) => Stands::OnCycle,
+                Stage::Settled(Settled::Retrying) => Stands::Retrying,
+                Stage::Settled(Settled::WaitingForName { .. }) => Stands::WaitingForName,
+                Stage::Settled(Settled::Cancelled) => Stands::Cancelled,
+                Stage::Settled(_) => Stands::Otherwise,
             };
         }
     }

@@ -57,13 +57,13 @@ enum Held {
 
 impl Held {
     fn seen(options: &super::super::Options) -> Self {
-        FileProof::of(&options.path).map_or(Self::Unseen, Self::Anywhere)
+        FileProof::read(&options.path).map_or(Self::Unseen, Self::Anywhere)
     }
 }
 
 impl Sharing {
     /// Looks at a file that this process has not opened yet.
-    pub(in crate::duckdb) fn of(options: &super::super::Options) -> Self {
+    pub(in crate::duckdb) fn from_options(options: &super::super::Options) -> Self {
         Self {
             held: Held::seen(options),
             last_used: Instant::now(),
@@ -277,7 +277,7 @@ impl Engine {
     /// Closes the file to others' use. The gate is held whole.
     fn let_go_of_file(&self) {
         crash::point("drivers::give_up::before");
-        let proof = self.forget_file_and(|engine| FileProof::of(&engine.options().path));
+        let proof = self.forget_file_and(|engine| FileProof::read(&engine.options().path));
         self.sharing().held = match proof {
             Some(Ok(left)) => Held::Anywhere(left),
             Some(Err(_)) => Held::Unseen,

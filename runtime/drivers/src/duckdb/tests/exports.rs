@@ -11,7 +11,7 @@ fn export(bench: &Bench, sql: &str, name: &str) -> Export {
         sql: sql.to_owned(),
         limit: None,
         timeout: None,
-        format: FileFormat::of(&file).unwrap(),
+        format: FileFormat::from_path(&file).unwrap(),
         file,
         existing: Existing::Keep,
     }

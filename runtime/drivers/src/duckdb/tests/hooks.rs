@@ -118,7 +118,7 @@ async fn statements_after_a_failed_build_are_run_and_their_error_joins_its() {
         panic!("{failed:?}")
     };
     assert!(
-        matches!(error.of_build(), BuildError::Failed(Failure::Sql(_))),
+        matches!(error.build_error(), BuildError::Failed(Failure::Sql(_))),
         "{error:?}"
     );
     // The table is a person's, though this process made it.

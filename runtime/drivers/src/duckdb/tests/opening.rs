@@ -5,7 +5,7 @@ use crate::duckdb::{Access, FileProof};
 use crate::olap::OpenError;
 
 fn stamp(bench: &Bench) -> Option<FileProof> {
-    FileProof::of(&bench.path()).unwrap()
+    FileProof::read(&bench.path()).unwrap()
 }
 
 #[tokio::test]

@@ -28,7 +28,7 @@ fn elsewhere(file: &Path, sql: &str) {
 }
 
 fn stamp(bench: &Bench) -> Option<FileProof> {
-    FileProof::of(&bench.path()).unwrap()
+    FileProof::read(&bench.path()).unwrap()
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ struct Case {
     on_edit: OnEdit,
     record: Record,
     refingerprinted: Option<Meaning>,
-    standing: Option<(&'static str, Shape, BuildId)>,
+    known_output: Option<(&'static str, Shape, BuildId)>,
 }
 
 impl Case {
@@ -108,7 +108,7 @@ impl Case {
             on_edit: OnEdit::Reset,
             record,
             refingerprinted: None,
-            standing: Some(("m", shape, build(7))),
+            known_output: Some(("m", shape, build(7))),
         }
     }
 
@@ -129,9 +129,9 @@ impl Case {
     }
 
     fn output(&self) -> Output<'_> {
-        let object = match self.standing {
+        let object = match self.known_output {
             None => Object::Missing,
-            Some((table, shape, build)) => Object::Standing { table, shape, build },
+            Some((table, shape, build)) => Object::Present { table, shape, build },
         };
         Output {
             record: &self.record,
@@ -177,13 +177,13 @@ fn what_was_never_built_is_built() {
 
 #[test]
 fn an_output_dropped_by_hand_is_built_again() {
-    assert_eq!(both(|case| case.standing = None), built(BuildReason::Dropped));
+    assert_eq!(both(|case| case.known_output = None), built(BuildReason::Dropped));
 }
 
 #[test]
 fn an_object_of_another_build_is_built_over() {
     assert_eq!(
-        both(|case| case.standing = Some(("m", case.shape, build(8)))),
+        both(|case| case.known_output = Some(("m", case.shape, build(8)))),
         built(BuildReason::Replaced)
     );
 }
@@ -191,7 +191,7 @@ fn an_object_of_another_build_is_built_over() {
 #[test]
 fn an_object_of_another_shape_than_recorded_is_built_over() {
     let mut case = Case::settled(Shape::Table);
-    case.standing = Some(("m", Shape::View, build(7)));
+    case.known_output = Some(("m", Shape::View, build(7)));
     assert_eq!(case.plan(), Decision::Build(BuildReason::Replaced));
 }
 
@@ -376,7 +376,7 @@ fn an_output_of_a_lost_catalog_that_fits_is_adopted() {
 fn an_output_of_a_lost_catalog_that_does_not_fit_is_built_over() {
     type Disturbance = fn(&mut Case);
     let disturbances: [(Disturbance, BuildReason); 6] = [
-        (|case| case.standing = None, BuildReason::Dropped),
+        (|case| case.known_output = None, BuildReason::Dropped),
         (
             |case| case.meaning = meaning("1", 6),
             BuildReason::DefinitionChanged,
@@ -501,7 +501,7 @@ fn an_edit_resets_holds_or_keeps_the_rows() {
             "{on_edit:?}"
         );
         case.asked = case.record.answered;
-        case.standing = None;
+        case.known_output = None;
         assert_eq!(case.plan(), Decision::Build(BuildReason::Dropped), "{on_edit:?}");
     }
 }

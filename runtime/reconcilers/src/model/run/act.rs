@@ -4,7 +4,7 @@ use watershed_core::{Error, Outcome, Work};
 use watershed_drivers::olap::{Dropped, Guard, Rename, RenameError, Tag};
 use watershed_proto::{ModelState, TestResult};
 
-use super::{Plan, Run, standing::Standing};
+use super::{Plan, Run, known_output::KnownOutput};
 use crate::{
     messages::Proto,
     model::{data_tests, failure, inputs, record::Record, triggers::triggers},
@@ -13,8 +13,8 @@ use crate::{
 
 impl Run<'_> {
     /// Nothing to do in the engine; the catalog's copy may be behind the engine's record, or hold old times of files.
-    pub(super) async fn keep(&self, plan: Plan, standing: Standing) -> Result<Outcome, Error> {
-        let Some(record) = standing.record else {
+    pub(super) async fn keep(&self, plan: Plan, known_output: KnownOutput) -> Result<Outcome, Error> {
+        let Some(record) = known_output.record else {
             return Ok(Outcome::default());
         };
         let triggers = triggers(self.spec(), &record, self.context.now());
@@ -48,8 +48,8 @@ impl Run<'_> {
 
     /// Takes over a definition whose rows come with the next build. The engine's record keeps the one of before: who reads
     /// it there decides the same again.
-    pub(super) async fn accept(&self, plan: Plan, standing: Standing) -> Result<Outcome, Error> {
-        let Some(record) = standing.record else {
+    pub(super) async fn accept(&self, plan: Plan, known_output: KnownOutput) -> Result<Outcome, Error> {
+        let Some(record) = known_output.record else {
             return Ok(Outcome::default());
         };
         let meaning = plan.meaning;
@@ -103,9 +103,9 @@ impl Run<'_> {
     pub(super) async fn adopt(
         &self,
         plan: Plan,
-        standing: Standing,
+        known_output: KnownOutput,
     ) -> Result<(Outcome, Option<Record>), Error> {
-        let (Some(record), Some(orphan)) = (standing.record, standing.orphan) else {
+        let (Some(record), Some(orphan)) = (known_output.record, known_output.orphan) else {
             return Ok((Outcome::default(), None));
         };
         let record = Record {
@@ -137,10 +137,13 @@ impl Run<'_> {
         Ok((done(Work::Checked), Some(record)))
     }
 
-    pub(super) async fn give_name(&self, standing: Standing) -> Result<(Outcome, Option<Record>), Error> {
+    pub(super) async fn give_name(
+        &self,
+        known_output: KnownOutput,
+    ) -> Result<(Outcome, Option<Record>), Error> {
         self.refuse_shared_output().await?;
         let to = self.table().to_owned();
-        let record = standing.record.map(|record| Record {
+        let record = known_output.record.map(|record| Record {
             table: to.clone(),
             ..record
         });
@@ -180,10 +183,10 @@ impl Run<'_> {
     }
 
     pub(in crate::model) async fn rename(&self) -> Result<Outcome, Error> {
-        let standing = self.standing().await?;
-        match &standing.object {
-            Some((table, ..)) if standing.orphan.is_none() && table != self.table() => {
-                let (outcome, _) = self.give_name(standing).await?;
+        let known_output = self.known_output().await?;
+        match &known_output.object {
+            Some((table, ..)) if known_output.orphan.is_none() && table != self.table() => {
+                let (outcome, _) = self.give_name(known_output).await?;
                 Ok(outcome)
             }
             _ => Ok(Outcome::default()),
@@ -231,5 +234,5 @@ impl Run<'_> {
 }
 
 pub(super) fn done(work: Work) -> Outcome {
-    Outcome::of(work)
+    Outcome::from_work(work)
 }

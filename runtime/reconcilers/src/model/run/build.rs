@@ -97,7 +97,7 @@ impl Run<'_> {
         let id = match (&base, plan.shape) {
             (Base::Rows(_), _) | (_, Shape::Table) => BuildId::fresh(),
             (Base::Nothing { kept, .. }, Shape::View) => kept.unwrap_or_else(|| {
-                BuildId::of_view(&plan.meaning, &plan.inputs, &files, &plan.made, self.asked())
+                BuildId::for_view(&plan.meaning, &plan.inputs, &files, &plan.made, self.asked())
             }),
         };
         let record = Record {
@@ -328,7 +328,7 @@ impl Run<'_> {
                 if let BuildError::After { build: None, .. } = &error {
                     self.tell_unfinished().await?;
                 }
-                let BuildError::Undone(verdicts) = error.of_build() else {
+                let BuildError::Undone(verdicts) = error.build_error() else {
                     return Err(self.placed(&error, &build.sql, &build.hooks));
                 };
                 let results = tests.results(verdicts, secrets);

@@ -22,7 +22,7 @@ use watershed_drivers::olap::{
 };
 use watershed_proto::{IncrementalStrategy, ModelSpec, PartitionCounts};
 
-use super::{Base, Done, Plan, Run, build::Publication, standing::Standing};
+use super::{Base, Done, Plan, Run, build::Publication, known_output::KnownOutput};
 use crate::{
     asking::Asking,
     model::{
@@ -67,10 +67,10 @@ impl Run<'_> {
         &self,
         plan: Plan,
         base: Base,
-        standing: Standing,
+        known_output: KnownOutput,
     ) -> Result<Done, Error> {
         let started = Instant::now();
-        let stands = standing.object.is_some();
+        let stands = known_output.object.is_some();
         let spec = self.opened_spec()?;
         let scope = self.scope_of_build(&spec, &base).await?;
         let opened = self.model.outputs.open(self.cancel()).await;
@@ -99,7 +99,7 @@ impl Run<'_> {
             brings: staged > 0,
             started,
         };
-        let done = self.publish(plan, base, standing.orphan, published).await?;
+        let done = self.publish(plan, base, known_output.orphan, published).await?;
         match error {
             Some(error) => Err(error),
             None => Ok(done),
@@ -168,7 +168,7 @@ impl Run<'_> {
                 .asked()
                 .into_iter()
                 .filter(|run| !keys.contains(run.partition.key.as_str()));
-            let gone: Vec<Listed> = gone.map(partitions::of_note).collect();
+            let gone: Vec<Listed> = gone.map(partitions::from_note).collect();
             listed.extend(gone);
         }
         let looked_at_ns = files::nanos(SystemTime::now());
@@ -228,7 +228,7 @@ impl Run<'_> {
 
     /// The partitions as they are listed now.
     async fn list(&self, spec: &ModelSpec, scope: &Scope) -> Result<Vec<Listed>, Error> {
-        let listed = match Source::of(spec, scope)? {
+        let listed = match Source::from_spec(spec, scope)? {
             Source::Query(sql) => self.list_rows(spec, &sql).await?,
             Source::Files(grouping) => {
                 let pattern = grouping.pattern.clone();
@@ -268,11 +268,11 @@ impl Run<'_> {
         let columns = asking.describe(sql).await?.map_err(refused)?;
         let limited = format!("SELECT * FROM (\n{sql}\n) LIMIT {}", MAX_PARTITIONS + 1);
         let rows = asking.rows(limited).await?.map_err(refused)?;
-        let of_row = |row| {
+        let from_row = |row| {
             let names = columns.iter().map(|(name, _)| name.clone());
-            partitions::of_row(names.zip(row).collect(), &spec.partitions_watermark_field)
+            partitions::from_row(names.zip(row).collect(), &spec.partitions_watermark_field)
         };
-        Ok(rows.into_iter().map(of_row).collect())
+        Ok(rows.into_iter().map(from_row).collect())
     }
 
     /// Builds all that is due into the stage. Returns how many came there, and what failed.
@@ -477,7 +477,7 @@ impl Stager<'_> {
 
 /// Returns the failure of an engine that no other partition will do better with.
 fn of_engine(error: &BuildError) -> Option<&Failure> {
-    match error.of_build() {
+    match error.build_error() {
         BuildError::Failed(Failure::Sql(_) | Failure::OutOfMemory { .. }) => None,
         BuildError::Failed(failure) => Some(failure),
         _ => None,

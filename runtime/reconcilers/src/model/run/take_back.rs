@@ -1,14 +1,14 @@
 //! Taking an output back from the trash instead of building it.
 //!
 //! What is there is held against what is wanted by the same decision as what stands: an output that would be left as it
-//! is, were it standing, is what a build would make. Rows of an incremental model come back too where new ones are to be
+//! is, were it known_output, is what a build would make. Rows of an incremental model come back too where new ones are to be
 //! put into them, for no build could make those.
 
 use watershed_core::{Error, Outcome, Timestamp, Work};
 use watershed_drivers::olap::{Build, BuildError, Failure, Fate, Hooks, OutputKind, Step, Tag, Trashed};
 use watershed_proto::Message;
 
-use super::{Done, Plan, Run, act::done, standing::Standing};
+use super::{Done, Plan, Run, act::done, known_output::KnownOutput};
 use crate::model::{
     data_tests, failure, freshness, inputs,
     plan::{self, Decision, FileNow, Object, OnEdit, Triggers, Wanted, plan},
@@ -38,7 +38,7 @@ impl Run<'_> {
     pub(super) async fn take_back(
         &self,
         plan: &mut Plan,
-        standing: &Standing,
+        known_output: &KnownOutput,
     ) -> Result<Option<Done>, Error> {
         if plan.shape != Shape::Table {
             return Ok(None);
@@ -56,7 +56,7 @@ impl Run<'_> {
             let Some(candidate) = self.candidate(plan, &trashed).await? else {
                 continue;
             };
-            if let Some(done) = self.restore(plan, candidate, standing).await? {
+            if let Some(done) = self.restore(plan, candidate, known_output).await? {
                 return Ok(Some(done));
             }
         }
@@ -107,7 +107,7 @@ impl Run<'_> {
             on_edit: OnEdit::Reset,
             left: has_left(&record),
         };
-        let object = Object::Standing {
+        let object = Object::Present {
             table: &plan.table,
             shape: Shape::Table,
             build: BuildId(trashed.tag.build),
@@ -130,7 +130,7 @@ impl Run<'_> {
         &self,
         plan: &Plan,
         candidate: Candidate,
-        standing: &Standing,
+        known_output: &KnownOutput,
     ) -> Result<Option<Done>, Error> {
         self.refuse_shared_output().await?;
         let tests = self.tests()?;
@@ -209,7 +209,7 @@ impl Run<'_> {
             ..record
         };
         self.set_state(&record).await?;
-        if let Some(orphan) = standing.orphan {
+        if let Some(orphan) = known_output.orphan {
             self.drop_orphan(orphan).await?;
         }
         let restored = Done {

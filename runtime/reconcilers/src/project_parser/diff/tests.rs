@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 use watershed_compilers::{Fingerprint, Kind, ResourceRef};
-use watershed_core::{Change, Marks, Refreshes, Revision, SpecVersion, StateVersion, Target, Timestamp};
+use watershed_core::{Change, Intents, Refreshes, Revision, SpecVersion, StateVersion, Target, Timestamp};
 use watershed_proto::{ModelSpec, SqlSource};
 
 use super::*;
@@ -197,7 +197,7 @@ fn row(new: NewResource) -> Row {
         owner: new.owner,
         paths: new.paths,
         labels: new.labels,
-        marks: Marks::default(),
+        intents: Intents::default(),
         revision: Revision(1),
         spec_version: SpecVersion(1),
         state_version: StateVersion(0),
@@ -421,7 +421,7 @@ fn resources_of_somebody_else_and_deleted_ones_are_left_alone() {
     let mut catalog = Catalog::of(&[model("theirs", "1", &[]), model("gone", "2", &[])]);
     catalog.edit_row("theirs", |row| row.owner = None);
     catalog.edit_row("gone", |row| {
-        row.marks.deletion = Some(watershed_core::Deletion {
+        row.intents.deletion = Some(watershed_core::Deletion {
             at: Timestamp::default(),
             revision: watershed_core::Revision::default(),
         });

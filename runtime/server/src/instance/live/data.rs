@@ -44,7 +44,7 @@ impl DataFiles {
 
     /// Learns what a resource reads. Says whether that is news.
     pub(super) fn learn(&mut self, row: &Row) -> bool {
-        if row.kind.as_str() != model::KIND || row.marks.is_deleted() {
+        if row.kind.as_str() != model::KIND || row.intents.is_deleted() {
             return self.forget(row.uid);
         }
         let through = through(row);

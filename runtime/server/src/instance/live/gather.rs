@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use watershed_drivers::regular;
-use watershed_drivers::watch::{Seen, Subscription};
+use watershed_drivers::watch::{ChangedPaths, Subscription};
 
 /// A batch ends when nothing was touched for so long: longer than an editor needs for the steps of one save, short
 /// enough that nobody waits for it.
@@ -19,7 +19,7 @@ const LARGEST_POINTER: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Gathering {
     git: Git,
-    seen: Seen,
+    seen: ChangedPaths,
     /// The time at which its first and its latest touch were noticed.
     times: Option<(Instant, Instant)>,
 }
@@ -31,7 +31,7 @@ impl Gathering {
             git: Git {
                 root: root.to_owned(),
             },
-            seen: Seen::default(),
+            seen: ChangedPaths::default(),
             times: None,
         }
     }
@@ -41,7 +41,7 @@ impl Gathering {
         &mut self,
         subscription: &Subscription,
         interests: impl Fn(&Path) -> bool,
-    ) -> Seen {
+    ) -> ChangedPaths {
         loop {
             let Some((first, latest)) = self.times else {
                 self.add(subscription.next().await, &interests);
@@ -62,7 +62,7 @@ impl Gathering {
         }
     }
 
-    fn add(&mut self, mut more: Seen, interests: impl Fn(&Path) -> bool) {
+    fn add(&mut self, mut more: ChangedPaths, interests: impl Fn(&Path) -> bool) {
         more.paths.retain(|path| interests(path));
         if more.paths.is_empty() && !more.lost {
             return;

@@ -15,7 +15,7 @@ pub(super) type Missed = HashMap<Uid, Vec<HistoryRow>>;
 const UNCOUNTED: u32 = 4;
 
 /// The counts of a resource by which a missed run is noticed.
-pub(super) struct Told {
+pub(super) struct ReportedRuns {
     /// The last run that was told.
     pub(super) run: Option<(u64, InvocationId)>,
     /// The number of runs.
@@ -23,7 +23,7 @@ pub(super) struct Told {
 }
 
 /// Reads the runs that happened between what was told and what is seen now.
-pub(super) async fn read(handle: &Handle, seen: &Seen, told: impl Fn(Uid) -> Option<Told>) -> Missed {
+pub(super) async fn read(handle: &Handle, seen: &Seen, told: impl Fn(Uid) -> Option<ReportedRuns>) -> Missed {
     let mut missed = Missed::new();
     let Seen::Changed(changes) = seen else {
         return missed;
@@ -66,7 +66,7 @@ pub(super) fn finished(run: &HistoryRow) -> Event {
         about: Ended::default(),
         run: LastRun {
             id: id.unwrap_or_default(),
-            reason: Reason(run.reason.why),
+            reason: Reason(run.reason.trigger),
             cause: resource::cause(&run.reason),
             chain: resource::chain(&run.reason, &run.key),
             started_at,

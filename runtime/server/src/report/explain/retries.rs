@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use watershed_core::RetryPolicy;
 
-use super::Said;
+use super::Explanations;
 use crate::documents::Retry;
 use crate::report::Entry;
 
 /// The policy that is in force: only the controller knows that of a kind, and kinds of projects have none.
-pub(super) fn policy(entry: &Entry, said: &Said) -> RetryPolicy {
+pub(super) fn policy(entry: &Entry, said: &Explanations) -> RetryPolicy {
     let own = || entry.row.retry.as_deref().copied().unwrap_or_default();
     said.get(&entry.row.uid).map_or_else(own, |said| said.retry)
 }
 
 /// Describes the failed phase, the failures in a row, and their limit.
 pub(super) fn failure(entry: &Entry, policy: RetryPolicy) -> String {
-    let marks = &entry.row.marks;
+    let marks = &entry.row.intents;
     let what = match (marks.is_deleted(), marks.is_renamed()) {
         (true, _) => "its delete failed",
         (_, true) => "its rename failed",

@@ -18,7 +18,7 @@ fn causes(entries: &[Entry], name: Option<&str>) -> Vec<RootCause> {
         let found = entries.iter().find(|entry| entry.row.name.as_str() == name);
         found.expect("it is there")
     });
-    inquiry.answer(about, &Said::default()).causes
+    inquiry.answer(about, &Explanations::default()).causes
 }
 
 /// A failed root with so many below it, in a chain.
@@ -41,7 +41,7 @@ fn one_failure_above_500_is_one_cause() {
         assert_eq!(causes.len(), 1, "{name:?}");
         assert_eq!(
             (causes[0].code, causes[0].keeps_back),
-            (WhyNot::Failed, 500),
+            (Blocker::Failed, 500),
             "{name:?}"
         );
         assert_eq!(causes[0].resource.name, "root");
@@ -69,7 +69,7 @@ fn what_is_not_declared_is_a_cause_of_its_own() {
         assert_eq!(told.len(), 1);
         assert_eq!(
             (told[0].code, told[0].resource.name.as_str()),
-            (WhyNot::MissingRef, "gone")
+            (Blocker::MissingRef, "gone")
         );
     }
 }
@@ -81,7 +81,7 @@ fn a_paused_resource_says_how_it_goes_on_also_when_it_has_failed() {
         ..failed(model("a", &[]))
     };
     let told = causes(&[entry(row)], Some("a"));
-    assert_eq!(told[0].code, WhyNot::Paused);
+    assert_eq!(told[0].code, Blocker::Paused);
     assert_eq!(
         told[0].hint.as_deref(),
         Some("`watershed resume model/a` lets it go on")
@@ -92,24 +92,24 @@ fn a_paused_resource_says_how_it_goes_on_also_when_it_has_failed() {
 #[test]
 fn what_is_well_has_one_cause_and_a_project_that_is_well_has_none() {
     let entries = [entry(model("a", &[]))];
-    assert_eq!(causes(&entries, Some("a"))[0].code, WhyNot::Idle);
+    assert_eq!(causes(&entries, Some("a"))[0].code, Blocker::Idle);
     assert_eq!(causes(&entries, None), []);
 }
 
 #[test]
 fn a_controller_that_is_full_is_told_with_what_waits_for_it() {
     let mut waiting = entry(model("a", &["root"]));
-    waiting.status.standing = Standing::Pending;
+    waiting.status.stage = Stage::Pending;
     let subject = |name: &str| Subject {
         uid: model(name, &[]).uid,
         key: Key::new("model", name),
     };
     let said = Explanation {
         subject: subject("a"),
-        standing: Standing::Pending,
+        stage: Stage::Pending,
         reason: None,
         waits_for: Some(subject("root")),
-        because: Why::ControllerFull(2),
+        because: watershed_core::Blocker::ControllerFull(2),
         blocked_by: Vec::new(),
         next_reconcile: None,
         attempts: 0,
@@ -120,9 +120,9 @@ fn a_controller_that_is_full_is_told_with_what_waits_for_it() {
     let inquiry = Inquiry::new(&project, &entries, Life::Live);
     let uid = entries[0].row.uid;
     assert_eq!(inquiry.to_ask(Some(&entries[0])), [uid]);
-    let told = inquiry.answer(Some(&entries[0]), &Said::from([(uid, said)]));
+    let told = inquiry.answer(Some(&entries[0]), &Explanations::from([(uid, said)]));
     assert_eq!(
         (told.causes[0].code, told.causes[0].resource.name.as_str()),
-        (WhyNot::ControllerFull, "root")
+        (Blocker::ControllerFull, "root")
     );
 }

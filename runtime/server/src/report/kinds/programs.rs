@@ -39,7 +39,7 @@ impl<'a> Replicas<'a> {
     pub(crate) fn of(entries: &'a [Entry]) -> Self {
         let mut by_owner: HashMap<Uid, Vec<&Row>> = HashMap::new();
         let rows = entries.iter().map(|entry| entry.row.as_ref());
-        for row in rows.filter(|row| row.kind.as_str() == replica::KIND && !row.marks.is_deleted()) {
+        for row in rows.filter(|row| row.kind.as_str() == replica::KIND && !row.intents.is_deleted()) {
             if let Some(owner) = row.owner {
                 by_owner.entry(owner).or_default().push(row);
             }

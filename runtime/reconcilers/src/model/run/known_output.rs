@@ -19,7 +19,7 @@ use crate::{
 
 /// The output as it is known before anything is done.
 #[derive(Default)]
-pub(super) struct Standing {
+pub(super) struct KnownOutput {
     /// Its record. A touched file's new time, and tests that were run without a build, may be in the catalog's copy
     /// alone; they are merged in.
     pub(super) record: Option<Record>,
@@ -31,7 +31,7 @@ pub(super) struct Standing {
 
 /// Questions to the engine.
 impl Run<'_> {
-    pub(super) async fn standing(&self) -> Result<Standing, Error> {
+    pub(super) async fn known_output(&self) -> Result<KnownOutput, Error> {
         let copy = self
             .context
             .state()
@@ -40,7 +40,7 @@ impl Run<'_> {
         let output = match (found.map_err(|failure| failure::from_failure(&failure))?, &copy) {
             (Lookup::AsLeft, Some(record)) => {
                 let object = Some((record.table.clone(), record.shape, record.build));
-                return Ok(Standing {
+                return Ok(KnownOutput {
                     record: copy,
                     object,
                     orphan: None,
@@ -50,27 +50,27 @@ impl Run<'_> {
             (Lookup::Listed(output), _) => output,
         };
         match output {
-            Some(output) => Ok(Standing::of_output(&output, copy)),
-            None if copy.is_some() => Ok(Standing {
+            Some(output) => Ok(KnownOutput::from_output(&output, copy)),
+            None if copy.is_some() => Ok(KnownOutput {
                 record: copy,
-                ..Standing::default()
+                ..KnownOutput::default()
             }),
             None => self.orphan().await,
         }
     }
 
     /// An output of this name whose resource no catalog knows any more.
-    async fn orphan(&self) -> Result<Standing, Error> {
+    async fn orphan(&self) -> Result<KnownOutput, Error> {
         let Some(output) = self.standing_at_name().await? else {
-            return Ok(Standing::default());
+            return Ok(KnownOutput::default());
         };
         if self.owner(output.tag.uid).is_some() {
-            return Ok(Standing::default());
+            return Ok(KnownOutput::default());
         }
         let orphan = Some(output.tag.uid);
-        Ok(Standing {
+        Ok(KnownOutput {
             orphan,
-            ..Standing::of_output(&output, None)
+            ..KnownOutput::from_output(&output, None)
         })
     }
 
@@ -104,7 +104,7 @@ impl Run<'_> {
         };
         let Some(other) = self
             .owner(output.tag.uid)
-            .filter(|other| !other.row.marks.is_deleted())
+            .filter(|other| !other.row.intents.is_deleted())
         else {
             return Ok(());
         };
@@ -118,7 +118,7 @@ impl Run<'_> {
     }
 }
 
-impl Standing {
+impl KnownOutput {
     /// Returns the time of the last build.
     pub(super) fn mark(&self) -> Timestamp {
         Timestamp(self.record.as_ref().map_or(0, |record| record.built_at_ms))
@@ -129,7 +129,7 @@ impl Standing {
         self.record.as_ref().map_or(Timestamp(0), freshness::since)
     }
 
-    fn of_output(output: &Output, copy: Option<Record>) -> Self {
+    fn from_output(output: &Output, copy: Option<Record>) -> Self {
         let build = BuildId(output.tag.build);
         let object = Some((output.name.clone(), shape(output.kind), build));
         let record = output.record.as_deref().and_then(Record::decode).map(|record| {

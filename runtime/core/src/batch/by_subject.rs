@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 /// Everything that the edits of a batch say of one stored resource.
 #[derive(Debug, Default)]
-pub(crate) struct Intent {
+pub(crate) struct SubjectEdits {
     pub(super) update: Update,
     pub(super) name: Option<Name>,
     pub(super) delete: Option<bool>,
@@ -17,13 +17,13 @@ pub(crate) struct Intent {
 
 /// The batch sorted by what it is about.
 #[derive(Debug, Default)]
-pub(crate) struct Intents {
+pub(crate) struct EditsBySubject {
     /// Boxed, for a map of large values is a large allocation even for the one edit that most batches have.
-    pub(super) stored: BTreeMap<Slot, Box<Intent>>,
+    pub(super) stored: BTreeMap<Slot, Box<SubjectEdits>>,
     pub(super) new: HashMap<Key, Box<NewResource>, FxBuildHasher>,
 }
 
-impl Intent {
+impl SubjectEdits {
     pub(super) fn says_nothing_else(&self) -> bool {
         self.update == Update::default() && self.name.is_none()
     }

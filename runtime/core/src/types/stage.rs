@@ -1,4 +1,4 @@
-//! The standing of resources: published to watchers as unnumbered updates, never stored.
+//! The stage of resources: published to watchers as unnumbered updates, never stored.
 
 use std::sync::Arc;
 
@@ -47,10 +47,10 @@ pub enum Settled {
     Unreadable(Arc<Error>),
 }
 
-/// The standing of a resource.
+/// The stage of a resource.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum Stage {
     /// Neither pending nor running.
     Settled(Settled),
     /// Asked for, not yet started.
@@ -68,11 +68,11 @@ pub enum Standing {
     },
 }
 
-/// A resource's standing with its reason and progress.
+/// A resource's stage with its reason and progress.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Status {
-    /// The standing.
-    pub standing: Standing,
+    /// The stage.
+    pub stage: Stage,
     /// The reason why it is pending or running.
     pub reason: Option<Arc<Reason>>,
     /// The last progress text of its invocation.
