@@ -62,6 +62,7 @@ impl Group {
                 .findings
                 .add(At::start(other), Code::CompanionError, message);
         }
+        // The drafts stay, as broken ones: their names are still declared, so nothing is deleted and what reads them waits.
         self.compiled
             .drafts
             .iter_mut()
@@ -142,6 +143,8 @@ fn unknown_input(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Find
 fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
     for (statement, analysis) in block.statements.iter().zip(analyses) {
         let is_metrics_sql = block.tables == Kind::MetricsView;
+        // An inexact variant stands for a template whose values are known in the run alone. It may fail to parse where no
+        // run does.
         if is_metrics_sql || statement.variant.as_ref().is_some_and(|variant| !variant.exact) {
             continue;
         }
@@ -153,6 +156,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
                 }
                 (Some(offset), None) => {
                     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+                    // The engine parsed the prefix in front of the text, and that stands in no file.
                     let offset = offset.saturating_sub(block.prefix.chars().count());
                     let byte = block
                         .text
@@ -324,6 +328,7 @@ pub(super) fn link(
                 let dangling = dangling(draft, analyses, group, claims);
                 linked.dangling.push((name, dangling));
             }
+            // An implied resource gives way silently: that is how an explicit one replaces it.
             Some(winner) if !draft.implicit => {
                 let first = groups.get(&winner.group);
                 linked.diagnostics.extend(collision(draft, group, winner, first));
@@ -394,6 +399,7 @@ fn collision(draft: &Draft, group: &Group, winner: &Claim, first: Option<&Group>
         found.related.extend(related.clone());
         found
     };
+    // In every file of the group, for a person may have any one of them open.
     group.paths().iter().map(tell).collect()
 }
 
@@ -410,6 +416,8 @@ fn resource(
     for one in uses(draft, analyses) {
         let kind = one.kind(claims);
         let target = ResourceKey::new(kind, one.name);
+        // A name in SQL may be that of a table which no file declares; it is a ref only if something is declared by it.
+        // A `ref()` is one whatever is there.
         let bound = one.kind.is_some() || (one.binds && (one.expected.is_some() || claims.exists(&target)));
         if !bound || (one.own_look && target == own) {
             continue;
@@ -423,6 +431,7 @@ fn resource(
         if fresh || one.required.is_some() {
             refs.replace(reference);
         }
+        // In the order of first use: in the fingerprint inputs are ordinals, so that the rename of one is no change.
         if fresh && kind == Kind::Model {
             inputs.push(one.name.to_owned());
         }
@@ -498,6 +507,7 @@ fn uses_of(read: &[&SqlAnalysis], bound: &BTreeSet<String>) -> Vec<String> {
         .iter()
         .flat_map(|analysis| &analysis.tables)
         .map(|table| table.name.to_lowercase())
+        // The table of a model is an input, with the version of its rows; the others may be what a migration left.
         .filter(|table| !bound.contains(table));
     let all: BTreeSet<String> = names.chain(tables).collect();
     all.into_iter().collect()

@@ -61,6 +61,7 @@ pub(crate) fn plan(graph: &Graph, batch: &Batch) -> Result<Plan, Refusal> {
     {
         intend_change(graph, edit, &mut edits)?;
     }
+    // Before creates: a create in the same batch takes up what an owner's delete takes along.
     cascade(graph, batch, &mut edits)?;
     for edit in &batch.edits {
         subjects.push(match &edit.change {
@@ -68,6 +69,7 @@ pub(crate) fn plan(graph: &Graph, batch: &Batch) -> Result<Plan, Refusal> {
             _ => Ok(resolve_for(graph, edit)?),
         });
     }
+    // Names are judged as they are after the whole batch. One by one, a swap of two names would be refused.
     check_names_after(graph, &edits)?;
     check_uids(graph, &edits)?;
     let uid_of = |subject: &Result<Slot, Key>| match subject {
@@ -83,6 +85,7 @@ pub(crate) fn plan(graph: &Graph, batch: &Batch) -> Result<Plan, Refusal> {
         .filter_map(|(slot, subject_edits)| step(graph, slot, *subject_edits))
         .collect();
     let mut new: Vec<(Key, Box<NewResource>)> = edits.new.into_iter().collect();
+    // The map has no order, and equal inputs must give equal effects in equal order.
     new.sort_by(|(a, _), (b, _)| a.cmp(b));
     steps.extend(new.into_iter().map(|(_, new)| Step::Create(new)));
     Ok(Plan { steps, uids, origins })
@@ -99,6 +102,7 @@ fn intend_change(graph: &Graph, edit: &Edit, edits: &mut EditsBySubject) -> Resu
     let slot = resolve_for(graph, edit)?;
     check_expected(graph, slot, edit.expect)?;
     let row = graph[slot].row();
+    // An update would overwrite bytes that a later version of the kind may be able to read.
     if graph[slot].unreadable().is_some() && edit.change != Change::ForceDelete {
         return Err(Refusal::Unreadable(row.key()));
     }
@@ -106,6 +110,7 @@ fn intend_change(graph: &Graph, edit: &Edit, edits: &mut EditsBySubject) -> Resu
     let agrees = match &edit.change {
         Change::Update(update) => subject_edits.delete.is_none() && merge(&mut subject_edits.update, update),
         Change::Rename(name) => {
+            // Names are compared without case, but two spellings are two answers to what it is called.
             subject_edits.delete.is_none() && agree_by(&mut subject_edits.name, name, |a, b| a.same_case(b))
         }
         Change::Delete => subject_edits.says_nothing_else() && agree(&mut subject_edits.delete, &false),
@@ -165,6 +170,8 @@ fn intend_create(
             }
             None => replaces.then_some(live),
         },
+        // What is being deleted is taken up with its uid and state, so that its output is adopted and not built beside (C13).
+        // A forced delete gives up the uid, so there is nothing to take up.
         None => id.and_then(|id| graph.deleted_last(id)).filter(|deleted| {
             edits
                 .stored
@@ -173,6 +180,7 @@ fn intend_create(
         }),
     };
     let Some(slot) = stored else {
+        // The author expected a resource that is there, and there is none.
         if edit.expect != Expect::default() {
             return Err(Refusal::Unknown(key.to_string()));
         }

@@ -151,6 +151,7 @@ impl Waiters {
     /// Takes every handle with an answer to come, in order.
     pub(crate) fn take_open(&mut self) -> Vec<(CallId, Open)> {
         let mut open: Vec<_> = self.open.drain().collect();
+        // Answers are effects, and equal inputs give equal effects in equal order.
         open.sort_unstable_by_key(|(call, _)| *call);
         open
     }
@@ -158,6 +159,8 @@ impl Waiters {
     fn joinable(&self, root: Slot) -> Option<u64> {
         let number = *self.latest.get(&root)?;
         let group = self.groups.get(&number)?;
+        // Once one of a group has settled, or an edge has changed, a later caller waits for others: `settled` is about the
+        // descendants at the time of the request, each settled once after it.
         (group.remaining == group.total && group.edges_changed == self.edges_changed).then_some(number)
     }
 
@@ -186,6 +189,7 @@ impl Waiters {
             is_delete: false,
         };
         self.outcomes.entry(slot).or_default().push(awaits);
+        // A thousand requests for one root would otherwise each note all that is below it.
         if let Some(group) = self.joinable(slot) {
             if let Some(group) = self.groups.get_mut(&group) {
                 group.calls.push(call);

@@ -81,8 +81,12 @@ impl<'a> Applying<'a> {
     }
 
     fn apply(&mut self, steps: Vec<Step>) {
+        // Callers that wait already keep the descendants that they began with; those that come after the batch must not join
+        // them (request 4).
         self.core.waiters.edges_change();
         self.core.graph.begin_batch();
+        // All steps first take their names and cycles apart, then all change, then all are bound. The edits of a batch are
+        // simultaneous, so that two resources can swap their names in one.
         self.take_names(&steps);
         for step in &steps {
             // A rename that was under way is over; ending it later would undo the order of deletes.
@@ -92,6 +96,7 @@ impl<'a> Applying<'a> {
                 self.core.end_op(*slot);
             }
         }
+        // Before anything is unbound: the order of deletes follows the edges as they were, and they are gone afterwards (C6).
         self.order_new_deletes(&steps);
         for step in &steps {
             if let Step::Delete { .. } = step {
@@ -113,6 +118,8 @@ impl<'a> Applying<'a> {
                 }
             }
         }
+        // Only now do names stand for what they stand for after the batch. Bound one by one between the steps, a swap would
+        // pass through a state with two resources of one name.
         for slot in std::mem::take(&mut self.tally.to_bind) {
             self.core.graph.bind(slot);
         }
@@ -144,6 +151,7 @@ impl<'a> Applying<'a> {
             Step::Change { slot, .. } | Step::Delete { slot, .. } => Some(*slot),
             Step::Create(_) => None,
         };
+        // Abandoned invocations are rare. Without one, a batch of 100,000 renames collects nothing here.
         let steps = steps.iter().filter(|_| self.core.graph.abandoned() > 0);
         steps.filter_map(slot).collect()
     }
@@ -180,12 +188,15 @@ impl<'a> Applying<'a> {
                     }
                     let rerefs = update.refs.as_ref().is_some_and(|refs| *refs != row.refs);
                     let respelled = name.as_ref().is_some_and(|name| !name.same_case(&row.name));
+                    // An edit of the spec alone leaves the edges as they are, so its cycle stays grouped and nothing is searched.
                     if !(rerefs || respelled || *take_up) {
                         continue;
                     }
                     (*slot, moves)
                 }
             };
+            // Its members count as one node, which can't stay so while an edge of one of them changes. They are grouped again
+            // by `find_cycles`, if they still are a cycle.
             if let Some(cycle) = self.core.graph[slot].cycle() {
                 let members = self.core.graph.dissolve(cycle);
                 self.tally.seeds.extend(&members);
@@ -220,6 +231,8 @@ impl<'a> Applying<'a> {
     fn order_new_deletes(&mut self, steps: &[Step]) {
         let deleted = steps.iter().filter_map(|step| match step {
             Step::Delete { slot, force: false }
+                // A resource that deletes itself is gone at once (C14), and so is one that nothing could have made: no order
+                // holds for these.
                 if self.own != Some(*slot) && self.core.graph.can_run(*slot) =>
             {
                 Some((*slot, self.core.graph.delete_targets(*slot)))
@@ -275,6 +288,8 @@ impl<'a> Applying<'a> {
             self.core.graph[slot].set_life(Life::Deleted);
         }
         let never_made = !self.core.graph.can_run(slot) && self.core.graph[slot].row().state.is_none();
+        // Without a reconciler nothing can undo it. That is no loss where nothing was ever made; unreadable bytes may stand
+        // for something that was.
         if self.own == Some(slot) || force || (never_made && self.core.graph[slot].unreadable().is_none()) {
             if force {
                 let reason = self.reason_by(slot, Trigger::Deleted);
@@ -282,6 +297,7 @@ impl<'a> Applying<'a> {
                     .journal
                     .record_forced(self.core.graph[slot].row(), self.core.now.wall, reason);
             }
+            // Its own invocation returns by itself: it is the one that deletes.
             if self.own != Some(slot) {
                 self.core.cancel_run(slot, Cancelled::ToRunAgain);
             }
@@ -296,6 +312,7 @@ impl<'a> Applying<'a> {
         self.core.write(slot, |row| {
             row.intents.deletion = Some(Deletion { at, revision });
             row.spec_version = row.spec_version.next();
+            // Times and attempts belong to reconciles. The delete begins with attempts of its own.
             row.next_reconcile = None;
             row.attempts = 0;
         });
@@ -360,6 +377,7 @@ impl<'a> Applying<'a> {
 
     fn change_row(&mut self, slot: Slot, update: Update, name: Option<Name>, take_up: bool) {
         let before = self.core.graph[slot].row().clone();
+        // Equal values are no change: they raise no version, cancel nothing and request nothing.
         let refs = update.refs.clone().filter(|refs| *refs != before.refs);
         let name = name.filter(|name| !name.same_case(&before.name));
         let spec = update
@@ -378,6 +396,7 @@ impl<'a> Applying<'a> {
         self.core.write(slot, |row| {
             if take_up {
                 row.intents.deletion = None;
+                // It is made anew as far as readers see, though the uid and the state are those from before (C13).
                 row.error = None;
                 row.unready = None;
                 row.attempts = 0;
@@ -426,6 +445,7 @@ impl<'a> Applying<'a> {
         let keeps_mark = self.core.graph.can_run(slot) || self.core.graph[slot].row().state.is_some();
         self.core.write(slot, |row| {
             let old = std::mem::replace(&mut row.name, name);
+            // Where there is neither a reconciler nor a state, nothing outside bears the old name, and no rename is to be run.
             if keeps_mark {
                 let known = row
                     .intents
@@ -458,6 +478,7 @@ impl<'a> Applying<'a> {
         );
         let mut own_edit = None;
         for (slot, why, refs) in std::mem::take(&mut self.tally.requests) {
+            // It may stand below others of this batch, and whether they are unsettled is known only when they are requested.
             if self.own == Some(slot) {
                 own_edit = Some((slot, why, refs));
             } else if self
@@ -482,6 +503,7 @@ impl<'a> Applying<'a> {
                 self.hold_and_request(slot, Trigger::Recovered);
             }
         }
+        // A ref is to a name. What reads that name may read another resource now, or none (request 2).
         for (name, _) in moved {
             let referrers = self.core.graph.referrers(name);
             let because = self.reason_for_ref(self.core.graph.live(name));
@@ -509,6 +531,7 @@ impl<'a> Applying<'a> {
         let origin = self.by.origins.get(&self.core.graph[slot].row().uid);
         let mut last = self.by.last.borrow_mut();
         let same = |last: &&mut Arc<Reason>| last.trigger == why && last.origin.as_ref() == origin;
+        // A whole parse is one batch of thousands of edits with the same cause: they share one reason.
         if let Some(last) = last.as_mut().filter(same) {
             return last.clone();
         }
@@ -543,6 +566,7 @@ impl<'a> Applying<'a> {
         self.core.graph[slot].hold_until(self.core.journal.revision());
         let now = self.core.graph.see(slot);
         if let Some(seen) = self.core.graph[slot].run_mut().and_then(Running::seen_mut) {
+            // Otherwise the run's own write would make its outcome out of date, and it would run for ever (C5).
             seen.spec_version = now.spec_version;
             if refs_changed {
                 seen.refs = now.refs;

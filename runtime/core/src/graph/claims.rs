@@ -16,6 +16,7 @@ impl Graph {
 
     /// Returns true if an abandoned invocation keeps this resource from being invoked, by itself or by its names (C1).
     pub(crate) fn kept_out(&self, slot: Slot) -> Option<Settled> {
+        // Evaluated with every decision, and an abandoned invocation is rare.
         if self.abandoned == 0 {
             return None;
         }
@@ -31,6 +32,7 @@ impl Graph {
             let holders = self.claimants(name).into_iter();
             holders.filter(|holder| *holder != slot).find_map(|holder| {
                 match self.slots[holder].lifecycle.abandoned() {
+                    // It may still write to whatever bore its names when it began; the present name says nothing about that.
                     Some(run) if run.under.contains(name) => Some(by(holder, run)),
                     _ => None,
                 }
@@ -67,6 +69,8 @@ impl Graph {
     /// Returns the holder of its name by a delete or rename that no longer counts (C6).
     pub(crate) fn held_name(&self, slot: Slot) -> Option<Settled> {
         let others = &self.names[self.slots[slot].name].others;
+        // Regular work waits for the barrier anyway. What no longer counts there keeps its output under this name, which must
+        // not be built over before the delete or rename succeeds.
         let holds = |other: &&Slot| {
             let resource = &self.slots[**other];
             **other != slot && resource.has_op() && resource.life != Life::Gone
@@ -109,6 +113,7 @@ impl Graph {
         let mut claims = BTreeSet::new();
         for former in row.intents.former_names.iter() {
             let id = self.names.intern(kind, former);
+            // Renamed back: the name is its own again and needs no claim.
             if id != name {
                 claims.insert(id);
             }

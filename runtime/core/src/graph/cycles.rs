@@ -90,6 +90,7 @@ impl Graph {
         }
         self.cycles.remove(cycle);
         let first = members[0];
+        // The first member held the count of the whole cycle. Each has its own again.
         self.slots[first].running = 0;
         for &member in &members {
             self.slots[member].cycle = None;
@@ -122,6 +123,7 @@ impl Graph {
             self.uncount_edge(slot, index);
         }
         let name = self.slots[slot].name;
+        // Refs are to names: only the live resource of its name has children.
         if self.names[name].live == Some(slot) {
             for index in 0..self.names[name].referrers.len() {
                 let referrer = self.names[name].referrers[index];
@@ -153,6 +155,7 @@ impl Graph {
         }
         let mut knots: std::collections::BTreeMap<u32, Vec<Slot>> = std::collections::BTreeMap::new();
         for (index, slot) in nodes.iter().enumerate() {
+            // A component of one is a cycle only by a ref to itself.
             let on_itself = children[index].contains(&index_u32(index));
             if sizes[component[index] as usize] > 1 || on_itself {
                 knots.entry(component[index]).or_default().push(*slot);
@@ -163,6 +166,7 @@ impl Graph {
         for mut members in knots.into_values() {
             members.sort_unstable();
             still_on.extend(members.iter().copied());
+            // The same cycle as before. Its members keep their error, and nobody is requested for it.
             if self.is_grouped(&members) {
                 continue;
             }
@@ -237,6 +241,7 @@ impl Graph {
             .map(|slot| (self.slots[*slot].row.key(), *slot))
             .collect();
         let mut spelled: Vec<(Slot, Arc<Error>)> = Vec::with_capacity(members.len());
+        // One shortest way round need not go through every member of a knot, and each member shows one that it is on.
         for _ in 0..SPELLED_MAX {
             let Some((_, from)) = uncovered.first().cloned() else {
                 break;
@@ -260,6 +265,7 @@ impl Graph {
         let cycle = self.slots[from].cycle;
         let mut reached_from: HashMap<Slot, Slot, FxBuildHasher> = HashMap::default();
         let mut queue = VecDeque::from([from]);
+        // Breadth first, so the first way back is a shortest one; in the order of refs, so it is the same one each time.
         while let Some(slot) = queue.pop_front() {
             for parent in self
                 .parents(slot)

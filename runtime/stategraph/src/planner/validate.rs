@@ -78,6 +78,7 @@ pub(super) fn validate<V: Value>(
     let displaced = current.displaced_specs();
     match extent {
         Extent::Changed(changed) => {
+            // All else was checked by an earlier call. A change of one item must not cost a look at every other one.
             let mut items = changed
                 .iter()
                 .flat_map(|one| graphs().filter_map(|graph| graph.get(one)));
