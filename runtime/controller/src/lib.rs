@@ -42,7 +42,7 @@
 //! # Where to start
 //!
 //! - [`Controller::builder`] registers kinds, chooses a [`store`](store::Store) and starts; [`Handle`] has every
-//!   operation, and [`Controller::of`](Handle::of) those of one kind in terms of its types; an [`EditRequest`] is
+//!   operation, and [`Controller::resources`](Handle::resources) those of one kind in terms of its types; an [`EditRequest`] is
 //!   awaited to what comes of it.
 //! - [`Reconciler`] is the one trait to write, [`Context`] what it gets, [`message`] how specs and states become
 //!   bytes.

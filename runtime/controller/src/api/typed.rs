@@ -34,7 +34,7 @@ impl Handle {
     }
 }
 
-/// The resources of one kind, see [`Handle::of`].
+/// The resources of one kind, see [`Handle::resources`].
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};

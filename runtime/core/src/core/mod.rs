@@ -16,6 +16,7 @@ mod retries;
 mod returning;
 mod starting;
 mod stopping;
+mod updates;
 
 use self::stopping::Service;
 use crate::calls::explain::Explainer;
