@@ -1,7 +1,7 @@
 //! Refs of workloads.
 
 use watershed_controller::Error;
-use watershed_core::{ErrorKind, Place, RefView};
+use watershed_core::{ErrorKind, Place, RefView, Required};
 use watershed_proto::Fault;
 
 /// Refuses to go on while something that is referred to is missing or has failed.
@@ -16,11 +16,11 @@ pub(crate) fn check(refs: &[RefView]) -> Result<(), Error> {
                 "missing-ref",
                 format!("{} \"{}\" does not exist", to.kind, to.name),
             ),
-            (Some(_), true) => (
+            (Some(_), true) if to.required != Required::Exists => (
                 "ref-failed",
                 format!("not started, because {} \"{}\" has failed", to.kind, to.name),
             ),
-            (Some(_), false) => continue,
+            (Some(_), _) => continue,
         };
         return Err(Error::new(ErrorKind::Dependency(to.clone()), code, message));
     }

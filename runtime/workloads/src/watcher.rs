@@ -19,6 +19,9 @@ const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)]
 /// The pause in which news that say nothing more gather, before a listing answers them all.
 const GATHER: Duration = Duration::from_millis(5);
 
+/// The time between two scans of a project that wants none: a year.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 3_600);
+
 /// The grace period of a process that belongs to nothing: its own is not known any more.
 const ORPHAN_GRACE_MS: u64 = 10_000;
 
@@ -44,7 +47,7 @@ impl Watcher {
         // What happened between the listing and the subscription.
         let _ = self.scan(&backends).await;
         let every = self.shared.interval;
-        let mut ticks = interval(if every.is_zero() { Duration::MAX / 4 } else { every });
+        let mut ticks = interval(if every.is_zero() { NEVER } else { every });
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.tick().await;
         loop {
@@ -135,6 +138,10 @@ impl Watcher {
             self.shared.observations.remove(uid);
             return;
         };
+        // What a deleted resource has left to its backend has the time that it was given.
+        if observation.stopping && observation.phase.is_alive() {
+            return;
+        }
         tracing::warn!(start = %observation.id, "a process belongs to no resource, and is stopped");
         let stop = Stop {
             id: observation.id.clone(),

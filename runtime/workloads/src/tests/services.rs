@@ -290,6 +290,30 @@ async fn a_deleted_service_leaves_nothing() {
     assert_eq!(stand.living().await, []);
 }
 
+/// W14: a process of a deleted service has its whole grace period, however often it is looked at.
+#[tokio::test(start_paused = true)]
+async fn a_scan_shortens_no_grace_period_of_what_was_deleted() {
+    let faults = Faults {
+        ignored_stops: 1_000,
+        ..Faults::NONE
+    };
+    let stand = Stand::new(1, faults).await;
+    let mut spec = service(1);
+    spec.stop = Some(watershed_proto::Stopping {
+        signal: "TERM".into(),
+        grace_ms: 100_000,
+    });
+    stand.service("api", &spec).await;
+    // Another one keeps the scans going.
+    stand.service("other", &service(1)).await;
+    stand.pass(1).await;
+    stand.controller.delete(Key::new("service", "api")).await.unwrap();
+    stand.pass(90).await;
+    assert_eq!(stand.living().await.len(), 2);
+    stand.pass(15).await;
+    assert_eq!(stand.living().await.len(), 1);
+}
+
 /// W16.
 #[tokio::test(start_paused = true)]
 async fn what_a_person_asked_for_holds_until_the_file_says_something_else() {
