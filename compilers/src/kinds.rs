@@ -1,6 +1,7 @@
 //! The kinds of resources: how each is read from its settings.
 //!
-//! A kind has a file of its own here, one line in [`read`] and one in [`keys`].
+//! A kind has a file of its own here, with a table of its keys and a function `read`, and its line in
+//! `resource/table.rs`.
 
 mod alert;
 mod api;
@@ -25,33 +26,66 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) use common::{COMMON, PARSER};
 pub use model::READER_OPTIONS;
 pub(crate) use model::is_known;
+use reader::Declared;
 pub(crate) use reader::{About, Reader};
 
 use crate::{
     diagnostics::{At, Code, Findings},
     draft::{Body, Context, Draft, Manifest, Uses},
-    resource::{FileKind, Kind, Spec},
-    yaml::{Block, Fields, Map},
+    resource::{FileKind, Kind, Spec, table::kinds},
+    yaml::{Block, Fields, Key, Map, Takes},
 };
+
+macro_rules! dispatch {
+    ($($(#[doc = $doc:literal])+ $kind:ident = $word:literal $(| $other:literal)* {
+        $(keys: $module:ident::$keys:ident, spec: $spec:ident $(, defaults: $key:literal $(| $old:literal)*)?)?
+    })+) => {
+        fn declared(kind: Kind, reader: &mut Reader<'_, '_>) -> Declared {
+            match kind {
+                $($(Kind::$kind => $module::read(reader),)?)+
+                _ => Declared::new(Spec::None),
+            }
+        }
+
+        /// Returns the keys of a kind, beside those that all resources take; none for kinds that are kept and do nothing.
+        pub(crate) fn keys(kind: Kind) -> Option<&'static Block> {
+            match kind {
+                $($(Kind::$kind => Some(&$module::$keys),)?)+
+                _ => None,
+            }
+        }
+
+        /// Keys of the manifest that hold the defaults of a kind. Those of models and sources stand in the manifest's
+        /// own table: they are two keys of one kind.
+        pub(crate) const DEFAULTS: &[Key] = &[$($($(
+            default_key(concat!("Defaults of resources of kind `", $word, "`."), $key, None),
+            $(default_key(concat!("Defaults of resources of kind `", $word, "`."), $old, Some($key)),)*
+        )?)?)+];
+
+        /// Returns the kind whose defaults a key of the manifest holds.
+        pub(crate) fn kind_of_defaults(key: &str) -> Option<Kind> {
+            match key {
+                $($($($key $(| $old)* => Some(Kind::$kind),)?)?)+
+                _ => None,
+            }
+        }
+    };
+}
+
+kinds!(dispatch);
+
+const fn default_key(meaning: &'static str, name: &'static str, instead: Option<&'static str>) -> Key {
+    Key {
+        name,
+        takes: Takes::Any,
+        meaning,
+        instead,
+    }
+}
 
 /// Reads a resource of a kind, and what comes with it.
 pub(crate) fn read(kind: Kind, mut draft: Draft, mut reader: Reader<'_, '_>) -> (Vec<Draft>, Uses) {
-    let declared = match kind {
-        Kind::Model => model::read(&mut reader),
-        Kind::MetricsView => metrics_view::read(&mut reader),
-        Kind::Explore => explore::read(&mut reader),
-        Kind::Canvas => canvas::read(&mut reader),
-        Kind::Component => component::read(&mut reader),
-        Kind::Theme => theme::read(&mut reader),
-        Kind::Connector => connector::read(&mut reader),
-        Kind::Migration => migration::read(&mut reader),
-        Kind::Api => api::read(&mut reader),
-        Kind::Alert => alert::read(&mut reader),
-        Kind::Report => report::read(&mut reader),
-        Kind::Job => job::read(&mut reader),
-        Kind::Service => service::read(&mut reader),
-        Kind::AiEval | Kind::Skill | Kind::Translation => reader::Declared::new(Spec::None),
-    };
+    let declared = declared(kind, &mut reader);
     if !kind.is_supported() {
         unsupported::warn(kind, &draft, reader.findings());
     }
@@ -80,26 +114,6 @@ pub(crate) fn read(kind: Kind, mut draft: Draft, mut reader: Reader<'_, '_>) -> 
         spec => Body::Spec(Box::new(spec)),
     };
     (std::iter::once(draft).chain(implied).collect(), uses)
-}
-
-/// Returns the keys of a kind, beside those that all resources take; none for kinds that are kept and do nothing.
-pub(crate) fn keys(kind: Kind) -> Option<&'static Block> {
-    Some(match kind {
-        Kind::Model => &model::MODEL,
-        Kind::MetricsView => &metrics_view::METRICS_VIEW,
-        Kind::Explore => &explore::EXPLORE,
-        Kind::Canvas => &canvas::CANVAS,
-        Kind::Component => &component::COMPONENT,
-        Kind::Theme => &theme::THEME,
-        Kind::Connector => &connector::CONNECTOR,
-        Kind::Migration => &migration::MIGRATION,
-        Kind::Api => &api::API,
-        Kind::Alert => &alert::ALERT,
-        Kind::Report => &report::REPORT,
-        Kind::Job => &job::JOB,
-        Kind::Service => &service::SERVICE,
-        Kind::AiEval | Kind::Skill | Kind::Translation => return None,
-    })
 }
 
 /// Reads a kind's defaults on their own, for findings about their values.

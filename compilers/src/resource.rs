@@ -8,6 +8,7 @@ pub mod meaning;
 mod order;
 mod spec;
 pub mod spec_json;
+pub(crate) mod table;
 
 pub use fingerprint::Fingerprint;
 pub use key::{Requirement, ResourceKey, ResourceRef};
@@ -15,6 +16,7 @@ pub use kind::Kind;
 pub use spec::Spec;
 
 pub(crate) use file_kind::FileKind;
+pub(crate) use kind::WORDS;
 
 /// The health of a resource after its files were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

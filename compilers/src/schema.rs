@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     kinds::{self, COMMON},
     read::manifest::MANIFEST,
-    resource::{FileKind, file_kind},
+    resource::{FileKind, WORDS},
     yaml::{Block, Rest, Takes},
 };
 
@@ -16,7 +16,7 @@ pub const MANIFEST_NAME: &str = "manifest";
 
 /// Returns the names of all schemas: the kinds that files declare, and `manifest`.
 pub fn names() -> Vec<&'static str> {
-    let kinds = file_kind::WORDS.into_iter().filter(|word| keys(word).is_some());
+    let kinds = WORDS.into_iter().filter(|word| keys(word).is_some());
     kinds.chain([MANIFEST_NAME]).collect()
 }
 
@@ -81,7 +81,7 @@ struct Schema {
 impl Schema {
     fn properties(&mut self, block: &'static Block) -> Map<String, Value> {
         let mut properties = Map::new();
-        for key in block.keys {
+        for key in block.keys() {
             let mut value = self.value(&key.takes);
             if let Value::Object(value) = &mut value {
                 let meaning = match key.instead {
@@ -180,7 +180,7 @@ mod tests {
             } else {
                 keys(name).expect(name)
             };
-            for (key, instead) in block.keys.iter().filter_map(|key| Some((key.name, key.instead?))) {
+            for (key, instead) in block.keys().filter_map(|key| Some((key.name, key.instead?))) {
                 let first = instead.split('.').next().unwrap_or_default();
                 let exists = block.key(first).is_some() || COMMON.key(first).is_some();
                 assert!(exists, "{name}: {key} -> {instead}");

@@ -26,17 +26,12 @@ fn top(kind: Option<Kind>) -> Vec<&'static Block> {
     }
 }
 
-/// The tables of a kind whose defaults a key of the manifest holds.
-fn defaults(key: &str) -> Option<Kind> {
-    Some(match key {
-        "models" | "sources" => Kind::Model,
-        "metrics_views" | "dashboards" => Kind::MetricsView,
-        "explores" => Kind::Explore,
-        "canvases" => Kind::Canvas,
-        "apis" => Kind::Api,
-        "migrations" => Kind::Migration,
-        _ => return None,
-    })
+/// The kind whose defaults a key of the manifest holds.
+fn kind_of_defaults(key: &str) -> Option<Kind> {
+    match key {
+        "models" | "sources" => Some(Kind::Model),
+        _ => kinds::kind_of_defaults(key),
+    }
 }
 
 /// Follows a way from the top of a file.
@@ -63,7 +58,7 @@ fn below(blocks: &[&'static Block], kind: Option<Kind>, key: &str, top: &[&'stat
         "env" if kind.is_some() => return Level::Environments(top.to_vec()),
         _ => {}
     }
-    if let (None, Some(kind)) = (kind, defaults(key)) {
+    if let (None, Some(kind)) = (kind, kind_of_defaults(key)) {
         return Level::Blocks(kinds::keys(kind).into_iter().collect());
     }
     let found = blocks.iter().find_map(|block| block.key(key));
@@ -85,7 +80,7 @@ impl Level {
     /// The keys that may stand there.
     pub(super) fn keys(&self) -> Vec<&'static Key> {
         match self {
-            Level::Blocks(blocks) => blocks.iter().flat_map(|block| block.keys).collect(),
+            Level::Blocks(blocks) => blocks.iter().flat_map(|block| block.keys()).collect(),
             Level::Takes(takes) => takes.iter().flat_map(|takes| keys_of(takes)).collect(),
             Level::Environments(_) => Vec::new(),
         }
@@ -102,7 +97,7 @@ impl Level {
 
 fn keys_of(takes: &'static Takes) -> Vec<&'static Key> {
     match takes {
-        Takes::Block(block) => block.keys.iter().collect(),
+        Takes::Block(block) => block.keys().collect(),
         Takes::List(inner) => keys_of(inner),
         Takes::Either(ways) => ways.iter().flat_map(keys_of).collect(),
         _ => Vec::new(),

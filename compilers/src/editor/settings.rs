@@ -52,7 +52,7 @@ pub(super) fn complete(project: &Project, path: &str, cursor: &Cursor<'_>, found
         // Until a file says its kind, that is what it needs.
         keys_at(&[&COMMON], cursor, found);
         if cursor.spot().path.as_slice() == ["type"] {
-            words(&crate::resource::file_kind::WORDS, found);
+            words(&crate::resource::WORDS, found);
         }
         return;
     }

@@ -5,8 +5,8 @@ use crate::yaml::keys::blocks;
 blocks! {
     /// Keys of every resource's file.
     pub(crate) static COMMON = "resource" Refused {
-        "type": Word(&crate::resource::file_kind::WORDS), "The kind of the resource.";
-        "kind": Word(&crate::resource::file_kind::WORDS), "The kind of the resource." => "type";
+        "type": Word(&crate::resource::WORDS), "The kind of the resource.";
+        "kind": Word(&crate::resource::WORDS), "The kind of the resource." => "type";
         "name": Text, "The resource's name, if it is not the file's.";
         "namespace": Text, "A word before the name: the resource is called `namespace:name`.";
         "version": Count, "The version of the format of the file; metrics views of version 0 bring an explore.";

@@ -12,7 +12,7 @@ use crate::{
     file::FileProblem,
     kinds::{self, COMMON, PARSER},
     read::{annotations, problem},
-    resource::{FileKind, Kind, Spec, file_kind::WORDS},
+    resource::{FileKind, Kind, Spec, WORDS},
     template::{Facts, is_template},
     text::{Span, Text, names},
     yaml::{self, Data, Fields, Map, Node, overlay},

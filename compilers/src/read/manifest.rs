@@ -16,7 +16,7 @@ use crate::{
 
 blocks! {
     /// Keys of a manifest.
-    pub(crate) static MANIFEST = "manifest" Refused {
+    pub(crate) static MANIFEST = "manifest" Refused + kinds::DEFAULTS {
         "compiler": Any, "Ignored.";
         "rill_version": Any, "Ignored.";
         "watershed_version": Any, "Ignored.";
@@ -40,14 +40,6 @@ blocks! {
         "prod": Any, "Keys that count in the environment `prod` only.";
         "sources": Any, "Defaults of sources.";
         "models": Any, "Defaults of models.";
-        "metrics_views": Any, "Defaults of metrics views.";
-        "dashboards": Any, "Defaults of metrics views." => "metrics_views";
-        "explores": Any, "Defaults of explores.";
-        "canvases": Any, "Defaults of canvases.";
-        "apis": Any, "Defaults of APIs.";
-        "migrations": Any, "Defaults of migrations.";
-        "jobs": Any, "Defaults of jobs.";
-        "services": Any, "Defaults of services.";
         "features": Either(&[Texts, Map(&Any)]), "Features by name, on or off, or by a template.";
         "public_paths": Texts, "Folders whose files are served to everybody.";
         "ignore_paths": Texts, "Folders and files that are no part of the project; each begins with `/`.";
@@ -351,16 +343,10 @@ fn without_folders(defaults: Map, kind: &str, findings: &mut Findings) -> Map {
 /// Defaults of kinds other than models; the older key of a kind wins where both are there.
 fn declared(fields: &mut Fields<'_>) -> BTreeMap<Kind, Map> {
     let mut found = BTreeMap::new();
-    for (key, kind) in [
-        ("metrics_views", Kind::MetricsView),
-        ("dashboards", Kind::MetricsView),
-        ("explores", Kind::Explore),
-        ("canvases", Kind::Canvas),
-        ("migrations", Kind::Migration),
-        ("apis", Kind::Api),
-        ("jobs", Kind::Job),
-        ("services", Kind::Service),
-    ] {
+    for key in kinds::DEFAULTS.iter().map(|key| key.name) {
+        let Some(kind) = kinds::kind_of_defaults(key) else {
+            continue;
+        };
         let Some((map, at)) = fields.map(key) else {
             continue;
         };

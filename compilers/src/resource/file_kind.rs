@@ -1,6 +1,6 @@
 //! The kind of resource that a file declares.
 
-use super::kind::Kind;
+use super::kind::{self, Kind};
 
 /// The declaration of a file: sources become models, and are read by their own rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,27 +22,10 @@ impl FileKind {
 
     /// Reads a kind as files write it, in any case.
     pub(crate) fn read(text: &str) -> Option<Self> {
-        let kind = match text.trim().to_ascii_lowercase().as_str() {
-            "source" => return Some(FileKind::Source),
-            "model" => Kind::Model,
-            "metricsview" | "metrics_view" => Kind::MetricsView,
-            "explore" => Kind::Explore,
-            "migration" => Kind::Migration,
-            "job" => Kind::Job,
-            "service" => Kind::Service,
-            "report" => Kind::Report,
-            "alert" => Kind::Alert,
-            "theme" => Kind::Theme,
-            "component" => Kind::Component,
-            "canvas" => Kind::Canvas,
-            "api" => Kind::Api,
-            "connector" => Kind::Connector,
-            "skill" => Kind::Skill,
-            "translation" => Kind::Translation,
-            "eval" | "ai_eval" => Kind::AiEval,
-            _ => return None,
-        };
-        Some(FileKind::Kind(kind))
+        match text.trim().to_ascii_lowercase().as_str() {
+            "source" => Some(FileKind::Source),
+            word => kind::from_word(word).map(FileKind::Kind),
+        }
     }
 
     /// Infers the kind from the files' folder and extension.
@@ -60,27 +43,6 @@ impl FileKind {
         }
     }
 }
-
-/// Words that files write for kinds, for hints.
-pub(crate) const WORDS: [&str; 17] = [
-    "source",
-    "model",
-    "metrics_view",
-    "explore",
-    "migration",
-    "job",
-    "service",
-    "report",
-    "alert",
-    "theme",
-    "component",
-    "canvas",
-    "api",
-    "connector",
-    "skill",
-    "translation",
-    "ai_eval",
-];
 
 #[cfg(test)]
 mod tests {
@@ -114,5 +76,6 @@ mod tests {
             FileKind::read(" MetricsView "),
             Some(FileKind::Kind(Kind::MetricsView))
         );
+        assert_eq!(FileKind::read("eval"), Some(FileKind::Kind(Kind::AiEval)));
     }
 }

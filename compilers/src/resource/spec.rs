@@ -4,19 +4,27 @@ use std::collections::BTreeMap;
 
 use prost::Message;
 use serde_json::Value;
-use watershed_proto::{
-    AlertSpec, ApiSpec, CanvasSpec, ComponentSpec, ConnectorSpec, ExploreSpec, Fault, Fingerprint, JobSpec,
-    MetricsViewSpec, MigrationSpec, ModelSpec, ReportSpec, ServiceSpec, ThemeSpec,
-};
+use watershed_proto::{Fault, Fingerprint};
 
-use super::kind::Kind;
+use super::{kind::Kind, table::kinds};
 
 macro_rules! specs {
-    ($($(#[doc = $doc:literal])+ $kind:ident($message:ident)),+ $(,)?) => {
+    // The document of a model is made of more than its spec, elsewhere.
+    (@document Model) => { |_| Ok(Value::Null) };
+    (@document $kind:ident) => { serde_json::to_value };
+    ($($(#[doc = $doc:literal])+ $kind:ident = $word:literal $(| $other:literal)* {
+        $(keys: $module:ident::$keys:ident, spec: $message:ident $(, defaults: $($key:literal)|+)?)?
+    })+) => {
+        specs! { @with_spec $($($kind $word $message,)?)+ }
+    };
+    (@with_spec $($kind:ident $word:literal $message:ident,)+) => {
         /// The spec of a resource.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Spec {
-            $($(#[doc = $doc])+ $kind(Box<$message>),)+
+            $(
+                #[doc = concat!("Of the kind `", $word, "`.")]
+                $kind(Box<watershed_proto::$message>),
+            )+
             /// Nothing is known: the kind is not supported yet, or the files do not compile.
             None,
         }
@@ -33,7 +41,7 @@ macro_rules! specs {
             /// Reads the bytes of a kind's spec; none for kinds without one, and where they can't be read.
             pub fn decode(kind: Kind, bytes: &[u8]) -> Option<Self> {
                 match kind {
-                    $(Kind::$kind => $message::decode(bytes).ok().map(Box::new).map(Spec::$kind),)+
+                    $(Kind::$kind => watershed_proto::$message::decode(bytes).ok().map(Box::new).map(Spec::$kind),)+
                     _ => None,
                 }
             }
@@ -87,75 +95,25 @@ macro_rules! specs {
                     Spec::None => None,
                 }
             }
-        }
 
-        impl Kind {
-            /// Returns whether resources of the kind have a spec; the others are recognised and do nothing here.
-            pub const fn has_spec(self) -> bool {
-                matches!(self, $(Kind::$kind)|+)
-            }
-
-            /// Returns whether resources of the kind are run here.
-            pub const fn is_supported(self) -> bool {
-                self.has_spec() && !matches!(self, Kind::Alert | Kind::Api | Kind::Report)
+            /// Returns the spec as a value, without places; null for a model, whose document is made elsewhere.
+            pub(crate) fn said(&self) -> Value {
+                let said: serde_json::Result<Value> = match self {
+                    $(Spec::$kind(spec) => specs!(@document $kind)(spec),)+
+                    Spec::None => Ok(Value::Null),
+                };
+                said.unwrap_or_default()
             }
         }
     };
 }
 
-specs! {
-    /// Of a model or source.
-    Model(ModelSpec),
-    /// Of a metrics view.
-    MetricsView(MetricsViewSpec),
-    /// Of an explore.
-    Explore(ExploreSpec),
-    /// Of a canvas.
-    Canvas(CanvasSpec),
-    /// Of a component.
-    Component(ComponentSpec),
-    /// Of a theme.
-    Theme(ThemeSpec),
-    /// Of a connector.
-    Connector(ConnectorSpec),
-    /// Of a migration.
-    Migration(MigrationSpec),
-    /// Of an API.
-    Api(ApiSpec),
-    /// Of an alert.
-    Alert(AlertSpec),
-    /// Of a report.
-    Report(ReportSpec),
-    /// Of a job.
-    Job(JobSpec),
-    /// Of a service.
-    Service(ServiceSpec),
-}
+kinds!(specs);
 
 impl Spec {
     /// The spec of a kind before anything is known of it; none for kinds without one.
     pub fn empty(kind: Kind) -> Option<Self> {
         Self::decode(kind, &[])
-    }
-
-    /// Returns the spec as a value, without places; null for a model, whose document is made elsewhere.
-    pub(crate) fn said(&self) -> Value {
-        let said = match self {
-            Spec::MetricsView(spec) => serde_json::to_value(spec),
-            Spec::Explore(spec) => serde_json::to_value(spec),
-            Spec::Canvas(spec) => serde_json::to_value(spec),
-            Spec::Component(spec) => serde_json::to_value(spec),
-            Spec::Theme(spec) => serde_json::to_value(spec),
-            Spec::Connector(spec) => serde_json::to_value(spec),
-            Spec::Migration(spec) => serde_json::to_value(spec),
-            Spec::Api(spec) => serde_json::to_value(spec),
-            Spec::Alert(spec) => serde_json::to_value(spec),
-            Spec::Report(spec) => serde_json::to_value(spec),
-            Spec::Job(spec) => serde_json::to_value(spec),
-            Spec::Service(spec) => serde_json::to_value(spec),
-            Spec::Model(_) | Spec::None => Ok(Value::Null),
-        };
-        said.unwrap_or_default()
     }
 }
 

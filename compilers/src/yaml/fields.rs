@@ -235,7 +235,7 @@ impl<'f> Fields<'f> {
 
     /// Reports the old names of keys that are used, with the new ones.
     pub(crate) fn deprecations(&mut self, block: &Block) {
-        for key in block.keys {
+        for key in block.keys() {
             if let Some(instead) = key.instead {
                 self.deprecated(key.name, instead);
             }

@@ -8,8 +8,10 @@
 pub(crate) struct Block {
     /// The name by which schemas refer to it.
     pub(crate) name: &'static str,
-    /// The keys.
-    pub(crate) keys: &'static [Key],
+    /// The keys of its own.
+    pub(crate) own: &'static [Key],
+    /// Keys that another table adds.
+    pub(crate) added: &'static [Key],
     /// The treatment of other keys.
     pub(crate) rest: Rest,
 }
@@ -68,26 +70,32 @@ pub(crate) enum Takes {
 }
 
 impl Block {
+    /// Returns all keys.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
+        self.own.iter().chain(self.added)
+    }
+
     /// Returns the names of all keys, old names included.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
-        self.keys.iter().map(|key| key.name)
+        self.keys().map(|key| key.name)
     }
 
     /// Returns the names that are in use today: what a misspelled key is compared with.
     pub(crate) fn current(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let current = self.keys.iter().filter(|key| key.instead.is_none());
+        let current = self.keys().filter(|key| key.instead.is_none());
         current.map(|key| key.name)
     }
 
     /// Returns the key of a name.
     pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
-        self.keys.iter().find(|key| key.name == name)
+        self.keys().find(|key| key.name == name)
     }
 }
 
-/// Makes tables of keys: `static NAME = "label" Refused { "key" Takes::Text "meaning"; "old" Takes::Text "meaning" => "key"; }`.
+/// Makes tables of keys: `static NAME = "label" Refused { "key": Text, "meaning"; "old": Text, "meaning" => "key"; }`.
+/// `Refused + KEYS` adds those of another table.
 macro_rules! blocks {
-    ($($(#[doc = $doc:literal])+ $vis:vis static $name:ident = $label:literal $rest:ident {
+    ($($(#[doc = $doc:literal])+ $vis:vis static $name:ident = $label:literal $rest:ident $(+ $added:path)? {
         $($key:literal: $takes:expr, $meaning:literal $(=> $instead:literal)?;)*
     })+) => {
         $(
@@ -95,7 +103,7 @@ macro_rules! blocks {
             $vis static $name: $crate::yaml::Block = $crate::yaml::Block {
                 name: $label,
                 rest: $crate::yaml::Rest::$rest,
-                keys: {
+                own: {
                     #[allow(unused_imports, reason = "a table may need none")]
                     use $crate::yaml::Takes::*;
                     &[$($crate::yaml::Key {
@@ -105,9 +113,12 @@ macro_rules! blocks {
                         instead: $crate::yaml::keys::blocks!(@instead $($instead)?),
                     }),*]
                 },
+                added: $crate::yaml::keys::blocks!(@added $($added)?),
             };
         )+
     };
+    (@added) => { &[] };
+    (@added $added:path) => { $added };
     (@instead) => { None };
     (@instead $instead:literal) => { Some($instead) };
 }

@@ -1,0 +1,52 @@
+//! The table of kinds: one line for each, from which the types and matches over all kinds are made.
+
+/// Hands the table to a macro.
+///
+/// A line says of a kind what it is, its variant, the word that files, documents and the catalog write for it, and
+/// other words that files may write. Between the braces stand, of kinds that are more than recognised, the table of
+/// its keys in `kinds` (the function `read` beside it reads them), the message of its spec, and the key of the manifest
+/// that holds defaults of it, with older forms of that key.
+///
+/// Lines are in the order of the words: it is that of the variants, by which resources are sorted.
+macro_rules! kinds {
+    ($then:ident) => {
+        $then! {
+            /// Evaluation of an assistant's answers.
+            AiEval = "ai_eval" | "eval" {}
+            /// A condition that people are told about.
+            Alert = "alert" { keys: alert::ALERT, spec: AlertSpec }
+            /// A query that programs call.
+            Api = "api" { keys: api::API, spec: ApiSpec, defaults: "apis" }
+            /// A board of components.
+            Canvas = "canvas" { keys: canvas::CANVAS, spec: CanvasSpec, defaults: "canvases" }
+            /// One part of a canvas.
+            Component = "component" { keys: component::COMPONENT, spec: ComponentSpec }
+            /// Access to another system.
+            Connector = "connector" { keys: connector::CONNECTOR, spec: ConnectorSpec }
+            /// A dashboard over one metrics view.
+            Explore = "explore" { keys: explore::EXPLORE, spec: ExploreSpec, defaults: "explores" }
+            /// A program that runs once to completion.
+            Job = "job" { keys: job::JOB, spec: JobSpec, defaults: "jobs" }
+            /// Measures and dimensions over a table.
+            MetricsView = "metrics_view" | "metricsview" {
+                keys: metrics_view::METRICS_VIEW, spec: MetricsViewSpec, defaults: "metrics_views" | "dashboards"
+            }
+            /// SQL that is run once.
+            Migration = "migration" { keys: migration::MIGRATION, spec: MigrationSpec, defaults: "migrations" }
+            /// A table or view; sources are models too.
+            Model = "model" { keys: model::MODEL, spec: ModelSpec }
+            /// A query that people are sent the result of.
+            Report = "report" { keys: report::REPORT, spec: ReportSpec }
+            /// A program that is kept running.
+            Service = "service" { keys: service::SERVICE, spec: ServiceSpec, defaults: "services" }
+            /// Instructions to an assistant.
+            Skill = "skill" {}
+            /// Colours.
+            Theme = "theme" { keys: theme::THEME, spec: ThemeSpec }
+            /// Words in another language.
+            Translation = "translation" {}
+        }
+    };
+}
+
+pub(crate) use kinds;
