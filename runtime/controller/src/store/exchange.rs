@@ -81,7 +81,7 @@ pub struct Answers {
 /// use watershed_controller::store::exchange::Delta;
 ///
 /// let nothing = Delta { revision: Revision(7), ..Delta::default() };
-/// assert!(nothing.rows.is_empty() && nothing.gone.is_empty());
+/// assert!(nothing.rows.is_empty() && nothing.removed.is_empty());
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Delta {
