@@ -21,6 +21,7 @@ pub(crate) fn cascade(graph: &Graph, batch: &Batch, edits: &mut EditsBySubject) 
         }),
         _ => None,
     };
+    // Deleted and created again in one batch, a resource is updated: what it owns stays.
     let created: HashSet<Key> = batch.edits.iter().filter_map(created).collect();
     let goes = |slot: &Slot| !created.contains(&graph[*slot].row().key());
     let mut open: Vec<Slot> = edits.deleted().filter(goes).collect();
@@ -28,6 +29,7 @@ pub(crate) fn cascade(graph: &Graph, batch: &Batch, edits: &mut EditsBySubject) 
         let uid = graph[owner].row().uid;
         for slot in graph.owned_by(uid) {
             let resource = &graph[slot];
+            // What can't be read is kept untouched, even if that leaves it without an owner.
             if !resource.is_live() || resource.unreadable().is_some() {
                 continue;
             }

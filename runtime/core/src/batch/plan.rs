@@ -274,6 +274,7 @@ fn step(graph: &Graph, slot: Slot, subject_edits: SubjectEdits) -> Option<Step> 
         });
     }
     match subject_edits.delete {
+        // It is under way. A second delete must not begin its attempts and its place in the order anew.
         Some(false) if deleted => None,
         Some(force) => Some(Step::Delete { slot, force }),
         None => Some(Step::Change {

@@ -140,6 +140,7 @@ impl<'a> Explainer<'a> {
 
     /// It is ready, and something that is not its own keeps it out.
     fn why_not_started(&self, slot: Slot, phase: Phase) -> Blocker {
+        // In the order in which a start is checked, so that the reason that is named is the one that has to go first.
         let (deletes, renames) = self.barrier.counting();
         let kind = self.graph[slot].kind();
         let options = self.graph.kinds()[kind].options();

@@ -39,6 +39,7 @@ pub(crate) fn refuse_all(
             answer: Answer::Refused(refusal),
         });
     }
+    // What is refused above hears nothing more: no outcome follows a refusal.
     for (call, open) in handles
         .into_iter()
         .filter(|(call, _)| calls.binary_search(call).is_err())

@@ -237,6 +237,7 @@ impl Waiters {
             let running = resource.run().filter(|run| run.cancelled() == Cancelled::No);
             let awaits = Awaits {
                 call,
+                // What still runs after the batch was carried out was not cancelled by it, so it has seen the edit.
                 since: running.map_or(next, Running::invocation),
                 place,
                 is_delete,
@@ -245,6 +246,7 @@ impl Waiters {
         }
         let members = graph.unsettled_from(&live);
         self.open_group(journal, (call, None), &members, false);
+        // Two edits of a batch may delete one resource, by its name and as something that is owned.
         deleted.sort_unstable();
         deleted.dedup();
         self.open_group(journal, (call, None), &deleted, true);
@@ -285,6 +287,7 @@ impl Waiters {
             return;
         };
         if let Some(root) = group.root
+            // Edges may have changed since, and then a later request for the same root has opened a newer group.
             && self.latest.get(&root) == Some(&number)
         {
             self.latest.remove(&root);
@@ -385,6 +388,7 @@ impl Waiters {
         if life == Life::Deleted {
             let groups = &self.groups;
             let stays = |number: &u64| groups.get(number).is_some_and(|group| group.until_gone);
+            // A delete that failed has settled too. Those who wait for the resource to be gone wait on.
             let later: Vec<u64> = waiting.extract_if(.., |number| stays(number)).collect();
             if !later.is_empty() {
                 self.waits.insert(slot, later);

@@ -27,6 +27,7 @@ impl Parts<'_> {
                 }
             }
             running[below.index()] += u32::from(resource.run().is_some_and(|run| run.is_busy()));
+            // Only set within a walk. Left behind, it would hide the resource from the counts of its ancestors.
             findings.ensure_of(self.graph, slot, !resource.is_summing(), || {
                 "is left summing".into()
             });
@@ -42,6 +43,7 @@ impl Parts<'_> {
             findings.ensure_of(self.graph, slot, counts == expected, || {
                 format!("counts {counts:?} unsettled parents, busy children and runs, not {expected:?}")
             });
+            // With a rerun noted, it runs on what is out of date for now and makes that good afterwards.
             let starts_early = resource
                 .run()
                 .filter(|run| run.phase() == Phase::Reconcile && run.cancelled() == Cancelled::No)

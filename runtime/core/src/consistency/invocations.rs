@@ -85,6 +85,7 @@ impl Parts<'_> {
                     seen.spec_version, row.spec_version
                 )
             });
+            // Refs of `exists` are no edges: a target that changes requests nothing, so the run need not have seen it.
             let same = |(link, (seen, now)): (
                 &crate::graph::resource::BoundRef,
                 (&crate::ObservedRef, crate::ObservedRef),

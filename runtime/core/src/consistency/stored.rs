@@ -74,6 +74,7 @@ impl Parts<'_> {
                 self.journal.epoch()
             )
         });
+        // A store may be behind the core. Ahead of what it was given, it has had another writer.
         let handed_out = self.journal.handed_out();
         findings.ensure(stored.revision <= handed_out, || {
             format!(
@@ -100,6 +101,7 @@ impl Parts<'_> {
                 None => "is not stored".into(),
             });
         }
+        // Rows that are there and unknown may be removals that the store has yet to hear of.
         if stored.revision != self.journal.revision() {
             return Compared::Partly;
         }

@@ -25,6 +25,8 @@ impl Parts<'_> {
                 self.check_pending(slot, findings);
             }
         }
+        // An invocation, a commit or the return of an abandoned one can each wake what waits. Without any of them nothing
+        // will.
         let at_rest = self.graph.active() == 0
             && self.journal.awaiting().is_empty()
             && !self.scheduler.concurrency_limits().is_exclusively_full();

@@ -38,6 +38,7 @@ impl Core {
             let why = self.graph.kept_out(slot).unwrap_or(Settled::Idle);
             self.on(slot, Event::Settled(why));
         } else {
+            // Its delete or rename can't go on before the return, so it must not hold back the rest.
             self.stop_counting(slot);
             self.graph.enqueue(slot);
         }

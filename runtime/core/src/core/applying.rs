@@ -64,6 +64,7 @@ impl<'a> Applying<'a> {
         let (steps, origins) = plan.into_steps();
         let steps = steps.into_iter();
         let steps: Vec<Step> = steps.filter(|step| changes_anything(&core.graph, step)).collect();
+        // Most parses change nothing. They take no revision, cancel nothing and wake nobody.
         if steps.is_empty() {
             return;
         }
@@ -272,6 +273,7 @@ impl<'a> Applying<'a> {
             .core
             .graph
             .insert(Resource::new(Arc::new(row), kind, name, Life::Live));
+        // The row is whole already; this marks it as one to be stored.
         self.core.write(slot, |_| {});
         self.core
             .graph
@@ -323,6 +325,7 @@ impl<'a> Applying<'a> {
         self.core.graph[slot].hold_until(self.core.journal.revision());
         self.core.begin_op(slot);
         let reason = self.reason_by(slot, Trigger::Deleted);
+        // A delete is not among the regular work that the next drain waits for.
         self.core.graph.leave_cohort(slot);
         self.set_aside(slot, reason);
     }
@@ -336,6 +339,7 @@ impl<'a> Applying<'a> {
             }
             None => self.core.set_pending(slot, reason),
         }
+        // Deletes pass the gate, so it must not wait for one.
         self.core.scheduler.leave_gate(&mut self.core.graph, slot);
     }
 
@@ -343,6 +347,7 @@ impl<'a> Applying<'a> {
     fn leave_graph(&mut self, slot: Slot) {
         self.core.graph.detach(slot);
         if self.core.graph[slot].run().is_some_and(|run| run.is_busy()) {
+            // It has no edges any more: its return could not take it out of the counts of its ancestors.
             self.core.graph.uncount_running(slot);
             if let Some(run) = self.core.graph[slot].run_mut() {
                 run.set_busy(false);
@@ -352,6 +357,7 @@ impl<'a> Applying<'a> {
         debug_assert!(
             resource.unsettled_parents() == 0 && resource.busy_children() == 0 && resource.running() == 0
         );
+        // Nothing reconciles it any more, so a request for that has nobody to answer it.
         resource.take_owed();
     }
 
@@ -367,7 +373,10 @@ impl<'a> Applying<'a> {
         self.core.cancel_run(slot, Cancelled::ToRunAgain);
         match self.core.graph[slot].run_mut() {
             Some(run) => {
+                // Its delete has not returned yet, and it stands below its parents again: none of them may start before
+                // that (C3).
                 run.set_busy(true);
+                // That was its delete, which nobody wants any more.
                 run.set_rerun(None);
                 self.core.graph.count_running(slot);
             }
@@ -471,6 +480,7 @@ impl<'a> Applying<'a> {
             .filter(|(name, before)| self.core.graph.live_uid(*name) != *before)
             .collect();
         let dissolved = std::mem::take(&mut self.tally.dissolved);
+        // Before any request: requests walk nodes, and the members of a cycle are one.
         let changes = self.core.graph.find_cycles(&self.tally.seeds, &dissolved);
         let core = &mut *self.core;
         core.journal.write_cycle_errors(
@@ -492,6 +502,7 @@ impl<'a> Applying<'a> {
                 self.hold_and_request(slot, why);
             }
         }
+        // They are not invoked, but they settle with their error, and those below then see failed parents.
         for slot in changes.entered().iter().copied() {
             self.hold_and_request(slot, Trigger::Edited);
         }

@@ -35,6 +35,7 @@ struct Calling<'a> {
 impl Calling<'_> {
     /// Carries a call out; gives back its answer, unless that comes later.
     fn take(&mut self, call: Call) -> Result<Option<Answer>, Refusal> {
+        // Invocations that return within the grace may still store what they achieved.
         if !self.core.is_serving() && !matches!(call, Call::WriteState { .. }) {
             return Err(Refusal::ShuttingDown);
         }
@@ -161,6 +162,7 @@ impl Calling<'_> {
             .ok_or(Refusal::InvocationCancelled)?;
         let resource = &self.core.graph[slot];
         let cancelled = resource.run().is_none_or(|run| run.cancelled() != Cancelled::No);
+        // Its calls would speak for a spec that is no longer wanted (C8).
         if cancelled || resource.life() == Life::Gone {
             return Err(Refusal::InvocationCancelled);
         }
@@ -175,6 +177,7 @@ impl Calling<'_> {
 
     /// Request 4. From inside an invocation it is recorded, and nothing more is answered: waiting is refused.
     fn request(&mut self, slot: Slot, why: Trigger, cause: Cause) -> Option<Answer> {
+        // Its own reason goes into the chain, so that a request made by code can be followed to the edit behind it.
         let caller = self.by.and_then(|by| self.core.graph.run(by));
         let reason = Reason::because(why, cause).after(self.core.graph.reason_of_run(caller));
         self.core.request(slot, &Arc::new(reason));
@@ -202,6 +205,7 @@ impl Calling<'_> {
             if !is_live {
                 return; // a delete that has not begun is not given up
             }
+            // Not settled here: its parents may be unsettled still, and pending is closed downwards.
             pending.cancel();
             self.core.graph.enqueue(slot);
         } else {
@@ -234,6 +238,7 @@ impl Calling<'_> {
             });
         }
         let (_, format) = self.core.graph.formats(slot);
+        // An equal state is no news: with another version, everything that reads this resource would run.
         if row.state.as_deref() == Some(&*state) && row.state_format == format {
             return Ok(row.state_version);
         }
@@ -246,6 +251,7 @@ impl Calling<'_> {
     }
 
     fn apply(&mut self, batch: &Batch, own: Option<Slot>, cause: &Cause) -> Result<Applied, Refusal> {
+        // Both before anything changes: an edit that is refused leaves no trace.
         door::check(&self.core.graph, batch, self.core.limits.unregistered_kinds)?;
         let mut plan = plan(&self.core.graph, batch)?;
         let uids = plan.take_uids();

@@ -17,6 +17,7 @@ impl Core {
                 Due::Timer(timer) => self.timer_is_due(timer),
             }
         }
+        // Once an input: a delete that takes the place of another leaves the drain and its limit as they are.
         self.barrier
             .end_drain_if_over(&self.graph, &mut self.timers, self.now.mono);
     }
@@ -84,6 +85,7 @@ impl Core {
             let options = self.graph.options(*slot);
             self.graph[*slot].is_live() && options.is_some_and(|it| *wait <= it.nudging.interval)
         });
+        // Collected first, for a nudge changes the table; and once each, whatever else of it is due.
         let soon: BTreeSet<Slot> = soon.map(|(slot, _)| slot).collect();
         for slot in soon {
             self.nudge(slot);

@@ -142,6 +142,7 @@ impl Loading {
     /// looked at once only.
     fn load(&mut self, stored: StoredRow) -> Result<(), OpenError> {
         let StoredRow { row, unreadable } = stored;
+        // A store that was restored in part. Going on would give out revisions that watchers have seen with other rows.
         if row.revision > self.core.journal.revision() {
             return Err(OpenError::RowFromTheFuture(row.uid));
         }
@@ -215,6 +216,7 @@ impl Loading {
 
     fn link(&mut self) {
         let loaded = std::mem::take(&mut self.loaded);
+        // Only now is every name bound, so that each edge is counted once and from either end.
         for &slot in &loaded.with_refs {
             self.core.graph.attach(slot);
         }
@@ -222,6 +224,7 @@ impl Loading {
             plan_resync(&self.core.graph, &mut self.core.timers, self.core.now.mono, slot);
             self.core.scheduler.gate_if_first(&mut self.core.graph, slot);
         }
+        // Cycles are not stored: errors that spell them out are compared with what is found.
         let changes = self.core.graph.find_cycles(&loaded.with_refs, &BTreeSet::new());
         let is_on_none = |slot: &Slot| self.core.graph[*slot].cycle().is_none();
         let stale: Vec<Slot> = loaded
@@ -268,6 +271,7 @@ impl Loading {
             }
         }
         for slot in unrequested {
+            // Unless a request for something above has made it pending after all.
             if !self.core.graph[slot].is_unsettled() {
                 self.core.scheduler.leave_gate(&mut self.core.graph, slot);
             }

@@ -107,6 +107,7 @@ impl Core {
             Input::Time => {}
             Input::Shutdown { grace } => self.shutdown(grace),
         }
+        // After the input: an invocation that returns at its deadline must not be cancelled for it.
         self.run_timers();
         self.pump();
         std::mem::swap(&mut self.out, effects);
@@ -128,6 +129,7 @@ impl Core {
         }
         self.now = now;
         std::mem::swap(&mut self.out, effects);
+        // Before the answers: a caller reads as soon as it is answered, and must find what the answer speaks of.
         self.journal.publish(&mut self.graph, &mut self.out);
         self.journal.release_answers(&mut self.out);
         if commit == CommitNow::Yes {
@@ -232,6 +234,7 @@ impl Core {
                 break;
             }
         }
+        // Asked once nothing moves any more: in between, all may be settled while a request is on its way.
         if self.is_idle() {
             for call in self.waiters.take_idle() {
                 self.answer(call, Answer::Done);
@@ -276,6 +279,7 @@ impl Core {
     fn release(&mut self, slot: Slot, why: &Settled) {
         self.releases += 1;
         if *why == Settled::Paused {
+            // `resume` makes one request of all that came during the pause (C19).
             self.graph[slot].set_missed(true);
         }
         if self.graph[slot].is_live() {
@@ -296,6 +300,7 @@ impl Core {
             return; // the return of that invocation has it considered again
         }
         if phase == Phase::Reconcile
+            // Settled instead of waiting: the delete or rename that has the name no longer counts, and may fail for ever.
             && let Some(why) = self.graph.held_name(slot)
         {
             return self.release(slot, &why);
@@ -305,6 +310,7 @@ impl Core {
 
     /// Opens the gate when nothing can start because a resource of a `first` kind waits for one that is not.
     fn open_gate_if_stuck(&mut self) -> bool {
+        // Each of these can still let the gate open by itself. Opened too early, it would protect nothing.
         let stuck = self.graph.active() == 0
             && self.journal.awaiting().is_empty()
             && !self.barrier.blocks(Phase::Reconcile);

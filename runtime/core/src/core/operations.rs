@@ -139,6 +139,7 @@ impl Core {
 
     /// Requests the resource that waits for its name, if nothing holds that any more.
     pub(super) fn wake_for_name(&mut self, live: Slot, cause: Cause) {
+        // Several may claim one name. As long as another one does, waking it would only settle it again.
         let waits = matches!(self.graph[live].settled(), Some(Settled::WaitingForName { .. }));
         if waits && self.graph.held_name(live).is_none() {
             self.request(live, &Arc::new(Reason::because(Trigger::Recovered, cause)));

@@ -29,6 +29,7 @@ impl Core {
 
     /// Takes a resource out of the catalog. Its edges are out of the counts already unless it is live no more.
     pub(super) fn remove(&mut self, slot: Slot) {
+        // First of all: those who wait for it are told below, by its life, that it is deleted.
         self.graph[slot].set_life(Life::Gone);
         let owner = self.graph[slot].row().owner;
         self.graph.set_owner(slot, owner, None);

@@ -112,6 +112,7 @@ impl Core {
         if !self.is_serving() || self.defer(slot, Timer::Resync(slot)) {
             return;
         }
+        // Before the request: a run that is released or cancelled would set no further one.
         plan_resync(&self.graph, &mut self.timers, self.now.mono, slot);
         self.request(slot, &Arc::new(Reason::bare(Trigger::Resync)));
     }

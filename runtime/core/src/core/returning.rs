@@ -48,6 +48,7 @@ impl Core {
             slot,
             run: &run,
         };
+        // Names last: until its resource has concluded, it may claim some of them itself.
         conclusion.conclude(result);
         self.free_names(slot, &run);
     }
@@ -114,6 +115,7 @@ impl Conclusion<'_> {
     fn conclude_cancelled(&mut self) {
         let (slot, run) = (self.slot, self.run);
         self.core.record(slot, run, RunResult::Cancelled, None);
+        // Its outcome is dropped, so the request that it was to answer is open again.
         self.core.graph[slot].owe(run.is_answer());
         self.core.write(slot, |row| row.runs_total += 1);
         self.core.write_last_run(slot, run, RunResult::Cancelled);
@@ -134,6 +136,7 @@ impl Conclusion<'_> {
             if run.cancelled() == Cancelled::ByCaller {
                 pending.cancel();
             }
+            // It has waited since before this run. Cancels that begin its patience anew would starve it (C17).
             pending.set_since(run.waited_since());
         }
     }

@@ -11,6 +11,7 @@ use crate::{Effect, InvocationId, Phase, Start};
 impl Core {
     pub(super) fn start(&mut self, slot: Slot, phase: Phase) {
         let invocation = self.scheduler.enter(self.graph[slot].kind());
+        // While a rename counts, the barrier keeps all regular work from starting, its ancestors included.
         let busy = phase == Phase::Reconcile
             || (phase == Phase::Rename && !self.barrier.op_holds(&self.graph[slot]));
         let seen = (phase == Phase::Reconcile).then(|| self.graph.see(slot));

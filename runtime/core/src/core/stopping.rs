@@ -74,6 +74,7 @@ impl Core {
 
     fn cancel_everything(&mut self) {
         let mut running: Vec<_> = self.graph.runs().collect();
+        // The table of runs has no order, and effects have one.
         running.sort_unstable();
         for (_, slot) in running {
             self.cancel_run(slot, Cancelled::ByShutdown);

@@ -129,6 +129,7 @@ impl Graph {
     /// told of it; in the middle of a batch that is kept for its end, for names and edges are in pieces.
     pub(crate) fn give_up(&mut self, name: NameId, slot: Slot) -> Option<(Slot, Cause)> {
         self.names.unclaim(name, slot);
+        // Before the name is released, which forgets it if nobody else has to do with it.
         let told = self.offer(name, slot);
         self.names.release(name);
         told

@@ -10,6 +10,7 @@ pub(crate) fn components(children: &[Vec<u32>]) -> Vec<u32> {
     let mut component = vec![UNSEEN; children.len()];
     let (mut next_order, mut next_component) = (0, 0);
     let mut open: Vec<u32> = Vec::new();
+    // The stack of a recursion, on the heap: refs may form a chain as long as the catalog.
     let mut frames: Vec<(u32, usize)> = Vec::new();
     for root in 0..children.len() {
         if order[root] != UNSEEN {

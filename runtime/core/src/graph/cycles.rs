@@ -84,6 +84,8 @@ pub(crate) struct CycleChanges {
 impl Graph {
     /// Makes the members of a cycle nodes of their own again.
     pub(crate) fn dissolve(&mut self, cycle: CycleId) -> Vec<Slot> {
+        // Counts stand with nodes, so every edge of a member is taken out before the node changes and put in again after
+        // it.
         let members = self.cycles.members(cycle).to_vec();
         for &member in &members {
             self.uncount_edges_of(member);
@@ -153,6 +155,7 @@ impl Graph {
         for number in &component {
             sizes[*number as usize] += 1;
         }
+        // Ordered, for errors are written in this order, and equal inputs have equal effects.
         let mut knots: std::collections::BTreeMap<u32, Vec<Slot>> = std::collections::BTreeMap::new();
         for (index, slot) in nodes.iter().enumerate() {
             // A component of one is a cycle only by a ref to itself.
@@ -170,6 +173,8 @@ impl Graph {
             if self.is_grouped(&members) {
                 continue;
             }
+            // Those that were on a cycle before this batch are requested by nobody: they had settled with an error, and
+            // still do.
             let is_fresh = |slot: &Slot| self.slots[*slot].cycle.is_none() && !dissolved.contains(slot);
             let fresh: Vec<Slot> = members.iter().copied().filter(is_fresh).collect();
             let cycles: Vec<_> = members
@@ -209,6 +214,7 @@ impl Graph {
                 index_u32(nodes.len() - 1)
             })
         };
+        // Most new resources read others and are read by none yet. Leaving them out saves a walk for each.
         for seed in seeds.iter().filter(|seed| self.may_be_on_a_cycle(**seed)) {
             visit(*seed, &mut nodes, &mut index_of);
         }

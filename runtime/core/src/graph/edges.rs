@@ -47,6 +47,7 @@ impl Graph {
     /// Live children of a live resource, in no particular order.
     pub(crate) fn children(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
         let resource = &self.slots[slot];
+        // Refs are to names. That of a deleted resource may be another's by now, and its referrers with it.
         let referrers: &[Referrer] = if resource.is_live() {
             &self.names[resource.name].referrers
         } else {
@@ -84,6 +85,8 @@ impl Graph {
                 slot,
                 index: index_u32(index),
             });
+            // Two refs to one name are one edge: counted twice, it would have to be taken off twice when the parent
+            // settles.
             let edge = reference.required != crate::Required::Exists && edges.insert(name);
             links.push(BoundRef {
                 name,
@@ -151,6 +154,7 @@ impl Graph {
         }
         self.slots[child].links[index].counted = true;
         let (above, below) = (self.scc_root(parent), self.scc_root(child));
+        // An edge inside a cycle would have the node wait for itself; one from a settled parent holds nothing back.
         if above == below || !self.slots[parent].is_unsettled() {
             return;
         }
@@ -207,6 +211,7 @@ impl Graph {
         let mut stack = vec![scc_root];
         while let Some(scc_root) = stack.pop() {
             self.each_unsettled_parent(scc_root, |graph, above| {
+                // What is busy already has told its own parents, so that a walk ends where another has been.
                 let was_busy = graph.is_busy(above);
                 graph.slots[above].busy_children += 1;
                 if !was_busy {
@@ -235,6 +240,7 @@ impl Graph {
     /// Once per counted edge into the node from an unsettled resource of another node. Those that are about to
     /// sum up their busy children are left out.
     fn each_unsettled_parent(&mut self, scc_root: Slot, mut tell: impl FnMut(&mut Graph, Slot)) {
+        // The usual case: an invocation starts below settled parents only, so its start walks nothing.
         if self.slots[scc_root].unsettled_parents == 0 {
             return;
         }

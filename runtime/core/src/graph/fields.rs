@@ -332,11 +332,13 @@ impl Pending {
     }
 
     pub(crate) fn promote(&mut self, times: u32) {
+        // Steps are counted from when it became ready, so the greatest number is the newest.
         self.promoted = self.promoted.max(times);
     }
 
     /// Since when it has waited for a place, from now on at the latest.
     pub(crate) fn begin_ready(&mut self, now: Mono) -> Mono {
+        // Kept when its rank changes, or what is requested again and again would never have waited for long.
         *self.ready_since.get_or_insert(now)
     }
 

@@ -155,6 +155,7 @@ impl Lifecycle {
     #[inline]
     pub(super) fn on(&mut self, event: Event) -> Option<Box<Running>> {
         let over = next(&mut self.0, event);
+        // In release the stage stays: one resource that is wrong, and found by the checks, must not stop the others.
         debug_assert!(over.is_ok(), "an event that does not go with {:?}", self.0);
         over.unwrap_or_default()
     }

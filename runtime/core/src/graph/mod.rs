@@ -239,6 +239,8 @@ impl Graph {
         }
         match (before, after) {
             (false, true) => {
+                // A stretch without rest begins. Only within one can anything starve (C17), and its number tells whether
+                // a result is of this one.
                 if self.unsettled == 0 {
                     self.restless_since = now;
                     self.restless_times += 1;
@@ -272,6 +274,7 @@ impl Graph {
 
     /// Returns how many invocations have not returned and are not given up on.
     pub(crate) fn active(&self) -> usize {
+        // Those have given back their places (C10).
         self.runs.len() - self.abandoned
     }
 

@@ -119,6 +119,7 @@ impl Names {
 
     /// Forgets a name that nothing has to do with any more.
     pub(crate) fn release(&mut self, id: NameId) {
+        // In the middle of a batch a name may be nobody's for a moment, as in a swap. Its id must outlast that.
         if let Some(held) = &mut self.held {
             return held.push(id);
         }

@@ -53,6 +53,7 @@ impl Graph {
             .row
             .owner
             .and_then(|owner| self.slots.find(owner))?;
+        // An owner of itself would request itself with every run.
         let may = owner != slot && self.slots[owner].is_live();
         let asks = |options: &crate::KindOptions| match options.on_owned {
             OnOwned::Nothing => false,
@@ -84,6 +85,7 @@ impl Graph {
         if owned.is_empty() {
             return Arc::default(); // needs no memory
         }
+        // The set is in the order of slots, which a restart changes. A reconciler sees one order at all times.
         owned.sort_by_cached_key(|view| (view.resource.key(), view.resource.uid));
         owned.into()
     }

@@ -28,6 +28,7 @@ impl Graph {
         let why = reason.trigger;
         self.visits.nodes += 1;
         debug_assert!(self.slots[slot].is_live());
+        // With `Parents::Changed` a run that was requested by itself must not be released for want of changes.
         self.slots[slot].requested = true;
         // Fairness (C17) counts from the last request that is no timed one: an edit excuses a resource that has not
         // completed.
@@ -132,6 +133,7 @@ impl Graph {
             if !link.counted || scc_root == self.scc_root(above) {
                 continue;
             }
+            // Settled or not, the child waits for this parent from now on. The edge is taken off when the parent settles.
             self.slots[scc_root].unsettled_parents += 1;
             if !self.slots[child].is_unsettled() {
                 let reason = self.parent_reason(&mut frames);

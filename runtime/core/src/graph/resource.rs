@@ -189,6 +189,8 @@ impl Resource {
             waited_since,
             cancelled: Cancelled::No,
             rerun: None,
+            // A rename during the run changes the names of the resource, and not those that its reconciler writes under
+            // (C1).
             under: Under {
                 name: self.name,
                 claims: self.claims.clone(),
@@ -240,6 +242,7 @@ impl Resource {
 
     /// Returns true if to those below it is a failed parent.
     pub(crate) fn is_failed(&self) -> bool {
+        // Settled as idle, paused or cancelled it is none: what it made last stands, and those below can use it.
         self.row.error.is_some()
             || self.unreadable().is_some()
             || matches!(

@@ -54,6 +54,8 @@ impl Graph {
         if let Some(pending) = self.slots[slot].pending_mut() {
             pending.inherit(inherited);
         }
+        // While it ran, requests lent it nothing: it was not pending. Its parents get it now, or they would wait in the
+        // background for a person.
         let priority = self.inheritable(slot);
         if priority < Priority::Background {
             let parents: Vec<Slot> = self.parents(slot).collect();

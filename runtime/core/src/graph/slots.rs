@@ -31,6 +31,7 @@ impl Slots {
 
     pub(crate) fn insert(&mut self, resource: Resource) -> Slot {
         let uid = resource.row.uid;
+        // Slots are used again, which keeps the arrays dense. Whoever keeps one beyond an input keeps the uid beside it.
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.entries[slot.index()] = Some(resource);

@@ -63,6 +63,7 @@ impl Graph {
         match (found.pop(), found.is_empty()) {
             (None, _) => Err(Refusal::Unknown(name.to_string())),
             (Some(slot), true) => Ok(slot),
+            // Several kinds have that name. To take one of them would cancel, or delete, what nobody meant.
             (Some(last), false) => {
                 found.push(last);
                 let mut candidates: Vec<_> = found.iter().map(|slot| self.slots[*slot].row.key()).collect();

@@ -30,6 +30,7 @@ impl Graph {
     /// The first ref whose requirement does not hold.
     pub(crate) fn unmet_ref(&self, slot: Slot) -> Option<usize> {
         let unmet = |name: NameId, required: Required| match (required, self.names[name].live) {
+            // A missing or failed target is the reconciler's to judge: `completed` only asks that it is not about to run.
             (Required::Completed, _) | (Required::Exists, Some(_)) => false,
             (_, None) => true,
             (Required::Ready, Some(target)) => !self.is_ready(target),
@@ -48,6 +49,7 @@ impl Graph {
         }
         resource.row.last_run.as_ref().is_some_and(|last| {
             let seen = last.seen.as_ref();
+            // A success with an earlier spec says nothing of the present one.
             !last.failed && seen.is_some_and(|seen| seen.spec_version == resource.row.spec_version)
         })
     }

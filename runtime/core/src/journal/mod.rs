@@ -157,6 +157,7 @@ impl Journal {
 
     /// Answers a call once all that is changed by now is durable.
     pub(crate) fn answer(&mut self, call: CallId, answer: Answer) {
+        // Refusals as well: a name that is taken may be taken by a row that is not durable yet.
         self.answers.push_back((self.revision, call, answer));
     }
 
@@ -261,6 +262,7 @@ impl Journal {
         let flight = self.in_flight.as_mut().filter(|flight| flight.commit.id == id)?;
         let message = match error {
             CommitError::Failed(message) => message,
+            // Another try makes no room.
             CommitError::Full(message) => return Some(StopReason::StoreFull(message)),
             CommitError::LeaseLost => {
                 // Refused at the first try, it is certainly not in the store; at a later one the first may be.
@@ -288,6 +290,7 @@ impl Journal {
     /// Shows readers what is committed, and how the resources that they know stand.
     pub(crate) fn publish(&mut self, graph: &mut Graph, out: &mut Vec<Effect>) {
         let mut rows = std::mem::take(&mut self.rows);
+        // A watcher goes on from the last revision that it saw, so revisions must rise within the log.
         rows.sort_by_key(|row| row.revision);
         for row in &rows {
             let slot = graph.find(row.uid);
@@ -305,6 +308,8 @@ impl Journal {
                 continue;
             };
             let dirty = resource.take_status_dirty();
+            // A new resource shows with its row, once that is durable; its status alone would name something that nobody
+            // knows.
             if dirty && is_known(resource) {
                 let uid = resource.row().uid;
                 statuses.push(StatusUpdate {

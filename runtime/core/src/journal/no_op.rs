@@ -34,6 +34,7 @@ impl Untold {
         // The newest first, so that it is the one that stays of its slot.
         let runs = self.0.drain(..count).rev();
         let mut shown: Vec<_> = runs.map(|(_, slot, run)| (slot, Some(run))).collect();
+        // A stable sort: the newest run of a slot stays in front of its older ones.
         shown.sort_by_key(|(slot, _)| *slot);
         shown.dedup_by_key(|(slot, _)| *slot);
         Shown(shown)

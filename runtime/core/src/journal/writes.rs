@@ -36,6 +36,7 @@ impl Journal {
         let resource = &mut graph[slot];
         let no_op = resource.take_no_op();
         let row = resource.row_mut();
+        // Readers know that run already. A row without it would take them back to the one before.
         if let Some(no_op) = no_op {
             no_op.show_in(row);
         }
@@ -80,6 +81,8 @@ impl Journal {
                     row.state_version,
                     result == RunResult::Failed,
                 ),
+                // A run that did not complete has seen nothing that counts. Its inputs in the row would have changes
+                // passed over.
                 false => before.map_or_else(Default::default, |last| {
                     (last.seen.clone(), last.state_version, last.failed)
                 }),
@@ -122,6 +125,7 @@ impl Journal {
         cycles.dedup();
         for cycle in cycles {
             for (slot, error) in graph.spell(cycle) {
+                // The same error again is no change, and takes no revision.
                 if graph[slot].row().error.as_deref() != Some(&*error) {
                     self.write(graph, now, slot, |row| row.error = Some(error));
                 }

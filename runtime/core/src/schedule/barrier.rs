@@ -60,6 +60,7 @@ impl Barrier {
     pub(crate) fn blocks(&self, phase: Phase) -> bool {
         let drains = matches!(self.drain, Drain::Running);
         match phase {
+            // Deletes wait for each other alone, in the order that `DeleteOrder` keeps.
             Phase::Delete => false,
             Phase::Rename => drains && self.deletes > 0,
             Phase::Reconcile => drains && self.deletes + self.renames > 0,
@@ -151,6 +152,7 @@ impl Barrier {
         graph[slot].set_op(Op::Failed);
         let wait = op_backoff(graph[slot].row().attempts);
         timers.set(Timer::OpRetry(slot), now.after(wait));
+        // It may fail for ever, and the deletes of what it referred to must not wait for that.
         self.release_delete_waits(graph, slot);
     }
 
@@ -195,6 +197,7 @@ fn op_backoff(attempts: u32) -> Duration {
 
 /// A failed delete or rename is due again, without counting.
 pub(crate) fn rearm(graph: &mut Graph, timers: &mut Timers, slot: Slot) {
+    // It had its turn in a drain. If each retry began another, one broken delete would keep stopping regular work.
     if graph[slot].op() == Op::Failed {
         timers.clear(Timer::OpRetry(slot));
         graph[slot].set_op(Op::Due { counts: false });

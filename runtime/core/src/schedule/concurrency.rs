@@ -82,6 +82,7 @@ impl ConcurrencyLimits {
             self.pools.len() - 1
         });
         let entry = &mut self.pools[index];
+        // Each kind says what it can bear beside the others, so the narrowest limit holds for all of them.
         entry.limit = entry.limit.min(pool.limit);
         entry.exclusive |= pool.exclusive;
         index
@@ -167,6 +168,7 @@ impl ConcurrencyLimits {
     pub(crate) fn abandon(&mut self, id: KindId) {
         let kind = &mut self.kinds[id.index()];
         kind.running -= 1;
+        // An exclusive pool guards what only one may touch, and this invocation may still touch it.
         if let Some(pool) = kind.pool.filter(|pool| !self.pools[*pool].exclusive) {
             self.pools[pool].running -= 1;
         }
@@ -174,6 +176,7 @@ impl ConcurrencyLimits {
 
     /// An abandoned invocation has returned.
     pub(crate) fn leave_after_all(&mut self, id: KindId) {
+        // Its place in the kind was given back when it was abandoned.
         let kind = &self.kinds[id.index()];
         if let Some(pool) = kind.pool.filter(|pool| self.pools[*pool].exclusive) {
             self.pools[pool].running -= 1;

@@ -43,6 +43,7 @@ impl DeleteOrder {
                     .collect()
             })
             .collect();
+        // Two deletes that wait for each other would never run, so edges inside a circle count for nothing.
         let component = components(&edges);
         let mut of_old = Vec::new();
         for (index, (slot, targets)) in deleted.iter().enumerate() {
@@ -50,6 +51,7 @@ impl DeleteOrder {
                 let other = index_of.get(target);
                 other.is_some_and(|other| component[*other as usize] == component[index])
             };
+            // Once each: several refs to one resource are one wait, which ends once.
             let targets: BTreeSet<Slot> = targets.iter().copied().collect();
             for target in targets
                 .into_iter()
@@ -63,6 +65,7 @@ impl DeleteOrder {
             }
         }
         for (slot, target) in of_old {
+            // Deletes of earlier batches have their order already. An edge that would close a circle with it is left out.
             if !self.delays(target, slot) {
                 self.delay(graph, slot, target);
             }

@@ -36,6 +36,7 @@ impl Retries {
         (slot, error): (Slot, Option<&Error>),
     ) -> bool {
         clear(graph, timers, slot);
+        // A permanent error would be the same the next time.
         let Some(error) = error.filter(|error| error.kind == ErrorKind::Transient) else {
             return false;
         };
@@ -62,6 +63,7 @@ impl Retries {
         }
         let spread = self.spread(graph[slot].row(), backoff(base, cap, failures));
         let wait = failure.retry_after().unwrap_or(spread);
+        // A policy that came later may put it into the past.
         let at = failure.at().after(wait).max(now);
         timers.set(Timer::Retry(slot), at);
         false
@@ -72,6 +74,8 @@ impl Retries {
         let Some(seed) = self.jitter else {
             return wait;
         };
+        // Resources that failed together, as when a database was away, would come back together. Hashed and not drawn,
+        // for equal inputs give equal effects.
         let mut hasher = DefaultHasher::new();
         (seed, row.uid, row.attempts).hash(&mut hasher);
         let part = u32::try_from(hasher.finish() % 1_000).unwrap_or(0);
@@ -93,6 +97,7 @@ pub(crate) fn attempts_after(
     }
     match graph.retry_policy(slot) {
         RetryPolicy::Backoff { reset_after, .. } if attempts > 0 && !reset_after.is_zero() => {
+            // Counted from the first success: a resource that runs often would else never be forgiven.
             if timers.due(Timer::Forgive(slot)).is_none() {
                 timers.set(Timer::Forgive(slot), now.after(reset_after));
             }

@@ -261,6 +261,7 @@ fn promote(graph: &mut Graph, slot: Slot, (kind, phase): (KindId, Phase), steps:
     if let Some(pending) = resource.pending_mut() {
         pending.promote(steps);
     }
+    // Listed anew with its new rank: entries of a heap can't be moved in place.
     graph.enqueue(slot);
 }
 

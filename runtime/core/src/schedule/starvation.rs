@@ -62,6 +62,7 @@ impl Starvation {
     pub(crate) fn defers(&mut self, graph: &mut Graph, now: Mono, slot: Slot) -> bool {
         let (restless_since, stretch) = graph.restless();
         let restless = now.since(restless_since);
+        // Nothing can have starved yet. A catalog that settles between its timers never gets beyond this line.
         if graph.unsettled() == 0 || restless < graph.kinds().least_timed_patience() {
             return false;
         }
@@ -82,6 +83,7 @@ impl Starvation {
         self.above_starved.clear();
         let mut open = Vec::new();
         for (slot, since, until) in waiting {
+            // An edit above it is a good reason to have waited; only timed requests must not be one.
             let since = since.max(disturbed_above(graph, slot, &mut disturbed));
             if until.since(since) >= timed_patience(graph, slot) {
                 open.push(slot);
@@ -121,6 +123,7 @@ fn long_waiting(graph: &Graph, slot: Slot, now: Mono) -> Option<(Slot, Mono, Mon
 /// Returns the time at which something other than a timed request last came for a resource or anything above it.
 fn disturbed_above(graph: &mut Graph, slot: Slot, known: &mut HashMap<Slot, Mono, FxBuildHasher>) -> Mono {
     let start = graph.scc_root(slot);
+    // Each node twice, before and after its ancestors: a recursion would be as deep as the longest chain of refs.
     let mut open = vec![(start, false)];
     while let Some((scc_root, ready)) = open.pop() {
         if known.contains_key(&scc_root) {

@@ -147,6 +147,7 @@ impl Timers {
 
     /// Clears every time of a resource.
     pub(crate) fn clear_all(&mut self, slot: Slot) {
+        // Not the retry of a delete or rename: it goes with the operation, which outlasts the resource's regular times.
         for timer in [
             Timer::Nudge(slot),
             Timer::Retry(slot),

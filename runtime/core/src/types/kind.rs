@@ -200,11 +200,13 @@ impl KindOptions {
             concurrency: None,
             pool: None,
             nudging: Nudging::default(),
+            // A run that returns a time in the past would otherwise run again at once, and for ever.
             requeue_interval: Duration::from_millis(100),
             timed_patience: Duration::from_secs(30),
             retry: RetryPolicy::default(),
             on_owned: OnOwned::default(),
             deadline: None,
+            // Long enough for a statement that can't be stopped half-way, short enough for a person who waits.
             cancel_deadline: Duration::from_secs(600),
             resync: None,
             blocking: false,
@@ -313,6 +315,7 @@ impl Default for Limits {
             concurrency: 64,
             backlog: 10_000,
             commit_patience: Duration::from_secs(30),
+            // Most deletes take seconds. One that hangs stops regular work for this long, and only once.
             drain_limit: Duration::from_secs(60),
             promote_after: Duration::from_secs(60),
             starvation_slack: Duration::from_secs(1),

@@ -140,6 +140,7 @@ impl Trigger {
             | Trigger::Deleted
             | Trigger::RefChanged => Priority::Requested,
             Trigger::Retrigger | Trigger::Nudge | Trigger::Parent | Trigger::Recovered => Priority::Normal,
+            // Nobody waits for these at present, and there may be as many of them as resources.
             Trigger::Start | Trigger::Retry | Trigger::Resync => Priority::Background,
         }
     }
@@ -299,6 +300,7 @@ impl Reason {
     /// Returns the priority when limits are reached. A retry by hand is a request.
     pub fn priority(&self) -> Priority {
         match (self.trigger, &self.cause) {
+            // Somebody asked for this attempt, and not a timer.
             (Trigger::Retry, Some(Cause::Call(_))) => Priority::Requested,
             _ => self.trigger.priority(),
         }
@@ -308,6 +310,7 @@ impl Reason {
     #[must_use]
     pub fn after(mut self, before: Option<Arc<Reason>>) -> Self {
         self.before = before.map(|before| {
+            // Two resources that request each other would otherwise make a chain, and rows, without end.
             if before.links().nth(CHAIN_MAX - 2).is_none() {
                 return before;
             }

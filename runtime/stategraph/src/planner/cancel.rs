@@ -12,6 +12,7 @@ impl<V: Value> Planner<'_, V> {
     /// Starts nothing more and waits for no more answers.
     pub(super) fn halt(&mut self) {
         self.is_halted = true;
+        // Answers would only lead to operations, and none is to be started any more.
         self.awaited.clear();
         if matches!(self.phase, Phase::Observing | Phase::Asking) {
             self.phase = Phase::Running;

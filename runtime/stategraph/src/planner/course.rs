@@ -165,6 +165,7 @@ impl<V> Course<V> {
     /// Makes a course for about this number of nodes, of a call about the whole graph or a part.
     pub(super) fn new(is_whole: bool, nodes: usize) -> Self {
         let mut course = Self::default();
+        // A call about few items of a large graph would spend its time on zeroing a list of all slots.
         if is_whole && nodes >= MANY_NODES {
             course.of_current = SlotIndex::Dense(Vec::new());
             course.of_intended = SlotIndex::Dense(Vec::new());

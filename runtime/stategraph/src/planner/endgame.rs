@@ -30,6 +30,8 @@ impl<V: Value> Planner<'_, V> {
         if !is_open || self.has_failed() || self.has_changed() {
             return is_open;
         }
+        // Nothing has changed since the last look, so another one would find the same. Only what no failure explains is
+        // worth more force.
         let excused = self.excused(&blocked);
         blocked.retain(|id| !excused.contains(id));
         if blocked.is_empty() {
@@ -49,6 +51,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// Has an item deleted first and created last, unless that did not help before or cannot help.
     fn insist_on(&mut self, id: Id) {
+        // Deleting it would take down something that is to stay: that is worse than leaving it as it is.
         if self.is_leant_on(id, true) {
             return;
         }
@@ -63,6 +66,7 @@ impl<V: Value> Planner<'_, V> {
     /// Lets go on what only the order of this call keeps behind something that waits for an operation in the
     /// background: the next call would not keep it back. Returns true if anything may go on.
     pub(super) fn release_order(&mut self) -> bool {
+        // Without one in the background, nothing is kept behind it, and the order is one of this call.
         if self.operations.is_empty() {
             return false;
         }

@@ -29,6 +29,8 @@ impl<V: Value> Planner<'_, V> {
         let item = self.current.item(node.slot);
         let failed =
             item.is_some_and(|item| item.state == State::Failed(Operation::Create) || item.is_unmade());
+        // Checked against the graph of this moment: since the job was found, an operation of this item may have ended
+        // otherwise (invariant 2).
         let fits = match node.job {
             Job::Create => item.is_none() || failed,
             Job::Remake => item.is_none(),
@@ -157,6 +159,7 @@ impl<V: Value> Planner<'_, V> {
     #[inline]
     pub(super) fn serves(&self, target: Id, predicate: Option<&Predicate>) -> bool {
         let node = self.node(target);
+        // To rely on a target that goes later in this call would be to come up twice.
         let goes = match node.job {
             Job::Remake if node.down.stage == Stage::Failed => {
                 let item = self.current.item(node.slot);

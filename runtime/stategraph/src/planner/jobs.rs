@@ -69,6 +69,7 @@ impl<V: Value> Planner<'_, V> {
             return (Job::Rest, None);
         }
         let reference = self.ref_of(id);
+        // Before all else: two operations on one item at a time would see each other's half-made work (invariant 3).
         if let Some(job) = self.job_under_way(reference) {
             return (job, None);
         }
@@ -123,6 +124,7 @@ impl<V: Value> Planner<'_, V> {
             state => state,
         };
         match state {
+            // Another intent need not wait for the retry of the one that failed.
             State::Failed(Operation::Create) if !same(&item.spec, intent) => {
                 return (Job::Create, Some(Reason::Intended));
             }
@@ -146,6 +148,7 @@ impl<V: Value> Planner<'_, V> {
                 return (Job::Hold, None);
             }
         }
+        // A failed modify may have changed a part. Only another one makes sure of the value, though it reads as equal.
         let reassert = inside && item.state != State::Created;
         // Shared specs are equal, which is most of them: what was created has the spec that was intended.
         let is_shared = Arc::ptr_eq(&item.spec, intent);

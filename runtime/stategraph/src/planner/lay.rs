@@ -108,6 +108,7 @@ impl<V: Value> Planner<'_, V> {
             self.course.task_mut(task(id, part)).stage = Stage::Waiting;
         }
         match job {
+            // One thing of that name at a time: the new one can't be made before the old one has gone.
             Job::Remake => self.after(task(id, Part::Up), task(id, Part::Down)),
             Job::Replace => {
                 if self.alias_of(self.ref_of(id)).is_some() {
@@ -282,6 +283,7 @@ impl<V: Value> Planner<'_, V> {
             .into_iter()
             .partition(|&target| self.is_waited_for(id, target));
         self.course.has_alternatives = true;
+        // All that would do is idle, so the choice is made at the gate and nothing has to be waited for.
         if busy.is_empty() {
             return;
         }
@@ -405,6 +407,7 @@ impl<V: Value> Planner<'_, V> {
                 continue;
             }
             let job = self.node(dependent).job;
+            // A dependent that goes anyway needs no condition any more, once it has gone.
             if job.has_down() {
                 self.after(up, task(dependent, Part::Down));
             } else if self.course.moves.contains(&(dependent, id)) {

@@ -56,6 +56,8 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn is_related(&mut self, node: Id, id: OperationId) -> bool {
+        // Found once for each operation: asked anew for each task that is ready, a long operation would cost the graph
+        // each time (S14).
         if !self.relations.contains_key(&id) {
             let Some(reference) = self.operations.get(id).map(|running| running.reference.base()) else {
                 return false;

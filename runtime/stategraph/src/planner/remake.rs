@@ -127,6 +127,7 @@ impl<V: Value> Planner<'_, V> {
         let (Some(old), Some(new)) = (thoroughness(node.job), thoroughness(job)) else {
             return;
         };
+        // Only upwards, so that following what a job entails ends and does not depend on where it begins.
         if new > old {
             node.job = leftover.unwrap_or(job);
             node.reason = Some(reason);
@@ -190,6 +191,7 @@ impl<V: Value> Planner<'_, V> {
             return;
         };
         let reference = self.ref_of(target).clone();
+        // Turned already, by this call or one before: once more would be an operation without effect.
         if self.is_switched(id, target) {
             return;
         }

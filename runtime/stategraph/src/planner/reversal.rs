@@ -21,6 +21,7 @@ impl<V: Value> Planner<'_, V> {
         let is_there = matches!(job, Job::Modify | Job::Relink | Job::Replace);
         // An item that moves first does not wait for its target, which may still have what it is to drop.
         let may_be_old = self.intent.extent.is_part() || !self.course.moves.is_empty();
+        // Most calls end here. A search through the graph for each edge that changes would cost its square.
         if !is_there || !(may_be_old || self.is_below_leftover(slot)) {
             return false;
         }

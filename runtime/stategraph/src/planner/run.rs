@@ -26,6 +26,7 @@ enum Attempt {
 impl<V: Value> Planner<'_, V> {
     /// Starts all that may start.
     pub(super) fn run(&mut self) {
+        // Kept aside until the loop is over, and not put back at once: each would be taken out again for ever.
         let mut held = Vec::new();
         while !self.is_halted && self.operations.in_foreground() < self.options.limit.max(1) {
             let Some((part, reference, task)) = self.course.ready.pop_first() else {
@@ -40,6 +41,7 @@ impl<V: Value> Planner<'_, V> {
 
     fn attempt(&mut self, task: TaskId) -> Attempt {
         self.spend(1 + self.course.need(task.node).len());
+        // Its job was found for what the item no longer is. The next look finds the one for what it is now.
         if self.course.outdated.contains(&task.node) {
             self.over(task, Stage::Stopped);
             return Attempt::Started;
@@ -58,6 +60,8 @@ impl<V: Value> Planner<'_, V> {
     fn attempt_down(&mut self, id: Id) {
         let down = task(id, Part::Down);
         let node = self.node(id);
+        // The old one goes only when its replacement is there. A failed create must leave something that others can use
+        // (S4).
         let after_up = node.job != Job::Replace || node.up.stage == Stage::Done;
         if self.current.item(node.slot).is_none() {
             return self.over(down, Stage::Done);
@@ -196,6 +200,8 @@ impl<V: Value> Planner<'_, V> {
         if operation == Operation::Delete && !is_replaced && !self.intent.is_inside(&reference.base()) {
             self.displace(slot);
         }
+        // Before the effect: whoever stores the graph then finds the operation in it, and a crash leaves an item to
+        // observe and not a guess.
         self.mark_started(operation, slot, &reference, intent.as_ref(), &footing, task.node);
         let mut running = Running {
             reference: reference.clone(),
@@ -261,6 +267,7 @@ impl<V: Value> Planner<'_, V> {
             Operation::Adopt => return,
         };
         self.current.alter(slot, |item| {
+            // What was never made counts for nobody. A failed delete of its remains must not make it count again.
             let unmade = item.state == State::Failed(Operation::Create) || item.is_unmade();
             item.state = state;
             let attempts = item
@@ -268,6 +275,8 @@ impl<V: Value> Planner<'_, V> {
                 .as_ref()
                 .map_or(0, |record| super::settle::attempts_with(record, intent));
             item.record(|record| {
+                // Failures are counted for one intent. Another one begins anew, or an edit that mends the fault would
+                // wait out the old backoff.
                 if attempts == 0 {
                     record.failure = None;
                 }
@@ -326,6 +335,7 @@ impl<V: Value> Planner<'_, V> {
             return;
         }
         task_of.stage = stage;
+        // It keeps the edges that it was to drop, and what others are about to get may close a cycle with them (S10).
         if matches!(stage, Stage::Failed | Stage::Stopped) {
             self.course.leftovers.push(done.node);
         }
@@ -352,6 +362,7 @@ impl<V: Value> Planner<'_, V> {
         let mut queue = vec![id];
         while let Some(id) = queue.pop() {
             let node = self.course.node_mut(id);
+            // Each is calm once, so that a course costs its edges, whatever the order of the ends.
             if node.calm || !node.on_course || node.open > 0 || !node.is_over() {
                 continue;
             }
@@ -410,6 +421,7 @@ impl<V: Value> Planner<'_, V> {
         else {
             return false;
         };
+        // Several targets count as one need: the first that serves settles it, and the others must not count again.
         if need.width() > 1 {
             if self.course.settled.contains(&(id, at)) || !self.is_settled_by(id, at as usize, target) {
                 return false;

@@ -236,6 +236,7 @@ fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &B
             .unwrap_or_default();
         add(path, item.clone());
     }
+    // Outside of the part all is intended to be as it is, so that one algorithm serves parts and wholes.
     let known = current.items().map(|item| item.reference.base());
     for reference in known.chain(current.displaced_specs().keys().cloned()) {
         if !inside.contains(&reference) {

@@ -51,6 +51,8 @@ impl<V: Value> Planner<'_, V> {
             return;
         };
         self.relations.remove(&id);
+        // It has failed already, when its time was up. What it says now is too late: the item may have been judged by
+        // that.
         if running.ending == Ending::Abandoned {
             return self.note_ended(id, &running.reference, Stage::Failed);
         }
@@ -102,6 +104,7 @@ impl<V: Value> Planner<'_, V> {
                 running.intent.as_ref(),
             ),
         }
+        // The answer was about the value before. The next change of this item is another question.
         self.answers.remove(&running.reference);
         self.note_ended(id, &running.reference, stage);
     }
@@ -200,6 +203,7 @@ impl<V: Value> Planner<'_, V> {
 
     fn succeeded(&mut self, running: &Running<V>) {
         let reference = &running.reference;
+        // Items have come and gone since it started, and the slot may be another's.
         let known = Some(running.slot).filter(|&slot| self.current.is_at(reference, slot));
         let Some(slot) = known.or_else(|| self.current.slot(reference)) else {
             return;
@@ -437,6 +441,7 @@ impl<V: Value> Planner<'_, V> {
         let Some(item) = self.current.item(slot) else {
             return;
         };
+        // The operation had its effect before the process died: its intent holds, dependencies included.
         let next = item.next().filter(|next| next.value == value).cloned();
         let same_value = item.spec.value == value;
         let spec = match next {

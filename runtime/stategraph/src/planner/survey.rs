@@ -57,6 +57,7 @@ impl<V: Value> Planner<'_, V> {
     /// Judges the items in these slots and all that is drawn in.
     pub(super) fn survey(&mut self, mut seeds: Vec<Slot>) {
         self.relations.clear();
+        // Numbers of nodes follow the order of the seeds, and effects the numbers: equal inputs have equal effects.
         seeds.sort_unstable();
         seeds.dedup();
         self.course = Course::new(self.intent.extent == Extent::Everything, seeds.len());
@@ -66,6 +67,7 @@ impl<V: Value> Planner<'_, V> {
             let id = self.node_at(base);
             first.extend(self.draw(id));
         }
+        // By rank: targets before what needs them, so that each item is judged once and sees what becomes of its targets.
         let mut queue = Queue::new(first);
         let mut dependents = Vec::new();
         while let Some(id) = queue.pop() {
@@ -144,6 +146,7 @@ impl<V: Value> Planner<'_, V> {
             .zip(node.origin)
             .is_some_and(|(graph, at)| graph.order().is_stuck(at));
         let verdict = match &node.intent {
+            // Nobody here makes an external item, and one on a cycle has no order in which it could be made (S10).
             _ if external || stuck => Verdict::Untouched,
             None if !self.is_there(id) && node.origin.is_none() => Verdict::Untouched,
             None => Verdict::Gone,

@@ -36,6 +36,8 @@ fn calm_vertex(id: Id) -> u32 {
 impl<V: Value> Planner<'_, V> {
     /// Lays the course so that it can be run to its end.
     pub(super) fn untangle(&mut self) {
+        // Each round makes at least one job more thorough, which happens a few times to each item, so there is a last
+        // one.
         for round in 0.. {
             self.lay();
             if !self.may_be_tangled() {
@@ -53,6 +55,8 @@ impl<V: Value> Planner<'_, V> {
                 .into_iter()
                 .filter(|ends| knots.iter().any(|knot| inside(knot, ends)))
                 .collect();
+            // The cheapest way out first: an order that is only preferred costs nothing to give up, a remake costs an
+            // item.
             for (later, earlier) in dropped {
                 self.drop_edge(later, earlier);
                 self.course.waived.insert((later.node, earlier.node));
@@ -172,6 +176,7 @@ impl<V: Value> Planner<'_, V> {
                 .map(|&vertex| vertex / PER_NODE)
                 .map(|id| (self.ref_of(id).clone(), id))
                 .collect();
+            // Any order is as good as another here; by ref it is the same one in every call and in the plan.
             members.sort();
             let ids: BTreeSet<Id> = members.iter().map(|(_, id)| *id).collect();
             for &(_, id) in &members {
