@@ -27,6 +27,7 @@ pub mod replica;
 pub mod service;
 
 mod backends;
+mod crash;
 mod message;
 mod observations;
 mod ports;
@@ -46,6 +47,7 @@ mod workloads;
 mod tests;
 
 pub use backends::Connect;
+pub use crash::CRASH_POINTS;
 pub use message::{Job, Service};
 pub use probe::{Asks, Place};
 pub use program::{Docker, Port, Ports, Program};

@@ -178,6 +178,12 @@ impl Observations {
         different
     }
 
+    /// Returns the number of workloads of which something is known.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.lock().entries.len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Table> {
         // Changes of an entry are assignments; a panic in between leaves nothing half done.
         self.table.lock().unpoisoned()

@@ -55,6 +55,12 @@ impl PortPool {
             given.remove(number);
         }
     }
+
+    /// Returns the number of ports that are given away.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.lock().unpoisoned().len()
+    }
 }
 
 fn free(given: &BTreeSet<u16>) -> Result<u16, NoPort> {

@@ -42,8 +42,14 @@ impl Project {
     }
 
     /// Removes the output of all starts before one, whose own is removed by the backend.
-    pub(crate) fn remove_output(&self, start: &StartId) {
+    pub(crate) fn remove_earlier_output(&self, start: &StartId) {
         output::prune(&self.output, start.uid(), start.counter());
+    }
+
+    /// Removes the output of all starts of a workload of which the backend knows none.
+    pub(crate) fn remove_output(&self, uid: &str) {
+        // There is none if it never wrote anything.
+        let _ = std::fs::remove_dir_all(self.output.join(uid));
     }
 }
 

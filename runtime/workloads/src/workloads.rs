@@ -169,6 +169,13 @@ impl Workloads {
         tokio::spawn(watcher.run());
     }
 
+    /// Returns what is kept in memory of workloads: observations, ports and probes.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> [usize; 3] {
+        let shared = &self.shared;
+        [shared.observations.len(), shared.ports.len(), shared.probes.len()]
+    }
+
     /// Lets reconcilers start nothing more: the program is about to end. Processes go on.
     pub fn leave(&self) {
         self.shared.leaving.cancel();

@@ -12,12 +12,13 @@ const PAGE: &str = "docs/diagnostics.md";
 /// The heading below which the codes stand that are not the compiler's.
 const RUNS: &str = "## Codes of runs and commands";
 /// The crates whose errors people read.
-const CRATES: [&str; 5] = [
+const CRATES: [&str; 6] = [
     "runtime/core/src",
     "runtime/controller/src",
     "runtime/drivers/src",
     "runtime/reconcilers/src",
     "runtime/server/src",
+    "runtime/workloads/src",
 ];
 /// Parts of paths of tests, and of state graphs, which the program has none of.
 const LEFT_OUT: [&str; 6] = [
@@ -31,13 +32,15 @@ const LEFT_OUT: [&str; 6] = [
 /// Names that are no mistake.
 const NO_MISTAKE: [&str; 2] = ["converged", "would-change"];
 /// Texts that a code stands right behind.
-const BEFORE: [&str; 4] = ["permanent(", "transient(", "code: ", "CODE: &str ="];
+const BEFORE: [&str; 5] = ["permanent(", "transient(", "code: ", "CODE: &str =", ".halt("];
 /// The beginning and end of a match that gives codes.
-const MATCHES: [(&str, &str); 4] = [
+const MATCHES: [(&str, &str); 6] = [
     ("let code = match", "}\n"),
     ("let (code, ", "};"),
     ("fn name(self) -> &'static str {", "\n    }\n"),
     ("code(&self) -> &'static str {", "\n    }\n"),
+    ("fn exit_code(", "\n}\n"),
+    ("fn start_code(", "\n}\n"),
 ];
 
 #[test]

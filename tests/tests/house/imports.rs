@@ -67,6 +67,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("folders", &["watershed-controller"]),
     ("site", &["watershed-controller", "watershed-stategraph"]),
+    (
+        "supervisor",
+        &[
+            "watershed-controller",
+            "watershed-proto",
+            "watershed-shim",
+            "watershed-workloads",
+        ],
+    ),
 ];
 
 /// Nothing depends on this crate, and it may use all others.

@@ -6,6 +6,7 @@
 //! | `flights` | right answers on real data, and that only what changed is built |
 //! | `answers` | answers of single commands: places, lines, tables |
 //! | `assertions` | tests of models that change while nothing else does |
+//! | `attacks` | jobs and services while the program and the parent of their processes are killed |
 //! | `backups` | everything that an environment keeps, in one file and back |
 //! | `bad_data` | rows of data that can not be read |
 //! | `broken` | one of each common mistake, and what is said about it |
@@ -30,6 +31,7 @@
 //! | `odd_files` | pipes and devices among the files, and what never returns |
 //! | `operating` | explain, pause, resume, cancel, retry, stats |
 //! | `pages` | the examples and commands of the guides |
+//! | `processes` | the processes that a project runs beside its data |
 //! | `refusals` | commands that can not be carried out, as text and as a document |
 //! | `renames` | renames of every kind, live and between runs |
 //! | `retries` | failed builds that are tried again, as a model says |
@@ -46,6 +48,7 @@
 
 mod answers;
 mod assertions;
+mod attacks;
 mod backups;
 mod bad_data;
 mod broken;
@@ -75,6 +78,7 @@ mod operating;
 mod pages;
 mod partitions;
 mod plans;
+mod processes;
 mod refusals;
 mod renames;
 mod retries;

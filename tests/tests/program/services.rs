@@ -2,16 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::going::Going;
+use crate::processes::{kill, pids, until};
 use crate::sandbox::{Said, Sandbox};
-
-/// Longer than anything here takes on a busy machine.
-const LONG: Duration = Duration::from_secs(60);
 
 /// A service that writes its number and waits, of two copies.
 const SERVICE: &str = "type: service
@@ -48,23 +44,6 @@ fn ends(said: &Said, code: i32) {
     assert_eq!(said.code, Some(code), "{}\n{}", said.stdout, said.stderr);
 }
 
-/// The processes that a project runs, but for its own and the parent: those whose tag names its state folder's journal.
-fn processes(project: &Sandbox) -> BTreeSet<i32> {
-    let folder = project.path().canonicalize().expect("the folder is there");
-    let listed = fs::read_dir("/proc").expect("processes are listed").flatten();
-    let pids = listed.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let is_ours = |pid: &i32| {
-        let tagged = fs::read(format!("/proc/{pid}/environ")).is_ok_and(|text| {
-            text.split(|byte| *byte == 0)
-                .any(|entry| entry.starts_with(b"WATERSHED_PROCESS="))
-        });
-        let below = fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&folder));
-        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        tagged && below && !state.contains(") Z ")
-    };
-    pids.filter(is_ours).collect()
-}
-
 /// The replicas of a service, as `status` tells them.
 fn replicas(project: &Sandbox, name: &str) -> Vec<Value> {
     let document = project.call(&["status", name, "--json"]).json();
@@ -81,31 +60,12 @@ fn stages(project: &Sandbox) -> Vec<String> {
         .collect()
 }
 
-/// Waits until something holds that no event tells: processes of others come and go by themselves.
-#[track_caller]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "what is waited for is outside of the program"
-)]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < LONG, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn kill(pid: i32) {
-    let pid = Pid::from_raw(pid).expect("a pid");
-    kill_process(pid, Signal::KILL).expect("the process is there");
-}
-
 #[test]
 fn a_run_starts_what_is_needed_and_leaves_no_process() {
     let project = project();
     let done = project.run(0);
     assert_eq!(done["rows"], "built");
-    assert_eq!(processes(&project), BTreeSet::new());
+    assert_eq!(pids(&project), BTreeSet::new());
     assert_eq!(
         project.query("SELECT v FROM rows")["rows"],
         serde_json::json!([[10]])
@@ -120,7 +80,7 @@ fn a_run_starts_what_is_needed_and_leaves_no_process() {
 
     ends(&project.call(&["refresh", "import"]), 0);
     assert_eq!(runs(), "done\ndone\n");
-    assert_eq!(processes(&project), BTreeSet::new());
+    assert_eq!(pids(&project), BTreeSet::new());
 }
 
 #[test]
@@ -146,7 +106,7 @@ fn a_failed_job_says_how_it_ended_and_what_reads_it_is_not_built() {
     assert_eq!(logs.stdout, "import | oh no\n", "{}", logs.stderr);
     project.write("programs/import.yaml", JOB);
     project.run(0);
-    assert_eq!(processes(&project), BTreeSet::new());
+    assert_eq!(pids(&project), BTreeSet::new());
 }
 
 #[test]
@@ -159,22 +119,20 @@ fn a_replica_that_is_killed_starts_again_and_a_program_that_is_killed_finds_its_
     );
     let start = Going::settled(&project);
     until("both are ready", || stages(&project) == ["ready", "ready"]);
-    let first = processes(&project);
+    let first = pids(&project);
     assert_eq!(first.len(), 2);
     kill(*first.first().unwrap());
     until("another one took its place", || {
-        processes(&project).len() == 2
-            && processes(&project) != first
-            && stages(&project) == ["ready", "ready"]
+        pids(&project).len() == 2 && pids(&project) != first && stages(&project) == ["ready", "ready"]
     });
-    let second = processes(&project);
+    let second = pids(&project);
 
     start.kill();
-    assert_eq!(processes(&project), second, "they go on");
+    assert_eq!(pids(&project), second, "they go on");
     kill(*second.last().unwrap());
     let start = Going::settled(&project);
     until("both are ready again", || stages(&project) == ["ready", "ready"]);
-    let third = processes(&project);
+    let third = pids(&project);
     assert_eq!(third.len(), 2, "no second process");
     assert_eq!(
         third.intersection(&second).count(),
@@ -184,7 +142,7 @@ fn a_replica_that_is_killed_starts_again_and_a_program_that_is_killed_finds_its_
 
     project.remove("programs/api.yaml");
     until("nothing is left of a deleted service", || {
-        processes(&project).is_empty()
+        pids(&project).is_empty()
     });
     start.stop();
 }
@@ -208,10 +166,10 @@ fn a_person_scales_restarts_and_rolls_back_a_service() {
     });
     ends(&project.call(&["scale", "api", "file"]), 0);
     until("two run", || stages(&project) == ["ready", "ready"]);
-    let before = processes(&project);
+    let before = pids(&project);
     ends(&project.call(&["restart", "api", "--now"]), 0);
     until("others run", || {
-        stages(&project) == ["ready", "ready"] && processes(&project).is_disjoint(&before)
+        stages(&project) == ["ready", "ready"] && pids(&project).is_disjoint(&before)
     });
     let rolled_back = project.call(&["rollback", "api"]);
     ends(&rolled_back, 0);
@@ -232,7 +190,7 @@ fn a_person_scales_restarts_and_rolls_back_a_service() {
     ends(&project.call(&["rollback", "api", "--to", "77"]), 2);
     ends(&project.call(&["scale", "import", "2"]), 2);
     start.stop();
-    assert_eq!(processes(&project).len(), 2, "they outlive the program");
+    assert_eq!(pids(&project).len(), 2, "they outlive the program");
 
     let stored = project.call(&["scale", "api", "0"]);
     ends(&stored, 0);
@@ -243,7 +201,7 @@ fn a_person_scales_restarts_and_rolls_back_a_service() {
     );
     ends(&project.call(&["restart", "api"]), 3);
     let start = Going::settled(&project);
-    until("none run", || processes(&project).is_empty());
+    until("none run", || pids(&project).is_empty());
     start.stop();
 }
 
@@ -288,7 +246,7 @@ fn the_sample_of_services_runs() {
     project.run(0);
     let rows = project.query("SELECT currency FROM latest_rates ORDER BY 1");
     assert_eq!(rows["rows"], serde_json::json!([["NOK"], ["USD"]]));
-    assert_eq!(processes(&project), BTreeSet::new());
+    assert_eq!(pids(&project), BTreeSet::new());
     let done = project.run(0);
     let built: Vec<&String> = done.keys().filter(|name| *name != "api").collect();
     assert!(built.is_empty(), "{done:?}");

@@ -25,6 +25,7 @@ mod script;
 mod starvation;
 mod store;
 mod takeover;
+mod workload_mutations;
 mod world;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -31,15 +31,20 @@ const WORLDS: [&str; 6] = [
 /// Many times as long as the tests take that pass.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-struct Mutation {
-    name: &'static str,
+pub(super) struct Mutation {
+    pub(super) name: &'static str,
     file: &'static str,
     before: &'static str,
     after: &'static str,
 }
 
 fn mutations() -> Vec<Mutation> {
-    let blocks = include_str!("mutations.txt").split("\n\n");
+    parse(include_str!("mutations.txt"))
+}
+
+/// Reads a list of mutations.
+pub(super) fn parse(list: &'static str) -> Vec<Mutation> {
+    let blocks = list.split("\n\n");
     let parse = |block: &'static str| {
         let mut lines = block.trim_matches('\n').lines();
         Some(Mutation {
@@ -55,7 +60,7 @@ fn mutations() -> Vec<Mutation> {
         .collect()
 }
 
-fn root() -> PathBuf {
+pub(super) fn root() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     tests.parent().expect("the workspace").to_owned()
 }
@@ -86,7 +91,7 @@ fn workspace() -> PathBuf {
     copy
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+pub(super) fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a folder");
     for entry in fs::read_dir(from).expect("a folder") {
         let entry = entry.expect("an entry");
@@ -100,12 +105,11 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Puts every mutation into the copy of the core, each behind its switch.
-fn plant(workspace: &Path, mutations: &[Mutation]) {
-    let sources = workspace.join("core/src");
+/// Puts every mutation into the sources of a copy, each behind its switch.
+pub(super) fn plant(sources: &Path, mutations: &[Mutation]) {
     for (number, mutation) in mutations.iter().enumerate() {
         let path = sources.join(mutation.file);
-        let text = fs::read_to_string(&path).expect("a file of the core");
+        let text = fs::read_to_string(&path).expect("a file of the copy");
         fs::write(
             &path,
             text.replacen(mutation.before, &mutation.switched(number), 1),
@@ -164,14 +168,14 @@ impl Mutation {
 }
 
 /// The tests of a package of the copy, compiled.
-fn build(workspace: &Path, package: &str, arguments: &[&str]) {
+pub(super) fn build(workspace: &Path, package: &str, arguments: &[&str]) {
     let built = cargo(workspace, package, arguments, None)
         .arg("--no-run")
         .status();
     assert!(built.expect("cargo runs").success(), "the copy does not compile");
 }
 
-fn cargo(workspace: &Path, package: &str, arguments: &[&str], mutant: Option<usize>) -> Command {
+pub(super) fn cargo(workspace: &Path, package: &str, arguments: &[&str], mutant: Option<usize>) -> Command {
     let mut command = Command::new(env!("CARGO"));
     command
         .current_dir(workspace)
@@ -190,7 +194,7 @@ fn cargo(workspace: &Path, package: &str, arguments: &[&str], mutant: Option<usi
 }
 
 /// Returns true if its tests pass. A core that never comes to an end has been noticed as well.
-fn ends_well(mut command: Command) -> bool {
+pub(super) fn ends_well(mut command: Command) -> bool {
     let mut child = command.process_group(0).spawn().expect("cargo runs");
     let group = Pid::from_child(&child);
     let (tell, told) = mpsc::channel();
@@ -231,7 +235,7 @@ fn noticed_by(workspace: &Path, mutant: usize) -> Option<&'static str> {
 fn every_mutation_of_the_core_is_noticed() {
     let picked = std::env::var("WATERSHED_MUTATIONS").unwrap_or_default();
     let (workspace, mutations) = (workspace(), mutations());
-    plant(&workspace, &mutations);
+    plant(&workspace.join("core/src"), &mutations);
     build(&workspace, "watershed-core", &["--lib"]);
     build(&workspace, "simulation", &["--test", "simulation"]);
     let mut survived = Vec::new();
@@ -249,11 +253,16 @@ fn every_mutation_of_the_core_is_noticed() {
 
 #[test]
 fn every_mutation_still_fits_the_core() {
-    let mutations = mutations();
+    assert_fits(&mutations(), "runtime/core/src");
+}
+
+/// Sees that the text of each mutation stands once in its file below a folder, and that there are enough.
+#[track_caller]
+pub(super) fn assert_fits(mutations: &[Mutation], sources: &str) {
     assert!(mutations.len() >= 20, "{} mutations", mutations.len());
     for mutation in mutations {
-        let path = root().join("runtime/core/src").join(mutation.file);
-        let text = fs::read_to_string(path).expect("a file of the core");
+        let path = root().join(sources).join(mutation.file);
+        let text = fs::read_to_string(path).expect("a file of the sources");
         let places = text.matches(mutation.before).count();
         assert_eq!(places, 1, "{}: its text is there {places} times", mutation.name);
     }

@@ -8,7 +8,9 @@
 //! 1. Of one uid at most one start is alive.
 //! 2. A start id that was forgotten, or is older than the newest of its uid, never starts again.
 
-use std::collections::BTreeMap;
+mod story;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -17,9 +19,13 @@ use rand::{Rng, SeedableRng};
 use tokio::sync::broadcast;
 use watershed_core::Timestamp;
 
+pub use self::story::{Event, Happening};
 use super::{Backend, BoxFuture, End, Error, News, Observation, Phase, Start, StartId, Stop, Then};
 use crate::policy::exit::{Exit, StartFailure};
 use crate::sync::Unpoisoned;
+
+/// The name of the backend.
+const NAME: &str = "simulated";
 
 /// News that wait for a slow reader; more are lost, as with real backends.
 const MAX_NEWS: usize = 1_024;
@@ -33,6 +39,8 @@ pub struct Faults {
     pub exits: u32,
     /// News that are lost.
     pub lost_news: u32,
+    /// Requests whose answer is lost; half of them were carried out.
+    pub lost_answers: u32,
     /// Stops whose first signal is ignored: the process lives for the whole grace period.
     pub ignored_stops: u32,
     /// The longest time from the order to the process.
@@ -49,6 +57,7 @@ impl Faults {
         failed_starts: 0,
         exits: 0,
         lost_news: 0,
+        lost_answers: 0,
         ignored_stops: 0,
         max_start: Duration::ZERO,
         max_life: Duration::ZERO,
@@ -80,8 +89,9 @@ struct Machine {
     due: BTreeMap<(Timestamp, u64), Due>,
     made: u64,
     begun: u64,
-    /// Ends that nobody had ordered, by uid.
-    unexpected: BTreeMap<String, u32>,
+    /// Living starts whose parent was killed: nobody learns how they end.
+    adopted: BTreeSet<StartId>,
+    story: Vec<Happening>,
     news: broadcast::Sender<News>,
 }
 
@@ -112,7 +122,8 @@ impl World {
             due: BTreeMap::new(),
             made: 0,
             begun: 0,
-            unexpected: BTreeMap::new(),
+            adopted: BTreeSet::new(),
+            story: Vec::new(),
             news: broadcast::channel(MAX_NEWS).0,
         })))
     }
@@ -165,9 +176,38 @@ impl World {
         self.lock().faults = faults;
     }
 
-    /// Returns how often processes of a uid have ended though nobody had ordered it.
-    pub fn unexpected_ends(&self, uid: &str) -> u32 {
-        self.lock().unexpected.get(uid).copied().unwrap_or_default()
+    /// Returns all that has happened to starts since an earlier look, which had seen so many events.
+    pub fn story(&self, seen: usize) -> Vec<Happening> {
+        self.lock().story.get(seen..).unwrap_or_default().to_vec()
+    }
+
+    /// Returns the starts whose processes are there, or will be.
+    pub fn living(&self) -> Vec<StartId> {
+        self.lock().alive()
+    }
+
+    /// Returns the number of starts that are not forgotten.
+    pub fn kept(&self) -> usize {
+        self.lock().starts.len()
+    }
+
+    /// Kills the parent of all processes. They go on, and nobody learns how they end.
+    pub fn kill_parent(&self) {
+        let mut machine = self.lock();
+        let alive = machine.alive();
+        machine.adopted.extend(alive);
+        let _ = machine.news.send(News::Missed);
+    }
+
+    /// Lets the lease end under which processes were started: all are killed, as another holder may start its own.
+    pub fn end_lease(&self) {
+        let mut machine = self.lock();
+        for id in machine.alive() {
+            if let Some(entry) = machine.starts.get_mut(&id) {
+                entry.observation.stopping = true;
+            }
+            machine.end(&id, End::Exit(Exit::Signal(9)));
+        }
     }
 
     /// Restarts the machine: all processes end with it, and no news of that come.
@@ -175,10 +215,12 @@ impl World {
         let mut machine = self.lock();
         let at = machine.now;
         machine.due.clear();
-        for entry in machine.starts.values_mut() {
-            if entry.observation.phase.is_alive() {
+        machine.adopted.clear();
+        for id in machine.alive() {
+            if let Some(entry) = machine.starts.get_mut(&id) {
                 entry.observation.phase = Phase::Ended { end: End::Reboot, at };
             }
+            machine.note(&id, Event::Rebooted);
         }
         machine
             .starts
@@ -193,6 +235,33 @@ impl World {
 }
 
 impl Machine {
+    fn alive(&self) -> Vec<StartId> {
+        let alive = self
+            .starts
+            .iter()
+            .filter(|(_, entry)| entry.observation.phase.is_alive());
+        alive.map(|(id, _)| id.clone()).collect()
+    }
+
+    fn note(&mut self, id: &StartId, event: Event) {
+        let (at, id) = (self.now, id.clone());
+        self.story.push(Happening { at, id, event });
+    }
+
+    /// Carries out a request, unless it is lost on its way; its answer may be lost, too.
+    fn ask<T>(&mut self, carry_out: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        if !self.chance(self.faults.lost_answers) {
+            return carry_out(self);
+        }
+        if self.random.random_bool(0.5) {
+            let _ = carry_out(self);
+        }
+        Err(Error::Unreachable {
+            backend: NAME,
+            message: "the answer was lost".to_owned(),
+        })
+    }
+
     /// Refuses epochs that are over.
     fn enter(&mut self, epoch: u64) -> Result<(), Error> {
         if epoch < self.newest_epoch {
@@ -223,6 +292,7 @@ impl Machine {
             then: Then::Keep,
         };
         self.starts.insert(start.id.clone(), entry);
+        self.note(&start.id, Event::Ordered);
         match self.draw(self.faults.max_start) {
             Duration::ZERO => self.begin(&start.id),
             wait => self.after(wait, Due::Begin(start.id.clone())),
@@ -256,8 +326,11 @@ impl Machine {
             return Ok(None);
         };
         entry.then = entry.then.max(stop.then);
-        entry.observation.stopping = true;
+        let was_stopping = std::mem::replace(&mut entry.observation.stopping, true);
         let observation = entry.observation.clone();
+        if observation.phase.is_alive() && !was_stopping {
+            self.note(&stop.id, Event::StopOrdered);
+        }
         match observation.phase {
             Phase::Starting => self.end(&stop.id, End::Exit(Exit::Signal(15))),
             Phase::Running if ignored => {
@@ -303,15 +376,18 @@ impl Machine {
         if entry.observation.phase != Phase::Starting {
             return;
         }
-        if fails {
+        let event = if fails {
             let message = format!("drawn from the seed: {failure:?}");
             entry.observation.phase = Phase::NotStarted { failure, message };
+            Event::NotStarted(failure)
         } else {
             entry.observation.phase = Phase::Running;
             entry.observation.backend_id = Some(number.to_string());
             self.begun = number;
             self.doom(id);
-        }
+            Event::Begun
+        };
+        self.note(id, event);
         self.tell(id);
     }
 
@@ -334,14 +410,18 @@ impl Machine {
     /// Ends what is alive; the first end is the one that counts.
     fn end(&mut self, id: &StartId, end: End) {
         let at = self.now;
+        let is_adopted = self.adopted.remove(id);
         let Some(entry) = self.starts.get_mut(id) else {
             return;
         };
         if entry.observation.phase.is_alive() {
+            let end = match end {
+                End::Exit(_) if is_adopted => End::Exit(Exit::Unknown),
+                known => known,
+            };
             entry.observation.phase = Phase::Ended { end, at };
-            if !entry.observation.stopping {
-                *self.unexpected.entry(id.uid().to_owned()).or_default() += 1;
-            }
+            let was_ordered = entry.observation.stopping;
+            self.note(id, Event::Ended { end, was_ordered });
             self.tell(id);
             self.forget_if_asked(id);
         }
@@ -378,14 +458,14 @@ impl Machine {
 
 fn refused(message: &str) -> Error {
     Error::Refused {
-        backend: "simulated",
+        backend: NAME,
         message: message.to_owned(),
     }
 }
 
 impl Backend for Simulated {
     fn name(&self) -> &'static str {
-        "simulated"
+        NAME
     }
 
     fn epoch(&self) -> u64 {
@@ -393,23 +473,24 @@ impl Backend for Simulated {
     }
 
     fn start(&self, start: Start) -> BoxFuture<'_, Result<Observation, Error>> {
-        Box::pin(async move { self.world.lock().start(start, self.epoch) })
+        Box::pin(async move { self.world.lock().ask(|machine| machine.start(start, self.epoch)) })
     }
 
     fn stop(&self, stop: Stop) -> BoxFuture<'_, Result<Option<Observation>, Error>> {
-        Box::pin(async move { self.world.lock().stop(&stop, self.epoch) })
+        Box::pin(async move { self.world.lock().ask(|machine| machine.stop(&stop, self.epoch)) })
     }
 
     fn list(&self) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
         Box::pin(async move {
-            let machine = self.world.lock();
-            let starts = machine.starts.values();
-            Ok(starts.map(|entry| entry.observation.clone()).collect())
+            self.world.lock().ask(|machine| {
+                let starts = machine.starts.values();
+                Ok(starts.map(|entry| entry.observation.clone()).collect())
+            })
         })
     }
 
     fn forget(&self, id: StartId, _remove_output: bool) -> BoxFuture<'_, Result<(), Error>> {
-        Box::pin(async move { self.world.lock().forget(&id, self.epoch) })
+        Box::pin(async move { self.world.lock().ask(|machine| machine.forget(&id, self.epoch)) })
     }
 
     fn news(&self) -> broadcast::Receiver<News> {

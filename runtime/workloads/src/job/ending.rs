@@ -9,6 +9,7 @@ use watershed_core::{Attempts, ErrorKind, Place};
 use super::pass::Pass;
 use super::record::{JobStage, JobStop};
 use crate::backend::{End, Phase};
+use crate::crash::{self, crash_point};
 use crate::policy::exit::{AfterJob, AfterStart, Exit, StartFailure, after_failed_start, after_job};
 use crate::replica::{FailedStart, LastExit, backend_error, exit_code, seconds, start_code, told};
 
@@ -31,13 +32,15 @@ impl Pass<'_> {
         self.shared.ports.give_back(&self.record.ports);
         self.store().await?;
         let id = self.start_id()?;
+        crash_point(crash::FORGET_BEFORE);
         let forgotten = self.backend.forget(id, false).await;
+        crash_point(crash::FORGET_AFTER);
         forgotten.map_err(|error| backend_error(&error))?;
         self.shared.observations.forget(&self.uid);
         Ok(())
     }
 
-    fn not_started(&mut self, failure: StartFailure, message: String) {
+    pub(super) fn not_started(&mut self, failure: StartFailure, message: String) {
         let now = self.context.now();
         self.record.failed_start = Some(FailedStart {
             failure,

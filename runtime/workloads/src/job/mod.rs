@@ -95,8 +95,12 @@ impl Reconciler for JobReconciler {
             .for_program(&program(&context), context.epoch().0)
             .map_err(|error| backend_error(&error))?;
         let stop = pass::stop_order(&context, record, Then::ForgetWithOutput)?;
-        self.shared.project.remove_output(&stop.id);
-        backend.stop(stop).await.map_err(|error| backend_error(&error))?;
+        self.shared.project.remove_earlier_output(&stop.id);
+        let stopped = backend.stop(stop).await;
+        if stopped.map_err(|error| backend_error(&error))?.is_none() {
+            // Its end was counted and forgotten, its output kept.
+            self.shared.project.remove_output(&uid);
+        }
         self.shared.ports.give_back(&record.ports);
         self.shared.observations.remove(&uid);
         Ok(Outcome::from_work(Work::Dropped))

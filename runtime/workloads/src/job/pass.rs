@@ -11,7 +11,8 @@ use watershed_core::Attempts;
 
 use super::JobReconciler;
 use super::record::{JobRecord, JobStage, JobStop};
-use crate::backend::{Backend, Limits, Observation, Output, Phase, Start, StartId, Stop, Then};
+use crate::backend::{self, Backend, Limits, Observation, Output, Phase, Start, StartId, Stop, Then};
+use crate::crash::{self, crash_point};
 use crate::policy::exit::StartFailure;
 use crate::policy::run_key::{self, Ref, RunKey, Trigger};
 use crate::policy::schedule;
@@ -52,6 +53,8 @@ enum Waited {
     TimedOut,
     /// A scheduled time has come.
     Tick,
+    /// Nobody knows the start, and its order waits for another attempt.
+    Unanswered(Timestamp),
 }
 
 impl<'a> Pass<'a> {
@@ -74,6 +77,9 @@ impl<'a> Pass<'a> {
     }
 
     pub(super) async fn run(mut self) -> Result<Outcome, Error> {
+        if self.end_others().await? == Ended::Left {
+            return Ok(Outcome::unchanged());
+        }
         loop {
             let (key, trigger) = match self.wanted() {
                 Wanted::Run(key, trigger) => (key, trigger),
@@ -85,7 +91,11 @@ impl<'a> Pass<'a> {
                 .filter(|_| self.record.is_open)
                 .map(|(key, _)| key);
             match run_key::decide(key, self.record.finished, living) {
-                run_key::Decision::Finished => return self.finish(self.next_tick()).await,
+                run_key::Decision::Finished if living.is_none() => {
+                    return self.finish(self.next_tick()).await;
+                }
+                // It was edited, and edited back while the run of the edit went on.
+                run_key::Decision::Finished => self.stop_for(JobStop::Replace).await?,
                 run_key::Decision::Start => {
                     if let Some(wait) = self.backoff(key) {
                         return self.retry_later(wait);
@@ -95,8 +105,10 @@ impl<'a> Pass<'a> {
                 run_key::Decision::Replace => self.stop_for(JobStop::Replace).await?,
                 run_key::Decision::Adopt => {}
             }
-            if self.wait_to_the_end().await? == Ended::Left {
-                return Ok(Outcome::unchanged());
+            match self.wait_to_the_end().await? {
+                Ended::Left => return Ok(Outcome::unchanged()),
+                Ended::Unanswered(next) if self.record.is_open => return self.retry_later(next),
+                Ended::Unanswered(_) | Ended::Counted => {}
             }
         }
     }
@@ -197,11 +209,9 @@ impl<'a> Pass<'a> {
         self.enter(JobStage::Running, "start", "");
         self.store().await?;
         match ports {
-            Ok(_) => self.order().await,
-            Err(error) => {
-                self.refuse(StartFailure::PortBusy, error.to_string())?;
-                Ok(())
-            }
+            // The wait that follows orders what is not there.
+            Ok(_) => Ok(()),
+            Err(error) => self.refuse(StartFailure::PortBusy, error.to_string()),
         }
     }
 
@@ -236,12 +246,76 @@ impl<'a> Pass<'a> {
                 keep: logs.keep,
             }),
         };
-        match self.backend.start(start).await {
+        crash_point(crash::START_BEFORE);
+        let started = self.backend.start(start).await;
+        crash_point(crash::START_AFTER);
+        match started {
             Ok(observation) => self.shared.observations.note(observation),
+            Err(backend::Error::Occupied { living }) => {
+                self.stop_other(living.clone()).await?;
+                return Err(backend_error(&backend::Error::Occupied { living }));
+            }
             Err(error) if error.is_transient() => {
-                self.refuse(StartFailure::EngineUnreachable, error.to_string())?;
+                // Whether there is a process is seen later.
+                self.not_started(StartFailure::EngineUnreachable, error.to_string());
+                self.record.is_open = self.record.stage != JobStage::Failed;
+                self.store().await?;
             }
             Err(error) => return Err(backend_error(&error)),
+        }
+        Ok(())
+    }
+
+    /// Ends starts that the record does not stand for: the catalog is older than they are, or a request that was given
+    /// up was carried out after all. Forgets those that have ended.
+    async fn end_others(&mut self) -> Result<Ended, Error> {
+        let mut changes = self.shared.observations.changes();
+        loop {
+            changes.mark_unchanged();
+            let Some(observed) = self.shared.observations.see(&self.uid) else {
+                return Ok(Ended::Counted);
+            };
+            let counter = observed.id.counter();
+            if counter > self.record.counter {
+                // Numbers go on from there, so that no start is refused as an old one.
+                self.record.counter = counter;
+                (self.record.is_open, self.record.stop) = (false, None);
+                self.store().await?;
+            }
+            if self.record.is_open && counter == self.record.counter {
+                return Ok(Ended::Counted);
+            }
+            if !observed.phase.is_alive() {
+                let forgotten = self.backend.forget(observed.id, false).await;
+                forgotten.map_err(|error| backend_error(&error))?;
+                self.shared.observations.forget(&self.uid);
+                return Ok(Ended::Counted);
+            }
+            if !observed.stopping {
+                self.stop_other(observed.id).await?;
+                continue;
+            }
+            tokio::select! {
+                biased;
+                () = self.context.cancellation().cancelled() => return Ok(Ended::Left),
+                // The sender lives as long as this pass.
+                _ = changes.changed() => {}
+            }
+        }
+    }
+
+    async fn stop_other(&self, id: StartId) -> Result<(), Error> {
+        let stopping = Stopping::from(self.context.spec().0.stop.as_ref());
+        let stop = Stop {
+            id,
+            signal: stopping.signal,
+            grace_ms: stopping.grace_ms,
+            then: Then::Forget,
+        };
+        let stopped = self.backend.stop(stop).await;
+        match stopped.map_err(|error| backend_error(&error))? {
+            Some(observation) => self.shared.observations.note(observation),
+            None => self.shared.observations.forget(&self.uid),
         }
         Ok(())
     }
@@ -275,7 +349,10 @@ impl<'a> Pass<'a> {
             self.store().await?;
         }
         let stop = stop_order(self.context, &self.record, Then::Keep)?;
-        match self.backend.stop(stop).await {
+        crash_point(crash::STOP_BEFORE);
+        let stopped = self.backend.stop(stop).await;
+        crash_point(crash::STOP_AFTER);
+        match stopped {
             Ok(Some(observation)) => self.shared.observations.note(observation),
             Ok(None) => self.shared.observations.forget(&self.uid),
             Err(error) => return Err(backend_error(&error)),
@@ -291,6 +368,7 @@ impl<'a> Pass<'a> {
                     self.count_end().await?;
                     return Ok(Ended::Counted);
                 }
+                Waited::Unanswered(next) => return Ok(Ended::Unanswered(next)),
                 Waited::TimedOut => self.stop_for(JobStop::Timeout).await?,
                 Waited::Tick => {
                     let (schedule, concurrency) = match self.settings.schedule.clone() {
@@ -362,10 +440,20 @@ impl<'a> Pass<'a> {
                 Some(observation) if observation.phase.is_alive() => {
                     self.record.backend_id.clone_from(&observation.backend_id);
                     self.record.started = observation.started;
+                    if self.record.stage == JobStage::Pending {
+                        // The order without an answer was carried out.
+                        (self.record.starts, self.record.failed_start) = (Attempts::default(), None);
+                        self.enter(JobStage::Running, "start", "");
+                        self.store().await?;
+                    }
                 }
                 // The order was stored and not made.
                 None if self.record.backend_id.is_none() && self.record.stop.is_none() => {
-                    self.order().await?;
+                    match self.record.starts.next {
+                        _ if !self.record.is_open => return Ok(Waited::Unanswered(self.context.now())),
+                        Some(next) if next > self.context.now() => return Ok(Waited::Unanswered(next)),
+                        _ => self.order().await?,
+                    }
                     continue;
                 }
                 _ => return Ok(Waited::Over),
@@ -389,13 +477,14 @@ impl<'a> Pass<'a> {
 
     pub(super) async fn store(&mut self) -> Result<(), Error> {
         self.is_changed = true;
+        crash_point(crash::RECORD_BEFORE);
         let stored = async {
             self.context.set_state(&self.record).await?;
             self.context.committed().await
         };
-        stored
-            .await
-            .map_err(|error| Error::transient("state", error.to_string()))
+        let stored = stored.await;
+        crash_point(crash::RECORD_AFTER);
+        stored.map_err(|error| Error::transient("state", error.to_string()))
     }
 
     pub(super) fn enter(&mut self, stage: JobStage, reason: &str, detail: &str) {
@@ -424,6 +513,8 @@ enum Ended {
     Counted,
     /// The invocation ends before it.
     Left,
+    /// It was ordered without an answer, and is ordered again at this time.
+    Unanswered(Timestamp),
 }
 
 /// Waits until a time; for ever without one.

@@ -166,6 +166,12 @@ impl Probes {
         }
     }
 
+    /// Returns the number of replicas whose checks are asked.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Uid, Watched>> {
         self.running.lock().unpoisoned()
     }

@@ -42,10 +42,24 @@ pub(crate) enum Action {
     Start,
     /// Order the stop of that start.
     Stop,
+    /// Order the stop of another start of the replica, and its end to be forgotten.
+    StopOther(u64),
     /// Forget that start, whose end is counted.
     Forget,
     /// Nothing; look again at this time, if there is one.
     Wait(Option<Timestamp>),
+}
+
+/// Returns the record after a request to start that had no answer. Whether there is a process is seen later: the same
+/// start is ordered again if there is none.
+pub(crate) fn unanswered(record: &ReplicaRecord, message: &str, facts: &Facts<'_>) -> ReplicaRecord {
+    let mut pass = Pass {
+        record: record.clone(),
+        facts,
+    };
+    let failure = StartFailure::EngineUnreachable;
+    pass.note_failed_start(failure, message);
+    pass.record
 }
 
 /// Returns the record that follows, and what is to be done then.
@@ -89,6 +103,9 @@ impl Pass<'_> {
     }
 
     fn act(&mut self) -> Action {
+        if let Some(other) = self.other_start() {
+            return other;
+        }
         if self.record.is_open {
             return self.act_on_open();
         }
@@ -114,6 +131,28 @@ impl Pass<'_> {
             Stage::Gone | Stage::Stopping | Stage::Starting | Stage::Running => self.begin(),
             Stage::Completed | Stage::Failed => Action::Wait(None),
         }
+    }
+
+    /// Decides about a start that lives and that the record does not stand for: the catalog is older than it, or a
+    /// request that was given up was carried out after all.
+    fn other_start(&mut self) -> Option<Action> {
+        let observed = self.facts.observed?;
+        let counter = observed.id.counter();
+        if counter > self.record.counter {
+            // Numbers go on from there, so that no start is refused as an old one.
+            self.record.counter = counter;
+            (self.record.is_open, self.record.purpose) = (false, None);
+            self.record.ready_since = None;
+            self.enter(Stage::Pending, "other_start", "");
+        }
+        let is_ours = self.record.is_open && counter == self.record.counter;
+        if is_ours || !observed.phase.is_alive() {
+            return None;
+        }
+        Some(match observed.stopping {
+            true => Action::Wait(None),
+            false => Action::StopOther(counter),
+        })
     }
 
     /// True if the backend still has a start whose end is counted.
@@ -153,11 +192,23 @@ impl Pass<'_> {
 
     /// Nobody knows the start. One that was never observed was never made; another one has vanished with its record.
     fn act_on_absent(&mut self) -> Action {
-        let was_observed = self.record.backend_id.is_some() || self.record.stage != Stage::Starting;
-        if !was_observed && self.facts.spec.is_wanted {
-            return Action::Start;
+        let is_unseen = matches!(
+            self.record.stage,
+            Stage::Starting | Stage::Pending | Stage::Failed
+        );
+        let was_observed = self.record.backend_id.is_some() || !is_unseen;
+        if was_observed || !self.facts.spec.is_wanted {
+            return self.ended(End::Exit(Exit::Unknown), self.facts.now, !was_observed);
         }
-        self.ended(End::Exit(Exit::Unknown), self.facts.now, !was_observed)
+        match (self.record.stage, self.record.starts.next) {
+            (Stage::Failed, _) => Action::Wait(None),
+            (Stage::Pending, Some(next)) if next > self.facts.now => Action::Wait(Some(next)),
+            (Stage::Pending, _) => {
+                self.enter(Stage::Starting, "start", "");
+                Action::Start
+            }
+            _ => Action::Start,
+        }
     }
 
     fn act_on_living(&mut self, observation: &Observation) -> Action {
@@ -175,6 +226,10 @@ impl Pass<'_> {
             };
         }
         if observation.phase == Phase::Starting {
+            if self.record.stage != Stage::Starting {
+                // The order without an answer was carried out.
+                self.enter(Stage::Starting, "start", "");
+            }
             return Action::Wait(None);
         }
         // A process is there, so the reasons for which earlier ones were not are gone.
@@ -222,14 +277,19 @@ impl Pass<'_> {
     /// Decides about a start that failed (W7).
     fn not_started(&mut self, failure: StartFailure, message: &str) -> Action {
         self.record.is_open = false;
+        if self.facts.spec.is_wanted {
+            self.note_failed_start(failure, message);
+        } else {
+            self.enter(Stage::Gone, "not_wanted", "");
+        }
+        Action::Forget
+    }
+
+    fn note_failed_start(&mut self, failure: StartFailure, message: &str) {
         self.record.failed_start = Some(FailedStart {
             failure,
             message: message.to_owned(),
         });
-        if !self.facts.spec.is_wanted {
-            self.enter(Stage::Gone, "not_wanted", "");
-            return Action::Forget;
-        }
         let reason = failure.as_str();
         match after_failed_start(failure, self.record.starts, self.facts.now) {
             AfterStart::Fail => self.enter(Stage::Failed, reason, message),
@@ -242,7 +302,6 @@ impl Pass<'_> {
                 self.enter(Stage::Pending, reason, message);
             }
         }
-        Action::Forget
     }
 
     /// Decides about the end of a process (W5), which counts once: here.
@@ -350,3 +409,6 @@ pub fn told(exit: Option<Exit>) -> String {
 pub(crate) fn start_id(uid: &str, record: &ReplicaRecord) -> Result<StartId, watershed_shim::BadStartId> {
     StartId::new(uid, record.counter)
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,11 +15,12 @@ use watershed_controller::{Context, Error, KindOptions, Outcome, Reconciler, Ret
 use watershed_core::Work;
 
 pub use self::advance::told;
-use self::advance::{Action, Facts, advance, start_id};
+use self::advance::{Action, Facts, advance, start_id, unanswered};
 pub use self::record::{FailedStart, LastExit, Purpose, ReplicaRecord, ReplicaSpec, Stage};
 pub(crate) use self::tell::{exit_code, failure_of, seconds, start_code};
 
 use crate::backend::{self, Backend, Observation, Output, Phase, Start, StartId, Stop, Then};
+use crate::crash::{self, crash_point};
 use crate::policy::exit::StartFailure;
 use crate::policy::health::Action as CheckAction;
 use crate::probe::Place;
@@ -104,10 +105,13 @@ impl Reconciler for ReplicaReconciler {
             .for_program(&context.spec().program, context.epoch().0)
             .map_err(|error| backend_error(&error))?;
         let start = id_of(&uid, record)?;
-        self.shared.project.remove_output(&start);
+        self.shared.project.remove_earlier_output(&start);
         let stop = stop_of(context.spec(), start, Then::ForgetWithOutput);
         let stopped = backend.stop(stop).await;
-        stopped.map_err(|error| backend_error(&error))?;
+        if stopped.map_err(|error| backend_error(&error))?.is_none() {
+            // Its end was counted and forgotten, its output kept.
+            self.shared.project.remove_output(&uid);
+        }
         self.shared.ports.give_back(&record.ports);
         self.shared.observations.remove(&uid);
         Ok(Outcome::from_work(Work::Dropped))
@@ -145,6 +149,7 @@ impl Pass<'_> {
             match action {
                 Action::Start => record = self.start(record).await?,
                 Action::Stop => self.stop(&record).await?,
+                Action::StopOther(counter) => self.stop_other(counter).await?,
                 Action::Forget => self.forget(&record).await?,
                 Action::Wait(wake) => {
                     self.watch(&record);
@@ -157,40 +162,43 @@ impl Pass<'_> {
     }
 
     fn decide(&self, record: &ReplicaRecord) -> (ReplicaRecord, Action) {
+        self.with_facts(|facts| advance(record, facts))
+    }
+
+    /// Calls a function with what a decision needs, which the reconciler has seen from then on.
+    fn with_facts<T>(&self, decide: impl FnOnce(&Facts<'_>) -> T) -> T {
         let spec = self.context.spec();
         let observed = self.shared.observations.see(&self.uid);
         let uid = self.context.uid();
-        let due = id_of(&self.uid, record)
-            .ok()
-            .and_then(|start| self.shared.probes.due(uid, &start));
+        let due = observed
+            .as_ref()
+            .and_then(|observed| self.shared.probes.due(uid, &observed.id));
         let names: Vec<String> = spec.checks.iter().map(crate::settings::CheckSpec::name).collect();
         let due: Option<(&str, CheckAction)> =
             due.and_then(|(number, action)| Some((names.get(number)?.as_str(), action)));
         let refreshes = self.context.refreshes();
-        advance(
-            record,
-            &Facts {
-                spec,
-                observed: observed.as_ref(),
-                checks: &self.shared.probes.readiness(uid, &spec.checks),
-                due,
-                refreshes: refreshes.plain.saturating_add(refreshes.full),
-                now: self.context.now(),
-                draw: self.shared.draw(),
-                invocation: self.context.invocation(),
-            },
-        )
+        decide(&Facts {
+            spec,
+            observed: observed.as_ref(),
+            checks: &self.shared.probes.readiness(uid, &spec.checks),
+            due,
+            refreshes: refreshes.plain.saturating_add(refreshes.full),
+            now: self.context.now(),
+            draw: self.shared.draw(),
+            invocation: self.context.invocation(),
+        })
     }
 
     /// Stores a record durably: what it says is done next.
     async fn store(&self, record: &ReplicaRecord) -> Result<(), Error> {
+        crash_point(crash::RECORD_BEFORE);
         let stored = async {
             self.context.set_state(record).await?;
             self.context.committed().await
         };
-        stored
-            .await
-            .map_err(|error| Error::transient("state", error.to_string()))
+        let stored = stored.await;
+        crash_point(crash::RECORD_AFTER);
+        stored.map_err(|error| Error::transient("state", error.to_string()))
     }
 
     /// Orders a start, with free ports, which are stored before it.
@@ -232,14 +240,37 @@ impl Pass<'_> {
                 keep: spec.logs.keep,
             }),
         };
-        match self.backend.start(start).await {
+        crash_point(crash::START_BEFORE);
+        let started = self.backend.start(start).await;
+        crash_point(crash::START_AFTER);
+        match started {
             Ok(observation) => self.shared.observations.note(observation),
+            Err(backend::Error::Occupied { living }) => {
+                self.stop_other(living.counter()).await?;
+                return Err(backend_error(&backend::Error::Occupied { living }));
+            }
             Err(error) if error.is_transient() => {
-                self.refuse(id, StartFailure::EngineUnreachable, error.to_string());
+                record = self.with_facts(|facts| unanswered(&record, &error.to_string(), facts));
+                self.store(&record).await?;
             }
             Err(error) => return Err(backend_error(&error)),
         }
         Ok(record)
+    }
+
+    /// Stops a start that the record does not stand for. Its end counts for nothing.
+    async fn stop_other(&self, counter: u64) -> Result<(), Error> {
+        let id = StartId::new(&self.uid, counter)
+            .map_err(|error| Error::permanent("internal", error.to_string()))?;
+        let stopped = self
+            .backend
+            .stop(stop_of(self.context.spec(), id, Then::Forget))
+            .await;
+        match stopped.map_err(|error| backend_error(&error))? {
+            Some(observation) => self.shared.observations.note(observation),
+            None => self.shared.observations.forget(&self.uid),
+        }
+        Ok(())
     }
 
     /// Notes a start that this side refused, as a backend would.
@@ -257,7 +288,10 @@ impl Pass<'_> {
     async fn stop(&self, record: &ReplicaRecord) -> Result<(), Error> {
         let id = id_of(&self.uid, record)?;
         let stop = stop_of(self.context.spec(), id, Then::Keep);
-        match self.backend.stop(stop).await {
+        crash_point(crash::STOP_BEFORE);
+        let stopped = self.backend.stop(stop).await;
+        crash_point(crash::STOP_AFTER);
+        match stopped {
             Ok(Some(observation)) => self.shared.observations.note(observation),
             // It is gone with its record.
             Ok(None) => self.shared.observations.forget(&self.uid),
@@ -273,10 +307,10 @@ impl Pass<'_> {
             None => id_of(&self.uid, record)?,
         };
         self.shared.ports.give_back(&record.ports);
-        self.backend
-            .forget(id, false)
-            .await
-            .map_err(|error| backend_error(&error))?;
+        crash_point(crash::FORGET_BEFORE);
+        let forgotten = self.backend.forget(id, false).await;
+        crash_point(crash::FORGET_AFTER);
+        forgotten.map_err(|error| backend_error(&error))?;
         self.shared.observations.forget(&self.uid);
         Ok(())
     }

@@ -23,8 +23,7 @@ pub(super) fn outcome(
 ) -> Result<Outcome, Error> {
     if let Some(mut error) = failure_of(context.spec(), record) {
         if error.kind == ErrorKind::Transient {
-            let next = wake.unwrap_or_else(|| context.now());
-            error.retry_after = Some(wait(context.now(), next));
+            error.retry_after = wake.map(|next| wait(context.now(), next));
         }
         return Err(error);
     }
@@ -76,10 +75,9 @@ pub(crate) fn failure_of(spec: &ReplicaSpec, record: &ReplicaRecord) -> Option<E
                 0 | 1 => format!("{subject} exited with {end} after {after}"),
                 _ => format!("{subject} exited {count} times in a row, last with {end} after {after}"),
             };
-            let code = if record.reason == "crash_loop_back_off" {
-                "crash-loop"
-            } else {
-                exit_code(exit.exit)
+            let code = match record.reason.as_str() {
+                "crash_loop_back_off" => "crash-loop",
+                _ => exit_code(exit.exit),
             };
             (code, message, Some(hint_at_logs(spec)))
         }

@@ -87,7 +87,7 @@ async fn a_job_that_runs_is_waited_for_and_one_that_failed_says_so() {
         stand.error("job", "import"),
         "killed: job/import exited with signal 9 after 60 s"
     );
-    assert_eq!(stand.living().await, []);
+    assert_eq!(stand.living(), []);
 }
 
 /// W8: attempts, with their waits.
@@ -129,7 +129,7 @@ async fn a_run_that_takes_too_long_is_stopped_and_has_failed() {
     spec.timeout_ms = 30_000;
     stand.job("import", &spec).await;
     sleep(29).await;
-    assert_eq!(stand.living().await.len(), 1);
+    assert_eq!(stand.living().len(), 1);
     sleep(2).await;
     stand.pass(0).await;
     assert_eq!(
@@ -148,7 +148,7 @@ async fn the_next_program_adopts_a_run_and_replaces_one_of_another_key() {
     stand.restart().await;
     sleep(5).await;
     assert_eq!(
-        (stand.living().await, stand.machine.world.begun()),
+        (stand.living(), stand.machine.world.begun()),
         (vec![first.clone()], 1)
     );
     let mut edited = job();
@@ -157,10 +157,7 @@ async fn the_next_program_adopts_a_run_and_replaces_one_of_another_key() {
     sleep(5).await;
     let second = start_of(&stand, "import");
     assert_ne!(first, second);
-    assert_eq!(
-        (stand.living().await, stand.machine.world.begun()),
-        (vec![second], 2)
-    );
+    assert_eq!((stand.living(), stand.machine.world.begun()), (vec![second], 2));
     assert_eq!(
         stand.job_record("import").exits.count,
         0,
@@ -176,7 +173,7 @@ async fn a_cancelled_run_stops_its_process() {
     sleep(1).await;
     stand.controller.cancel("job/import").await.unwrap();
     sleep(1).await;
-    assert_eq!(stand.living().await, []);
+    assert_eq!(stand.living(), []);
     stand.pass(600).await;
     assert_eq!(
         stand.machine.world.begun(),
@@ -217,7 +214,7 @@ async fn a_schedule_runs_a_job_and_a_tick_during_a_run_is_skipped_or_replaces_it
     let first = start_of(&stand, "skips");
     sleep(60).await;
     assert_eq!(start_of(&stand, "skips"), first);
-    assert_eq!((stand.machine.world.begun(), stand.living().await.len()), (3, 2));
+    assert_eq!((stand.machine.world.begun(), stand.living().len()), (3, 2));
     stand.machine.kill(&first);
     sleep(50).await;
     assert_eq!(stand.job_record("skips").stage, JobStage::Failed);
@@ -233,5 +230,46 @@ async fn a_deleted_job_stops_its_process() {
     sleep(1).await;
     stand.controller.delete("job/import").await.unwrap();
     stand.pass(0).await;
-    assert_eq!(stand.living().await, []);
+    assert_eq!(stand.living(), []);
+}
+
+/// W13: a request is open until its outcome is seen.
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_order_has_no_answer_is_made_once() {
+    let stand = stand().await;
+    stand.job("first", &job()).await;
+    sleep(1).await;
+    stand.machine.world.set_faults(Faults {
+        lost_answers: 1_000,
+        ..Faults::NONE
+    });
+    stand.job("import", &job()).await;
+    sleep(10).await;
+    stand.machine.world.set_faults(Faults::NONE);
+    sleep(60).await;
+    assert_eq!((stand.living().len(), stand.machine.world.begun()), (2, 2));
+    assert_eq!(stand.job_record("import").stage, JobStage::Running);
+}
+
+/// W1 and W8: a run of an edit that was taken back is not wanted any more.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_edited_and_edited_back_stops_the_run_of_the_edit() {
+    let faults = Faults {
+        exits: 1_000,
+        max_life: Duration::from_secs(1),
+        ..Faults::NONE
+    };
+    let stand = Stand::new(5, faults).await;
+    stand.job("import", &job()).await;
+    sleep(30).await;
+    assert!(stand.job_record("import").finished.is_some());
+    stand.machine.world.set_faults(Faults::NONE);
+    let mut edited = job();
+    edited.program.as_mut().unwrap().command.push("all".into());
+    stand.job("import", &edited).await;
+    sleep(5).await;
+    assert_eq!(stand.living().len(), 1);
+    stand.job("import", &job()).await;
+    sleep(30).await;
+    assert_eq!(stand.living(), []);
 }

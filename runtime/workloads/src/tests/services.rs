@@ -30,10 +30,10 @@ async fn a_service_starts_its_replicas_and_scales_them() {
     stand.service("api", &service(1)).await;
     stand.pass(1).await;
     assert_eq!(stand.stages(), "0 ready");
-    assert_eq!(stand.living().await, [start_of(&stand, 0)]);
+    assert_eq!(stand.living(), [start_of(&stand, 0)]);
     stand.service("api", &service(0)).await;
     stand.pass(1).await;
-    assert_eq!((stand.stages(), stand.living().await.len()), (String::new(), 0));
+    assert_eq!((stand.stages(), stand.living().len()), (String::new(), 0));
     assert_eq!(stand.unready("service", "api"), "it is scaled to 0");
     assert_eq!(stand.machine.world.begun(), 5);
 }
@@ -156,7 +156,7 @@ async fn a_program_that_starts_again_adopts_what_runs_and_counts_what_ended() {
     let mut stand = stand().await;
     stand.service("api", &service(3)).await;
     stand.pass(1).await;
-    let before = stand.living().await;
+    let before = stand.living();
     stand.workloads.leave();
     stand.machine.kill(&start_of(&stand, 1));
     stand.restart().await;
@@ -165,8 +165,8 @@ async fn a_program_that_starts_again_adopts_what_runs_and_counts_what_ended() {
     stand.restart().await;
     stand.pass(5).await;
     assert_eq!(stand.replicas()[&1].2.exits.count, 1);
-    assert_eq!(stand.living().await.len(), 2);
-    assert!(stand.living().await.iter().all(|id| before.contains(id)));
+    assert_eq!(stand.living().len(), 2);
+    assert!(stand.living().iter().all(|id| before.contains(id)));
     stand.pass(10).await;
     assert_eq!(stand.stages(), "0 ready, 1 ready, 2 ready");
     assert_eq!(stand.machine.world.begun(), 4);
@@ -202,11 +202,7 @@ async fn a_release_with_checks_rolls_out_and_a_bad_one_is_removed_again() {
             .values()
             .filter(|(_, _, record)| record.is_ready())
             .count();
-        assert!(
-            ready >= 3 && stand.living().await.len() <= 4,
-            "{}",
-            stand.stages()
-        );
+        assert!(ready >= 3 && stand.living().len() <= 4, "{}", stand.stages());
     }
     assert_eq!(stand.stages(), "3 ready, 4 ready, 5 ready");
     assert_eq!(stand.service_record("api").active, 2);
@@ -214,7 +210,7 @@ async fn a_release_with_checks_rolls_out_and_a_bad_one_is_removed_again() {
     let bad = with_variable(checked(3), "HEALTH", "bad");
     stand.service("api", &bad).await;
     stand.pass(590).await;
-    assert_eq!(stand.living().await.len(), 4);
+    assert_eq!(stand.living().len(), 4);
     stand.pass(30).await;
     assert_eq!(stand.stages(), "3 ready, 4 ready, 5 ready");
     assert_eq!(
@@ -242,7 +238,7 @@ async fn a_service_that_is_never_ready_fails_and_its_replicas_are_stopped() {
     stand.pass(590).await;
     assert_eq!(stand.stages(), "0 running, 1 running");
     stand.pass(20).await;
-    assert_eq!((stand.stages().as_str(), stand.living().await.len()), ("", 0));
+    assert_eq!((stand.stages().as_str(), stand.living().len()), ("", 0));
     assert!(
         stand.error("service", "api").starts_with("never-ready: "),
         "{}",
@@ -287,7 +283,7 @@ async fn a_deleted_service_leaves_nothing() {
         0
     );
     stand.pass(11).await;
-    assert_eq!(stand.living().await, []);
+    assert_eq!(stand.living(), []);
 }
 
 /// W14: a process of a deleted service has its whole grace period, however often it is looked at.
@@ -309,9 +305,9 @@ async fn a_scan_shortens_no_grace_period_of_what_was_deleted() {
     stand.pass(1).await;
     stand.controller.delete(Key::new("service", "api")).await.unwrap();
     stand.pass(90).await;
-    assert_eq!(stand.living().await.len(), 2);
+    assert_eq!(stand.living().len(), 2);
     stand.pass(15).await;
-    assert_eq!(stand.living().await.len(), 1);
+    assert_eq!(stand.living().len(), 1);
 }
 
 /// W16.
@@ -328,10 +324,10 @@ async fn what_a_person_asked_for_holds_until_the_file_says_something_else() {
     };
     stand.service("api", &scaled(2)).await;
     stand.pass(1).await;
-    assert_eq!(stand.living().await.len(), 4);
+    assert_eq!(stand.living().len(), 4);
     stand.service("api", &scaled(3)).await;
     stand.pass(1).await;
-    assert_eq!(stand.living().await.len(), 3);
+    assert_eq!(stand.living().len(), 3);
 
     let first = stand.service_record("api").releases[0].digest.clone();
     stand.service("api", &with_command(service(1), "other")).await;
@@ -369,4 +365,22 @@ async fn the_ports_of_ready_replicas_are_told_to_others() {
         2,
         "{told}"
     );
+}
+
+/// W13: a request is open until its outcome is seen.
+#[tokio::test(start_paused = true)]
+async fn starts_whose_answers_are_lost_are_made_once() {
+    let stand = stand().await;
+    stand.service("first", &service(1)).await;
+    stand.pass(1).await;
+    stand.machine.world.set_faults(Faults {
+        lost_answers: 1_000,
+        ..Faults::NONE
+    });
+    stand.service("api", &service(4)).await;
+    stand.pass(20).await;
+    stand.machine.world.set_faults(Faults::NONE);
+    stand.pass(60).await;
+    assert_eq!(stand.stages(), "0 ready, 1 ready, 2 ready, 3 ready");
+    assert_eq!((stand.living().len(), stand.machine.world.begun()), (5, 5));
 }

@@ -1,7 +1,8 @@
 //! Random edits, crashes, faults and restarts, over seeds.
 //!
-//! After each step: a process that lives has its start stored, no workload has two, and no end that was ordered is
-//! counted. At rest, without faults, the processes are those of a fresh start.
+//! After each step: a process that lives has its start stored, and the [reference](super::reference) agrees with what was
+//! started, stopped and counted. At rest, without faults, the processes are those of a fresh start; when all is deleted,
+//! nothing is left.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,13 +12,19 @@ use rand::{Rng, SeedableRng};
 use watershed_controller::{Delete, Key, Refresh, Select, Uid};
 use watershed_proto::{JobRetries, JobSpec, Program, ServiceSpec};
 
+use super::reference::{Ready, Reference};
 use super::stand::{Stand, checked, service, with_command, with_variable};
+use crate::backend::StartId;
 use crate::backend::simulated::Faults;
 use crate::job::{self, JobStage};
-use crate::replica::{self, ReplicaRecord, Stage};
+use crate::replica::{self, ReplicaRecord, ReplicaSpec, Stage};
+use crate::service::ServiceRecord;
 
 /// Steps of one world.
 const STEPS: u32 = 40;
+
+/// The longest time between two looks of the reference.
+const SLICE_MS: u64 = 2_500;
 
 /// Worlds of an ordinary run, of CI, and of a proof.
 fn rounds() -> u64 {
@@ -43,6 +50,7 @@ fn faults(random: &mut SmallRng) -> Faults {
         failed_starts: chance(200),
         exits: chance(400),
         lost_news: chance(500),
+        lost_answers: chance(200),
         ignored_stops: chance(500),
         max_start: Duration::from_millis(u64::from(chance(3_000))),
         max_life: Duration::from_millis(u64::from(chance(60_000))),
@@ -66,7 +74,16 @@ fn draw_service(random: &mut SmallRng) -> ServiceSpec {
         true => checked(replicas),
         false => service(replicas),
     };
-    let named = with_command(base, ["serve", "other", "third"][random.random_range(0..3)]);
+    let mut named = with_command(base, ["serve", "other", "third"][random.random_range(0..3)]);
+    if let Some(rollout) = named.rollout.as_mut() {
+        (rollout.surge, rollout.unavailable) = [(1, 0), (3, 0), (0, 1), (1, 1)][random.random_range(0..4)];
+    }
+    if let Some(program) = named.program.as_mut().filter(|_| random.random_bool(0.3)) {
+        program.ports = vec![watershed_proto::Port {
+            name: "PORT".into(),
+            ..watershed_proto::Port::default()
+        }];
+    }
     match random.random_range(0..8) {
         0 => with_variable(named, "HEALTH", "bad"),
         _ => named,
@@ -91,12 +108,14 @@ fn draw_job(random: &mut SmallRng) -> JobSpec {
 }
 
 /// One random thing happens.
-async fn happen(stand: &mut Stand, wanted: &mut Wanted, random: &mut SmallRng) {
-    match random.random_range(0..12) {
+async fn happen(stand: &mut Stand, wanted: &mut Wanted, random: &mut SmallRng, reference: &mut Reference) {
+    match random.random_range(0..15) {
         0..=2 => {
             let name = SERVICES[random.random_range(0..SERVICES.len())];
             let spec = draw_service(random);
             stand.service(name, &spec).await;
+            // Other bounds may hold from now on.
+            reference.disturbed();
             wanted.services.insert(name, spec);
         }
         3 => {
@@ -121,88 +140,130 @@ async fn happen(stand: &mut Stand, wanted: &mut Wanted, random: &mut SmallRng) {
                     .unwrap();
             }
         }
-        6 => {
-            let living = stand.living().await;
-            if !living.is_empty() {
-                stand.machine.kill(&living[random.random_range(0..living.len())]);
+        6 | 7 => {
+            if let Some(id) = one_of(&stand.living(), random) {
+                match random.random_bool(0.7) {
+                    true => stand.machine.kill(&id),
+                    false => stand.answers.fail(id),
+                }
+                reference.disturbed();
             }
         }
-        7 if random.random_bool(0.3) => stand.machine.reboot(),
-        8 => stand.restart().await,
-        9 => stand.crash().await,
-        10 => {
+        8 if random.random_bool(0.3) => stand.machine.reboot(),
+        9 => stand.restart().await,
+        10 => stand.crash().await,
+        11 => {
             let all = stand.controller.list(Select::all()).resources;
-            if !all.is_empty() {
-                let uid = all[random.random_range(0..all.len())].uid();
-                // It may be gone by now.
-                let _ = stand.controller.refresh(uid, Refresh::Plain).await;
+            if let Some(resource) = one_of(&all, random) {
+                refresh(stand, resource.uid(), reference).await;
             }
+        }
+        12 => stand.machine.kill_parent(),
+        13 if random.random_bool(0.5) => {
+            // The lease is lost: whoever had it stands still, its processes are killed, and another program begins.
+            stand.machine.end_lease();
+            reference.disturbed();
+            stand.crash().await;
         }
         _ => {}
     }
-    let ms = [0, 10, 500, 3_000, 20_000][random.random_range(0..5)];
-    tokio::time::sleep(Duration::from_millis(ms)).await;
+}
+
+fn one_of<T: Clone>(all: &[T], random: &mut SmallRng) -> Option<T> {
+    (!all.is_empty()).then(|| all[random.random_range(0..all.len())].clone())
+}
+
+/// A person looks after a resource.
+async fn refresh(stand: &Stand, uid: Uid, reference: &mut Reference) {
+    // It may be gone by now.
+    if stand.controller.refresh(uid, Refresh::Plain).await.is_ok() {
+        reference.asked(uid);
+    }
+}
+
+/// Lets time pass, in slices, and checks the rules after each.
+async fn pass(stand: &Stand, ms: u64, reference: &mut Reference) -> Result<(), String> {
+    let mut left = ms;
+    loop {
+        let slice = left.min(SLICE_MS);
+        tokio::time::sleep(Duration::from_millis(slice)).await;
+        check(stand, reference)?;
+        left -= slice;
+        if left == 0 {
+            return Ok(());
+        }
+    }
 }
 
 /// Checks the rules that hold at every moment.
-async fn check(stand: &Stand) -> Result<(), String> {
-    let living = stand.living().await;
-    let mut by_uid: BTreeMap<&str, u64> = BTreeMap::new();
-    for id in &living {
-        if let Some(other) = by_uid.insert(id.uid(), id.counter()) {
-            return Err(format!("{} runs twice: {other} and {}", id.uid(), id.counter()));
-        }
-    }
+fn check(stand: &Stand, reference: &mut Reference) -> Result<(), String> {
     let all = stand.controller.list(Select::all().with_deleted()).resources;
-    let counters: BTreeMap<String, (u64, u32)> = all
+    let counters: BTreeMap<String, u64> = all
         .iter()
         .filter_map(|one| match one.kind().as_str() {
             replica::KIND => {
                 let record = one.state::<ReplicaRecord>().unwrap().unwrap_or_default();
-                let spec: replica::ReplicaSpec = one.spec().unwrap();
-                // Its checks may restart it, which counts.
-                let is_bad = spec.program.environment.contains_key("HEALTH");
-                let failures = if is_bad { 0 } else { record.exits.count };
-                Some((one.uid().to_string(), (record.counter, failures)))
+                Some((one.uid().to_string(), record.counter))
             }
             job::KIND => {
                 let record = one.state::<crate::job::JobRecord>().unwrap().unwrap_or_default();
-                // A timeout is an end that was ordered, and counts.
-                Some((one.uid().to_string(), (record.counter, 0)))
+                Some((one.uid().to_string(), record.counter))
             }
             _ => None,
         })
         .collect();
-    for (uid, counter) in &by_uid {
-        if let Some((stored, _)) = counters.get(*uid)
-            && stored < counter
+    let living = stand.living();
+    for id in &living {
+        if let Some(stored) = counters.get(id.uid())
+            && *stored < id.counter()
         {
-            return Err(format!("{uid}:{counter} runs, and {stored} is stored"));
+            return Err(format!("{id} runs, and {stored} is stored"));
         }
     }
-    for (uid, (_, failures)) in &counters {
-        let ends = stand.machine.world.unexpected_ends(uid);
-        if *failures > ends + stand.answers.restarts(uid) {
-            return Err(format!("{uid} counts {failures} failures of {ends} ends"));
-        }
+    reference.read(stand)?;
+    reference.compare(stand, false)?;
+    for service in all.iter().filter(|one| one.kind().as_str() == "service") {
+        let spec: crate::Service = service.spec().unwrap();
+        let record = service.state::<ServiceRecord>().unwrap().unwrap_or_default();
+        let unavailable = spec.0.rollout.as_ref().map_or(0, |rollout| rollout.unavailable);
+        let needed = record.replicas.saturating_sub(unavailable);
+        let owned = all.iter().filter(|one| one.row.owner == Some(service.uid()));
+        let believed: Vec<Uid> = owned
+            .filter(|one| {
+                let state = one.state::<ReplicaRecord>().unwrap();
+                one.spec::<ReplicaSpec>().unwrap().is_wanted && state.is_some_and(|record| record.is_ready())
+            })
+            .map(watershed_controller::Resource::uid)
+            .collect();
+        let serves = |id: &StartId| !stand.answers.is_failing(id);
+        let lives = |uid: &&Uid| living.iter().any(|id| id.uid() == uid.to_string() && serves(id));
+        let ready = Ready {
+            believed: believed.len(),
+            there: believed.iter().filter(lives).count(),
+        };
+        reference
+            .watch_rollout(service.uid(), &record, usize::try_from(needed).unwrap(), ready)
+            .map_err(|error| format!("service/{}: {error}", service.row.name))?;
     }
     Ok(())
 }
 
 /// Without faults, after a while, the processes are those that are wanted.
-async fn check_at_rest(stand: &Stand, wanted: &Wanted) -> Result<(), String> {
+async fn check_at_rest(stand: &Stand, wanted: &Wanted, reference: &mut Reference) -> Result<(), String> {
     stand.machine.world.set_faults(Faults::NONE);
     for _ in 0..4 {
         tokio::time::sleep(Duration::from_secs(1_500)).await;
         // A person looks after what has failed.
         for resource in stand.controller.list(Select::all()).resources {
             if resource.row.error.is_some() {
-                let _ = stand.controller.refresh(resource.uid(), Refresh::Plain).await;
+                refresh(stand, resource.uid(), reference).await;
             }
         }
     }
     tokio::time::sleep(Duration::from_secs(30)).await;
-    let living = stand.living().await;
+    check(stand, reference)?;
+    reference.compare(stand, true)?;
+    let living = stand.living();
     for (name, spec) in &wanted.services {
         let service = stand.controller.get(Key::new("service", *name)).unwrap();
         let is_bad =
@@ -266,14 +327,31 @@ async fn world(seed: u64) -> Result<(), String> {
     let mut random = SmallRng::seed_from_u64(seed);
     let drawn = faults(&mut random);
     let mut stand = Stand::new(seed, drawn).await;
-    let mut wanted = Wanted::default();
+    let (mut wanted, mut reference) = (Wanted::default(), Reference::default());
     for step in 0..STEPS {
-        happen(&mut stand, &mut wanted, &mut random).await;
-        check(&stand)
-            .await
-            .map_err(|error| format!("step {step}: {error}"))?;
+        happen(&mut stand, &mut wanted, &mut random, &mut reference).await;
+        let ms = [0, 10, 500, 3_000, 20_000][random.random_range(0..5)];
+        let passed = pass(&stand, ms, &mut reference).await;
+        passed.map_err(|error| format!("step {step}: {error}"))?;
     }
-    check_at_rest(&stand, &wanted).await
+    check_at_rest(&stand, &wanted, &mut reference).await?;
+    check_nothing_is_left(&stand, &wanted).await
+}
+
+/// W14: when everything is deleted, nothing is left of it.
+async fn check_nothing_is_left(stand: &Stand, wanted: &Wanted) -> Result<(), String> {
+    let services = wanted.services.keys().map(|name| Key::new("service", *name));
+    for key in services.chain(wanted.jobs.keys().map(|name| Key::new("job", *name))) {
+        stand.controller.delete(key).await.unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let left = (stand.machine.world.kept(), stand.workloads.kept());
+    match left {
+        (0, [0, 0, 0]) => Ok(()),
+        (starts, kept) => Err(format!(
+            "{starts} starts are left, and in memory (observations, ports, probes) {kept:?}"
+        )),
+    }
 }
 
 fn run(seed: u64) -> Result<(), String> {

@@ -70,6 +70,18 @@ impl Machine {
         self.world.reboot();
         self.changed.notify_one();
     }
+
+    pub(super) fn kill_parent(&self) {
+        self.catch_up();
+        self.world.kill_parent();
+        self.changed.notify_one();
+    }
+
+    pub(super) fn end_lease(&self) {
+        self.catch_up();
+        self.world.end_lease();
+        self.changed.notify_one();
+    }
 }
 
 impl Connect for Machine {
@@ -136,10 +148,9 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Returns how many failures of a workload its checks may have made: no end can be told from an order for them.
-    pub(super) fn restarts(&self, uid: &str) -> u32 {
-        let bad = self.bad.lock().unwrap();
-        u32::try_from(bad.iter().filter(|start| start.uid() == uid).count()).unwrap()
+    /// Returns true if the checks of a start were made to fail.
+    pub(super) fn is_failing(&self, start: &StartId) -> bool {
+        self.bad.lock().unwrap().contains(start)
     }
 
     /// Has the checks of a start fail from now on.
@@ -170,7 +181,6 @@ pub(super) struct Stand {
     store: MemoryStore,
     clock: TokioClock,
     folder: TempDir,
-    epoch: u64,
     pub(super) workloads: Workloads,
     pub(super) controller: Controller,
 }
@@ -192,7 +202,6 @@ impl Stand {
             store,
             clock,
             folder,
-            epoch: 1,
             workloads,
             controller,
         }
@@ -206,7 +215,6 @@ impl Stand {
 
     /// Starts another program on what is stored; the one before stands still where it is, and may act once more.
     pub(super) async fn crash(&mut self) {
-        self.epoch += 1;
         let (workloads, controller) = start(
             &self.machine,
             &self.answers,
@@ -261,6 +269,18 @@ impl Stand {
             .collect()
     }
 
+    /// The specs and records of all replicas, deleted ones included.
+    pub(super) fn replica_records(&self) -> BTreeMap<Uid, (ReplicaSpec, ReplicaRecord)> {
+        let all = self.controller.list(Select::all().with_deleted()).resources;
+        let replicas = all.iter().filter(|one| one.kind().as_str() == replica::KIND);
+        replicas
+            .map(|one| {
+                let record = one.state().unwrap().unwrap_or_default();
+                (one.uid(), (one.spec().unwrap(), record))
+            })
+            .collect()
+    }
+
     /// The stages of all replicas, for people: `0 running, 1 backing_off`.
     pub(super) fn stages(&self) -> String {
         let replicas = self.replicas();
@@ -286,10 +306,8 @@ impl Stand {
     }
 
     /// The processes that live, by uid and counter.
-    pub(super) async fn living(&self) -> Vec<StartId> {
-        let listed = self.machine.world.connect(self.epoch).list().await.unwrap();
-        let alive = listed.into_iter().filter(|one| one.phase.is_alive());
-        alive.map(|one| one.id).collect()
+    pub(super) fn living(&self) -> Vec<StartId> {
+        self.machine.world.living()
     }
 }
 

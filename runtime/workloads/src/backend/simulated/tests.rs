@@ -8,6 +8,7 @@ const FAULTS: Faults = Faults {
     failed_starts: 100,
     exits: 500,
     lost_news: 300,
+    lost_answers: 0,
     ignored_stops: 300,
     max_start: Duration::from_secs(2),
     max_life: Duration::from_secs(20),
