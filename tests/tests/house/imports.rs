@@ -22,6 +22,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["watershed-core", "watershed-stategraph"],
     ),
     (
+        "watershed-delivery",
+        &["watershed-controller", "watershed-schedule"],
+    ),
+    (
         "watershed-managers",
         &["watershed-controller", "watershed-schedule"],
     ),

@@ -1,0 +1,36 @@
+//! Messages over real parts: receivers of HTTP, a server of mail, programs; and the kind under the real loop.
+
+mod kind;
+mod mail;
+mod receiver;
+mod senders;
+
+use crate::message::{Fact, Key, Message, SCHEMA, Sender};
+
+/// A message for tests.
+pub(crate) fn message(key: &str) -> Message {
+    Message {
+        schema: SCHEMA.to_owned(),
+        key: Key::new(
+            watershed_controller::Resource::fresh_uid(),
+            watershed_controller::Timestamp(0),
+            "fail",
+            key,
+        ),
+        project: "flights".to_owned(),
+        sender: Sender {
+            kind: "alert".to_owned(),
+            name: "late".to_owned(),
+        },
+        verdict: "fail".to_owned(),
+        moment: "2027-03-01T09:00:00Z".to_owned(),
+        title: "late: 3 rows".to_owned(),
+        text: String::new(),
+        facts: vec![Fact {
+            label: "moment".to_owned(),
+            value: "2027-03-01T09:00:00Z".to_owned(),
+        }],
+        table: None,
+        is_test: false,
+    }
+}
