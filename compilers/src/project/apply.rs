@@ -23,9 +23,11 @@ impl Project {
     /// Takes what happened to files and brings resources and findings up to date, asking `parser` for what it has
     /// not seen before. Costs in proportion to what the events touch.
     pub fn apply(&mut self, events: impl IntoIterator<Item = FileEvent>, parser: &dyn SqlParser) -> Changes {
+        // Before the events: crossing the limit, in either direction, changes what every file means.
         let was_over = self.files.over_limit();
         let first = self.manifest_trust.is_none();
         let changed = self.files.take(events);
+        // An editor that saves what is there already, or a folder that is swept, asks the engine nothing.
         if changed.is_empty() && !first {
             return Changes::default();
         }
@@ -75,6 +77,8 @@ impl Project {
         let connectors = self.read_groups(work);
         if connectors {
             let drivers = self.connector_drivers();
+            // What a connector is decides how others read their SQL and settings. Rare, so everything is read twice
+            // rather than kept apart.
             if drivers != self.drivers {
                 self.drivers = drivers;
                 self.touch_all(work);
@@ -98,6 +102,7 @@ impl Project {
 
     /// Puts what was read of a group in the place of what it was; answers whether a connector came, went or changed.
     fn replace_group(&mut self, key: &str, read: Option<Group>, work: &mut Work) -> bool {
+        // Taken back whole and entered whole. An edit of the difference would have to know all that a group may claim.
         let before = self.groups.remove(key);
         let connector_before = before.as_ref().and_then(|group| group.compiled.connector.clone());
         if let Some(group) = &before {
@@ -235,6 +240,7 @@ impl Project {
                 }
             }
         }
+        // By key, so that a text that stands in many files is parsed once.
         let unknown: Vec<_> = unknown.into_iter().collect();
         for batch in unknown.chunks(BATCH) {
             let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
@@ -317,6 +323,7 @@ impl Project {
             .filter(|name| !self.claims.exists(name))
             .cloned()
             .collect();
+        // Only here, after all claims are in: within one batch a file may have moved, and its name has another file now.
         for name in unclaimed {
             self.resources.remove(&name);
             self.dangling.remove(&name);
@@ -352,6 +359,7 @@ impl Project {
     }
 
     fn settle_cycles(&mut self, work: &mut Work) {
+        // After linking, for it is refs that close a cycle.
         let touched: BTreeSet<ResourceKey> = work.before.keys().cloned().collect();
         let cycles = super::cycles::find(&self.resources, &touched, &self.on_cycle);
         for (name, cycle) in cycles {

@@ -36,6 +36,7 @@ impl Claims {
     }
 
     pub(super) fn winner(&self, key: &ResourceKey) -> Option<&Claim> {
+        // The least, and not the first that came: the result must not depend on the order of events.
         self.0.get(key).and_then(BTreeSet::first)
     }
 

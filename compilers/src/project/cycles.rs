@@ -37,6 +37,8 @@ pub(super) fn find(
         let members: BTreeSet<&ResourceKey> = knot.iter().copied().collect();
         for key in &knot {
             let cycle = spell(resources, key, &members);
+            // Only differences are told. In a large knot, an edit of one member leaves the rows of all others as they
+            // are.
             let before = resources.get(*key).and_then(|resource| resource.cycle.clone());
             if before != cycle {
                 found.insert((*key).clone(), cycle);
@@ -170,6 +172,7 @@ impl<'a> Knots<'a> {
                 break;
             }
         }
+        // The order of the walk depends on where it began, which is where an edit was.
         knot.sort();
         self.knots.push(knot);
     }

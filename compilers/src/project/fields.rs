@@ -27,6 +27,7 @@ impl Project {
             .collect();
         for key in &touched {
             let before = work.before.get(key).and_then(Option::as_ref);
+            // All first, then the walk: it follows who reads whom as of now.
             self.rebind(key, before);
         }
         let mut affected = BTreeSet::new();

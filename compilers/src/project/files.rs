@@ -32,9 +32,12 @@ impl Files {
                 FileEvent::Unreadable { path, problem } => (path, Some(Err(problem))),
             };
             let path = clean(&path).to_owned();
+            // Watchers report more than changes, and the same file several times. Equal bytes are dropped here, before
+            // anything is parsed.
             if part(&path).is_none() || self.stored.get(&path) == stored.as_ref() {
                 continue;
             }
+            // Ignored files are kept as well, for another manifest may count them without a further event.
             let counts = usize::from(!self.is_ignored(&path));
             match stored {
                 Some(stored) => {

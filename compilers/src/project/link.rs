@@ -47,6 +47,8 @@ impl Group {
             self.tell_unknown_inputs();
             return;
         }
+        // One broken file makes both of no use. Whoever has only the other one open must learn why nothing is built of
+        // it.
         let roles: BTreeSet<Role> = found.iter().map(|finding| finding.at.role).collect();
         found
             .into_iter()
@@ -103,6 +105,7 @@ fn not_given(draft: &Draft, block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> 
         .iter()
         .zip(analyses)
         .filter(|(statement, analysis)| {
+            // The incremental variant reads the model's own last rows, which a unit test never has.
             let variant = statement.variant.as_ref();
             variant.is_none_or(|variant| !variant.incremental) && analysis.outcome() == Outcome::Parsed
         });
@@ -176,6 +179,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
                 related: Vec::new(),
             });
         }
+        // The rest is about statements that make a table. These only have to be SQL.
         if matches!(block.purpose, Purpose::Query | Purpose::Condition) {
             continue;
         }
@@ -271,6 +275,7 @@ pub(super) fn reads(group: &Group) -> BTreeSet<ResourceKey> {
         names.extend(used.map(|name| ResourceKey::new(Kind::Connector, name)));
         let used = uses(draft, analyses).into_iter();
         for one in used {
+            // Whether or not they are declared: the group is linked again when one of these names is won or lost.
             names.extend(one.kinds().iter().map(|kind| ResourceKey::new(*kind, one.name)));
         }
     }
@@ -428,6 +433,7 @@ fn resource(
             required: one.required,
         };
         let fresh = !refs.contains(&reference);
+        // A condition that is written beats one that follows from a mere mention, whichever comes first.
         if fresh || one.required.is_some() {
             refs.replace(reference);
         }
@@ -448,6 +454,8 @@ fn resource(
         cycle: None,
     };
     let spec = match &draft.body {
+        // Its refs stay, so that what it reads is still built first when it is mended; its last spec is kept by the
+        // catalog.
         Body::Broken => {
             made.health = Health::Broken;
             made.refs = refs.into_iter().collect();
@@ -528,6 +536,7 @@ fn specify(
         .iter()
         .map(|files| (files.pattern.clone(), ()))
         .collect();
+    // A quoted name such as "a.csv" may be a model's or a file's. As the model is declared, it is the model's.
     let bound: BTreeSet<String> = spec.inputs.iter().map(|name| name.to_lowercase()).collect();
     let invalidate_on_change = !matches!(
         spec.input_properties.as_ref().and_then(|all| all.get("invalidate_on_change")),
@@ -550,6 +559,7 @@ fn specify(
             });
         }
     }
+    // The parse tree of a text without templates is that of what runs. Of others the text and its values are compared.
     let plain = blocks
         .iter()
         .zip(analyses)

@@ -41,6 +41,8 @@ impl Project {
                 findings.add(At::start(Role::Manifest), code, message);
                 None
             }
+            // None of them is used: which one was meant can't be told, and the wrong one could delete what the other
+            // declares.
             (several, other) => {
                 path = several.last().copied().unwrap_or(path);
                 let names: Vec<&str> = several
@@ -178,6 +180,7 @@ impl Project {
             .chain(self.variables.keys())
             .filter(differs)
             .collect();
+        // Groups that read no variable that differs keep what was compiled, whatever else stands in the files.
         for (key, group) in &self.groups {
             let used = &group.compiled.variables;
             let affected = names.iter().any(|name| used.iter().any(|used| reads(used, name)));

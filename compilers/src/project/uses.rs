@@ -53,6 +53,7 @@ impl Use<'_> {
 pub(super) fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) -> Vec<Use<'a>> {
     let mut found = Vec::new();
     for (block, analyses) in draft.blocks.iter().zip(analyses) {
+        // Tests and states look at the finished table of their own model, which is no cycle.
         let looks = matches!(block.purpose, Purpose::State | Purpose::Test | Purpose::UnitTest);
         let is_metrics_sql = block.tables == Kind::MetricsView;
         for (statement, analysis) in block.statements.iter().zip(analyses) {
@@ -65,8 +66,12 @@ pub(super) fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) 
                 found.push(Use {
                     kind: is_metrics_sql.then_some(Kind::MetricsView),
                     name: &table.name,
+                    // Read from another database, or in the incremental variant, its own name is not its own new table
+                    // either.
                     own_look: looks || table.foreign || incremental,
                     binds: true,
+                    // In plain SQL a name may be that of a table which nobody declares; in a query of metrics there is
+                    // nothing else to read.
                     expected: (is_metrics_sql && exact).then(|| block.place.whole_text(&block.text)),
                     listed: false,
                     required: None,

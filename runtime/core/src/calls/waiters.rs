@@ -98,6 +98,7 @@ pub(crate) struct Waiters {
 impl Waiters {
     pub(crate) fn forget(&mut self, call: CallId) {
         self.open.remove(&call);
+        // What it waits for in groups stays noted. It ends with the group, and to search for it here would cost a walk.
         self.idle.retain(|idle| *idle != call);
     }
 

@@ -72,6 +72,8 @@ impl Calling<'_> {
                         row.refreshes.plain += 1
                     }
                 });
+                // The run that it asks for compares these counters with those of the last run, so they must be durable
+                // first.
                 self.core.graph[slot].hold_until(self.core.journal.revision());
                 Ok(self.request(slot, Trigger::Refresh, cause))
             }

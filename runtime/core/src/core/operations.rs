@@ -151,6 +151,7 @@ impl Core {
     /// The batch is whole: whatever waits for a name that was given up meanwhile is requested.
     pub(super) fn wake_for_freed_names(&mut self) {
         for (live, cause) in self.graph.take_freed() {
+            // The name is free by an edit that a crash could still take back.
             self.graph[live].hold_until(self.journal.revision());
             self.wake_for_name(live, cause);
         }

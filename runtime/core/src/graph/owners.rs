@@ -25,6 +25,7 @@ impl Graph {
             self.enqueue(owner); // it may have waited for the commit of what it owns no more
         }
         if let Some(owned) = before.and_then(|owner| self.owned.get_mut(&owner)) {
+            // An empty set goes too: uids are never used again, so the map would only grow.
             owned.remove(&slot);
             if owned.is_empty()
                 && let Some(owner) = before

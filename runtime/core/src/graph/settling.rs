@@ -144,6 +144,7 @@ impl Graph {
             }
         }
         self.visits.nodes += members.len() as u64;
+        // Last of all, for below what has settled something may be unsettled still.
         members.retain(|member| self.slots[*member].is_unsettled());
         members
     }

@@ -184,6 +184,7 @@ impl Journal {
     }
 
     pub(crate) fn release_answers(&mut self, out: &mut Vec<Effect>) {
+        // In the order of the calls: a caller that made two must not hear of the second first.
         while let Some((revision, _, _)) = self.answers.front() {
             if *revision > self.durable {
                 break;
@@ -235,6 +236,7 @@ impl Journal {
         };
         self.durable = done.commit.revision;
         for write in done.commit.writes.iter() {
+            // The row as it was committed. That in the graph may be newer already, and a crash could take it back.
             if let Write::Put(row) = write {
                 self.rows.push(row.clone());
             }

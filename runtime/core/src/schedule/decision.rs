@@ -136,6 +136,7 @@ impl<'a> Decider<'a> {
                 hold = hold.max(self.graph[target].hold());
             }
         }
+        // An owner's run sees the rows of what it owns, as those of its refs.
         for owned in self.graph.watched_by(slot) {
             hold = hold.max(self.graph[owned].hold());
         }

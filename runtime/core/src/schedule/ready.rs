@@ -110,6 +110,7 @@ impl ReadyQueue {
 
     /// Takes all that have waited for a step or longer.
     pub(crate) fn take_older(&mut self, now: Mono, step: Duration) -> Vec<Ready> {
+        // Taken out, for their rank changes: each is considered anew and comes back with the new one.
         let old = |ready: &Ready| waited_steps(now, ready.since, step) > 0;
         let mut taken: Vec<Ready> = self.sorted.extract_if(.., |ready| old(ready)).collect();
         let (raised, fresh): (Vec<Ready>, Vec<Ready>) =

@@ -65,6 +65,7 @@ impl Scheduler {
         let kinds = graph.kinds();
         self.concurrency_limits.register(options);
         self.order.extend(kinds.find(&options.kind));
+        // By name and not by number: numbers follow the order of registration, which says nothing to a person.
         self.order.sort_by(|a, b| kinds[*a].kind().cmp(kinds[*b].kind()));
     }
 

@@ -70,6 +70,7 @@ impl<T, K> Default for Table<T, K> {
 
 impl<T: Copy + Ord, K: Copy + Ord + Hash> Table<T, K> {
     fn set(&mut self, key: K, at: T) {
+        // The older time would fall due as well, for a key that was not there any more.
         if let Some(before) = self.at.insert(key, at) {
             self.order.remove(&(before, key));
         }

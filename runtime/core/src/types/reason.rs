@@ -323,6 +323,7 @@ impl Reason {
     /// A further attempt at what was requested by this reason.
     pub(crate) fn retried(failed: &Arc<Reason>) -> Self {
         match failed.trigger {
+            // A retry of a retry has the reason of the first failure behind it, and not a link for each attempt.
             Trigger::Retry => Self {
                 before: failed.before.clone(),
                 ..Self::bare(Trigger::Retry)

@@ -169,6 +169,7 @@ impl<V: Value> Planner<'_, V> {
             Job::Delete | Job::DeleteBoth | Job::Vanish => true,
             _ => matches!(node.verdict, Verdict::Out(_) | Verdict::Gone),
         };
+        // Both now and afterwards: an item that came up for a moment would be taken down again in the same call.
         if goes || !self.holds_now(node.slot, predicate) {
             return false;
         }

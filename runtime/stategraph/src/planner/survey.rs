@@ -150,6 +150,7 @@ impl<V: Value> Planner<'_, V> {
             _ if external || stuck => Verdict::Untouched,
             None if !self.is_there(id) && node.origin.is_none() => Verdict::Untouched,
             None => Verdict::Gone,
+            // Asked of verdicts, not of what is there: a target that is to go later in this call will not be there.
             Some(intent) => match self.unmet(id, intent) {
                 unmet if unmet.is_empty() => Verdict::In,
                 unmet => Verdict::Out(unmet),
