@@ -38,7 +38,7 @@ pub use draft::is_driver;
 pub use file::{FileEvent, FileProblem, IGNORED, MANIFESTS, is_relevant};
 pub use kinds::READER_OPTIONS;
 pub use options::Options;
-pub use project::{Changes, Place, Project, Reference, Trust};
+pub use project::{Changes, Location, Project, Reference, Trust};
 pub use resource::{
     Fingerprint, Health, Kind, Requirement, Resource, ResourceKey, ResourceRef, Spec,
     meaning::{self, Meanings, fingerprint},

@@ -36,7 +36,7 @@ use claims::Claims;
 use dangling::Dangling;
 use files::Files;
 
-pub use places::{Place, Reference};
+pub use places::{Location, Reference};
 
 /// Tells whether a parse may be taken as the whole truth about what the project declares. When it is not [`Trust::Whole`],
 /// whoever applies it deletes nothing.

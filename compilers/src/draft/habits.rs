@@ -3,10 +3,10 @@
 /// The advice for the first words of dbt in a text; `None` if there are none.
 pub(crate) fn hint(text: &str) -> Option<String> {
     let mut marks = text.match_indices('{').filter_map(|(at, _)| text.get(at..));
-    marks.find_map(of_action)
+    marks.find_map(hint_for_action)
 }
 
-fn of_action(action: &str) -> Option<String> {
+fn hint_for_action(action: &str) -> Option<String> {
     if action.starts_with("{%") {
         let hint = "Jinja is not read here: `{{ if dev }} ... {{ else }} ... {{ end }}` chooses between texts, \
                     `{{ range list \"a\" \"b\" }} ... {{ end }}` repeats one, and a macro is `CREATE MACRO` in `init.sql`";

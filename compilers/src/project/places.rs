@@ -16,7 +16,7 @@ use crate::{
 
 /// A place in a file of the project.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct Location {
     /// The file's path.
     pub path: String,
     /// The place in it.
@@ -34,13 +34,13 @@ pub struct Reference {
 
 impl Project {
     /// Returns the place at which a resource is declared: its name, or the start of the file that is named so.
-    pub fn definition(&self, key: &ResourceKey) -> Option<Place> {
+    pub fn definition(&self, key: &ResourceKey) -> Option<Location> {
         let claim = self.claims.winner(key)?;
         let group = self.groups.get(&claim.group)?;
         let draft = group.compiled.drafts.get(claim.draft)?;
         let path = group.path(draft.name_at.role)?.clone();
         let span = draft.name_at.span;
-        Some(Place { path, span })
+        Some(Location { path, span })
     }
 
     /// Returns the resource whose declaration stands at a place of a file.
@@ -85,7 +85,7 @@ impl Project {
     }
 
     /// Returns every place that names a resource, by path.
-    pub fn references_to(&self, key: &ResourceKey) -> Vec<Place> {
+    pub fn references_to(&self, key: &ResourceKey) -> Vec<Location> {
         let groups = self.readers.get(key).into_iter().flatten();
         let paths = groups
             .filter_map(|group| self.groups.get(group))
@@ -96,7 +96,7 @@ impl Project {
         for path in paths {
             let here = self.references_in(&path).into_iter();
             let here = here.filter(|one| one.target == *key);
-            found.extend(here.map(|one| Place {
+            found.extend(here.map(|one| Location {
                 path: path.clone(),
                 span: one.span,
             }));

@@ -144,7 +144,7 @@ fn define(sql: &str, tokens: &[Token<'_>], name: &str) -> Definition {
     let tables = read.tables.iter().map(|table| table.name.to_lowercase());
     let names = read.names.into_iter().chain(tables);
     Definition {
-        digest: of_tokens(tokens),
+        digest: digest_of(tokens),
         names: names.filter(|other| other != name).collect(),
         files: read.files,
     }
@@ -153,10 +153,10 @@ fn define(sql: &str, tokens: &[Token<'_>], name: &str) -> Definition {
 /// Stands for a text of statements, whatever its comments and blanks.
 #[must_use]
 pub fn statements_digest(sql: &str) -> [u8; 16] {
-    of_tokens(&tokens(sql))
+    digest_of(&tokens(sql))
 }
 
-fn of_tokens(tokens: &[Token<'_>]) -> [u8; 16] {
+fn digest_of(tokens: &[Token<'_>]) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new();
     for token in tokens.iter().filter(|token| token.kind != TokenKind::Comment) {
         hasher

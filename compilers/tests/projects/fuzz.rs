@@ -199,7 +199,7 @@ fn an_editor_is_answered_at_any_place() {
                 let _ = project.declared_at(&input.path, line, column);
                 if let Some(named) = project.reference_at(&input.path, line, column) {
                     let places = project.references_to(&named.target);
-                    let is_here = |place: &watershed_compilers::Place| {
+                    let is_here = |place: &watershed_compilers::Location| {
                         place.path == input.path && place.span == named.span
                     };
                     let is_whole = project.resource(&named.target).is_some();

@@ -96,7 +96,7 @@ pub use watershed_core::{
 pub mod reconciler {
     pub use crate::api::error::SetStateError;
     pub use tokio_util::sync::CancellationToken;
-    pub use watershed_core::{ErrorKind, OwnedView, Phase, Place, RefView, Refreshes};
+    pub use watershed_core::{ErrorKind, OwnedView, Phase, RefView, Refreshes, SourcePosition};
 }
 
 /// The values of a kind's options, see [`KindOptions`].

@@ -59,7 +59,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use watershed_core::{Error, Outcome, Target, Uid, Work};
-use watershed_stategraph::{CallError, Executor, Extent, Graph, KeptError, Report, Value};
+use watershed_stategraph::{CallError, Executor, Extent, Graph, PersistError, Report, Value};
 
 use crate::api::handle::Handle;
 use crate::api::message::{DecodeError, EncodeError, Message};
@@ -301,7 +301,7 @@ impl<R: Renderer> GraphReconciler<R> {
         let result = self
             .parts
             .executor
-            .converge_kept(
+            .converge_persisted(
                 &mut current,
                 intended,
                 &Extent::Everything,
@@ -312,11 +312,11 @@ impl<R: Renderer> GraphReconciler<R> {
         match result {
             Ok(report) => Ok((report, current)),
             // The one before it in this process is still at it, and will have ended soon.
-            Err(KeptError::Refused(error @ CallError::HeldElsewhere(_))) => {
+            Err(PersistError::Refused(error @ CallError::HeldElsewhere(_))) => {
                 Err(Error::transient("graph-held-elsewhere", error.to_string()))
             }
-            Err(KeptError::Refused(error)) => Err(Error::permanent("graph-refused", error.to_string())),
-            Err(KeptError::NotStored(error)) => Err(Error::transient("graph-not-stored", error)),
+            Err(PersistError::Refused(error)) => Err(Error::permanent("graph-refused", error.to_string())),
+            Err(PersistError::NotStored(error)) => Err(Error::transient("graph-not-stored", error)),
         }
     }
 }

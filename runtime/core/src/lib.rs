@@ -61,7 +61,7 @@ pub use types::effect::{
     Answer, Commit, Effect, HistoryRow, OwnedView, Publish, RefView, Removed, RunOutcome, Settlement, Start,
     StatusUpdate, StopReason, Unreturned, Write,
 };
-pub use types::error::{Error, ErrorKind, Place, Refusal};
+pub use types::error::{Error, ErrorKind, Refusal, SourcePosition};
 pub use types::explanation::{Blocker, Explanation, Subject};
 pub use types::ids::{
     CallId, CommitId, Epoch, InvocationId, Refreshes, Revision, SpecVersion, StateVersion, Uid,

@@ -38,7 +38,7 @@ impl Oddity {
         Some(if found.is_dir() {
             Self::Folder
         } else {
-            of_special(found)
+            oddity_of(found)
         })
     }
 }
@@ -127,7 +127,7 @@ fn open_without_waiting(path: &Path) -> io::Result<File> {
 }
 
 #[cfg(unix)]
-fn of_special(found: FileType) -> Oddity {
+fn oddity_of(found: FileType) -> Oddity {
     use std::os::unix::fs::FileTypeExt as _;
     if found.is_fifo() {
         Oddity::Pipe
@@ -141,7 +141,7 @@ fn of_special(found: FileType) -> Oddity {
 }
 
 #[cfg(not(unix))]
-fn of_special(_: FileType) -> Oddity {
+fn oddity_of(_: FileType) -> Oddity {
     Oddity::Other
 }
 

@@ -1,7 +1,7 @@
 //! Ways through the project: definitions and references.
 
 use async_lsp::lsp_types::{Location, Position};
-use watershed_compilers::{Place, ResourceKey};
+use watershed_compilers::{self as compilers, ResourceKey};
 
 use crate::{position::Lines, workspace::Workspace};
 
@@ -41,7 +41,7 @@ fn named(workspace: &Workspace, path: &str, position: Position) -> Option<Resour
         .or_else(|| project.declared_at(path, line, column))
 }
 
-fn location(workspace: &Workspace, place: &Place) -> Option<Location> {
+fn location(workspace: &Workspace, place: &compilers::Location) -> Option<Location> {
     let text = workspace.text(&place.path);
     let range = Lines::new(&text).range(place.span);
     Some(Location::new(workspace.uri(&place.path)?, range))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use watershed_controller::{Error, Handle, Kind, Resource, Select, Uid};
 
-use crate::manager::{Found, Manager};
+use crate::manager::{DiscoveredItem, Manager};
 use crate::teardown::{Remains, teardown_kind};
 
 /// The time between two searches.
@@ -33,7 +33,7 @@ impl<M: Manager> Discovery<M> {
     ///
     /// # Errors
     /// If the manager can't list.
-    pub async fn orphans(&self, handle: &Handle) -> Result<Vec<Found>, Error> {
+    pub async fn orphans(&self, handle: &Handle) -> Result<Vec<DiscoveredItem>, Error> {
         // The list first: what is created after it is in it only if its resource is there.
         let mut found = self.manager.discover().await?;
         let known = Self::known(handle);
@@ -44,7 +44,7 @@ impl<M: Manager> Discovery<M> {
     /// Searches at once and then every [`DISCOVER_EVERY`], and hands over what it found. Runs until it is dropped.
     ///
     /// Cancel-safe.
-    pub async fn run(&self, handle: Handle, mut report: impl FnMut(Result<Vec<Found>, Error>)) {
+    pub async fn run(&self, handle: Handle, mut report: impl FnMut(Result<Vec<DiscoveredItem>, Error>)) {
         loop {
             report(self.orphans(&handle).await);
             tokio::time::sleep(DISCOVER_EVERY).await;

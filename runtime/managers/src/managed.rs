@@ -12,7 +12,7 @@ use crate::desired::Wanted;
 use crate::discover::Discovery;
 use crate::manager::Manager;
 use crate::pass::{Pass, Subject};
-use crate::record::{Kept, Record};
+use crate::record::{ManagedState, Record};
 use crate::teardown::{RETRY, Remains, Teardown, teardown_kind};
 
 /// The most resources of a kind that are worked on at once, unless [`Managed::at_once`] says otherwise.
@@ -83,7 +83,7 @@ impl<M: Manager> Managed<M> {
 
 impl<M: Manager> Reconciler for Managed<M> {
     type Spec = Wanted<M::Spec>;
-    type State = Kept<M::Details>;
+    type State = ManagedState<M::Details>;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let remains = Key::new(teardown_kind(M::KIND), context.name().clone());
@@ -141,7 +141,7 @@ impl<M: Manager> Managed<M> {
         let stages = self.manager.stages(&context.spec().spec);
         // One that was deleted and created again has left what it knew to its teardown.
         if context.state().is_some_and(|kept| !kept.record.is_clean()) {
-            let kept = Kept {
+            let kept = ManagedState {
                 record: Record::fresh(&stages),
                 details: None,
             };

@@ -43,8 +43,8 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub claimed: bool,
     /// The stage that an event set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<Told>,
+    #[serde(default, rename = "told", skip_serializing_if = "Option::is_none")]
+    pub stage_override: Option<StageOverride>,
     /// The events that have had their effect and are still kept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handled: Vec<Uid>,
@@ -119,7 +119,7 @@ pub struct Failure {
 
 /// A stage that an event set.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Told {
+pub struct StageOverride {
     /// The stage.
     pub stage: Stage,
     /// The stage that the spec desired then: with another one the event's is over.
@@ -169,7 +169,7 @@ impl Record {
             failure: None,
             absent_since: None,
             claimed: false,
-            told: None,
+            stage_override: None,
             handled: Vec::new(),
             refreshed: 0,
             forgotten: None,
@@ -191,14 +191,14 @@ impl Record {
 
 /// The state of a managed resource: its record, and what was observed beside the stage.
 #[derive(Debug)]
-pub struct Kept<D> {
+pub struct ManagedState<D> {
     /// The part that all kinds have.
     pub record: Record,
     /// The details that were observed beside the stage; none while there is nothing.
     pub details: Option<Arc<D>>,
 }
 
-impl<D> Clone for Kept<D> {
+impl<D> Clone for ManagedState<D> {
     fn clone(&self) -> Self {
         Self {
             record: self.record.clone(),
@@ -207,7 +207,7 @@ impl<D> Clone for Kept<D> {
     }
 }
 
-impl<D: PartialEq> PartialEq for Kept<D> {
+impl<D: PartialEq> PartialEq for ManagedState<D> {
     fn eq(&self, other: &Self) -> bool {
         self.record == other.record && self.details == other.details
     }
@@ -222,7 +222,7 @@ struct Head<R> {
     format: Option<u32>,
 }
 
-impl<D: Message + PartialEq> Message for Kept<D> {
+impl<D: Message + PartialEq> Message for ManagedState<D> {
     const FORMAT: u32 = 1;
 
     fn encode(&self) -> Result<Vec<u8>, EncodeError> {
@@ -271,17 +271,17 @@ mod tests {
     #[test]
     fn a_state_is_read_as_it_was_written_and_its_record_without_its_type() {
         let stages = Stages::new(["absent", "there", "gone"]).unwrap();
-        let mut kept = Kept::<()> {
+        let mut kept = ManagedState::<()> {
             record: Record::fresh(&stages),
             details: None,
         };
         for details in [None, Some(Arc::new(()))] {
             kept.details = details;
             let bytes = kept.encode().unwrap();
-            assert!(Kept::<()>::decode(1, &bytes).unwrap() == kept);
+            assert!(ManagedState::<()>::decode(1, &bytes).unwrap() == kept);
             assert_eq!(record_of(&bytes).unwrap(), kept.record);
         }
-        assert!(Kept::<()>::decode(2, &kept.encode().unwrap()).is_err());
+        assert!(ManagedState::<()>::decode(2, &kept.encode().unwrap()).is_err());
         assert!(record_of(b"\0\0\0\x02{}").is_err());
     }
 }

@@ -13,7 +13,7 @@ use crate::desired::{Desired, Wanted};
 use crate::frame::{join, split};
 use crate::manager::Manager;
 use crate::pass::{Pass, Subject};
-use crate::record::Kept;
+use crate::record::ManagedState;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub struct Remains<M: Manager> {
     /// The spec that it had.
     pub wanted: Wanted<M::Spec>,
     /// The state that it had.
-    pub kept: Kept<M::Details>,
+    pub kept: ManagedState<M::Details>,
 }
 
 impl<M: Manager> fmt::Debug for Remains<M> {
@@ -87,7 +87,7 @@ impl<M: Manager> Message for Remains<M> {
             name: head.name,
             uid: head.uid,
             wanted: Wanted::decode(Wanted::<M::Spec>::FORMAT, spec)?,
-            kept: Kept::decode(Kept::<M::Details>::FORMAT, state)?,
+            kept: ManagedState::decode(ManagedState::<M::Details>::FORMAT, state)?,
         })
     }
 }
@@ -111,7 +111,7 @@ impl<M> fmt::Debug for Teardown<M> {
 
 impl<M: Manager> Reconciler for Teardown<M> {
     type Spec = Remains<M>;
-    type State = Kept<M::Details>;
+    type State = ManagedState<M::Details>;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let remains = context.spec();
@@ -135,7 +135,7 @@ impl<M: Manager> Reconciler for Teardown<M> {
         };
         let mut before = remains.kept.clone();
         // Nobody tells it anything any more, nor holds what was said before.
-        before.record.told = None;
+        before.record.stage_override = None;
         before.record.failure = None;
         // Counts of another resource.
         before.record.forgotten = None;

@@ -6,7 +6,7 @@ mod expression;
 mod iso;
 mod length;
 mod parse;
-mod place;
+mod position;
 mod resolve;
 mod time_range;
 

@@ -12,7 +12,7 @@ use std::{
 
 use watershed_compilers::{Scope, render_text, sql::statements_digest};
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy};
-use watershed_core::{Error, Outcome, Parents, Place, Row, Work};
+use watershed_core::{Error, Outcome, Parents, Row, SourcePosition, Work};
 use watershed_drivers::{
     duckdb::{Access, Engine, Options},
     olap::{Olap as _, Query, QueryError, Session},
@@ -271,7 +271,7 @@ impl Trial<'_> {
         Ok(Some(rendered).filter(|text| !text.is_empty()))
     }
 
-    fn place(&self, key: &str) -> Place {
+    fn place(&self, key: &str) -> SourcePosition {
         places::from_spot(self.paths, self.spec.spots.get(key))
     }
 

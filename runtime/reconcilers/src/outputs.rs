@@ -82,8 +82,8 @@ pub enum Lookup {
 }
 
 impl Outputs {
-    /// The outputs in `olap`, whose data is in `file`. `proof` is where [`Outputs::record_close`] keeps what the file
-    /// was like when it was last closed in order.
+    /// The outputs in `olap`, whose data is in `file`. [`Outputs::record_close`] stores the stamp of that file in `proof`
+    /// when the engine has closed it in order.
     #[must_use]
     pub fn new(olap: Arc<dyn Olap>, file: &Path, proof: impl Into<PathBuf>) -> Self {
         let proof = proof.into();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use watershed_core::Place;
+use watershed_core::SourcePosition;
 use watershed_proto::{Spot, SqlSource};
 
 use crate::model::place;
@@ -15,9 +15,9 @@ pub fn yaml(paths: &[Arc<str>]) -> &str {
 }
 
 /// A spot as a place; the beginning of the file where it is not known.
-pub(crate) fn from_spot(paths: &[Arc<str>], spot: Option<&Spot>) -> Place {
+pub(crate) fn from_spot(paths: &[Arc<str>], spot: Option<&Spot>) -> SourcePosition {
     let at = spot.copied().unwrap_or(Spot { line: 1, column: 1 });
-    Place {
+    SourcePosition {
         path: yaml(paths).into(),
         line: at.line,
         column: at.column,
@@ -30,6 +30,6 @@ pub(crate) fn from_source(
     source: &SqlSource,
     sent: &str,
     offset: Option<usize>,
-) -> Place {
+) -> SourcePosition {
     place::in_file(source, yaml(paths), sent, offset)
 }

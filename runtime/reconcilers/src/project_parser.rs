@@ -116,8 +116,8 @@ struct Parse {
 }
 
 impl ProjectParser {
-    /// One for the project below `root`. `cache` is a file that keeps what the engine's parser said; `touched` is
-    /// where whoever watches the files says what may have changed.
+    /// Creates the reconciler of the project below `root`. The file `cache` stores answers of the engine's parser;
+    /// `touched` receives the paths that the file watcher reports as changed.
     #[must_use]
     pub fn new(
         root: impl Into<PathBuf>,
@@ -176,7 +176,7 @@ impl ProjectParser {
         };
         let done = tokio::task::spawn_blocking(work).await;
         let parsed = done.map_err(|panic| Error::permanent("panic", panic.to_string()))?;
-        parsed.map_err(|error: FolderError| of_folder(&error))
+        parsed.map_err(|error: FolderError| folder_error(&error))
     }
 
     /// Applies a parse; where somebody else edits at the same time, it is worked out again.
@@ -437,7 +437,7 @@ fn held_back(trust: Trust, diagnostics: &[Diagnostic]) -> Option<Error> {
         None => Error::permanent(code, message),
         Some(found) => Error {
             hint: (!found.hint.is_empty()).then(|| found.hint.as_str().into()),
-            place: Some(watershed_core::Place {
+            place: Some(watershed_core::SourcePosition {
                 path: found.path.as_str().into(),
                 line: found.line,
                 column: found.column,
@@ -447,7 +447,7 @@ fn held_back(trust: Trust, diagnostics: &[Diagnostic]) -> Option<Error> {
     })
 }
 
-fn of_folder(error: &FolderError) -> Error {
+fn folder_error(error: &FolderError) -> Error {
     match error {
         FolderError::Missing { .. } => Error::permanent("project-missing", error.to_string()),
         FolderError::Unlisted { source, .. } => {

@@ -26,6 +26,34 @@ pub enum Grain {
     Year,
 }
 
+impl Grain {
+    /// Every unit, the shortest first.
+    pub const ALL: [Grain; 8] = [
+        Grain::Second,
+        Grain::Minute,
+        Grain::Hour,
+        Grain::Day,
+        Grain::Week,
+        Grain::Month,
+        Grain::Quarter,
+        Grain::Year,
+    ];
+
+    /// Returns the unit's name, as queries and engines write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Grain::Second => "second",
+            Grain::Minute => "minute",
+            Grain::Hour => "hour",
+            Grain::Day => "day",
+            Grain::Week => "week",
+            Grain::Month => "month",
+            Grain::Quarter => "quarter",
+            Grain::Year => "year",
+        }
+    }
+}
+
 /// A number of one unit: `P1D`, `PT15M`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Step {

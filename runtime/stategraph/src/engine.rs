@@ -8,10 +8,10 @@
 
 mod background;
 mod calls;
-mod keep;
 mod message;
 mod notices;
 mod operate;
+mod persist;
 mod session;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -35,9 +35,9 @@ use crate::status::Status;
 use crate::types::{ItemType, Types};
 use crate::value::Value;
 
-pub use keep::{Keeper, Keeping, KeptError};
 pub(crate) use message::Message;
 use notices::Notices;
+pub use persist::{PersistError, PersistFuture, Persister};
 use session::Session;
 
 /// The operations of a call, and the status after it.

@@ -20,9 +20,9 @@ use view::View;
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// use watershed_stategraph::{Graph, Picture};
+/// use watershed_stategraph::{Graph, Diagram};
 /// let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
-/// let picture = Picture::transition(&Graph::new("warehouse"), &intended, executor.types());
+/// let picture = Diagram::transition(&Graph::new("warehouse"), &intended, executor.types());
 /// assert_eq!(picture.text(), "\
 /// warehouse
 ///   + table/orders (to create)
@@ -33,9 +33,9 @@ use view::View;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Picture(View);
+pub struct Diagram(View);
 
-impl Picture {
+impl Diagram {
     /// A graph as it is.
     pub fn from_graph<V: Value>(graph: &Graph<V>, types: &Types<V>) -> Self {
         Self(View::from_graph(graph, None, types))

@@ -42,7 +42,7 @@ struct Edge {
 
 /// The contents of a ref's slot.
 #[derive(Debug, Clone)]
-struct Place<V> {
+struct SlotEntry<V> {
     reference: Ref,
     group: GroupId,
     is_plain: bool,
@@ -103,7 +103,7 @@ pub struct Graph<V> {
     name: String,
     description: String,
     groups: Groups,
-    places: Vec<Place<V>>,
+    places: Vec<SlotEntry<V>>,
     free: Vec<Slot>,
     /// While a call is under way no slot is freed, so that the planner may keep them; those that nothing
     /// needs any more wait here.

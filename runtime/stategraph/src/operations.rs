@@ -14,13 +14,13 @@ use crate::value::Fingerprint;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OperationId(pub u64);
 
-/// The ground of an operation: a call waits for it, or not.
+/// The mode of an operation: a call waits for it, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ground {
+pub enum RunMode {
     /// The call goes on until it ended.
-    Fore,
+    Foreground,
     /// The call returns without it.
-    Back,
+    Background,
 }
 
 /// The progress of the end of an operation.
@@ -64,7 +64,7 @@ pub struct Running<V> {
     /// The slot of its item in the current graph when it started.
     pub(crate) slot: Slot,
     pub(crate) operation: Operation,
-    pub(crate) ground: Ground,
+    pub(crate) mode: RunMode,
     pub(crate) ending: Ending,
     /// The intent that it works towards; none for a plain delete.
     pub(crate) intent: Option<Arc<Spec<V>>>,
@@ -94,7 +94,7 @@ impl<V> Running<V> {
     }
 
     fn is_waited_for(&self) -> bool {
-        self.ground == Ground::Fore && self.ending != Ending::Abandoned
+        self.mode == RunMode::Foreground && self.ending != Ending::Abandoned
     }
 
     /// The item.
@@ -107,9 +107,9 @@ impl<V> Running<V> {
         self.operation
     }
 
-    /// Returns the ground: a call waits for it, or not.
-    pub fn ground(&self) -> Ground {
-        self.ground
+    /// Returns the mode: a call waits for it, or not.
+    pub fn mode(&self) -> RunMode {
+        self.mode
     }
 
     /// Returns the progress of its end, if it was cancelled.
@@ -184,8 +184,8 @@ impl<V> Operations<V> {
         self.running.get(&id).map(AsRef::as_ref)
     }
 
-    pub(crate) fn set_ground(&mut self, id: OperationId, ground: Ground) {
-        self.change(id, |running| running.ground = ground);
+    pub(crate) fn set_mode(&mut self, id: OperationId, mode: RunMode) {
+        self.change(id, |running| running.mode = mode);
     }
 
     pub(crate) fn set_ending(&mut self, id: OperationId, ending: Ending) {

@@ -22,8 +22,9 @@ use rand::{Rng, SeedableRng};
 use uuid::Uuid;
 use watershed_core::{
     Cause, Commit, CommitError, CommitId, Deletion, Epoch, Error, HistoryRow, Intents, InvocationId, Key,
-    LastRun, Name, ObservedInputs, ObservedRef, OmittedLinks, Phase, Place, Reason, Ref, Refreshes, Required,
-    RetryPolicy, Revision, Row, RunResult, SpecVersion, StateVersion, Timestamp, Trigger, Uid, Work, Write,
+    LastRun, Name, ObservedInputs, ObservedRef, OmittedLinks, Phase, Reason, Ref, Refreshes, Required,
+    RetryPolicy, Revision, Row, RunResult, SourcePosition, SpecVersion, StateVersion, Timestamp, Trigger,
+    Uid, Work, Write,
 };
 
 use watershed_controller::store::{
@@ -344,7 +345,7 @@ fn entry(epoch: Epoch, resource: u64, invocation: u64, ended_at: i64) -> History
 /// A row with something in every column, most of the time.
 fn row(number: u64, random: &mut SmallRng) -> Row {
     let text = |random: &mut SmallRng| format!("Ω'\"{}", random.random::<u32>());
-    let place = Place {
+    let place = SourcePosition {
         path: "models/a.sql".into(),
         line: 3,
         column: 4,

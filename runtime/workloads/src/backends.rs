@@ -66,7 +66,7 @@ impl Backends {
     /// # Errors
     /// When there is none of that sort, or it can't be connected.
     pub(crate) fn for_program(&self, program: &Program, epoch: u64) -> Result<Arc<dyn Backend>, Error> {
-        self.of_sort(program.docker.is_some(), epoch)
+        self.backend_of_sort(program.docker.is_some(), epoch)
     }
 
     /// Returns all backends.
@@ -85,7 +85,7 @@ impl Backends {
     ///
     /// # Errors
     /// When there is none, or it can't be connected.
-    pub(crate) fn of_sort(&self, containers: bool, epoch: u64) -> Result<Arc<dyn Backend>, Error> {
+    pub(crate) fn backend_of_sort(&self, containers: bool, epoch: u64) -> Result<Arc<dyn Backend>, Error> {
         let connected = self.at(epoch)?;
         let (found, message) = match containers {
             true => (connected.containers, "containers can't be run here"),

@@ -49,7 +49,7 @@ mod tests;
 pub use backends::Connect;
 pub use crash::CRASH_POINTS;
 pub use message::{Job, Service};
-pub use probe::{Asks, Place};
+pub use probe::{Asks, ProbeTarget};
 pub use program::{Docker, Port, Ports, Program};
 pub use render::{Render, Verbatim};
 pub use settings::{CheckSpec, Logs, Question, Stopping};

@@ -1,7 +1,7 @@
 //! Refs of workloads.
 
 use watershed_controller::Error;
-use watershed_core::{ErrorKind, Place, RefView, Required};
+use watershed_core::{ErrorKind, RefView, Required, SourcePosition};
 use watershed_proto::Fault;
 
 /// Refuses to go on while something that is referred to is missing or has failed.
@@ -31,7 +31,7 @@ pub(crate) fn check(refs: &[RefView]) -> Result<(), Error> {
 pub(crate) fn from_fault(fault: &Fault) -> Error {
     let mut error = Error::permanent(fault.code.as_str(), fault.message.as_str());
     error.hint = (!fault.hint.is_empty()).then(|| fault.hint.as_str().into());
-    error.place = Some(Place {
+    error.place = Some(SourcePosition {
         path: fault.path.as_str().into(),
         line: fault.line,
         column: fault.column,

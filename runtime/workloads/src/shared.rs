@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use watershed_controller::kind::{Nudging, Parents};
+use watershed_controller::{KindOptions, RetryPolicy};
 use watershed_core::Uid;
 
 use crate::backends::Backends;
@@ -30,6 +32,23 @@ pub(crate) struct Shared {
     pub(crate) interval: Duration,
     /// True if waits are spread by chance (rule W5); not under test.
     pub(crate) jitter: bool,
+}
+
+/// Returns the options that kinds with processes have in common.
+pub(crate) fn options(kind: &str) -> KindOptions {
+    KindOptions::new(kind)
+        .parents(Parents::Changed)
+        .nudging(Nudging {
+            interval: Duration::from_millis(100),
+            longest_wait: Duration::from_secs(1),
+        })
+        // The waits are those of the record in the resource's state: the core only waits for them.
+        .retry(RetryPolicy::Backoff {
+            base: Duration::from_secs(1),
+            cap: Duration::from_secs(60),
+            attempts: u32::MAX,
+            reset_after: Duration::ZERO,
+        })
 }
 
 impl Shared {

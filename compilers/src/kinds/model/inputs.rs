@@ -55,7 +55,7 @@ pub const READER_OPTIONS: &[&str] = &[
 ];
 
 impl Reader<'_, '_> {
-    /// All keys that are not a model's own are told to its input.
+    /// Passes all keys that are not a model's own to its input.
     pub(super) fn input_properties(&mut self, spec: &mut ModelSpec) {
         let rest = self.fields.take_rest();
         let sql = spec.sql.as_ref().map(|sql| sql.text.clone());

@@ -1,7 +1,7 @@
 //! The current graph, kept in the state of its resource.
 
 use watershed_core::Uid;
-use watershed_stategraph::{Fingerprint, Graph, Keeper, Keeping};
+use watershed_stategraph::{Fingerprint, Graph, PersistFuture, Persister};
 
 use super::{GraphReconciler, GraphState, Renderer};
 use crate::api::reconciler::context::Context;
@@ -29,8 +29,8 @@ impl<R: Renderer> InState<R> {
     }
 }
 
-impl<R: Renderer> Keeper<R::Value> for InState<R> {
-    fn keep(&mut self, current: &Graph<R::Value>) -> Keeping {
+impl<R: Renderer> Persister<R::Value> for InState<R> {
+    fn persist(&mut self, current: &Graph<R::Value>) -> PersistFuture {
         let fingerprint = Some(current.fingerprint());
         if self.written == fingerprint {
             return Box::pin(std::future::ready(Ok(())));

@@ -1,9 +1,9 @@
 //! A rendezvous of two threads: one puts a thing there, the other raises a flag, in any order.
 //!
-//! Whoever comes later finds what the other left, so that one of them at least can do what both together ask for. Each
-//! writes, then passes a sequentially consistent fence, then reads: of two such fences one comes first, and whoever
-//! passes the later one sees what was written before the earlier. Orderings of the cells alone would not do, for those
-//! of a once-cell only acquire and release.
+//! The later thread always finds what the earlier one left, so at least one of them sees both. Each writes, then passes a
+//! sequentially consistent fence, then reads: of two such fences one comes first, and the thread that passes the later
+//! one sees all writes before the earlier. The orderings of the cells alone do not suffice, for those of a once-cell only
+//! acquire and release.
 
 use std::sync::atomic::Ordering;
 

@@ -15,8 +15,8 @@ use crate::{Finding, Rule, Subject};
 
 mod graph;
 mod invocations;
-mod marks;
 mod names;
+mod operations;
 mod stored;
 mod times;
 mod waiting;

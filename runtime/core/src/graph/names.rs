@@ -83,7 +83,7 @@ impl Names {
         let entries = &mut self.entries;
         let has_it = |id: &NameId| entries[id.index()].name == *name;
         let hash_of = |id: &NameId| hash(&entries[id.index()].name);
-        let vacant = match of_kind(&mut self.by_kind, kind).entry(hash(name), has_it, hash_of) {
+        let vacant = match ids_of_kind(&mut self.by_kind, kind).entry(hash(name), has_it, hash_of) {
             Entry::Occupied(found) => return *found.get(),
             Entry::Vacant(vacant) => vacant,
         };
@@ -114,7 +114,7 @@ impl Names {
         self.entries.reserve(count);
         let entries = &self.entries;
         let hash_of = |id: &NameId| hash(&entries[id.index()].name);
-        of_kind(&mut self.by_kind, kind).reserve(count, hash_of);
+        ids_of_kind(&mut self.by_kind, kind).reserve(count, hash_of);
     }
 
     /// Forgets a name that nothing has to do with any more.
@@ -180,7 +180,7 @@ impl Names {
 }
 
 /// The index of a kind, made if need be.
-fn of_kind(by_kind: &mut Vec<HashTable<NameId>>, kind: KindId) -> &mut HashTable<NameId> {
+fn ids_of_kind(by_kind: &mut Vec<HashTable<NameId>>, kind: KindId) -> &mut HashTable<NameId> {
     let index = kind.index();
     if by_kind.len() <= index {
         by_kind.resize_with(index + 1, HashTable::new);

@@ -21,7 +21,7 @@ pub enum ErrorKind {
 
 /// A place in a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Place {
+pub struct SourcePosition {
     /// Path relative to the project, `/` between parts.
     pub path: Arc<str>,
     /// 1-based line.
@@ -56,7 +56,7 @@ pub struct Error {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Arc<str>>,
     /// The place in the project's files.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
     /// Replaces the policy's wait once.
     pub retry_after: Option<Duration>,
     /// The time at which to run again whatever happens. None keeps a time that is still to come.

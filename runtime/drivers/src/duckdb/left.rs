@@ -70,10 +70,10 @@ const OWN_SETTINGS: [&str; 28] = [
 /// Parts of names of settings whose values are nobody else's business: they are not stored.
 const SECRET: [&str; 4] = ["secret", "password", "token", "access_key"];
 
-type Place = (ThingKind, String, String);
+type ThingKey = (ThingKind, String, String);
 
 /// The catalog at one moment: what stands where, under which number.
-type Catalog = BTreeMap<Place, i64>;
+type Catalog = BTreeMap<ThingKey, i64>;
 
 /// A setting that a migration changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -171,17 +171,17 @@ pub(super) fn difference(
     after: &Catalog,
     migration: &Migration,
 ) -> Vec<Thing> {
-    let touched = |place: &Place, oid: &i64| {
-        let is_new = before.get(place) != Some(oid);
-        is_new || place.0 == ThingKind::Table && migration.mentions.contains(&place.2.to_lowercase())
+    let touched = |key: &ThingKey, oid: &i64| {
+        let is_new = before.get(key) != Some(oid);
+        is_new || key.0 == ThingKind::Table && migration.mentions.contains(&key.2.to_lowercase())
     };
-    let mut left: BTreeMap<Place, Thing> = former
+    let mut left: BTreeMap<ThingKey, Thing> = former
         .into_iter()
         .map(|thing| ((thing.kind, thing.schema.clone(), thing.name.clone()), thing))
-        .filter(|(place, _)| after.contains_key(place))
+        .filter(|(key, _)| after.contains_key(key))
         .collect();
-    for (place, _) in after.iter().filter(|(place, oid)| touched(place, oid)) {
-        let (kind, schema, name) = place.clone();
+    for (key, _) in after.iter().filter(|(key, oid)| touched(key, oid)) {
+        let (kind, schema, name) = key.clone();
         let definition = migration.definitions.get(&name.to_lowercase()).cloned();
         let thing = Thing {
             kind,
@@ -190,12 +190,12 @@ pub(super) fn difference(
             run: migration.run,
             definition,
         };
-        left.insert(place.clone(), thing);
+        left.insert(key.clone(), thing);
     }
     left.into_values().collect()
 }
 
-/// Keeps what a resource has left, in place of what was kept before.
+/// Keeps what a resource has left, in key of what was kept before.
 pub(super) fn write(work: &Work<'_>, uid: Uuid, left: &[Thing], settings: &[Setting]) -> Result<(), Failure> {
     let uid = uid.to_string();
     for table in ["things", "settings"] {

@@ -88,7 +88,7 @@ pub(super) fn read(work: &Work<'_>) -> Result<Vec<Trashed>, Failure> {
         return Ok(Vec::new());
     }
     let rows = work.run(ALL, &[])?;
-    Ok(rows.into_iter().filter_map(of_row).collect())
+    Ok(rows.into_iter().filter_map(from_row).collect())
 }
 
 /// The builds that the trash is said to hold, and the names that their outputs had.
@@ -107,7 +107,7 @@ pub(super) fn builds(work: &Work<'_>) -> Result<Vec<(Uuid, String)>, Failure> {
     Ok(rows.into_iter().filter_map(pair).collect())
 }
 
-fn of_row(row: Vec<Value>) -> Option<Trashed> {
+fn from_row(row: Vec<Value>) -> Option<Trashed> {
     let [
         build,
         uid,

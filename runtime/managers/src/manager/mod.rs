@@ -102,7 +102,7 @@ pub trait Manager: Sized + Send + Sync + 'static {
     }
 
     /// Lists what is there outside, whoever it belongs to. Nothing is decided by it.
-    fn discover(&self) -> impl Future<Output = Result<Vec<Found>, Error>> + Send {
+    fn discover(&self) -> impl Future<Output = Result<Vec<DiscoveredItem>, Error>> + Send {
         std::future::ready(Ok(Vec::new()))
     }
 
@@ -169,7 +169,7 @@ pub enum Done {
 
 /// Something that was found outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct DiscoveredItem {
     /// The name, for people.
     pub name: String,
     /// The resource that it says it belongs to.

@@ -10,7 +10,7 @@ use super::{Blocked, Halt, Pass, STEP_FAILED, failed};
 use crate::goal::Goal;
 use crate::manager::{Done, Manager};
 use crate::pipeline::{Action, Ending, Step, Tries};
-use crate::record::{Awaiting, Failure, Kept};
+use crate::record::{Awaiting, Failure, ManagedState};
 use crate::stages::Stage;
 
 /// The longest time for which the clock is not looked at while a step runs: it may jump.
@@ -42,7 +42,7 @@ enum End<D> {
     GoalChanged,
 }
 
-impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
+impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
     /// Performs an action, unless its time has not come.
     pub(super) async fn attempt(&mut self, step: &Step, action: &Action, goal: &Goal) -> Result<Tried, Halt> {
         let tries = self.tries(action, goal);

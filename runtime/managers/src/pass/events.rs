@@ -7,9 +7,9 @@ use super::Pass;
 use crate::deliver::{EVENT_KIND, EVENTS_KEPT, Received};
 use crate::event::EventMatch;
 use crate::manager::Manager;
-use crate::record::{Kept, Told};
+use crate::record::{ManagedState, StageOverride};
 
-impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
+impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
     /// The events that are kept for it, oldest first.
     fn kept_events(&self) -> Vec<&Row> {
         let owned = self.context.owned().iter().map(|view| &*view.resource);
@@ -25,7 +25,10 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
         let spec = &self.subject.wanted.desired.stage;
         // An edit ends it, also one that is taken back later.
         let record = &mut self.kept.record;
-        record.told = record.told.take().filter(|told| told.instead_of == *spec);
+        record.stage_override = record
+            .stage_override
+            .take()
+            .filter(|stage_override| stage_override.instead_of == *spec);
         let mut new = Vec::new();
         let mut still_kept = Vec::new();
         for row in self.kept_events() {
@@ -50,7 +53,7 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
                 .clone()
                 .filter(|stage| self.stages.index(stage).is_some())
             {
-                self.kept.record.told = Some(Told {
+                self.kept.record.stage_override = Some(StageOverride {
                     stage,
                     instead_of: self.subject.wanted.desired.stage.clone(),
                     by: event.identity(),

@@ -7,7 +7,7 @@ use watershed_schedule::Phase;
 use super::{CONFIRM_AFTER, Halt, Pass};
 use crate::goal::Goal;
 use crate::manager::{Manager, Observation};
-use crate::record::Kept;
+use crate::record::ManagedState;
 use crate::stages::Stage;
 use crate::transition::Reason;
 
@@ -19,7 +19,7 @@ pub(super) enum Sight {
     Unconfirmed,
 }
 
-impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
+impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
     /// Looks, and takes over what is seen.
     pub(super) async fn look(&mut self, goal: &Goal) -> Result<Sight, Halt> {
         match self.observe(goal).await? {

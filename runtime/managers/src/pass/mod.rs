@@ -25,7 +25,7 @@ use crate::desired::Wanted;
 use crate::goal::{Goal, Wish};
 use crate::manager::Manager;
 use crate::manager::view::View;
-use crate::record::{Failure, Kept, Record};
+use crate::record::{Failure, ManagedState, Record};
 use crate::stages::{Stage, Stages};
 use crate::transition::{Reason, Transition, push};
 use crate::window::{BadWindow, Plan, phase_name};
@@ -50,14 +50,14 @@ pub(crate) struct Subject<S> {
 }
 
 /// One pass over a resource. `R` is the reconciler that makes it.
-pub(crate) struct Pass<'a, M: Manager, R: Reconciler<State = Kept<M::Details>>> {
+pub(crate) struct Pass<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> {
     manager: &'a M,
     context: &'a Context<R>,
     subject: Subject<M::Spec>,
     stages: Stages,
-    kept: Kept<M::Details>,
+    kept: ManagedState<M::Details>,
     /// As it is stored, or on its way.
-    saved: Option<Kept<M::Details>>,
+    saved: Option<ManagedState<M::Details>>,
     plan: Option<Plan>,
     bad_window: Option<BadWindow>,
     /// Those that have had no effect yet, oldest first.
@@ -103,17 +103,17 @@ impl From<SetStateError> for Halt {
     }
 }
 
-impl<'a, M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'a, M, R> {
+impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M, R> {
     /// Makes a pass. `before` is the record to begin with where the resource has none of its own yet.
     pub(crate) fn new(
         manager: &'a M,
         context: &'a Context<R>,
         subject: Subject<M::Spec>,
-        before: Option<Kept<M::Details>>,
+        before: Option<ManagedState<M::Details>>,
     ) -> Self {
         let stages = manager.stages(&subject.wanted.spec);
         let saved = context.state().cloned();
-        let kept = saved.clone().or(before).unwrap_or_else(|| Kept {
+        let kept = saved.clone().or(before).unwrap_or_else(|| ManagedState {
             record: Record::fresh(&stages),
             details: None,
         });
@@ -135,7 +135,7 @@ impl<'a, M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'a, M, R> {
     }
 
     /// Makes the pass, and returns its outcome with the record that it left.
-    pub(crate) async fn run(mut self) -> (Result<Outcome, Error>, Kept<M::Details>) {
+    pub(crate) async fn run(mut self) -> (Result<Outcome, Error>, ManagedState<M::Details>) {
         let outcome = match self.go().await {
             Ok(blocked) => self.end(blocked).await,
             Err(Halt::Failed(error)) => Err(self.with_next_look(*error)),
@@ -214,8 +214,10 @@ impl<'a, M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'a, M, R> {
 
     /// The stage that is desired: by an event, until what the spec desires is another one.
     fn desired(&self) -> &Stage {
-        let told = self.kept.record.told.as_ref();
-        told.map_or(&self.subject.wanted.desired.stage, |told| &told.stage)
+        let stage_override = self.kept.record.stage_override.as_ref();
+        stage_override.map_or(&self.subject.wanted.desired.stage, |stage_override| {
+            &stage_override.stage
+        })
     }
 
     fn wish(&self) -> Wish<'_> {

@@ -16,7 +16,7 @@ use crate::desired::{Desired, Wanted, desired_of, encode_wanted};
 use crate::goal::Allowed;
 use crate::manager::Manager;
 use crate::manager::part::Part;
-use crate::record::{Failure, Kept, Record, record_of};
+use crate::record::{Failure, ManagedState, Record, record_of};
 use crate::stages::Stage;
 use crate::window::BadWindow;
 
@@ -110,7 +110,7 @@ fn has_failed(view: &OwnedView) -> bool {
     view.failed && row.error.as_ref().is_some_and(is_final)
 }
 
-impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
+impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
     pub(super) fn seats(&self) -> Vec<Seat<'_>> {
         self.parts.iter().map(Declared::seat).collect()
     }

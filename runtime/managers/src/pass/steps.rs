@@ -10,7 +10,7 @@ use crate::cascade::Seat;
 use crate::goal::Goal;
 use crate::manager::Manager;
 use crate::pipeline::{Ending, Finished, Next, Step};
-use crate::record::{Current, Kept};
+use crate::record::{Current, ManagedState};
 use crate::stages::Stage;
 use crate::transition::Reason;
 
@@ -22,7 +22,7 @@ enum Taken {
     Blocked(Blocked),
 }
 
-impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
+impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
     /// Takes steps until the goal is reached or something stands in the way.
     pub(super) async fn steps(&mut self) -> Result<Option<Blocked>, Halt> {
         let work_before = self.work;

@@ -4,10 +4,10 @@ use watershed_controller::Reconciler;
 
 use super::Pass;
 use crate::manager::Manager;
-use crate::record::Kept;
+use crate::record::ManagedState;
 use crate::window::{BadWindow, Occurrence, Plan};
 
-impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
+impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R> {
     /// Follows the window that is stated, if it may take the place of the one before.
     ///
     /// One that may not is refused: no step upwards is taken, and the end that was accepted still holds, so that nothing
@@ -47,7 +47,7 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
         if is_another && (is_recurring || is_over) {
             // The lifecycle starts over: what happened in the window before says nothing of this one.
             record.failure = None;
-            record.told = None;
+            record.stage_override = None;
             record.current = None;
         }
         record.window = window;

@@ -413,7 +413,7 @@ impl Round {
             }
             let is_free = part
                 .as_ref()
-                .is_some_and(|part| part.told.is_none() && part.failure.is_none());
+                .is_some_and(|part| part.stage_override.is_none() && part.failure.is_none());
             let desired = found.and_then(|found| desired_of(&found.row.spec).ok());
             let allowed = desired.as_ref().map(|desired| desired.allowed);
             if is_wanted && own.goal.as_str() != "prepared" && is_free && allowed != Some(crate::Allowed::All)

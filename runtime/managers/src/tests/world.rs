@@ -15,8 +15,8 @@ use watershed_controller::{Error, Handle, Key, Resource, Timestamp, Uid, json_me
 use crate::goal::Allowed;
 use crate::record::{Record, record_of};
 use crate::{
-    Action, Desired, Done, EventMatch, Found, Manager, Observation, OnPartFailure, Part, Policy, Stage,
-    Stages, Step, Tries, View, desired_of, teardown_kind,
+    Action, Desired, DiscoveredItem, Done, EventMatch, Manager, Observation, OnPartFailure, Part, Policy,
+    Stage, Stages, Step, Tries, View, desired_of, teardown_kind,
 };
 
 /// The stages of every thing here.
@@ -550,9 +550,9 @@ impl Manager for Thing {
         view.spec().parts.iter().map(part).collect()
     }
 
-    async fn discover(&self) -> Result<Vec<Found>, Error> {
+    async fn discover(&self) -> Result<Vec<DiscoveredItem>, Error> {
         let inner = self.0.lock();
-        let found = |uid: &Uid| Found {
+        let found = |uid: &Uid| DiscoveredItem {
             name: inner.names.get(uid).cloned().unwrap_or_default(),
             uid: Some(*uid),
         };

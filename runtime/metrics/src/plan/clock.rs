@@ -232,16 +232,6 @@ pub(super) fn local_text(instant: Timestamp) -> String {
 }
 
 fn floor(value: Expr, grain: Grain, shifts: Shifts) -> Expr {
-    let name = match grain {
-        Grain::Second => "second",
-        Grain::Minute => "minute",
-        Grain::Hour => "hour",
-        Grain::Day => "day",
-        Grain::Week => "week",
-        Grain::Month => "month",
-        Grain::Quarter => "quarter",
-        Grain::Year => "year",
-    };
     let shift = match grain {
         Grain::Week => Some(("to_days", shifts.first_day_of_week)).filter(|(_, day)| (2..=7).contains(day)),
         Grain::Quarter | Grain::Year => {
@@ -249,7 +239,7 @@ fn floor(value: Expr, grain: Grain, shifts: Shifts) -> Expr {
         }
         _ => None,
     };
-    let cut = |value| Expr::Call("date_trunc", vec![Expr::text(name), value]);
+    let cut = |value| Expr::Call("date_trunc", vec![Expr::text(grain.as_str()), value]);
     match shift {
         None => cut(value),
         Some((unit, first)) => {

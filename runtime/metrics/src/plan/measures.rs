@@ -75,11 +75,7 @@ impl Planner<'_> {
         if measures.is_empty() {
             return Ok(groups);
         }
-        let mut required = BTreeSet::new();
-        for measure in self.found(measures) {
-            required.extend(self.scene.required(measure)?);
-        }
-        let required: Vec<usize> = required.into_iter().collect();
+        let required: Vec<usize> = self.required(measures)?.into_iter().collect();
         let scope = self.scope(&groups, side, &required);
         let relation = Relation::Select(Box::new(scope), "base".to_owned());
         let mut select = Select::from(relation);
@@ -105,10 +101,7 @@ impl Planner<'_> {
         if measures.is_empty() {
             return Ok(groups);
         }
-        let mut required = BTreeSet::new();
-        for measure in self.found(measures) {
-            required.extend(self.scene.required(measure)?);
-        }
+        let required = self.required(measures)?;
         let mut scope = Select::all_from(Relation::named(&groups.name));
         if side == Side::Base {
             for (name, side) in [("base", Side::Base), ("comparison", Side::Comparison)] {
@@ -136,6 +129,15 @@ impl Planner<'_> {
             select = select.column(value, self.scene.names.measure(side, *index));
         }
         Ok(self.finished(groups, select, side, measures))
+    }
+
+    /// Returns the measures that these measures are computed from, in order and once each.
+    fn required(&self, measures: &[usize]) -> Result<BTreeSet<usize>, PlanError> {
+        let mut required = BTreeSet::new();
+        for measure in self.found(measures) {
+            required.extend(self.scene.required(measure)?);
+        }
+        Ok(required)
     }
 
     fn found<'m>(&'m self, measures: &'m [usize]) -> impl Iterator<Item = &'m Measure> {

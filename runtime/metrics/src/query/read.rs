@@ -43,18 +43,6 @@ const RANGE_KEYS: [&str; 7] = [
     "time_dimension",
 ];
 
-/// Names of grains, in the format's words.
-const GRAINS: [(&str, Grain); 8] = [
-    ("second", Grain::Second),
-    ("minute", Grain::Minute),
-    ("hour", Grain::Hour),
-    ("day", Grain::Day),
-    ("week", Grain::Week),
-    ("month", Grain::Month),
-    ("quarter", Grain::Quarter),
-    ("year", Grain::Year),
-];
-
 impl Query {
     /// Reads a query from its JSON form (Q1). Names are not looked up; [`check`](super::check) does that.
     ///
@@ -145,10 +133,12 @@ fn grain(block: &Block<'_>, key: &str, at: &At<'_>) -> Result<Option<Grain>, Que
     let Some(text) = block.text(key, at)? else {
         return Ok(None);
     };
-    let found = GRAINS.iter().find(|(name, _)| text.eq_ignore_ascii_case(name));
-    let grain = found.map(|(_, grain)| *grain).ok_or_else(|| {
+    let found = Grain::ALL
+        .into_iter()
+        .find(|grain| text.eq_ignore_ascii_case(grain.as_str()));
+    let grain = found.ok_or_else(|| {
         let message = format!("\"{text}\" is no grain of time");
-        let names = GRAINS.iter().map(|(name, _)| *name);
+        let names = Grain::ALL.map(Grain::as_str).into_iter();
         at.key(key).unknown(Code::InvalidGrain, message, &text, names)
     })?;
     Ok(Some(grain))

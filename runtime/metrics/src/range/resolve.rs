@@ -6,7 +6,7 @@ use watershed_schedule::Grain;
 use super::error::RangeError;
 use super::expression::{Base, Expression, Interval, Part, Point, Shift};
 use super::length::Length;
-use super::place::Place;
+use super::position::Position;
 use crate::calendar::{Calendar, Range};
 
 /// Hours that are walked one by one to find a certain one: those of a leap year and a day.
@@ -41,8 +41,8 @@ impl Moments {
 /// A range with its ends on the calendar, so that it can be moved as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolved {
-    pub(super) start: Place,
-    pub(super) end: Place,
+    pub(super) start: Position,
+    pub(super) end: Position,
     pub(super) period: Period,
     pub(super) calendar: Calendar,
     /// The grain that the expression names with `by`.
@@ -78,10 +78,10 @@ impl Resolved {
     /// Moves both ends.
     pub(super) fn shifted(&self, shift: Shift) -> Result<Self, RangeError> {
         let (start, end) = match (shift, self.period) {
-            (Shift::By(length), _) => self.both(|place| place.by(length, &self.calendar))?,
+            (Shift::By(length), _) => self.both(|position| position.by(length, &self.calendar))?,
             (Shift::Periods(count), Period::Length(length)) => {
                 let length = length.times(count);
-                self.both(|place| place.by(length, &self.calendar))?
+                self.both(|position| position.by(length, &self.calendar))?
             }
             (Shift::Periods(count), Period::Ends) => self.by_ends(count)?,
         };
@@ -92,25 +92,28 @@ impl Resolved {
         })
     }
 
-    fn both(&self, to: impl Fn(Place) -> Result<Place, RangeError>) -> Result<(Place, Place), RangeError> {
+    fn both(
+        &self,
+        to: impl Fn(Position) -> Result<Position, RangeError>,
+    ) -> Result<(Position, Position), RangeError> {
         Ok((to(self.start)?, to(self.end)?))
     }
 
-    fn by_ends(&self, count: i64) -> Result<(Place, Place), RangeError> {
-        let whole = |place: Place| place.whole_date(&self.calendar);
+    fn by_ends(&self, count: i64) -> Result<(Position, Position), RangeError> {
+        let whole = |position: Position| position.whole_date(&self.calendar);
         if let (Some(first), Some(after)) = (whole(self.start), whole(self.end)) {
             let days = i64::from(first.until(after).map_err(|_| RangeError::OutOfRange)?.get_days());
             let length = Length::of(days, Grain::Day).times(count);
             // From dates and not from instants: a day that begins at one o'clock is followed by one that does not.
-            let start = Place::beginning(first, Grain::Day).by(length, &self.calendar)?;
-            let end = Place::beginning(after, Grain::Day).by(length, &self.calendar)?;
+            let start = Position::beginning(first, Grain::Day).by(length, &self.calendar)?;
+            let end = Position::beginning(after, Grain::Day).by(length, &self.calendar)?;
             return Ok((start, end));
         }
         let range = self.range()?;
         let count = i32::try_from(count).map_err(|_| RangeError::OutOfRange)?;
         let time = range.end.duration_since(range.start).checked_mul(count);
         let time: SignedDuration = time.ok_or(RangeError::OutOfRange)?;
-        self.both(|place| place.elapse(time, &self.calendar))
+        self.both(|position| position.elapse(time, &self.calendar))
     }
 }
 
@@ -135,7 +138,7 @@ impl Expression {
             moments,
             calendar: &calendar,
         };
-        let mut reference = Place::at(moments.now);
+        let mut reference = Position::at(moments.now);
         for anchor in self.anchors.iter().rev() {
             reference = scene.point(anchor, reference)?;
         }
@@ -164,9 +167,9 @@ impl Scene<'_> {
     fn interval(
         &self,
         interval: &Interval,
-        reference: Place,
+        reference: Position,
         smallest: Grain,
-    ) -> Result<(Place, Place, Period), RangeError> {
+    ) -> Result<(Position, Position, Period), RangeError> {
         let calendar = self.calendar;
         Ok(match interval {
             Interval::Before(length) => {
@@ -189,7 +192,7 @@ impl Scene<'_> {
             Interval::Parts(parts) => self.parts(parts, reference)?,
             Interval::Whole(iso, grain) => {
                 let length = Length::of(1, *grain);
-                let start = Place::iso(*iso, Some(*grain));
+                let start = Position::iso(*iso, Some(*grain));
                 (start, start.by(length, calendar)?, Period::Length(length))
             }
             Interval::Ending(length) => {
@@ -201,53 +204,53 @@ impl Scene<'_> {
     }
 
     /// Returns the earliest time of the data.
-    pub(super) fn earliest(&self) -> Result<Place, RangeError> {
-        self.known(self.moments.earliest, "earliest").map(Place::at)
+    pub(super) fn earliest(&self) -> Result<Position, RangeError> {
+        self.known(self.moments.earliest, "earliest").map(Position::at)
     }
 
     /// Returns an end that the latest time of the data is before.
-    pub(super) fn after_latest(&self, smallest: Grain) -> Result<Place, RangeError> {
-        let latest = Place::at(self.known(self.moments.latest, "latest")?);
+    pub(super) fn after_latest(&self, smallest: Grain) -> Result<Position, RangeError> {
+        let latest = Position::at(self.known(self.moments.latest, "latest")?);
         latest.by(Length::of(1, smallest), self.calendar)
     }
 
     /// Returns the end of the bucket that holds the watermark.
-    pub(super) fn end_of_watermark(&self, grain: Grain) -> Result<Place, RangeError> {
-        let watermark = Place::at(self.known(self.moments.watermark, "watermark")?);
+    pub(super) fn end_of_watermark(&self, grain: Grain) -> Result<Position, RangeError> {
+        let watermark = Position::at(self.known(self.moments.watermark, "watermark")?);
         self.next(watermark.floor(grain, self.calendar)?, grain)
     }
 
-    /// Returns the beginning of the next bucket after the one that begins at a place.
-    fn next(&self, start: Place, grain: Grain) -> Result<Place, RangeError> {
+    /// Returns the beginning of the next bucket after the one that begins at a position.
+    fn next(&self, start: Position, grain: Grain) -> Result<Position, RangeError> {
         if grain >= Grain::Day {
             return start.by(Length::of(1, grain), self.calendar);
         }
         let bucket = self.calendar.bucket(start.instant(self.calendar)?, grain);
-        Place::at(bucket.ok_or(RangeError::OutOfRange)?.end).floor(grain, self.calendar)
+        Position::at(bucket.ok_or(RangeError::OutOfRange)?.end).floor(grain, self.calendar)
     }
 
     fn known(&self, moment: Option<Timestamp>, point: &'static str) -> Result<Timestamp, RangeError> {
         moment.ok_or(RangeError::NoData { point })
     }
 
-    fn point(&self, point: &Point, reference: Place) -> Result<Place, RangeError> {
+    fn point(&self, point: &Point, reference: Position) -> Result<Position, RangeError> {
         let moments = self.moments;
-        let mut place = match point.base {
+        let mut position = match point.base {
             Base::Reference => reference,
-            Base::Now => Place::at(moments.now),
-            Base::Earliest => Place::at(self.known(moments.earliest, "earliest")?),
-            Base::Latest => Place::at(self.known(moments.latest, "latest")?),
-            Base::Watermark => Place::at(self.known(moments.watermark, "watermark")?),
-            Base::Iso(iso, grain) => Place::iso(iso, grain),
+            Base::Now => Position::at(moments.now),
+            Base::Earliest => Position::at(self.known(moments.earliest, "earliest")?),
+            Base::Latest => Position::at(self.known(moments.latest, "latest")?),
+            Base::Watermark => Position::at(self.known(moments.watermark, "watermark")?),
+            Base::Iso(iso, grain) => Position::iso(iso, grain),
         };
         for step in &point.moves {
-            place = place.step(*step, self.calendar)?;
+            position = position.step(*step, self.calendar)?;
         }
-        Ok(place)
+        Ok(position)
     }
 
     /// Finds a part of the whole that the reference was floored to, or else of the usual one.
-    fn parts(&self, parts: &[Part], reference: Place) -> Result<(Place, Place, Period), RangeError> {
+    fn parts(&self, parts: &[Part], reference: Position) -> Result<(Position, Position, Period), RangeError> {
         let outermost = parts.last().map_or(Grain::Day, |part| part.grain);
         let floored = reference.floored.filter(|whole| *whole > outermost);
         let mut whole = floored.unwrap_or(usual_whole(outermost));
@@ -260,7 +263,7 @@ impl Scene<'_> {
         Ok((start, end, Period::Length(Length::of(1, whole))))
     }
 
-    fn part(&self, part: Part, whole: Place, grain: Grain) -> Result<(Place, Place), RangeError> {
+    fn part(&self, part: Part, whole: Position, grain: Grain) -> Result<(Position, Position), RangeError> {
         let calendar = self.calendar;
         let after = self.next(whole, grain)?;
         let before = part.number - 1;
@@ -283,14 +286,14 @@ impl Scene<'_> {
         if start.instant(calendar)? >= limit.instant(calendar)? {
             return Err(RangeError::NoSuchPart {
                 ordinal: format!("{}{}", letter(part.grain), part.number),
-                whole: name(grain),
+                whole: grain.as_str(),
             });
         }
         Ok((start, self.next(start, part.grain)?))
     }
 
     /// Finds an hour by its place among the hours of a whole: a repeated one counts twice, a skipped one not at all.
-    fn hour(&self, whole: Place, before: i64) -> Result<Place, RangeError> {
+    fn hour(&self, whole: Position, before: i64) -> Result<Position, RangeError> {
         let mut hour = whole.floor(Grain::Hour, self.calendar)?;
         for _ in 0..before.min(MAX_HOURS) {
             hour = self.next(hour, Grain::Hour)?;
@@ -320,18 +323,5 @@ fn letter(grain: Grain) -> char {
         Grain::Month => 'M',
         Grain::Quarter => 'Q',
         Grain::Year => 'Y',
-    }
-}
-
-fn name(grain: Grain) -> &'static str {
-    match grain {
-        Grain::Second => "second",
-        Grain::Minute => "minute",
-        Grain::Hour => "hour",
-        Grain::Day => "day",
-        Grain::Week => "week",
-        Grain::Month => "month",
-        Grain::Quarter => "quarter",
-        Grain::Year => "year",
     }
 }

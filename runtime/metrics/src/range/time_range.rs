@@ -8,7 +8,7 @@ use super::error::RangeError;
 use super::expression::{Expression, Shift};
 use super::length::Length;
 use super::parse;
-use super::place::Place;
+use super::position::Position;
 use super::resolve::{Moments, Period, Resolved, Scene};
 use crate::calendar::Calendar;
 
@@ -133,7 +133,7 @@ impl TimeRange {
         calendar: &Calendar,
         smallest: Grain,
     ) -> Result<Option<Resolved>, RangeError> {
-        let resolved = |start: Place, end: Place, period: Period| {
+        let resolved = |start: Position, end: Position, period: Period| {
             Ok(Some(Resolved {
                 start,
                 end,
@@ -151,22 +151,22 @@ impl TimeRange {
             Some(text) => Some(duration(text)?),
         };
         match (self.start, self.end, length) {
-            (Some(start), Some(end), _) => resolved(Place::at(start), Place::at(end), Period::Ends),
+            (Some(start), Some(end), _) => resolved(Position::at(start), Position::at(end), Period::Ends),
             (Some(start), None, Some(length)) => {
-                let start = Place::at(start);
+                let start = Position::at(start);
                 resolved(start, start.by(length, calendar)?, Period::Length(length))
             }
             (None, Some(end), Some(length)) => {
-                let end = Place::at(end);
+                let end = Position::at(end);
                 resolved(end.by(length.times(-1), calendar)?, end, Period::Length(length))
             }
             (Some(start), None, None) => {
                 let scene = Scene { moments, calendar };
-                resolved(Place::at(start), scene.after_latest(smallest)?, Period::Ends)
+                resolved(Position::at(start), scene.after_latest(smallest)?, Period::Ends)
             }
             (None, Some(end), None) => {
                 let scene = Scene { moments, calendar };
-                resolved(scene.earliest()?, Place::at(end), Period::Ends)
+                resolved(scene.earliest()?, Position::at(end), Period::Ends)
             }
             (None, None, _) => Ok(None),
         }

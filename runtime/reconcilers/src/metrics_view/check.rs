@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use watershed_compilers::{Scope, nearest_name, render_text};
-use watershed_core::{Error, Place};
+use watershed_core::{Error, SourcePosition};
 use watershed_drivers::olap::SqlError;
 use watershed_proto::{FieldProblem, SqlSource};
 
@@ -164,7 +164,7 @@ impl Check<'_> {
     }
 }
 
-fn tell(role: &str, name: &str, error: &Error, place: Place) -> FieldProblem {
+fn tell(role: &str, name: &str, error: &Error, place: SourcePosition) -> FieldProblem {
     FieldProblem {
         role: role.to_owned(),
         name: name.to_owned(),
@@ -193,7 +193,7 @@ pub(super) fn error(problems: &[FieldProblem]) -> Option<Error> {
     }
     Some(Error {
         hint: (!hints.is_empty()).then(|| hints.join("; ").into()),
-        place: Some(Place {
+        place: Some(SourcePosition {
             path: first.path.as_str().into(),
             line: first.line,
             column: first.column,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use watershed_compilers::{RenderError, render_text};
-use watershed_core::{Error, Place};
+use watershed_core::{Error, SourcePosition};
 use watershed_drivers::olap::{Check, Gravity, Verdict};
 use watershed_proto::{ModelSpec, ModelTest, TestOutcome, TestResult};
 
@@ -171,8 +171,8 @@ pub fn error(results: &[TestResult], paths: &[Arc<str>]) -> Option<Error> {
         false => "test-failed",
     };
     let message = match failing.as_slice() {
-        [one] => of_one(one),
-        several => of_several(several, results.len()),
+        [one] => describe_one(one),
+        several => describe_several(several, results.len()),
     };
     Some(Error {
         hint: Some("the new rows were thrown away, because its tests must hold".into()),
@@ -196,7 +196,7 @@ pub fn told(result: &TestResult) -> String {
     format!("test \"{name}\" failed: {more}{} row{plural}", result.failures)
 }
 
-fn of_one(result: &TestResult) -> String {
+fn describe_one(result: &TestResult) -> String {
     let told = told(result);
     if result.rows.is_empty() {
         return told;
@@ -209,7 +209,7 @@ fn of_one(result: &TestResult) -> String {
     }
 }
 
-fn of_several(failing: &[&TestResult], all: usize) -> String {
+fn describe_several(failing: &[&TestResult], all: usize) -> String {
     let names: Vec<String> = failing
         .iter()
         .take(MOST_NAMES)
@@ -226,8 +226,8 @@ fn of_several(failing: &[&TestResult], all: usize) -> String {
     )
 }
 
-fn place(line: u32, column: u32, paths: &[Arc<str>]) -> Place {
-    Place {
+fn place(line: u32, column: u32, paths: &[Arc<str>]) -> SourcePosition {
+    SourcePosition {
         path: places::yaml(paths).into(),
         line: line.max(1),
         column: column.max(1),

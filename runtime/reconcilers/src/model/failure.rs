@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use watershed_compilers::RenderError;
-use watershed_core::{Error, ErrorKind, Place, Ref};
+use watershed_core::{Error, ErrorKind, Ref, SourcePosition};
 use watershed_drivers::olap::{BuildError, Failure, OpenError, RenameError, SqlError};
 use watershed_drivers::volume::Bytes;
 use watershed_proto::Fault;
@@ -15,7 +15,7 @@ use super::{files::FilesError, plan::BuildReason, source::SourceError};
 pub(crate) fn from_fault(fault: &Fault) -> Error {
     Error {
         hint: text(&fault.hint),
-        place: Some(Place {
+        place: Some(SourcePosition {
             path: fault.path.as_str().into(),
             line: fault.line,
             column: fault.column,
@@ -270,14 +270,14 @@ fn duplicate_key(message: String) -> Error {
 }
 
 /// The line of a file of data that a build failed at. Files below `root`, the project's folder, are named from there.
-pub(super) fn data_place(error: &BuildError, root: &Path) -> Option<Place> {
+pub(super) fn data_place(error: &BuildError, root: &Path) -> Option<SourcePosition> {
     let BuildError::Failed(Failure::Sql(sql)) = error else {
         return None;
     };
     let data = sql.data.as_ref()?;
     let file = Path::new(&data.file);
     let below = file.strip_prefix(root).unwrap_or(file);
-    Some(Place {
+    Some(SourcePosition {
         path: below.to_string_lossy().as_ref().into(),
         line: data.line,
         column: 1,
@@ -301,7 +301,7 @@ pub(super) fn other_database(connector: &str, paths: &[Arc<str>]) -> Error {
     let hint = "export what it holds to Parquet, say, and make that a source";
     Error {
         hint: Some(hint.into()),
-        place: paths.first().map(|path| Place {
+        place: paths.first().map(|path| SourcePosition {
             path: Arc::clone(path),
             line: 1,
             column: 1,

@@ -11,7 +11,7 @@ use watershed_proto::{Message, ModelSpec, ModelState, OutputKind};
 
 use super::{
     failure, inputs,
-    plan::{self, Again, Decision, Found, Object, Output, Wanted, plan},
+    plan::{self, Again, Decision, ExistingOutput, Object, Output, Wanted, plan},
     record::{BuildId, Meaning, Record, Refreshes, Shape},
     statement,
     triggers::{adds_rows, has_left, on_edit, triggers},
@@ -107,7 +107,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
                 on_edit: on_edit(&spec, record),
                 left: has_left(record),
             };
-            plan(&wanted, &Found::Own(output))
+            plan(&wanted, &ExistingOutput::Own(output))
         }
     };
     let keeps = matches!(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use watershed_compilers::{Scope, render_text};
-use watershed_core::{Error, Place};
+use watershed_core::{Error, SourcePosition};
 use watershed_drivers::olap::{HookError, Hooks, SqlError, sole_statement};
 use watershed_proto::{ModelSpec, SqlSource, Value, value::Kind};
 
@@ -102,7 +102,12 @@ fn hook_failed(
 }
 
 /// Files move without an edit of the spec, so what is known of them now counts. The manifest's defaults have no place.
-fn place_of(source: &SqlSource, paths: &[Arc<str>], sent: &str, offset: Option<usize>) -> Option<Place> {
+fn place_of(
+    source: &SqlSource,
+    paths: &[Arc<str>],
+    sent: &str,
+    offset: Option<usize>,
+) -> Option<SourcePosition> {
     if source.path.is_empty() {
         return None;
     }

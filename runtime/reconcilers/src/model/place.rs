@@ -1,26 +1,26 @@
 //! From a place in the SQL that the engine was sent to a place in the file that it came from.
 
-use watershed_core::Place;
+use watershed_core::SourcePosition;
 use watershed_drivers::olap::TextPosition;
 use watershed_proto::SqlSource;
 
 /// The place in the file of byte `offset` of `sent`, which is the text of `source` with its templates executed.
 /// Without an offset, where the SQL begins.
 #[must_use]
-pub(crate) fn in_file(source: &SqlSource, path: &str, sent: &str, offset: Option<usize>) -> Place {
+pub(crate) fn in_file(source: &SqlSource, path: &str, sent: &str, offset: Option<usize>) -> SourcePosition {
     let offset = offset.map_or(0, |offset| in_text(&source.text, sent, offset));
     in_file_at(source, path, TextPosition::at_byte(&source.text, offset))
 }
 
 /// The place in the file of a place in the text of `source`.
 #[must_use]
-pub(super) fn in_file_at(source: &SqlSource, path: &str, at: TextPosition) -> Place {
+pub(super) fn in_file_at(source: &SqlSource, path: &str, at: TextPosition) -> SourcePosition {
     let before = if at.line == 1 {
         source.column.max(1) - 1
     } else {
         source.indent
     };
-    Place {
+    SourcePosition {
         path: path.into(),
         line: source.line.max(1) + number(at.line) - 1,
         column: before + number(at.column),

@@ -90,7 +90,7 @@ pub struct FileNow {
 
 /// The output of a model as it was found.
 #[derive(Debug, Clone, Copy)]
-pub enum Found<'a> {
+pub enum ExistingOutput<'a> {
     /// Neither a record nor an object.
     Nothing,
     /// An output of this very resource.
@@ -207,11 +207,11 @@ pub(super) fn is_list(path: &str) -> bool {
 
 /// Decides what to do with a model's output.
 #[must_use]
-pub fn plan(wanted: &Wanted<'_>, found: &Found<'_>) -> Decision {
+pub fn plan(wanted: &Wanted<'_>, found: &ExistingOutput<'_>) -> Decision {
     match found {
-        Found::Nothing => Decision::Build(BuildReason::NeverBuilt),
-        Found::Own(output) => plan_own(wanted, output),
-        Found::Orphan(output) => match plan_orphan(wanted, output) {
+        ExistingOutput::Nothing => Decision::Build(BuildReason::NeverBuilt),
+        ExistingOutput::Own(output) => plan_own(wanted, output),
+        ExistingOutput::Orphan(output) => match plan_orphan(wanted, output) {
             None => Decision::Adopt,
             // Its rows may be all that is left of what it read.
             Some(reason) if is_reset(&reason) && wanted.on_edit == OnEdit::Hold => Decision::Hold(reason),

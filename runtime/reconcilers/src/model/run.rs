@@ -341,8 +341,8 @@ impl<'a> Run<'a> {
             left: has_left(record),
         };
         let found = match known_output.orphan {
-            None => plan::Found::Own(output),
-            Some(_) => plan::Found::Orphan(output),
+            None => plan::ExistingOutput::Own(output),
+            Some(_) => plan::ExistingOutput::Orphan(output),
         };
         Ok(plan(&wanted, &found))
     }

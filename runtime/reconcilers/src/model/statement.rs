@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use watershed_compilers::{RenderError, Scope, render};
-use watershed_core::{Error, Place};
+use watershed_core::{Error, SourcePosition};
 use watershed_drivers::olap::TextPosition;
 use watershed_proto::{ModelSpec, OutputKind};
 
@@ -83,7 +83,7 @@ pub(super) fn place_of(
     paths: &[impl AsRef<str>],
     sent: &str,
     offset: Option<usize>,
-) -> Option<Place> {
+) -> Option<SourcePosition> {
     let path = sql_path(spec, paths)?;
     Some(match &spec.sql {
         Some(source) => place::in_file(source, path, sent, offset),
@@ -91,7 +91,11 @@ pub(super) fn place_of(
     })
 }
 
-fn template_place(spec: &ModelSpec, error: &RenderError, paths: &[impl AsRef<str>]) -> Option<Place> {
+fn template_place(
+    spec: &ModelSpec,
+    error: &RenderError,
+    paths: &[impl AsRef<str>],
+) -> Option<SourcePosition> {
     let path = sql_path(spec, paths)?;
     let at = TextPosition {
         line: usize::try_from(error.line).unwrap_or(1).max(1),
@@ -103,7 +107,7 @@ fn template_place(spec: &ModelSpec, error: &RenderError, paths: &[impl AsRef<str
 }
 
 /// The first line of the SQL that is no comment.
-fn query_place(spec: &ModelSpec, paths: &[impl AsRef<str>]) -> Option<Place> {
+fn query_place(spec: &ModelSpec, paths: &[impl AsRef<str>]) -> Option<SourcePosition> {
     let (source, path) = (spec.sql.as_ref()?, sql_path(spec, paths)?);
     let is_query = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with("--");
     let before = source.text.lines().take_while(|line| !is_query(line)).count();
@@ -128,8 +132,8 @@ fn sql_path<'a>(spec: &'a ModelSpec, paths: &'a [impl AsRef<str>]) -> Option<&'a
         .or(told)
 }
 
-fn start_of(path: &str) -> Place {
-    Place {
+fn start_of(path: &str) -> SourcePosition {
+    SourcePosition {
         path: path.into(),
         line: 1,
         column: 1,

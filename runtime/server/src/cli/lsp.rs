@@ -306,7 +306,7 @@ async fn watch(root: PathBuf, handle: Handle) {
         if let Ok(more) = tokio::time::timeout(Duration::ZERO, subscription.next()).await {
             seen.extend(more);
         }
-        let paths = of_interest(&root, &seen);
+        let paths = relevant_paths(&root, &seen);
         if seen.lost || !paths.is_empty() {
             handle.changed((!seen.lost).then_some(paths));
         }
@@ -351,7 +351,7 @@ async fn follow(
 }
 
 /// The paths among those seen at which project files may be, as the compiler names them.
-fn of_interest(root: &Path, seen: &ChangedPaths) -> BTreeSet<String> {
+fn relevant_paths(root: &Path, seen: &ChangedPaths) -> BTreeSet<String> {
     let below = seen.paths.iter().filter_map(|path| {
         let below = path.strip_prefix(root).ok()?;
         let first = below.iter().next().and_then(|name| name.to_str());

@@ -28,7 +28,7 @@ pub(super) fn write(
     took: Duration,
 ) -> Result<(), Failure> {
     let mut text = super::block_on(numbers(shared, location))?;
-    text.push_str(&of_run(location, exit, took));
+    text.push_str(&run_metrics(location, exit, took));
     crate::success::replace(&here.join(file), &text, Readers::All).map_err(|error| Failure {
         exit: Exit::NotNow,
         error: anyhow::Error::new(error).context(format!("can't write `{}`", file.display())),
@@ -68,7 +68,7 @@ async fn numbers(shared: &Shared, location: &Location) -> Result<String, Failure
 }
 
 /// The numbers of the run itself.
-fn of_run(location: &Location, exit: Exit, took: Duration) -> String {
+fn run_metrics(location: &Location, exit: Exit, took: Duration) -> String {
     let name = location
         .root
         .file_name()

@@ -79,7 +79,7 @@ async fn checks_at_rest(
     Ok(match catalog {
         Some(catalog) => checks(state, catalog, looked),
         None => vec![
-            check(Checked::Folder, of_folder(state)),
+            check(Checked::Folder, folder_findings(state)),
             check(Checked::Engine, looked.engine),
             check(Checked::Trash, looked.trash),
         ],
@@ -202,7 +202,7 @@ fn checks(state: &StateFolder, catalog: &CheckDocument, looked: Looked) -> Vec<D
         None => format!("{}: {}", finding.rule, finding.message),
     });
     vec![
-        check(Checked::Folder, of_folder(state)),
+        check(Checked::Folder, folder_findings(state)),
         check(Checked::Catalog, of_catalog.collect()),
         check(Checked::Engine, looked.engine),
         check(Checked::Trash, looked.trash),
@@ -214,7 +214,7 @@ fn check(what: Checked, findings: Vec<String>) -> DoctorCheck {
 }
 
 /// Lists the faults of the folder itself.
-fn of_folder(state: &StateFolder) -> Vec<String> {
+fn folder_findings(state: &StateFolder) -> Vec<String> {
     let mut findings = Vec::new();
     if let Ok(volume) = Volume::at_path(&state.path())
         && volume.missing() > 0

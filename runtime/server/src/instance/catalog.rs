@@ -13,7 +13,7 @@ use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::project_parser;
 use watershed_reconcilers::secrets::Secrets;
 
-use super::{Found, Memory};
+use super::{Memory, StoredCatalog};
 use crate::report::Entry;
 use crate::sync::Unpoisoned;
 
@@ -82,14 +82,14 @@ fn trash_limits(entries: &[Entry]) -> Option<TrashLimits> {
 }
 
 /// The resources of a catalog that nobody runs, by kind and name.
-pub(super) fn found(stored: &Stored) -> Found {
+pub(super) fn found(stored: &Stored) -> StoredCatalog {
     let entries = stored
         .rows
         .iter()
         .map(|stored| Entry::at_rest(Arc::clone(&stored.row)));
     let mut entries: Vec<Entry> = entries.collect();
     entries.sort_by(|a, b| (&a.row.kind, &a.row.name, a.row.uid).cmp(&(&b.row.kind, &b.row.name, b.row.uid)));
-    Found {
+    StoredCatalog {
         entries,
         revision: stored.revision,
     }

@@ -1,7 +1,7 @@
 //! The check that the controller and its catalog hold together.
 
 use watershed_controller::Limits;
-use watershed_controller::consistency::{CheckError, Compared as Found, Consistency, Finding, Rule};
+use watershed_controller::consistency::{CheckError, Compared as CoreCompared, Consistency, Finding, Rule};
 use watershed_controller::resource::Revision;
 use watershed_controller::store::SqliteReader;
 use watershed_core::{Core, Now, Stored};
@@ -26,7 +26,7 @@ impl Instance {
         let file = SqliteReader::new(state.catalog());
         let damage = super::look::look(move |runtime| runtime.block_on(file.integrity())).await?;
         match self.controller.check_consistency().await {
-            Ok(found) => Ok(answer(&self.project, &found, of_file(damage), Life::Live)),
+            Ok(found) => Ok(answer(&self.project, &found, file_findings(damage), Life::Live)),
             Err(CheckError::Refused(error)) => Err(Refusal::new(Exit::NotNow, error.to_string())),
             Err(CheckError::Store(error)) => Err(Refusal::new(Exit::StateFolder, crate::chain(&error))),
         }
@@ -35,7 +35,7 @@ impl Instance {
 
 /// A file that can't be read, with what is wrong with it.
 pub(super) fn unreadable(project: &Project, refusal: Refusal, damage: Vec<String>) -> Answer {
-    let mut damage = of_file(damage);
+    let mut damage = file_findings(damage);
     damage.push(CheckFinding {
         rule: Rule::StoreAgrees.as_str().to_owned(),
         resource: None,
@@ -44,7 +44,7 @@ pub(super) fn unreadable(project: &Project, refusal: Refusal, damage: Vec<String
     answer(project, &not_loaded(Revision::default(), 0), damage, Life::AtRest)
 }
 
-fn of_file(damage: Vec<String>) -> Vec<CheckFinding> {
+fn file_findings(damage: Vec<String>) -> Vec<CheckFinding> {
     let finding = |message| CheckFinding {
         rule: FILE.to_owned(),
         resource: None,
@@ -58,7 +58,7 @@ fn not_loaded(revision: Revision, resources: usize) -> Consistency {
         revision,
         resources,
         rules: vec![Rule::StoreAgrees],
-        compared: Found::Not,
+        compared: CoreCompared::Not,
         findings: Vec::new(),
     }
 }
@@ -68,7 +68,7 @@ pub(super) fn check_at_rest(project: &Project, stored: Stored, damage: Vec<Strin
     let (revision, resources) = (stored.revision, stored.rows.len());
     // No kind is needed: nothing is run, and what is loaded is the same.
     let loaded = Core::open(Now::default(), Limits::default(), Vec::new(), stored.clone());
-    let mut damage = of_file(damage);
+    let mut damage = file_findings(damage);
     let found = match loaded {
         Ok((core, _)) => core.check_against(Some(&stored)),
         Err(error) => {
@@ -109,9 +109,9 @@ fn answer(project: &Project, found: &Consistency, damage: Vec<CheckFinding>, lif
         resources: found.resources as u64,
         rules: found.rules.iter().map(|rule| rule.as_str().to_owned()).collect(),
         compared: match found.compared {
-            Found::Not => Compared::Not,
-            Found::Partly => Compared::Partly,
-            Found::Whole => Compared::Whole,
+            CoreCompared::Not => Compared::Not,
+            CoreCompared::Partly => Compared::Partly,
+            CoreCompared::Whole => Compared::Whole,
         },
         findings,
         exit_code: exit.code(),

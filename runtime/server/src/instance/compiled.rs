@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use watershed_compilers::{Health, Project, Resource, ResourceKey, Severity, Spec};
-use watershed_controller::reconciler::{ErrorKind, Place};
+use watershed_controller::reconciler::{ErrorKind, SourcePosition};
 use watershed_controller::resource::{Row, SpecVersion};
 use watershed_controller::{Error, Key, Ref, Timestamp, Uid};
 use watershed_drivers::olap::TrashLimits;
@@ -331,7 +331,7 @@ fn error(project: &Project, declared: &Resource) -> Option<Error> {
         let mut error = Error::permanent(found.code.as_str(), found.message.as_str());
         error.hint = found.hint.as_deref().map(Arc::from);
         let (line, column) = (found.span.line, found.span.column);
-        error.place = Some(Place {
+        error.place = Some(SourcePosition {
             path: found.path.as_str().into(),
             line,
             column,

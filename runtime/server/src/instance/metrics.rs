@@ -49,7 +49,7 @@ pub enum MetricsError {
 }
 
 /// A view with the spec that it was made of.
-struct Found {
+struct ValidView {
     view: View,
     spec: MetricsViewSpec,
     table: String,
@@ -67,7 +67,7 @@ impl Instance {
     /// # Cancel safety
     /// Dropping the future interrupts the engine.
     pub async fn metrics(&self, query: &Query, now: Timestamp) -> Result<MetricsDocument, MetricsError> {
-        let Found {
+        let ValidView {
             mut view,
             spec,
             table,
@@ -86,7 +86,7 @@ impl Instance {
         document(query, &plan, &spec, &types, rows)
     }
 
-    fn metrics_view(&self, name: &str) -> Result<Found, MetricsError> {
+    fn metrics_view(&self, name: &str) -> Result<ValidView, MetricsError> {
         let entries = self.entries();
         let entry = names::resolve(&entries, &format!("{KIND}/{name}")).map_err(MetricsError::Unknown)?;
         let name = entry.row.name.as_str();
@@ -105,7 +105,7 @@ impl Instance {
             true => render_text(&source.text, &scope).map_err(|error| error.message),
         };
         let view = view::view(name, &state, &render)?.ok_or_else(invalid)?;
-        Ok(Found {
+        Ok(ValidView {
             view,
             spec,
             table: state.table,

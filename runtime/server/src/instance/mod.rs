@@ -185,7 +185,7 @@ pub struct Instance {
     outputs: Arc<Outputs>,
     choice: Choice,
     engine: duckdb::Engine,
-    found: Found,
+    found: StoredCatalog,
     touched: Touched,
     watching: Option<live::Watching>,
     workloads: Workloads,
@@ -199,7 +199,7 @@ pub struct Instance {
 
 /// The catalog as it was when the instance was opened.
 #[derive(Debug, Clone, Default)]
-struct Found {
+struct StoredCatalog {
     entries: Vec<Entry>,
     revision: Revision,
 }
@@ -241,7 +241,7 @@ impl Runtime {
             touched: touched.clone(),
             jobs: jobs(&options),
         };
-        let workloads = workloads::of_project(&options, &state, &secrets, &choice.chosen);
+        let workloads = workloads::open(&options, &state, &secrets, &choice.chosen);
         let limits = Limits::default()
             .concurrency(jobs(&options) + PARSERS + workloads.concurrency())
             // Resources of kinds that have no reconciler yet are listed as unsupported.
@@ -490,4 +490,4 @@ impl Options {
     }
 }
 
-type Memory = Arc<Mutex<Found>>;
+type Memory = Arc<Mutex<StoredCatalog>>;

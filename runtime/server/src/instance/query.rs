@@ -83,7 +83,7 @@ pub(super) fn refusal(error: &QueryError) -> Refusal {
             ..Refusal::new(Exit::ProjectError, error.to_string())
         }
         .hint("ask one at a time"),
-        QueryError::Failed(watershed_drivers::olap::Failure::Sql(sql)) => of_sql(sql),
+        QueryError::Failed(watershed_drivers::olap::Failure::Sql(sql)) => refusal_from(sql),
         QueryError::Failed(failure @ watershed_drivers::olap::Failure::Open(_)) => {
             super::care::refusal(failure)
         }
@@ -95,7 +95,7 @@ pub(super) fn refusal(error: &QueryError) -> Refusal {
 const SEVERAL_CODE: &str = "several-statements";
 
 /// A mistake in the statement, or in the data that it reads.
-fn of_sql(error: &SqlError) -> Refusal {
+fn refusal_from(error: &SqlError) -> Refusal {
     let message = match &error.data {
         Some(at) => format!("{} ({}:{})", error.message, at.file, at.line),
         None => error.message.clone(),

@@ -18,12 +18,7 @@ use crate::state_folder::StateFolder;
 const LINGER_MS: u64 = 10_000;
 
 /// Returns the workloads of a project.
-pub(super) fn of_project(
-    options: &Options,
-    state: &StateFolder,
-    secrets: &Secrets,
-    chosen: &Chosen,
-) -> Workloads {
+pub(super) fn open(options: &Options, state: &StateFolder, secrets: &Secrets, chosen: &Chosen) -> Workloads {
     let chosen = chosen.clone();
     let builder = Workloads::builder(&options.root, state.programs())
         .chooses(move |uid| chosen.holds(uid))

@@ -38,10 +38,10 @@ where
     let wanted = filter_fn(|metadata: &Metadata<'_>| {
         *metadata.level() <= Level::INFO || metadata.target().starts_with("watershed")
     });
-    Keeping { writer }.with_filter(wanted.and(LevelFilter::DEBUG))
+    LogLayer { writer }.with_filter(wanted.and(LevelFilter::DEBUG))
 }
 
-struct Keeping {
+struct LogLayer {
     writer: &'static Writer,
 }
 
@@ -59,7 +59,7 @@ struct Run {
     matters: bool,
 }
 
-impl<S> Layer<S> for Keeping
+impl<S> Layer<S> for LogLayer
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
@@ -114,7 +114,7 @@ where
     }
 }
 
-impl Keeping {
+impl LogLayer {
     fn line(&self, run: &Run, event: &Event<'_>) -> LogLine {
         let mut said = Fields::recorded(|said| event.record(said));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -14,7 +14,7 @@ const LABEL: usize = 9;
 pub(crate) fn explain(document: &ExplainDocument, now: Time, width: Option<u16>) -> String {
     let mut out = match &document.resource {
         Some(resource) => headline(resource, now, width),
-        None => of_project(document),
+        None => project_lines(document),
     };
     let about = document.resource.as_ref().map(Explained::id);
     let told: Vec<&RootCause> = document
@@ -108,7 +108,7 @@ fn chain_of(resource: &Explained) -> Option<String> {
     tells.then(|| super::units::chain(links))
 }
 
-fn of_project(document: &ExplainDocument) -> String {
+fn project_lines(document: &ExplainDocument) -> String {
     let name = format!(
         "{STRONG}{}{STRONG:#} ({})",
         document.project, document.environment

@@ -210,7 +210,7 @@ impl Table {
     }
 
     /// Returns all starts of a uid.
-    pub(crate) fn of_uid<'a>(&'a self, id: &StartId) -> impl Iterator<Item = (&'a StartId, &'a Entry)> {
+    pub(crate) fn starts_of<'a>(&'a self, id: &StartId) -> impl Iterator<Item = (&'a StartId, &'a Entry)> {
         let uid = id.uid().to_owned();
         let first = StartId::new(&uid, 0).unwrap_or_else(|_| id.clone());
         self.entries

@@ -171,7 +171,7 @@ impl Shim {
         if self.table.get(id).is_some() {
             return Ok(Plan::Show(id.clone()));
         }
-        for (other, entry) in self.table.of_uid(id) {
+        for (other, entry) in self.table.starts_of(id) {
             if entry.lives() {
                 return Err(Refusal::Occupied {
                     living: other.clone(),

@@ -19,7 +19,7 @@ const LATE_LOOKS: u32 = 50;
 
 /// A process that carries a tag.
 #[derive(Clone, Copy)]
-struct Found {
+struct TaggedProcess {
     pid: Pid,
     stat: Stat,
 }
@@ -35,10 +35,13 @@ impl Shim {
             let at_ms = clock::unix_ms();
             self.record(Record::Boot { boot, at_ms });
         }
-        let mut tagged: BTreeMap<StartId, Vec<Found>> = BTreeMap::new();
+        let mut tagged: BTreeMap<StartId, Vec<TaggedProcess>> = BTreeMap::new();
         for (pid, tag) in procfs::tagged(&self.table.instance)? {
             if let Some(stat) = procfs::stat(pid).filter(|stat| !stat.has_ended) {
-                tagged.entry(tag.id).or_default().push(Found { pid, stat });
+                tagged
+                    .entry(tag.id)
+                    .or_default()
+                    .push(TaggedProcess { pid, stat });
             }
         }
         let living: Vec<StartId> = self
@@ -65,7 +68,7 @@ impl Shim {
         Ok(())
     }
 
-    fn recover_one(&mut self, id: &StartId, tagged: &[Found]) -> io::Result<()> {
+    fn recover_one(&mut self, id: &StartId, tagged: &[TaggedProcess]) -> io::Result<()> {
         let Some(entry) = self.table.get(id) else {
             return Ok(());
         };
@@ -83,7 +86,8 @@ impl Shim {
             }
             // The leader of its group, and the first of those.
             _ => {
-                let is_leader = |found: &&Found| found.stat.group == found.pid.as_raw_pid().unsigned_abs();
+                let is_leader =
+                    |found: &&TaggedProcess| found.stat.group == found.pid.as_raw_pid().unsigned_abs();
                 let first = tagged
                     .iter()
                     .filter(is_leader)

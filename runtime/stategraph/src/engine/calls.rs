@@ -6,9 +6,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::background::until;
-use super::keep::{Keeper, KeptError, Store};
 use super::message::Message;
 use super::operate::Desking;
+use super::persist::{PersistError, Persister, Store};
 use super::{ApplyError, Executor, Report};
 use crate::graph::Graph;
 use crate::plan::{Plan, plan};
@@ -149,8 +149,8 @@ impl<V: Value> Executor<V> {
         let never = CancellationToken::new();
         match self.run(current, intended, extent, options, None, &never).await {
             Ok(report) => Ok(report),
-            Err(KeptError::Refused(error)) => Err(error),
-            Err(KeptError::NotStored(_)) => unreachable!("nothing is stored without a keeper"),
+            Err(PersistError::Refused(error)) => Err(error),
+            Err(PersistError::NotStored(_)) => unreachable!("nothing is stored without a persister"),
         }
     }
 
@@ -163,19 +163,19 @@ impl<V: Value> Executor<V> {
     ///
     /// # Errors
     /// Returns an error if the graphs are not valid, or if the graph could not be stored.
-    pub async fn converge_kept(
+    pub async fn converge_persisted(
         &self,
         current: &mut Graph<V>,
         intended: Option<&Graph<V>>,
         extent: &Extent,
-        keeper: &mut dyn Keeper<V>,
+        persister: &mut dyn Persister<V>,
         halt: &CancellationToken,
-    ) -> Result<Report, KeptError> {
+    ) -> Result<Report, PersistError> {
         let options = Options {
             limit: self.limit,
             ..Options::default()
         };
-        self.run(current, intended, extent, options, Some(keeper), halt)
+        self.run(current, intended, extent, options, Some(persister), halt)
             .await
     }
 
@@ -185,12 +185,12 @@ impl<V: Value> Executor<V> {
         intended: Option<&Graph<V>>,
         extent: &Extent,
         options: Options,
-        keeper: Option<&mut dyn Keeper<V>>,
+        persister: Option<&mut dyn Persister<V>>,
         halt: &CancellationToken,
-    ) -> Result<Report, KeptError> {
+    ) -> Result<Report, PersistError> {
         let desk = self.desk(current.name());
         let graph = current.name().to_owned();
-        let mut store = keeper.map(|keeper| Store::new(keeper, current));
+        let mut store = persister.map(|persister| Store::new(persister, current));
         let mut work = desk.work.lock().await;
         let work = &mut *work;
         work.generation += 1;
@@ -247,7 +247,7 @@ impl<V: Value> Executor<V> {
         self.notices.clear(&graph, || work.inbox.is_empty());
         let (log, status) = planner.into_report();
         not_stored.map_or(Ok(Report { log, status }), |error| {
-            Err(KeptError::NotStored(error))
+            Err(PersistError::NotStored(error))
         })
     }
 

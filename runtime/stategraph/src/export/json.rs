@@ -10,8 +10,8 @@ use crate::reference::Ref;
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// use watershed_stategraph::{JsonView, Picture};
-/// let view = Picture::from_graph(&warehouse::intended()?, warehouse::executor().types()).json();
+/// use watershed_stategraph::{JsonView, Diagram};
+/// let view = Diagram::from_graph(&warehouse::intended()?, warehouse::executor().types()).json();
 /// assert_eq!((view.name.as_str(), view.items.len(), view.edges.len()), ("warehouse", 2, 1));
 /// // What a web page gets, another program can read back.
 /// let text = serde_json::to_string(&view)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::groups::GroupId;
-use super::{Edge, Graph, GraphError, GroupPath, Place, Slot};
+use super::{Edge, Graph, GraphError, GroupPath, Slot, SlotEntry};
 use crate::item::{Item, Spec};
 use crate::reference::Ref;
 
@@ -257,7 +257,7 @@ impl<V> Graph<V> {
         if let Some(slot) = self.slot(reference) {
             return slot;
         }
-        let place = Place {
+        let place = SlotEntry {
             reference: reference.clone(),
             group: 0,
             is_plain: true,

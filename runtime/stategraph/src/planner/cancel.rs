@@ -2,7 +2,7 @@
 
 use super::effects::Effect;
 use super::{Phase, Planner};
-use crate::operations::{Ending, Ground, OperationId};
+use crate::operations::{Ending, OperationId, RunMode};
 use crate::value::Value;
 
 /// The error of an operation that did not react to its cancel.
@@ -21,7 +21,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// The call does not wait for it any longer.
     pub(super) fn let_go(&mut self, id: OperationId) {
-        self.operations.set_ground(id, Ground::Back);
+        self.operations.set_mode(id, RunMode::Background);
     }
 
     pub(super) fn cancel(&mut self, which: &[OperationId]) {

@@ -10,7 +10,7 @@ use super::{Effect, Planner, Start};
 use crate::graph::{Known, Slot};
 use crate::item::{Item, Operation, Spec, State};
 use crate::log::Line;
-use crate::operations::{Ending, Ground, Running};
+use crate::operations::{Ending, RunMode, Running};
 use crate::reason::Reason;
 use crate::reference::Ref;
 use crate::value::Value;
@@ -207,7 +207,7 @@ impl<V: Value> Planner<'_, V> {
             reference: reference.clone(),
             slot,
             operation,
-            ground: Ground::Fore,
+            mode: RunMode::Foreground,
             ending: Ending::None,
             intent: intent.clone(),
             relied: footing.relied,

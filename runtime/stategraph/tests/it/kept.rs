@@ -7,8 +7,8 @@ use std::task::Poll;
 use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 use watershed_stategraph::{
-    Context, Dependency, Executor, Extent, Graph, Handler, HandlerError, Item, ItemType, Keeper, Keeping,
-    KeptError, Observed, Ref, Report, State,
+    Context, Dependency, Executor, Extent, Graph, Handler, HandlerError, Item, ItemType, Observed,
+    PersistError, PersistFuture, Persister, Ref, Report, State,
 };
 
 use crate::worlds::r;
@@ -74,8 +74,8 @@ impl Handler<Json> for Shared {
     }
 }
 
-impl Keeper<Json> for Shared {
-    fn keep(&mut self, current: &Graph<Json>) -> Keeping {
+impl Persister<Json> for Shared {
+    fn persist(&mut self, current: &Graph<Json>) -> PersistFuture {
         let (outside, graph) = (Arc::clone(&self.0), current.clone());
         Box::pin(async move {
             outside.lock().unwrap().under_way += 1;
@@ -103,11 +103,11 @@ async fn converge(
     executor: &Executor<Json>,
     current: &mut Graph<Json>,
     intended: Option<&Graph<Json>>,
-    keeper: &mut dyn Keeper<Json>,
-) -> Result<Report, KeptError> {
+    persister: &mut dyn Persister<Json>,
+) -> Result<Report, PersistError> {
     let never = CancellationToken::new();
     executor
-        .converge_kept(current, intended, &Extent::Everything, keeper, &never)
+        .converge_persisted(current, intended, &Extent::Everything, persister, &never)
         .await
 }
 
@@ -187,8 +187,9 @@ fn after_a_crash_at_any_moment_everything_is_found_again() {
             let shared = Shared::default();
             process(async {
                 let (mut current, intended) = (Graph::new("g"), wide(kind, 3));
-                let (first, mut keeper) = (executor(&shared), shared.clone());
-                let mut call = std::pin::pin!(converge(&first, &mut current, Some(&intended), &mut keeper));
+                let (first, mut persister) = (executor(&shared), shared.clone());
+                let mut call =
+                    std::pin::pin!(converge(&first, &mut current, Some(&intended), &mut persister));
                 for _ in 0..polls {
                     if is_ready(call.as_mut()).await {
                         break;
@@ -217,15 +218,18 @@ fn after_a_crash_at_any_moment_everything_is_found_again() {
 #[tokio::test]
 async fn a_graph_that_cannot_be_stored_stops_the_call_before_anything_is_made() {
     struct Broken;
-    impl Keeper<Json> for Broken {
-        fn keep(&mut self, _: &Graph<Json>) -> Keeping {
+    impl Persister<Json> for Broken {
+        fn persist(&mut self, _: &Graph<Json>) -> PersistFuture {
             Box::pin(std::future::ready(Err("the disk is full".to_owned())))
         }
     }
     let shared = Shared::default();
     let (mut current, intended) = (Graph::new("g"), wide("t", 3));
     let result = converge(&executor(&shared), &mut current, Some(&intended), &mut Broken).await;
-    assert_eq!(result, Err(KeptError::NotStored("the disk is full".to_owned())));
+    assert_eq!(
+        result,
+        Err(PersistError::NotStored("the disk is full".to_owned()))
+    );
     assert_eq!(shared.things(), []);
 }
 
@@ -233,21 +237,21 @@ async fn a_graph_that_cannot_be_stored_stops_the_call_before_anything_is_made() 
 async fn a_call_that_is_halted_starts_nothing_more() {
     let shared = Shared::default();
     let (mut current, intended) = (Graph::new("g"), wide("t", 3));
-    let (mut keeper, halt) = (shared.clone(), CancellationToken::new());
+    let (mut persister, halt) = (shared.clone(), CancellationToken::new());
     halt.cancel();
     let executor = executor(&shared);
     executor
-        .converge_kept(
+        .converge_persisted(
             &mut current,
             Some(&intended),
             &Extent::Everything,
-            &mut keeper,
+            &mut persister,
             &halt,
         )
         .await
         .unwrap();
     assert_eq!(shared.things(), []);
     // What was not started did not fail: the next call has no reason to wait.
-    let report = converge(&executor, &mut current, Some(&intended), &mut keeper).await;
+    let report = converge(&executor, &mut current, Some(&intended), &mut persister).await;
     assert!(report.unwrap().status.is_converged());
 }

@@ -1,7 +1,7 @@
 //! S1: graphs are stored and compared. S13: graphs and transitions as pictures and data.
 
 use serde_json::{Value as Json, json};
-use watershed_stategraph::{Dependency, Graph, Item, ItemChange, Operator, Picture, Predicate};
+use watershed_stategraph::{Dependency, Diagram, Graph, Item, ItemChange, Operator, Predicate};
 
 use crate::worlds::{Drawing, draw, r, refs, rng, types};
 
@@ -28,7 +28,7 @@ fn graphs() -> (Graph<Json>, Graph<Json>) {
 #[test]
 fn s13_dot_has_clusters_red_edges_and_dashed_targets() {
     let (current, intended) = graphs();
-    let dot = Picture::transition(&current, &intended, &types()).dot();
+    let dot = Diagram::transition(&current, &intended, &types()).dot();
     assert!(dot.contains("subgraph \"cluster_tables\""), "{dot}");
     assert!(dot.contains("label=\"tables: what is stored\""), "{dot}");
     assert!(
@@ -41,7 +41,7 @@ fn s13_dot_has_clusters_red_edges_and_dashed_targets() {
 #[test]
 fn s13_mermaid_numbers_items_and_marks_edges() {
     let (current, intended) = graphs();
-    let mermaid = Picture::transition(&current, &intended, &types()).mermaid();
+    let mermaid = Diagram::transition(&current, &intended, &types()).mermaid();
     assert!(mermaid.starts_with("flowchart LR\n"), "{mermaid}");
     assert!(mermaid.contains("linkStyle 0,1 stroke:red"), "{mermaid}");
     assert!(mermaid.contains("subgraph g_tables_views"), "{mermaid}");
@@ -50,7 +50,7 @@ fn s13_mermaid_numbers_items_and_marks_edges() {
 #[test]
 fn s13_json_and_text_say_what_will_happen() {
     let (current, intended) = graphs();
-    let picture = Picture::transition(&current, &intended, &types());
+    let picture = Diagram::transition(&current, &intended, &types());
     let looks: Vec<_> = picture.json().items.into_iter().map(|item| item.look).collect();
     assert_eq!(looks, ["external", "missing", "to modify", "to create"]);
     let expected = "shop\n    e/disk (created)\n  ? t/lost (missing)\n  tables/\n    ~ t/orders (created)\n        \
@@ -58,7 +58,7 @@ fn s13_json_and_text_say_what_will_happen() {
                     needs t/lost, unsatisfied\n";
     assert_eq!(picture.text(), expected);
     assert!(
-        Picture::from_graph(&current, &types())
+        Diagram::from_graph(&current, &types())
             .text()
             .contains("t/orders (created)")
     );

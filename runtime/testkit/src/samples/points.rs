@@ -31,9 +31,9 @@ impl Outside for Nothing {
 struct Waiting(Arc<Mutex<Met>>);
 
 /// Notes where it was dropped, unless that was at the end.
-struct Place(usize, Arc<Mutex<Met>>);
+struct AwaitPoint(usize, Arc<Mutex<Met>>);
 
-impl Drop for Place {
+impl Drop for AwaitPoint {
     fn drop(&mut self) {
         if self.0 < AWAITS {
             self.1
@@ -50,7 +50,7 @@ impl Reconciler for Waiting {
     type State = ();
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        let mut place = Place(0, Arc::clone(&self.0));
+        let mut place = AwaitPoint(0, Arc::clone(&self.0));
         let mut was_cancelled = context.is_cancelled();
         while place.0 < AWAITS {
             tokio::task::yield_now().await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use watershed_controller::{Error, Outcome, Timestamp};
-use watershed_core::{Attempts, ErrorKind, Place};
+use watershed_core::{Attempts, ErrorKind, SourcePosition};
 
 use super::pass::Pass;
 use super::record::{JobStage, JobStop};
@@ -167,7 +167,7 @@ impl Pass<'_> {
         let mut error = Error::permanent(code, message);
         error.hint =
             Some(format!("see `watershed logs {name}`; `watershed retry {name}` runs it again").into());
-        error.place = self.context.row().paths.first().map(|path| Place {
+        error.place = self.context.row().paths.first().map(|path| SourcePosition {
             path: Arc::clone(path),
             line: 1,
             column: 1,

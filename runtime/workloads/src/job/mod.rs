@@ -10,8 +10,7 @@ mod record;
 use std::sync::Arc;
 use std::time::Duration;
 
-use watershed_controller::kind::{Nudging, Parents};
-use watershed_controller::{Context, Error, KindOptions, Outcome, Reconciler, RetryPolicy};
+use watershed_controller::{Context, Error, KindOptions, Outcome, Reconciler};
 use watershed_core::Work;
 
 use self::pass::Pass;
@@ -22,7 +21,7 @@ use crate::message::Job;
 use crate::program::Program;
 use crate::refs;
 use crate::replica::backend_error;
-use crate::shared::Shared;
+use crate::shared::{self, Shared};
 
 /// The kind's name.
 pub const KIND: &str = "job";
@@ -32,21 +31,7 @@ const CANCEL: Duration = Duration::from_secs(60);
 
 /// The kind's options, for so many runs at once.
 pub(crate) fn options(at_once: usize) -> KindOptions {
-    KindOptions::new(KIND)
-        .parents(Parents::Changed)
-        .concurrency(at_once)
-        .cancel_deadline(CANCEL)
-        .nudging(Nudging {
-            interval: Duration::from_millis(100),
-            longest_wait: Duration::from_secs(1),
-        })
-        // The waits are those of the job's own record: the core only waits for them.
-        .retry(RetryPolicy::Backoff {
-            base: Duration::from_secs(1),
-            cap: Duration::from_secs(60),
-            attempts: u32::MAX,
-            reset_after: Duration::ZERO,
-        })
+    shared::options(KIND).concurrency(at_once).cancel_deadline(CANCEL)
 }
 
 /// Runs jobs.

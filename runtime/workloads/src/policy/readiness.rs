@@ -71,7 +71,7 @@ pub enum Readiness {
 ///
 /// `stored` is the time since which this process has been ready as far as it is stored. It holds until a result
 /// contradicts it, so that a program that starts again does not make what it adopts unready.
-pub fn of_replica(
+pub fn replica_readiness(
     started: Timestamp,
     checks: &[Checked],
     stored: Option<Timestamp>,
@@ -215,7 +215,7 @@ mod tests {
                 })
                 .collect();
             let stored = stored.map(Timestamp);
-            let found = of_replica(Timestamp(0), &checks, stored, Timestamp(now));
+            let found = replica_readiness(Timestamp(0), &checks, stored, Timestamp(now));
             assert_eq!(found, expected, "{stretches:?} {stored:?} {now}");
         }
     }

@@ -96,13 +96,13 @@ pub struct Replica {
     pub number: u64,
     /// Its release.
     pub release: u64,
-    /// The standing.
-    pub standing: Standing,
+    /// The availability.
+    pub availability: Availability,
 }
 
-/// The standing of a replica, as far as a rollout needs it.
+/// The availability of a replica, as far as a rollout needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Standing {
+pub enum Availability {
     /// It serves.
     Ready,
     /// It does not: it starts, waits for its next start, fails its checks, or has failed.
@@ -134,7 +134,7 @@ pub fn converge(bounds: Bounds, target: u64, serving: u64, replicas: &[Replica])
     let surplus = there.target.saturating_sub(bounds.replicas);
     let mut stop = surplus_of_target(target, replicas, surplus);
     let ready_of_target = stop.iter().fold(there.ready_of_target, |ready, gone| {
-        ready - u32::from(gone.standing == Standing::Ready)
+        ready - u32::from(gone.availability == Availability::Ready)
     });
     stop.extend(others_to_stop(bounds, target, serving, replicas, ready_of_target));
 
@@ -161,7 +161,7 @@ pub fn replace(replicas: u32, target: u64, there: &[Replica]) -> Plan {
     stop.extend(
         there
             .iter()
-            .filter(|one| one.release != target && one.standing != Standing::Stopping),
+            .filter(|one| one.release != target && one.availability != Availability::Stopping),
     );
     Plan {
         start: match counts.others + counts.stopping {
@@ -190,10 +190,10 @@ impl Counts {
             let found = replicas.iter().filter(|replica| is(replica)).count();
             u32::try_from(found).unwrap_or(u32::MAX)
         };
-        let stays = |replica: &Replica| replica.standing != Standing::Stopping;
+        let stays = |replica: &Replica| replica.availability != Availability::Stopping;
         Self {
             target: count(&|one| one.release == target && stays(one)),
-            ready_of_target: count(&|one| one.release == target && one.standing == Standing::Ready),
+            ready_of_target: count(&|one| one.release == target && one.availability == Availability::Ready),
             others: count(&|one| one.release != target && stays(one)),
             stopping: count(&|one| !stays(one)),
         }
@@ -210,7 +210,7 @@ impl Counts {
 fn surplus_of_target(target: u64, replicas: &[Replica], surplus: u32) -> Vec<Replica> {
     let mut found: Vec<Replica> = replicas
         .iter()
-        .filter(|one| one.release == target && one.standing != Standing::Stopping)
+        .filter(|one| one.release == target && one.availability != Availability::Stopping)
         .copied()
         .collect();
     found.sort_unstable_by_key(|one| std::cmp::Reverse(one.number));
@@ -229,11 +229,11 @@ fn others_to_stop(
 ) -> Vec<Replica> {
     let mut others: Vec<Replica> = replicas
         .iter()
-        .filter(|one| one.release != target && one.standing != Standing::Stopping)
+        .filter(|one| one.release != target && one.availability != Availability::Stopping)
         .copied()
         .collect();
     others.sort_unstable_by_key(|one| {
-        let is_ready = one.standing == Standing::Ready;
+        let is_ready = one.availability == Availability::Ready;
         (is_ready, one.release == serving, std::cmp::Reverse(one.number))
     });
     let count = u32::try_from(others.len()).unwrap_or(u32::MAX);

@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio::process::Command;
 use watershed_core::Timestamp;
 
-use super::{Asks, Place};
+use super::{Asks, ProbeTarget};
 use crate::backend::BoxFuture;
 use crate::policy::health::Probed;
 use crate::settings::Question;
@@ -24,12 +24,12 @@ use crate::settings::Question;
 pub(crate) struct Network;
 
 impl Asks for Network {
-    fn ask<'a>(&'a self, question: &'a Question, place: &'a Place) -> BoxFuture<'a, Probed> {
+    fn ask<'a>(&'a self, question: &'a Question, target: &'a ProbeTarget) -> BoxFuture<'a, Probed> {
         Box::pin(async move {
             let is_well = match question {
-                Question::Http { port, path, status } => http(place, port, path, *status).await,
-                Question::Tcp { port } => connect(place, port).await.is_some(),
-                Question::Command(command) => run(place, command).await,
+                Question::Http { port, path, status } => http(target, port, path, *status).await,
+                Question::Tcp { port } => connect(target, port).await.is_some(),
+                Question::Command(command) => run(target, command).await,
             };
             if is_well { Probed::Success } else { Probed::Failure }
         })
@@ -40,14 +40,14 @@ impl Asks for Network {
     }
 }
 
-async fn connect(place: &Place, port: &str) -> Option<TcpStream> {
-    let port = place.ports.get(port)?;
+async fn connect(target: &ProbeTarget, port: &str) -> Option<TcpStream> {
+    let port = target.ports.get(port)?;
     TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).await.ok()
 }
 
 /// Sends a GET request. A redirect is an answer like any other, so it fails unless its status is asked for.
-async fn http(place: &Place, port: &str, path: &str, (first, last): (u16, u16)) -> bool {
-    let Some(stream) = connect(place, port).await else {
+async fn http(target: &ProbeTarget, port: &str, path: &str, (first, last): (u16, u16)) -> bool {
+    let Some(stream) = connect(target, port).await else {
         return false;
     };
     let Ok((mut sender, connection)) = http1::handshake(TokioIo::new(stream)).await else {
@@ -71,7 +71,7 @@ async fn http(place: &Place, port: &str, path: &str, (first, last): (u16, u16)) 
 }
 
 /// Runs a command where the process runs. One that takes too long is killed with its future, and its group with it.
-async fn run(place: &Place, command: &[String]) -> bool {
+async fn run(target: &ProbeTarget, command: &[String]) -> bool {
     let Some((program, arguments)) = command.split_first() else {
         return false;
     };
@@ -79,8 +79,8 @@ async fn run(place: &Place, command: &[String]) -> bool {
     command
         .args(arguments)
         .env_clear()
-        .envs(place.environment.iter().map(|(name, value)| (name, value)))
-        .current_dir(&place.cwd)
+        .envs(target.environment.iter().map(|(name, value)| (name, value)))
+        .current_dir(&target.cwd)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -118,8 +118,8 @@ mod tests {
     use super::*;
     use crate::backend::StartId;
 
-    fn place(port: u16) -> Place {
-        Place {
+    fn target(port: u16) -> ProbeTarget {
+        ProbeTarget {
             start: StartId::new("a", 1).unwrap(),
             started: Timestamp(0),
             ports: BTreeMap::from([("PORT".to_owned(), port)]),
@@ -159,7 +159,7 @@ mod tests {
                 path: "/health".into(),
                 status: (200, 299),
             };
-            let found = Network.ask(&question, &place(server(answer))).await;
+            let found = Network.ask(&question, &target(server(answer))).await;
             assert_eq!(found, expected, "{answer}");
         }
     }
@@ -168,11 +168,11 @@ mod tests {
     #[tokio::test]
     async fn a_port_answers_by_a_connection_and_a_command_by_its_code() {
         let tcp = Question::Tcp { port: "PORT".into() };
-        assert_eq!(Network.ask(&tcp, &place(server(""))).await, Probed::Success);
+        assert_eq!(Network.ask(&tcp, &target(server(""))).await, Probed::Success);
         let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = closed.local_addr().unwrap().port();
         drop(closed);
-        assert_eq!(Network.ask(&tcp, &place(port)).await, Probed::Failure);
+        assert_eq!(Network.ask(&tcp, &target(port)).await, Probed::Failure);
         for (command, expected) in [
             (&["true"][..], Probed::Success),
             (&["false"], Probed::Failure),
@@ -181,7 +181,7 @@ mod tests {
         ] {
             let question = Question::Command(command.iter().map(ToString::to_string).collect());
             assert_eq!(
-                Network.ask(&question, &place(port)).await,
+                Network.ask(&question, &target(port)).await,
                 expected,
                 "{command:?}"
             );
@@ -191,12 +191,12 @@ mod tests {
     #[tokio::test]
     async fn a_command_that_takes_too_long_is_killed_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
-        let mut place = place(1);
-        place.cwd = folder.path().to_owned();
+        let mut target = target(1);
+        target.cwd = folder.path().to_owned();
         let text = "(sleep 60 & echo $! > child; wait)".to_owned();
         let question = Question::Command(vec!["sh".into(), "-c".into(), text]);
         let child = folder.path().join("child");
-        let asked = Network.ask(&question, &place);
+        let asked = Network.ask(&question, &target);
         let is_there = async {
             while std::fs::read_to_string(&child).map_or(true, |text| text.trim().is_empty()) {
                 tokio::time::sleep(Duration::from_millis(2)).await;

@@ -26,7 +26,7 @@ use crate::sync::Unpoisoned;
 
 /// The process that is probed, with its surroundings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ProbeTarget {
     /// The start.
     pub start: StartId,
     /// The time of its order.
@@ -42,7 +42,7 @@ pub struct Place {
 /// Asks the questions of checks. What is asked and how long is up to the caller (rule W18).
 pub trait Asks: Send + Sync {
     /// Asks once. Dropping the future ends the attempt.
-    fn ask<'a>(&'a self, question: &'a Question, place: &'a Place) -> BoxFuture<'a, Probed>;
+    fn ask<'a>(&'a self, question: &'a Question, target: &'a ProbeTarget) -> BoxFuture<'a, Probed>;
 
     /// Returns the time of day.
     fn now(&self) -> Timestamp;
@@ -58,7 +58,7 @@ pub(crate) struct Probes {
 
 /// The checks of one replica's process.
 struct Watched {
-    place: Place,
+    target: ProbeTarget,
     checks: Vec<CheckSpec>,
     results: Arc<Mutex<Results>>,
     tasks: Vec<AbortHandle>,
@@ -90,11 +90,11 @@ impl Probes {
     }
 
     /// Has the checks of a process asked, unless they are already. Other checks of the same process begin anew.
-    pub(crate) fn watch(&self, uid: Uid, place: &Place, checks: &[CheckSpec]) {
+    pub(crate) fn watch(&self, uid: Uid, target: &ProbeTarget, checks: &[CheckSpec]) {
         let mut running = self.lock();
         let is_watched = running
             .get(&uid)
-            .is_some_and(|watched| watched.place == *place && watched.checks == checks);
+            .is_some_and(|watched| watched.target == *target && watched.checks == checks);
         if is_watched {
             return;
         }
@@ -109,13 +109,13 @@ impl Probes {
                 uid,
                 number,
                 check: check.clone(),
-                place: place.clone(),
+                target: target.clone(),
                 results: Arc::clone(&results),
             };
             tokio::spawn(task.run()).abort_handle()
         };
         let watched = Watched {
-            place: place.clone(),
+            target: target.clone(),
             checks: checks.to_vec(),
             tasks: checks.iter().enumerate().map(task).collect(),
             results,
@@ -149,7 +149,7 @@ impl Probes {
         let running = self.lock();
         let watched = running
             .get(&uid)
-            .filter(|watched| watched.place.start == *start)?;
+            .filter(|watched| watched.target.start == *start)?;
         let results = watched.results.lock().unpoisoned();
         results.due
     }
@@ -184,7 +184,7 @@ struct Task {
     uid: Uid,
     number: usize,
     check: CheckSpec,
-    place: Place,
+    target: ProbeTarget,
     results: Arc<Mutex<Results>>,
 }
 
@@ -197,7 +197,7 @@ impl Task {
             let next = next_probe(&self.check.check, began, now);
             sleep(wait(now, next)).await;
             began = Some(self.asks.now());
-            let asked = self.asks.ask(&self.check.question, &self.place);
+            let asked = self.asks.ask(&self.check.question, &self.target);
             let result = timeout(self.check.timeout, asked)
                 .await
                 .unwrap_or(Probed::Failure);
@@ -215,7 +215,7 @@ impl Task {
         let at = self.asks.now();
         let mut results = self.results.lock().unpoisoned();
         let probe = Probe {
-            started: self.place.started,
+            started: self.target.started,
             at,
             was_ready: results.was_ready,
             result,

@@ -11,7 +11,7 @@ use super::record::{FailedStart, LastExit, Purpose, ReplicaRecord, ReplicaSpec, 
 use crate::backend::{End, Observation, Phase, StartId};
 use crate::policy::exit::{AfterStart, Exit, StartFailure, after_failed_start};
 use crate::policy::health::Action as CheckAction;
-use crate::policy::readiness::{Checked, Readiness, of_replica};
+use crate::policy::readiness::{Checked, Readiness, replica_readiness};
 use crate::policy::restart::{self, Decision, Ended, Ending, with_jitter};
 use crate::transition::{Transition, push};
 
@@ -248,7 +248,7 @@ impl Pass<'_> {
 
     /// Judges the readiness of a process that lives (W9).
     fn judge(&mut self, started: Timestamp) -> Action {
-        let readiness = of_replica(
+        let readiness = replica_readiness(
             started,
             self.facts.checks,
             self.record.ready_since,

@@ -10,8 +10,7 @@ mod tell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use watershed_controller::kind::{Nudging, Parents};
-use watershed_controller::{Context, Error, KindOptions, Outcome, Reconciler, RetryPolicy};
+use watershed_controller::{Context, Error, KindOptions, Outcome, Reconciler};
 use watershed_core::Work;
 
 pub use self::advance::told;
@@ -23,8 +22,8 @@ use crate::backend::{self, Backend, Observation, Output, Phase, Start, StartId, 
 use crate::crash::{self, crash_point};
 use crate::policy::exit::StartFailure;
 use crate::policy::health::Action as CheckAction;
-use crate::probe::Place;
-use crate::shared::Shared;
+use crate::probe::ProbeTarget;
+use crate::shared::{self, Shared};
 
 /// The kind's name.
 pub const KIND: &str = "replica";
@@ -37,21 +36,9 @@ const ACTIONS_MAX: usize = 8;
 
 /// The kind's options.
 pub(crate) fn options() -> KindOptions {
-    KindOptions::new(KIND)
-        .parents(Parents::Changed)
+    shared::options(KIND)
         .concurrency(AT_ONCE)
         .deadline(Duration::from_secs(300))
-        .nudging(Nudging {
-            interval: Duration::from_millis(100),
-            longest_wait: Duration::from_secs(1),
-        })
-        // The waits are those of the replica's own record: the core only waits for them.
-        .retry(RetryPolicy::Backoff {
-            base: Duration::from_secs(1),
-            cap: Duration::from_secs(60),
-            attempts: u32::MAX,
-            reset_after: Duration::ZERO,
-        })
 }
 
 /// Starts, watches and stops the process of a replica.
@@ -334,7 +321,7 @@ impl Pass<'_> {
             |_| (None, Vec::new()),
             |(program, environment)| (Some(program), environment),
         );
-        let place = Place {
+        let target = ProbeTarget {
             start,
             started: record.started,
             ports: record.ports.clone(),
@@ -344,7 +331,7 @@ impl Pass<'_> {
                 _ => self.shared.project.root.clone(),
             },
         };
-        self.shared.probes.watch(uid, &place, &spec.checks);
+        self.shared.probes.watch(uid, &target, &spec.checks);
         self.shared.probes.settle(uid, record.was_ready, false);
     }
 }

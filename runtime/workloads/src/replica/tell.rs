@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use watershed_controller::{Context, Error, Outcome, Timestamp};
-use watershed_core::{ErrorKind, Place};
+use watershed_core::{ErrorKind, SourcePosition};
 
 use super::ReplicaReconciler;
 use super::record::{ReplicaRecord, ReplicaSpec, Stage};
@@ -88,7 +88,7 @@ pub(crate) fn failure_of(spec: &ReplicaSpec, record: &ReplicaRecord) -> Option<E
         false => Error::permanent(code, message),
     };
     error.hint = hint.map(Into::into);
-    error.place = spec.path.as_deref().map(|path| Place {
+    error.place = spec.path.as_deref().map(|path| SourcePosition {
         path: path.into(),
         line: 1,
         column: 1,

@@ -8,7 +8,7 @@ use watershed_proto::ServiceSpec;
 use super::record::{Candidate, Halt, ServiceRecord};
 use crate::policy::readiness::{FirstReady, first_ready, is_service_ready};
 use crate::policy::rollout::{
-    Deadline, Forced, Manner, Plan, Progress, Replica, Standing, converge, manner, replace,
+    Availability, Deadline, Forced, Manner, Plan, Progress, Replica, converge, manner, replace,
 };
 use crate::program::{Ports, Program};
 use crate::settings::{CheckSpec, RolloutSettings};
@@ -283,7 +283,9 @@ impl Pass<'_> {
         let bounds = self.facts.settings.bounds;
         let ready = |release: u64| {
             let of = self.facts.there.iter();
-            of.filter(move |one| one.replica.release == release && one.replica.standing == Standing::Ready)
+            of.filter(move |one| {
+                one.replica.release == release && one.replica.availability == Availability::Ready
+            })
         };
         let was = record.ready;
         record.ready = u32::try_from(ready(record.active).count()).unwrap_or(u32::MAX);
@@ -295,7 +297,7 @@ impl Pass<'_> {
             .facts
             .there
             .iter()
-            .filter(|one| one.replica.standing == Standing::Ready);
+            .filter(|one| one.replica.availability == Availability::Ready);
         for (name, number) in serving.flat_map(|one| &one.ports) {
             ports.entry(name.clone()).or_default().push(*number);
         }
@@ -336,7 +338,7 @@ impl Pass<'_> {
         let living = self.facts.there.iter().map(|one| one.replica);
         Plan {
             stop: living
-                .filter(|one| one.standing != Standing::Stopping)
+                .filter(|one| one.availability != Availability::Stopping)
                 .map(|one| one.number)
                 .collect(),
             ..Plan::default()

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use watershed_controller::kind::{Nudging, OnOwned, Parents};
 use watershed_controller::{Context, Error, Key, KindOptions, Outcome, Reconciler, Resource};
-use watershed_core::{Edit, Name, Place, Row, Uid};
+use watershed_core::{Edit, Name, Row, SourcePosition, Uid};
 use watershed_proto::ServiceSpec;
 
 pub(crate) use self::addresses::addresses;
@@ -22,7 +22,7 @@ pub use self::record::{Candidate, Halt, RELEASES_MAX, Release, ServiceRecord};
 
 use crate::message::Service;
 use crate::policy::readiness::is_service_ready;
-use crate::policy::rollout::{Replica, Standing};
+use crate::policy::rollout::{Availability, Replica};
 use crate::program::Program;
 use crate::refs;
 use crate::replica::{self, ReplicaRecord, ReplicaSpec, Stage, failure_of};
@@ -157,16 +157,16 @@ fn is_over(one: &Owned) -> bool {
 }
 
 fn there(one: &Owned) -> There {
-    let standing = match one.record.stage {
-        _ if !one.spec.is_wanted => Standing::Stopping,
-        _ if one.record.is_ready() => Standing::Ready,
-        _ => Standing::Unready,
+    let availability = match one.record.stage {
+        _ if !one.spec.is_wanted => Availability::Stopping,
+        _ if one.record.is_ready() => Availability::Ready,
+        _ => Availability::Unready,
     };
     There {
         replica: Replica {
             number: one.spec.number,
             release: one.spec.release,
-            standing,
+            availability,
         },
         at: one
             .record
@@ -318,7 +318,7 @@ fn tell(
     let placed = |mut error: Error| {
         error.place = error.place.or_else(|| {
             let path = context.row().paths.first()?;
-            Some(Place {
+            Some(SourcePosition {
                 path: Arc::clone(path),
                 line: 1,
                 column: 1,

@@ -17,7 +17,7 @@ use crate::job::{JobReconciler, JobRecord};
 use crate::policy::health::Probed;
 use crate::replica::{self, ReplicaRecord, ReplicaSpec};
 use crate::service::{ServiceReconciler, ServiceRecord};
-use crate::{Asks, Connect, Job, Place, Question, Service, Workloads};
+use crate::{Asks, Connect, Job, ProbeTarget, Question, Service, Workloads};
 
 /// Longer than anything takes, in simulated time.
 pub(super) const LONG: Duration = Duration::from_secs(24 * 3_600);
@@ -160,12 +160,12 @@ impl Answers {
 }
 
 impl Asks for Answers {
-    fn ask<'a>(&'a self, _question: &'a Question, place: &'a Place) -> BoxFuture<'a, Probed> {
-        let is_bad = place
+    fn ask<'a>(&'a self, _question: &'a Question, target: &'a ProbeTarget) -> BoxFuture<'a, Probed> {
+        let is_bad = target
             .environment
             .iter()
             .any(|(name, value)| name == "HEALTH" && value == "bad");
-        let is_bad = is_bad || self.bad.lock().unwrap().contains(&place.start);
+        let is_bad = is_bad || self.bad.lock().unwrap().contains(&target.start);
         Box::pin(async move { if is_bad { Probed::Failure } else { Probed::Success } })
     }
 

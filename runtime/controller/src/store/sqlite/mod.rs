@@ -36,7 +36,7 @@ pub use reader::SqliteReader;
 
 use self::commit::Writer;
 use self::lock::Lock;
-use self::open::Found;
+use self::open::CatalogFile;
 use self::schema::{MIGRATIONS, Migration};
 use self::statements::Statements;
 use super::columns::{unreadable, value};
@@ -123,9 +123,9 @@ impl SqliteStore {
         let lock = Lock::take(path)?;
         let known = migrations.last().map_or(0, |step| step.version);
         match open::inspect(path, &prefix).await? {
-            Found::Version(found) if found > known => return Err(StoreError::Newer { found, known }),
-            Found::Version(found) if found < known => open::back_up(path, found).await?,
-            Found::Version(_) | Found::Nothing => {}
+            CatalogFile::Version(found) if found > known => return Err(StoreError::Newer { found, known }),
+            CatalogFile::Version(found) if found < known => open::back_up(path, found).await?,
+            CatalogFile::Version(_) | CatalogFile::Nothing => {}
         }
         let mut connection = open::connect(path).await?;
         open::migrate(&mut connection, &prefix, migrations, now_ms()).await?;

@@ -20,7 +20,7 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The thing at the path of a catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum CatalogFile {
     /// Nothing, or a database in which nothing was ever made.
     Nothing,
     /// A sound catalog of this schema version.
@@ -42,7 +42,7 @@ pub(super) fn has_journal(path: &Path) -> bool {
 }
 
 /// Reads what stands at `path` without changing a byte of it, and checks that it is sound.
-pub(super) async fn inspect(path: &Path, prefix: &TablePrefix) -> Result<Found, StoreError> {
+pub(super) async fn inspect(path: &Path, prefix: &TablePrefix) -> Result<CatalogFile, StoreError> {
     look_into(path, prefix, has_journal(path), Check::Whole).await
 }
 
@@ -51,7 +51,7 @@ pub(super) async fn inspect_version(
     path: &Path,
     prefix: &TablePrefix,
     journal: bool,
-) -> Result<Found, StoreError> {
+) -> Result<CatalogFile, StoreError> {
     look_into(path, prefix, journal, Check::Version).await
 }
 
@@ -60,7 +60,7 @@ async fn look_into(
     prefix: &TablePrefix,
     journal: bool,
     check: Check,
-) -> Result<Found, StoreError> {
+) -> Result<CatalogFile, StoreError> {
     let io = |source| StoreError::Io {
         path: path.to_owned(),
         source,
@@ -71,11 +71,11 @@ async fn look_into(
             .take(MAGIC.len() as u64)
             .read_to_end(&mut header)
             .map_err(io)?,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(CatalogFile::Nothing),
         Err(error) => return Err(io(error)),
     };
     if header.is_empty() {
-        return Ok(Found::Nothing);
+        return Ok(CatalogFile::Nothing);
     }
     let damaged = |message: String| StoreError::Damaged {
         path: path.to_owned(),
@@ -109,7 +109,7 @@ async fn read_version(
     prefix: &TablePrefix,
     journal: bool,
     check: Check,
-) -> Result<Found, Unsound> {
+) -> Result<CatalogFile, Unsound> {
     // Without a journal beside it the file is all there is, and SQLite need not make its side files either.
     let mut connection = reading(path).immutable(!journal).connect().await?;
     if check == Check::Whole {
@@ -126,8 +126,8 @@ async fn read_version(
     let version = version(&mut connection, prefix).await?;
     connection.close().await?;
     match (version, tables) {
-        (Some(version), _) => Ok(Found::Version(version)),
-        (None, 0) => Ok(Found::Nothing),
+        (Some(version), _) => Ok(CatalogFile::Version(version)),
+        (None, 0) => Ok(CatalogFile::Nothing),
         (None, _) => Err(Unsound::Contents("it is a database of something else".to_owned())),
     }
 }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
 use watershed_core::{HistoryRow, Stored, Uid};
 
-use super::open::{self, Found};
+use super::open::{self, CatalogFile};
 use super::schema::{MIGRATIONS, OLDEST_READABLE};
 use super::statements::Statements;
 use super::{StoreError, TablePrefix, database, load};
@@ -139,12 +139,12 @@ impl SqliteReader {
         let found = open::inspect_version(&self.path, &TablePrefix::default(), journal).await?;
         let known = MIGRATIONS.last().map_or(0, |step| step.version);
         let version = match found {
-            Found::Nothing => return Ok(T::default()),
-            Found::Version(found) if found > known => return Err(StoreError::Newer { found, known }),
-            Found::Version(found) if found < OLDEST_READABLE => {
+            CatalogFile::Nothing => return Ok(T::default()),
+            CatalogFile::Version(found) if found > known => return Err(StoreError::Newer { found, known }),
+            CatalogFile::Version(found) if found < OLDEST_READABLE => {
                 return Err(StoreError::Older { found, known });
             }
-            Found::Version(found) => found,
+            CatalogFile::Version(found) => found,
         };
         let failed = database("read the catalog");
         let options = open::reading(&self.path).immutable(!journal);

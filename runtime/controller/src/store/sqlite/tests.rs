@@ -176,9 +176,12 @@ async fn an_older_catalog_is_copied_and_then_migrated() {
     let prefix = TablePrefix::default();
     assert_eq!(
         open::inspect(&copy, &prefix).await.unwrap(),
-        Found::Version(newest)
+        CatalogFile::Version(newest)
     );
-    assert_eq!(open::inspect(&path, &prefix).await.unwrap(), Found::Version(99));
+    assert_eq!(
+        open::inspect(&path, &prefix).await.unwrap(),
+        CatalogFile::Version(99)
+    );
     assert!(matches!(
         refused(&path).await,
         StoreError::Newer { found: 99, .. }

@@ -141,11 +141,11 @@ impl Case {
     }
 
     fn plan(&self) -> Decision {
-        plan(&self.wanted(), &Found::Own(self.output()))
+        plan(&self.wanted(), &ExistingOutput::Own(self.output()))
     }
 
     fn plan_as_orphan(&self) -> Decision {
-        plan(&self.wanted(), &Found::Orphan(self.output()))
+        plan(&self.wanted(), &ExistingOutput::Orphan(self.output()))
     }
 }
 
@@ -170,7 +170,7 @@ fn an_output_that_is_as_it_should_be_is_left_alone() {
 fn what_was_never_built_is_built() {
     let case = Case::settled(Shape::Table);
     assert_eq!(
-        plan(&case.wanted(), &Found::Nothing),
+        plan(&case.wanted(), &ExistingOutput::Nothing),
         Decision::Build(BuildReason::NeverBuilt)
     );
 }
@@ -421,7 +421,7 @@ fn another_version_of_what_a_migration_made_is_another_input() {
         let shape = if table { Shape::Table } else { Shape::View };
         let mut case = Case::settled(shape);
         assert_eq!(
-            plan(&case.wanted(), &Found::Own(case.output())),
+            plan(&case.wanted(), &ExistingOutput::Own(case.output())),
             Decision::Nothing
         );
         case.made = now;
@@ -430,8 +430,11 @@ fn another_version_of_what_a_migration_made_is_another_input() {
         } else {
             Decision::MakeViewAgain(Again::MadeChanged)
         };
-        assert_eq!(plan(&case.wanted(), &Found::Own(case.output())), expected);
-        let orphan = plan(&case.wanted(), &Found::Orphan(case.output()));
+        assert_eq!(
+            plan(&case.wanted(), &ExistingOutput::Own(case.output())),
+            expected
+        );
+        let orphan = plan(&case.wanted(), &ExistingOutput::Orphan(case.output()));
         assert_eq!(
             orphan,
             Decision::Build(BuildReason::MadeChanged("dollars".into()))

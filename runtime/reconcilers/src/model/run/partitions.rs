@@ -446,7 +446,7 @@ impl Stager<'_> {
                 };
                 match olap.stage(&step, self.cancel).await {
                     Ok(_) => return Ok(Ok(())),
-                    Err(error) => match of_engine(&error) {
+                    Err(error) => match engine_failure(&error) {
                         Some(failure) => return Err(failure::from_failure(failure)),
                         None => run.placed(&error, &step.sql, &step.hooks),
                     },
@@ -476,7 +476,7 @@ impl Stager<'_> {
 }
 
 /// Returns the failure of an engine that no other partition will do better with.
-fn of_engine(error: &BuildError) -> Option<&Failure> {
+fn engine_failure(error: &BuildError) -> Option<&Failure> {
     match error.build_error() {
         BuildError::Failed(Failure::Sql(_) | Failure::OutOfMemory { .. }) => None,
         BuildError::Failed(failure) => Some(failure),

@@ -112,7 +112,7 @@ impl Run<'_> {
             shape: Shape::Table,
             build: BuildId(trashed.tag.build),
         };
-        let found = plan::Found::Own(plan::Output {
+        let found = plan::ExistingOutput::Own(plan::Output {
             record: &record,
             refingerprinted: refingerprinted.as_ref(),
             object,

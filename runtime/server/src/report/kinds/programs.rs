@@ -16,11 +16,11 @@ use crate::report::Entry;
 /// Returns the result of a program; none of other kinds, and before it was ever started.
 pub(super) fn result(row: &Row) -> Option<Value> {
     match row.kind.as_str() {
-        job::KIND => state::<JobRecord>(row).map(|record| of_job(&record)),
-        service::KIND => state::<ServiceRecord>(row).map(|record| of_service(&record)),
+        job::KIND => state::<JobRecord>(row).map(|record| job_state(&record)),
+        service::KIND => state::<ServiceRecord>(row).map(|record| service_state(&record)),
         replica::KIND => {
             let spec = Resource::spec_of::<ReplicaSpec>(row).ok()?;
-            Some(of_replica(&spec, &state(row)?))
+            Some(replica_state(&spec, &state(row)?))
         }
         _ => None,
     }
@@ -59,7 +59,7 @@ impl<'a> Replicas<'a> {
         let replica = |row: &&Row| {
             let spec = Resource::spec_of::<ReplicaSpec>(row).ok()?;
             let record = state::<ReplicaRecord>(row).unwrap_or_default();
-            Some((spec.number, of_replica(&spec, &record)))
+            Some((spec.number, replica_state(&spec, &record)))
         };
         let mut replicas: Vec<(u64, Value)> = rows.filter_map(replica).collect();
         replicas.sort_by_key(|(number, _)| *number);
@@ -76,7 +76,7 @@ fn time(at: Timestamp) -> Value {
     serde_json::to_value(Time::from_millis(at.0)).unwrap_or_default()
 }
 
-fn of_job(record: &JobRecord) -> Value {
+fn job_state(record: &JobRecord) -> Value {
     json!({
         "stage": record.stage.as_str(),
         "reason": record.reason,
@@ -88,7 +88,7 @@ fn of_job(record: &JobRecord) -> Value {
     })
 }
 
-fn of_service(record: &ServiceRecord) -> Value {
+fn service_state(record: &ServiceRecord) -> Value {
     let active = record.release(record.active);
     json!({
         "stage": record.stage(),
@@ -101,7 +101,7 @@ fn of_service(record: &ServiceRecord) -> Value {
     })
 }
 
-fn of_replica(spec: &ReplicaSpec, record: &ReplicaRecord) -> Value {
+fn replica_state(spec: &ReplicaSpec, record: &ReplicaRecord) -> Value {
     let stage = match record.is_ready() {
         true => "ready",
         false => record.stage.as_str(),

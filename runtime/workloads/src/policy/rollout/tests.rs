@@ -5,7 +5,7 @@ use super::*;
 const OLD: u64 = 1;
 const NEW: u64 = 2;
 
-use Standing::{Ready, Stopping, Unready};
+use Availability::{Ready, Stopping, Unready};
 
 fn bounds(replicas: u32, surge: u32, unavailable: u32) -> Bounds {
     Bounds {
@@ -32,10 +32,10 @@ fn replicas(text: &str) -> Vec<Replica> {
     };
     (0..)
         .zip(text.chars().map(of))
-        .map(|(number, (release, standing))| Replica {
+        .map(|(number, (release, availability))| Replica {
             number,
             release,
-            standing,
+            availability,
         })
         .collect()
 }
@@ -192,30 +192,30 @@ enum Crashes {
 /// A state of a search: the standings of each release, sorted, and the release that is the target.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct State {
-    old: Vec<Standing>,
-    new: Vec<Standing>,
+    old: Vec<Availability>,
+    new: Vec<Availability>,
     target: u64,
 }
 
 impl State {
     fn replicas(&self) -> Vec<Replica> {
-        let old = self.old.iter().map(|standing| (OLD, *standing));
-        let new = self.new.iter().map(|standing| (NEW, *standing));
+        let old = self.old.iter().map(|availability| (OLD, *availability));
+        let new = self.new.iter().map(|availability| (NEW, *availability));
         (0..)
             .zip(old.chain(new))
-            .map(|(number, (release, standing))| Replica {
+            .map(|(number, (release, availability))| Replica {
                 number,
                 release,
-                standing,
+                availability,
             })
             .collect()
     }
 
     fn of(mut replicas: Vec<Replica>, target: u64) -> Self {
-        replicas.sort_unstable_by_key(|one| (one.release, one.standing));
+        replicas.sort_unstable_by_key(|one| (one.release, one.availability));
         let standings = |release| {
             let of_it = replicas.iter().filter(|one| one.release == release);
-            of_it.map(|one| one.standing).collect()
+            of_it.map(|one| one.availability).collect()
         };
         Self {
             old: standings(OLD),
@@ -226,7 +226,7 @@ impl State {
 
     fn ready(&self) -> u32 {
         let all = self.old.iter().chain(&self.new);
-        all.filter(|standing| **standing == Ready).count() as u32
+        all.filter(|availability| **availability == Ready).count() as u32
     }
 
     /// Carries out one step and checks it.
@@ -235,15 +235,15 @@ impl State {
         let plan = converge(bounds, self.target, OLD, &there);
         for replica in &mut there {
             if plan.stop.contains(&replica.number) {
-                assert_ne!(replica.standing, Stopping, "{self:?} is stopped once");
-                replica.standing = Stopping;
+                assert_ne!(replica.availability, Stopping, "{self:?} is stopped once");
+                replica.availability = Stopping;
             }
         }
         for _ in 0..plan.start {
             there.push(Replica {
                 number: 0,
                 release: self.target,
-                standing: Unready,
+                availability: Unready,
             });
         }
         let after = Self::of(there, self.target);
@@ -273,9 +273,9 @@ impl State {
         let there = self.replicas();
         for at in 0..there.len() {
             let mut changed = there.clone();
-            match there[at].standing {
-                Unready => changed[at].standing = Ready,
-                Ready if crashes == Crashes::Any => changed[at].standing = Unready,
+            match there[at].availability {
+                Unready => changed[at].availability = Ready,
+                Ready if crashes == Crashes::Any => changed[at].availability = Unready,
                 Ready => continue,
                 Stopping => drop(changed.remove(at)),
             }
@@ -289,9 +289,9 @@ impl State {
         let mut state = self.clone();
         for _ in 0..40 {
             let mut there = state.step(bounds).replicas();
-            there.retain(|one| one.standing != Stopping);
+            there.retain(|one| one.availability != Stopping);
             for one in &mut there {
-                one.standing = Ready;
+                one.availability = Ready;
             }
             let next = Self::of(there, state.target);
             if next == state {

@@ -9,7 +9,7 @@ use crate::graph::resource::{Life, Op};
 use crate::types::index::Slot;
 
 impl Parts<'_> {
-    /// Marks are worked at, what counts is counted once, and the order of deletes is as remembered.
+    /// Intents are worked at, what counts is counted once, and the order of deletes is as remembered.
     pub(super) fn check_deletes_then_renames(&self, findings: &mut Findings) {
         let counting = |life| {
             let counts = self.graph.iter();
@@ -33,11 +33,11 @@ impl Parts<'_> {
             findings.ensure_of(self.graph, slot, resource.delete_waits() == expected, || {
                 format!("waits for {} deletes, not {expected}", resource.delete_waits())
             });
-            self.check_mark(slot, findings);
+            self.check_intent(slot, findings);
         }
     }
 
-    fn check_mark(&self, slot: Slot, findings: &mut Findings) {
+    fn check_intent(&self, slot: Slot, findings: &mut Findings) {
         let resource = &self.graph[slot];
         if resource.life() == Life::Gone {
             return;
@@ -47,7 +47,7 @@ impl Parts<'_> {
             format!("has nothing to do, and {:?}", resource.op())
         });
         let forgotten = marked && self.graph.can_run(slot) && !resource.has_op();
-        findings.ensure_of(self.graph, slot, !forgotten, || "forgot its mark".into());
+        findings.ensure_of(self.graph, slot, !forgotten, || "forgot its intent".into());
         if let Some(why) = resource.settled() {
             let waits = matches!(resource.op(), Op::Due { .. }) && !matches!(why, Settled::Abandoned { .. });
             findings.ensure_of(self.graph, slot, !waits, || {

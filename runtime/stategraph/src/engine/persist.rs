@@ -13,15 +13,15 @@ use crate::planner::{CallError, Start};
 use crate::value::Value;
 
 /// A write of the current graph that is under way; the error is for people.
-pub type Keeping = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+pub type PersistFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// Stores the current graph.
 ///
 /// ```
-/// use watershed_stategraph::{Graph, Keeper, Keeping};
+/// use watershed_stategraph::{Graph, Persister, PersistFuture};
 /// struct File(std::path::PathBuf);
-/// impl Keeper<serde_json::Value> for File {
-///     fn keep(&mut self, current: &Graph<serde_json::Value>) -> Keeping {
+/// impl Persister<serde_json::Value> for File {
+///     fn persist(&mut self, current: &Graph<serde_json::Value>) -> PersistFuture {
 ///         let (path, bytes) = (self.0.clone(), serde_json::to_vec(current));
 ///         Box::pin(async move {
 ///             let bytes = bytes.map_err(|error| error.to_string())?;
@@ -30,10 +30,10 @@ pub type Keeping = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 ///     }
 /// }
 /// ```
-pub trait Keeper<V: Value>: Send {
+pub trait Persister<V: Value>: Send {
     /// Begins to store the graph as it is now. The future is polled until it ends, by the call that
     /// asked for it, before it is asked for the next one.
-    fn keep(&mut self, current: &Graph<V>) -> Keeping;
+    fn persist(&mut self, current: &Graph<V>) -> PersistFuture;
 }
 
 /// The reason why a call that stores its graph did not finish.
@@ -44,25 +44,25 @@ pub trait Keeper<V: Value>: Send {
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # use serde_json::Value;
 /// # use tokio_util::sync::CancellationToken;
-/// use watershed_stategraph::{Extent, Graph, Keeper, Keeping, KeptError};
+/// use watershed_stategraph::{Extent, Graph, Persister, PersistFuture, PersistError};
 /// struct FullDisk;
-/// impl Keeper<Value> for FullDisk {
-///     fn keep(&mut self, _: &Graph<Value>) -> Keeping {
+/// impl Persister<Value> for FullDisk {
+///     fn persist(&mut self, _: &Graph<Value>) -> PersistFuture {
 ///         Box::pin(async { Err("no space left".to_owned()) })
 ///     }
 /// }
 /// let (executor, intended, never) = (warehouse::executor(), warehouse::intended()?, CancellationToken::new());
 /// let (mut current, mut disk, all) = (Graph::new("warehouse"), FullDisk, Extent::Everything);
-/// let call = executor.converge_kept(&mut current, Some(&intended), &all, &mut disk, &never);
+/// let call = executor.converge_persisted(&mut current, Some(&intended), &all, &mut disk, &never);
 /// match call.await {
-///     Err(KeptError::NotStored(why)) => assert_eq!(why, "no space left"),
+///     Err(PersistError::NotStored(why)) => assert_eq!(why, "no space left"),
 ///     other => panic!("{other:?}"),
 /// }
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeptError {
+pub enum PersistError {
     /// The graphs are not in order; nothing has run.
     #[error("the graphs cannot be converged")]
     Refused(#[from] CallError),
@@ -73,8 +73,8 @@ pub enum KeptError {
 
 /// The stored part of a graph, and what waits for it.
 pub(super) struct Store<'a, V: Value> {
-    keeper: &'a mut dyn Keeper<V>,
-    writing: Option<Keeping>,
+    persister: &'a mut dyn Persister<V>,
+    writing: Option<PersistFuture>,
     /// The graph's number of changes when the last write began.
     written: u64,
     /// Operations that start when the write that is under way has ended.
@@ -82,9 +82,9 @@ pub(super) struct Store<'a, V: Value> {
 }
 
 impl<'a, V: Value> Store<'a, V> {
-    pub(super) fn new(keeper: &'a mut dyn Keeper<V>, current: &Graph<V>) -> Self {
+    pub(super) fn new(persister: &'a mut dyn Persister<V>, current: &Graph<V>) -> Self {
         Self {
-            keeper,
+            persister,
             writing: None,
             written: current.changes(),
             covered: Vec::new(),
@@ -96,7 +96,7 @@ impl<'a, V: Value> Store<'a, V> {
         if self.writing.is_none() && (current.changes() != self.written || !desking.parked.is_empty()) {
             self.written = current.changes();
             self.covered = std::mem::take(&mut desking.parked);
-            self.writing = Some(self.keeper.keep(current));
+            self.writing = Some(self.persister.persist(current));
         }
     }
 

@@ -11,7 +11,7 @@ use crate::calendar::Calendar;
 
 /// A place on a zone's calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Position {
     at: At,
     /// The bucket that it was floored to last, which moves do not change.
     pub(super) floored: Option<Grain>,
@@ -25,7 +25,7 @@ enum At {
     Local(DateTime),
 }
 
-impl Place {
+impl Position {
     /// Returns the place of an instant.
     pub(super) fn at(instant: Timestamp) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Place {
         }
     }
 
-    /// Returns the date at this place.
+    /// Returns the date at this position.
     pub(super) fn date(self, calendar: &Calendar) -> Date {
         match self.at {
             At::Instant(instant) => calendar.zone().local(instant).date(),
