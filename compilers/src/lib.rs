@@ -48,5 +48,6 @@ pub use sql::{SqlError, SqlParser, SqlPlace, Tree};
 pub use template::{
     RenderError, Scope,
     render::{self, render, render_text},
+    render_rule,
 };
 pub use text::{names::nearest as nearest_name, size::parse_size};

@@ -24,6 +24,8 @@ use std::{
     sync::Arc,
 };
 
+use watershed_proto::MapValue;
+
 use crate::{
     blocks::trash::Trash,
     diagnostics::Diagnostic,
@@ -211,6 +213,11 @@ impl Project {
     /// The manifest's name for people, or an empty text.
     pub fn display_name(&self) -> &str {
         &self.manifest.display_name
+    }
+
+    /// The users whose view of the data can be tried, with their attributes.
+    pub fn mock_users(&self) -> &[MapValue] {
+        &self.manifest.mock_users
     }
 
     /// The bounds of the trash that the manifest says.

@@ -7,6 +7,7 @@
 mod execute;
 mod facts;
 mod functions;
+mod literal;
 pub mod render;
 mod scope;
 mod sprig;
@@ -20,6 +21,7 @@ use gotmpl::{
     parse::{DefineNode, ListNode, Parser},
 };
 
+pub use literal::render_rule;
 pub(crate) use render::render_text;
 pub use scope::{RenderError, Scope};
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use watershed_proto::MapValue;
+
 use crate::{blocks::trash::Trash, resource::Kind, yaml::Map};
 
 /// The inputs of a group's compilation beside its files.
@@ -82,6 +84,8 @@ pub(crate) struct Manifest {
     /// Folders and files that are left out, without a leading slash.
     pub(crate) ignore_paths: Vec<String>,
     pub(crate) trash: Trash,
+    /// Users whose view can be tried, with their attributes.
+    pub(crate) mock_users: Vec<MapValue>,
 }
 
 impl Manifest {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use watershed_proto::{MapValue, value::Kind as ValueKind};
+
 use super::env_file::is_variable_name;
 use crate::{
     blocks::trash::{self, TRASH},
@@ -182,7 +184,7 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
     }
     fields.deprecations(&MANIFEST);
     features(fields);
-    mock_users(fields);
+    let mock_users = mock_users(fields);
     let (title, name) = (fields.text("title"), fields.text("name"));
     let display_name = fields.text("display_name").or(title).or(name).unwrap_or_default();
     fields.texts("public_paths");
@@ -197,6 +199,7 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
         sources: defaults(fields, "sources", FileKind::Source),
         ignore_paths: ignore_paths(fields),
         trash: trash::take(fields),
+        mock_users,
     }
 }
 
@@ -240,8 +243,11 @@ fn features(fields: &mut Fields<'_>) {
     }
 }
 
-fn mock_users(fields: &mut Fields<'_>) {
+/// Users with all of their attributes; each has an e-mail, or nobody could say who is meant.
+fn mock_users(fields: &mut Fields<'_>) -> Vec<MapValue> {
+    let mut users = Vec::new();
     for node in fields.list("mock_users").unwrap_or_default() {
+        let attributes = node.to_value();
         let Some((map, at)) = item(node, "a mock user", fields.findings()) else {
             continue;
         };
@@ -250,7 +256,11 @@ fn mock_users(fields: &mut Fields<'_>) {
         user.text("name");
         user.bool("admin");
         user.texts("groups");
+        if let Some(ValueKind::Map(attributes)) = attributes.kind {
+            users.push(attributes);
+        }
     }
+    users
 }
 
 fn connectors(fields: &mut Fields<'_>) -> BTreeMap<String, String> {

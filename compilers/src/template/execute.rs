@@ -69,7 +69,7 @@ fn explain(text: &str, error: &TemplateError) -> RenderError {
     }
 }
 
-fn project_functions(scope: &Scope) -> gotmpl::FuncMap {
+pub(super) fn project_functions(scope: &Scope) -> gotmpl::FuncMap {
     let mut functions = gotmpl::FuncMap::new();
     let mut add = |name: &str, function: gotmpl::ValueFunc| {
         functions.insert(name.to_owned(), function);
@@ -126,7 +126,7 @@ fn variable(variables: &BTreeMap<String, String>, name: &str) -> Result<Value, T
     }
 }
 
-fn data(scope: &Scope) -> Value {
+pub(super) fn data(scope: &Scope) -> Value {
     let variables = variables(&scope.variables);
     let mut state: BTreeMap<String, Value> = scope
         .state

@@ -13,6 +13,7 @@ mod by_hand;
 mod check;
 mod closed;
 mod compact;
+mod conditions;
 mod confine;
 mod csv_error;
 mod drop;
@@ -50,6 +51,7 @@ mod work;
 #[cfg(feature = "by-hand")]
 pub use by_hand::ByHand;
 pub use compact::Compacted;
+pub use conditions::Conditions;
 pub use engine::Engine;
 pub use names::OWN_VIEWS;
 pub use options::{Access, Options};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use watershed::metrics::Query;
-use watershed::{Instance, MetricsError, Options, Runtime};
+use watershed::{Instance, MetricsError, Options, Runtime, Viewer};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -62,7 +62,7 @@ async fn a_metrics_view_answers_queries() {
     let now = "2024-06-01T00:00:00Z".parse().unwrap();
     let ask = async |query: serde_json::Value| {
         let query = Query::from_json(&query).unwrap();
-        instance.metrics(&query, now).await
+        instance.metrics(&query, &Viewer::Owner, now).await
     };
     // Days of New York: the order of half past four is of the day before.
     let found = ask(json!({"metrics_view": "orders", "dimensions": [{"name": "at", "grain": "day"}],

@@ -72,6 +72,7 @@ mod kills;
 mod live;
 mod looks;
 mod mends;
+mod metrics;
 mod migrations;
 mod odd_files;
 mod operating;

@@ -13,6 +13,7 @@ use watershed_core::{Batch, Row, Timestamp};
 use watershed_drivers::olap::TrashLimits;
 use watershed_drivers::regular;
 use watershed_drivers::sandbox::Sandbox;
+use watershed_proto::MapValue;
 
 use super::folder::{Folder, FolderError};
 use super::origins::Changed;
@@ -124,6 +125,14 @@ pub fn variables(root: &Path, options: Options) -> Result<BTreeMap<String, Strin
 /// When the folder can't be listed.
 pub fn trash(root: &Path, options: Options) -> Result<TrashLimits, FolderError> {
     Ok(super::trash_limits(&surroundings(root, options)?))
+}
+
+/// The users of the manifest of the project below `root` whose view of the data can be tried, with their attributes. Blocks.
+///
+/// # Errors
+/// When the folder can't be listed.
+pub fn mock_users(root: &Path, options: Options) -> Result<Vec<MapValue>, FolderError> {
+    Ok(surroundings(root, options)?.mock_users().to_vec())
 }
 
 /// A project with its manifest and its `.env` files alone.

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use clap_complete::engine::ArgValueCompleter;
 
 mod kept;
+mod metrics;
 mod programs;
 mod rows;
 
@@ -14,6 +15,7 @@ use super::candidates::complete_names;
 use super::values::{Limit, Size, Variable, Wait};
 use crate::socket::Selection;
 pub(super) use kept::{Backup, Consent, Empty, Restore, RestoreBackup, Trash, TrashAction};
+pub(super) use metrics::Metrics;
 pub(super) use programs::{Logs, Restart, Rollback, Scale};
 pub(super) use rows::{Partitions, Query, Show};
 
@@ -63,6 +65,8 @@ pub(super) enum Command {
     Approve(Operate),
     /// Ask the project's tables one question.
     Query(Query),
+    /// Ask a metrics view: its measures by its dimensions.
+    Metrics(Metrics),
     /// Show the first rows of a source or model.
     Show(Show),
     /// Run the tests of models on the tables as they stand, without a build.

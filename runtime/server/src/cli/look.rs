@@ -1,7 +1,7 @@
 //! `plan`, `status`, `graph`, `history`, `show`, `query`: what looks without changing anything.
 
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use watershed_drivers::olap::FileFormat;
@@ -18,9 +18,9 @@ use crate::instance::Folder;
 use crate::socket::{ExportRequest, PartitionsRequest, Request, Rows, Service as _, TestRequest};
 
 /// Rows of a table unless `--limit` says otherwise: more than anybody reads.
-const TABLE_LIMIT: u64 = 1_000;
+pub(super) const TABLE_LIMIT: u64 = 1_000;
 /// Rows on a terminal unless `--limit` says otherwise: about a screen.
-const SCREEN_LIMIT: u64 = 40;
+pub(super) const SCREEN_LIMIT: u64 = 40;
 /// The first rows of a resource unless `--limit` says otherwise.
 const FIRST_ROWS: u64 = 10;
 /// Forms of rows.
@@ -173,11 +173,22 @@ fn export(
     timeout_ms: Option<u64>,
 ) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    let request = ExportRequest {
+        rows,
+        limit,
+        timeout_ms,
+        file: file_of_rows(file)?,
+        force,
+    };
+    look(console, shared, format, Request::Export(request))
+}
+
+/// The whole path of a file that rows are written into: another process may write it, which is in another folder.
+pub(super) fn file_of_rows(file: &Path) -> Result<PathBuf, Failure> {
     if FileFormat::from_path(file).is_none() {
         let message = format!("`{}` is neither a .csv nor a .parquet file", file.display());
         return Err(Failure::usage(message).hint("the name of the file says its form"));
     }
-    // Another process may write it, which is in another folder.
     let absolute = std::path::absolute(file).map_err(|error| Failure {
         exit: Exit::Usage,
         error: anyhow::Error::new(error).context(format!("can't find `{}`", file.display())),
@@ -189,18 +200,11 @@ fn export(
             absolute.display()
         )));
     }
-    let request = ExportRequest {
-        rows,
-        limit,
-        timeout_ms,
-        file: absolute,
-        force,
-    };
-    look(console, shared, format, Request::Export(request))
+    Ok(absolute)
 }
 
 /// The form of rows; `--vertical` is one of its own.
-fn form_of_rows(shared: &Shared, vertical: bool) -> Result<Format, Failure> {
+pub(super) fn form_of_rows(shared: &Shared, vertical: bool) -> Result<Format, Failure> {
     let format = choose_format(shared, &ROWS, Format::Table)?;
     match (vertical, shared.json || shared.format.is_some()) {
         (false, _) => Ok(format),
@@ -213,7 +217,7 @@ fn form_of_rows(shared: &Shared, vertical: bool) -> Result<Format, Failure> {
 }
 
 /// Returns true if rows are written for programs, which read them whole.
-fn is_for_programs(format: Format) -> bool {
+pub(super) fn is_for_programs(format: Format) -> bool {
     matches!(format, Format::Csv | Format::Json | Format::Jsonl)
 }
 

@@ -18,6 +18,7 @@ mod look;
 mod lsp;
 mod man;
 mod memory;
+mod metrics;
 mod metrics_file;
 mod mistake;
 mod operate;
@@ -191,6 +192,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Refresh(args) => work::refresh(console, shared, args),
         Command::Approve(args) => work::approve(console, shared, args),
         Command::Query(args) => look::query(console, shared, args),
+        Command::Metrics(args) => metrics::metrics(console, shared, args),
         Command::Show(args) => look::show(console, shared, args),
         Command::Test(args) => look::test(console, shared, args),
         Command::Compile(args) => compile::compile(console, shared, args),

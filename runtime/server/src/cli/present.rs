@@ -12,8 +12,9 @@ use super::failure::Failure;
 use super::mistake::Mistake;
 use super::rounds::Rounds;
 use crate::documents::{
-    Column, Diagnostic, Event, HistoryDocument, Line, LogLevel, LogLine, LogsDocument, OutputLine,
-    QueryDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, TestsDocument, Time,
+    Column, Diagnostic, Event, HistoryDocument, Line, LogLevel, LogLine, LogsDocument, MetricsDocument,
+    OutputLine, QueryDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, TestsDocument,
+    Time,
 };
 use crate::exit::Exit;
 use crate::render::diagnostics::{Details, Drawing};
@@ -23,8 +24,8 @@ use crate::render::repeats::Repeats;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
 use crate::render::{
-    backup, care, check, data_tests, explain, fields, logs, operate, partitions, plan, rows, status, table,
-    trash, units,
+    backup, care, check, data_tests, explain, fields, logs, metrics, operate, partitions, plan, rows, status,
+    table, trash, units,
 };
 use crate::report::problems::{ReportedProblems, problems};
 use crate::socket::{Answer, Refusal, Reply};
@@ -45,6 +46,8 @@ pub(super) struct Presenter<'a> {
     output: Vec<OutputLine>,
     /// The resource whose rows are shown.
     about: Option<Box<ResourceDocument>>,
+    /// Remarks below a table.
+    remarks: Vec<String>,
     /// Lines of resources, as their runs end.
     ends: told::Lines,
     /// The resources that have one.
@@ -71,6 +74,7 @@ impl<'a> Presenter<'a> {
             lines: Vec::new(),
             output: Vec::new(),
             about: None,
+            remarks: Vec::new(),
             ends: told::Lines::new(Begin::Progress),
             told: BTreeSet::new(),
             drawn: ReportedProblems::default(),
@@ -322,6 +326,7 @@ impl<'a> Presenter<'a> {
                     self.text(&explain::explain(&document, Time::now(), width))
                 }
             },
+            Answer::Metrics(document) => self.metrics(&document),
             Answer::Check(document) => {
                 let exit = exit_of(document.exit_code);
                 match self.format {
@@ -456,6 +461,23 @@ impl<'a> Presenter<'a> {
         self.end_rows(false)
     }
 
+    fn metrics(mut self, document: &MetricsDocument) -> Result<Exit, Failure> {
+        if self.format == Format::Json {
+            return self.written(document);
+        }
+        if let Some(sql) = &document.sql {
+            return self.text(&format!("{}\n", sql.trim_end()));
+        }
+        let ((columns, rows), more) = match self.format {
+            Format::Csv | Format::Jsonl => (metrics::raw(document), document.truncated),
+            _ => (metrics::formatted(document), document.truncated),
+        };
+        self.begin_rows(columns)?;
+        self.more_rows(rows)?;
+        self.remarks = metrics::about(document);
+        self.end_rows(more)
+    }
+
     fn end_rows(self, more: bool) -> Result<Exit, Failure> {
         match self.format {
             Format::Csv | Format::Jsonl => {}
@@ -495,6 +517,7 @@ impl<'a> Presenter<'a> {
                     let all = units::count(self.columns.len() as u64, "column");
                     said.push(format!("{left_out} of {all} left out: `--vertical` shows them"));
                 }
+                said.extend(self.remarks);
                 if let Some(resource) = &self.about {
                     said.extend(data_tests::summary(&data_tests::counts(resource)));
                     said.extend(status::behind(resource));

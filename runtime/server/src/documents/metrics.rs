@@ -15,6 +15,14 @@ pub struct MetricsDocument {
     pub columns: Vec<MetricsColumn>,
     /// The rows, as the engine computed them; integers beyond 2^53, decimals and times are strings.
     pub rows: Vec<Vec<Value>>,
+    /// The zone that times are cut in. Instants are in universal time.
+    pub time_zone: String,
+    /// There are more rows, which the command line left out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// The statement, where it was asked for instead of the rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql: Option<String>,
     /// The row of totals, if the query has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Vec<Value>>,

@@ -1,5 +1,6 @@
 //! Looks at a state folder that no process owns.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -14,14 +15,14 @@ use super::compiled::{self, Built};
 use super::look::{look, unreadable};
 use super::read::{Reading, Shown};
 use super::{
-    INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, operate, output,
-    partitions, plan, read, stream_query, trash,
+    INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, metrics, operate,
+    output, partitions, plan, read, stream_query, trash,
 };
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
 use crate::socket::{
-    Answer, ExportRequest, ProgramOutput, Refusal, Replies, Reply, Request, Service, TestRequest,
-    TrashRequest,
+    Answer, ExportRequest, MetricsRequest, ProgramOutput, Refusal, Replies, Reply, Request, Service,
+    TestRequest, TrashRequest,
 };
 use crate::state_folder::{Lock, StateFolder};
 
@@ -50,6 +51,7 @@ impl Folder {
                     .await;
             }
             Request::Export(request) => self.export(request, replies).await?,
+            Request::Metrics(request) => self.metrics(*request, replies).await?,
             Request::Test(request) => self.test(&request, replies).await?,
             Request::Show { name, limit } => {
                 let entries = self.entries().await?;
@@ -349,6 +351,21 @@ impl Folder {
         let written = export::write(&engine, &secrets, &export, replies).await;
         close(&engine).await;
         written
+    }
+
+    async fn metrics(&self, request: MetricsRequest, replies: &Replies) -> Result<Answer, Refusal> {
+        let entries = self.entries().await?;
+        let (engine, secrets) = self.asked_engine(&entries).await?;
+        let views = metrics::Views {
+            engine: &engine,
+            secrets: &secrets,
+            environment: &self.options.environment,
+            entries: &entries,
+            conditions: Arc::default(),
+        };
+        let answer = metrics::answer(&views, request, replies).await;
+        close(&engine).await;
+        answer
     }
 
     /// The engine for a statement of a person's, and the secrets that its errors must not quote.

@@ -60,7 +60,7 @@ use watershed_controller::resource::Revision;
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, EditError, Handle, Limits, Request, StartError};
-use watershed_drivers::duckdb::{self, Access};
+use watershed_drivers::duckdb::{self, Access, Conditions};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_proto::ProjectParserSpec;
@@ -79,7 +79,7 @@ pub(crate) use self::compiled::{
 pub(crate) use self::converge::{Stop, Stopping};
 pub(crate) use self::folder::Folder;
 pub use self::logs::LogFollower;
-pub use self::metrics::MetricsError;
+pub use self::metrics::{MetricsError, Viewer};
 pub(crate) use self::operate::operate_alone;
 pub use self::options::{Files, Options};
 pub(crate) use self::query::stream as stream_query;
@@ -189,6 +189,8 @@ pub struct Instance {
     touched: Touched,
     watching: Option<live::Watching>,
     workloads: Workloads,
+    /// Where conditions of policies are evaluated.
+    conditions: Arc<Conditions>,
     /// The folder of the logs of invocations.
     logs: PathBuf,
     /// Cancelled when the instance is about to be closed.
@@ -283,6 +285,7 @@ impl Runtime {
             touched,
             watching,
             workloads,
+            conditions: Arc::default(),
             logs,
             leaving,
             lock,

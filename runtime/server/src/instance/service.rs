@@ -8,7 +8,7 @@ use watershed_controller::history::{HistoryError, HistoryRow};
 
 use super::converge::{Control, Reach, Stop, Which, Wish, done};
 use super::read::{Reading, Shown};
-use super::{Files, Instance, data_tests, export, partitions, plan, read, stream_query};
+use super::{Files, Instance, data_tests, export, metrics, partitions, plan, read, stream_query};
 use crate::documents::Command;
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
@@ -84,6 +84,14 @@ impl Instance {
                 let timeout = timeout_ms.map(Duration::from_millis);
                 stream_query(&self.engine, self.outputs.secrets(), sql, limit, timeout, replies).await;
                 Ok(())
+            }
+            Request::Metrics(request) => {
+                let entries = self.entries();
+                end(
+                    replies,
+                    metrics::answer(&self.views(&entries), *request, replies).await?,
+                )
+                .await
             }
             Request::Export(request) => {
                 let entries = self.entries();

@@ -12,6 +12,7 @@ pub(crate) mod diagnostics;
 pub(crate) mod explain;
 pub(crate) mod fields;
 pub(crate) mod logs;
+pub(crate) mod metrics;
 pub(crate) mod operate;
 pub(crate) mod palette;
 mod paragraph;

@@ -12,9 +12,9 @@ use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
 use crate::documents::{
     BackupDocument, CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument,
-    ExportDocument, GcDocument, GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument,
-    Operation, OutputLine, PartitionsDocument, PlanDocument, ResourceDocument, ResourceName, RunDocument,
-    ShowDocument, StatsDocument, TestsDocument, TrashDocument,
+    ExportDocument, GcDocument, GraphDocument, HistoryDocument, LogLine, LogsDocument, MetricsDocument,
+    OperateDocument, Operation, OutputLine, PartitionsDocument, PlanDocument, ResourceDocument, ResourceName,
+    RunDocument, ShowDocument, StatsDocument, TestsDocument, TrashDocument,
 };
 use crate::exit::Exit;
 
@@ -128,6 +128,8 @@ pub enum Request {
     },
     /// Rows into a file.
     Export(ExportRequest),
+    /// A query of a metrics view.
+    Metrics(Box<MetricsRequest>),
     /// Run the tests of models on the tables as they stand.
     Test(TestRequest),
     /// The first rows of a resource, or its spec and state.
@@ -262,6 +264,29 @@ pub enum Rows {
     Query(String),
     /// Of a resource, by its name.
     Of(String),
+}
+
+/// A query of a metrics view.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MetricsRequest {
+    /// The query in its JSON form.
+    pub query: Value,
+    /// A condition in SQL on the rows that count.
+    pub condition: Option<String>,
+    /// A condition in SQL on the groups that are shown.
+    pub having: Option<String>,
+    /// The attributes of the user who asks; none for the owner.
+    pub user: Option<serde_json::Map<String, Value>>,
+    /// The time that the question is put at, if it is not now.
+    pub at: Option<String>,
+    /// At most so many rows, if the query itself has no limit; the answer says if there are more.
+    pub shown: Option<u64>,
+    /// The statement instead of the rows.
+    pub sql: bool,
+    /// Into this file, with its whole path, instead of being shown.
+    pub file: Option<PathBuf>,
+    /// Replace a file that is there.
+    pub force: bool,
 }
 
 /// The partitions that are listed.
@@ -422,7 +447,9 @@ pub enum Answer {
         /// True if a limit cut the result short.
         more: bool,
     },
-    /// Of `query --out` and `show --out`.
+    /// Of `metrics`.
+    Metrics(Box<MetricsDocument>),
+    /// Of `query --out`, `show --out` and `metrics --out`.
     Export(ExportDocument),
     /// Of `test`.
     Tests(Box<TestsDocument>),

@@ -1,21 +1,32 @@
 //! Queries of metrics views.
 
+mod answer;
+mod condition;
+mod request;
+mod viewer;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use watershed_compilers::{Scope, render_text};
+use watershed_drivers::duckdb::{Conditions, Engine};
 use watershed_drivers::olap::{Column, Olap as _, Query as Statement, QueryError as EngineError, Value};
-use watershed_metrics::plan::{self, Bounds, Extent, Plan, PlanError, Role};
+use watershed_metrics::plan::{self, Bounds, Extent, Plan, PlanError};
 use watershed_metrics::{DuckDb, Policy, Query, View};
 use watershed_proto::{Message as _, MetricsViewSpec, MetricsViewState, SqlSource};
 use watershed_reconcilers::metrics_view::{KIND, view};
+use watershed_reconcilers::secrets::Secrets;
 
 use super::{Instance, query as queries};
-use crate::documents::{MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
-use crate::report::names;
+use crate::documents::MetricsDocument;
+use crate::report::{Entry, names};
 use crate::socket::Refusal;
+
+pub(super) use request::answer;
+pub use viewer::Viewer;
 
 /// Rows of an answer: what a person or a chart takes in at once, as in the format.
 const MOST_ROWS: u64 = 10_000;
@@ -31,6 +42,14 @@ pub enum MetricsError {
     /// The view was never found valid.
     #[error("metrics view \"{0}\" has not been found to be valid")]
     NotValid(String),
+    /// The rules of the view can't be evaluated for the viewer.
+    #[error("the policy of \"{view}\" can't be evaluated: {message}")]
+    Policy {
+        /// The view.
+        view: String,
+        /// The reason.
+        message: String,
+    },
     /// An expression of the view can't be written.
     #[error(transparent)]
     Render(#[from] view::RenderError),
@@ -53,42 +72,114 @@ struct ValidView {
     view: View,
     spec: MetricsViewSpec,
     table: String,
+    scope: Scope,
 }
 
 impl Instance {
-    /// Answers a query of a metrics view, as the project's owner sees it: no policy binds the owner. `now` is the time at
-    /// which the question is put.
+    /// Answers a query of a metrics view for a viewer. `now` is the time at which the question is put.
     ///
     /// Ends of time dimensions are read beforehand, in a statement of their own, where ranges and zones need them.
     ///
     /// # Errors
-    /// A view that is unknown or was never valid, a query that names what the view lacks, and those of the engine.
+    /// A view that is unknown or was never valid, a query that names what the view lacks or what the viewer may not see, a
+    /// policy that can't be evaluated, and those of the engine.
     ///
     /// # Cancel safety
     /// Dropping the future interrupts the engine.
-    pub async fn metrics(&self, query: &Query, now: Timestamp) -> Result<MetricsDocument, MetricsError> {
-        let ValidView {
-            mut view,
-            spec,
-            table,
-        } = self.metrics_view(&query.metrics_view)?;
-        if query.rows {
-            let (columns, _) = self.read_whole(format!("FROM {table}"), 0).await?;
-            view.columns = columns.into_iter().map(|column| column.name).collect();
+    pub async fn metrics(
+        &self,
+        query: &Query,
+        viewer: &Viewer,
+        now: Timestamp,
+    ) -> Result<MetricsDocument, MetricsError> {
+        let entries = self.entries();
+        let answered = self.views(&entries).answer(query, viewer, now).await?;
+        Ok(answered)
+    }
+
+    pub(super) fn views<'a>(&'a self, entries: &'a [Entry]) -> Views<'a> {
+        Views {
+            engine: &self.engine,
+            secrets: self.outputs.secrets(),
+            environment: &self.project.environment,
+            entries,
+            conditions: Arc::clone(&self.conditions),
         }
-        let policy = Policy::open();
-        let bounds = self.bounds(&view, &policy, query, now).await?;
-        let plan = plan::plan(&view, &policy, query, &bounds)?;
+    }
+}
+
+/// The metrics views of a project, in a running instance or at rest.
+pub(super) struct Views<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) secrets: &'a Secrets,
+    pub(super) environment: &'a str,
+    pub(super) entries: &'a [Entry],
+    /// Where conditions of policies are evaluated.
+    pub(super) conditions: Arc<Conditions>,
+}
+
+/// A query that is planned for a viewer.
+struct Planned {
+    found: ValidView,
+    plan: Plan,
+}
+
+impl Planned {
+    fn statement(&self) -> String {
+        self.plan.statement(&DuckDb)
+    }
+}
+
+impl Views<'_> {
+    async fn answer(
+        &self,
+        query: &Query,
+        viewer: &Viewer,
+        now: Timestamp,
+    ) -> Result<MetricsDocument, MetricsError> {
+        let planned = self.planned(query, viewer, now).await?;
         // The row of totals is not one of the answer's.
-        let most = MOST_ROWS + u64::from(plan.totals);
-        let (types, rows) = self.read_whole(plan.statement(&DuckDb), most).await?;
+        let most = MOST_ROWS + u64::from(planned.plan.totals);
+        let read = self.read_whole(planned.statement(), most).await;
+        let (types, rows) = read.map_err(|error| viewer.unspoken(error))?;
         let rows = rows.ok_or(MetricsError::TooManyRows)?;
-        document(query, &plan, &spec, &types, rows)
+        answer::document(query, &planned.plan, &planned.found.spec, &types, rows)
+    }
+
+    /// Plans a query for a viewer; reads the ends of its time dimensions.
+    async fn planned(&self, query: &Query, viewer: &Viewer, now: Timestamp) -> Result<Planned, MetricsError> {
+        let mut found = self.metrics_view(&query.metrics_view)?;
+        let policy = self.policy(&found, viewer).await?;
+        if query.rows {
+            let read = self.read_whole(format!("FROM {}", found.table), 0).await;
+            let (columns, _) = read.map_err(|error| viewer.unspoken(error))?;
+            found.view.columns = columns.into_iter().map(|column| column.name).collect();
+        }
+        let bounds = self.bounds(&found.view, &policy, query, now).await;
+        let bounds = bounds.map_err(|error| viewer.unspoken(error))?;
+        let plan = plan::plan(&found.view, &policy, query, &bounds)?;
+        Ok(Planned { found, plan })
+    }
+
+    /// Evaluates the rules of a view, and of its parents, for a viewer.
+    async fn policy(&self, found: &ValidView, viewer: &Viewer) -> Result<Policy, MetricsError> {
+        let refused = |message: String| MetricsError::Policy {
+            view: found.view.name.clone(),
+            message,
+        };
+        let Some(rules) = viewer::Rules::rendered(&found.spec, viewer, &found.scope).map_err(refused)? else {
+            return Ok(Policy::open());
+        };
+        let (conditions, texts) = (Arc::clone(&self.conditions), rules.conditions());
+        let evaluated = tokio::task::spawn_blocking(move || conditions.evaluate(&texts)).await;
+        let values = evaluated
+            .map_err(|panic| refused(format!("the evaluation ended by a defect: {panic}")))?
+            .map_err(|_| refused("one of its conditions is no condition on the viewer".to_owned()))?;
+        Ok(rules.policy(&found.spec, &values))
     }
 
     fn metrics_view(&self, name: &str) -> Result<ValidView, MetricsError> {
-        let entries = self.entries();
-        let entry = names::resolve(&entries, &format!("{KIND}/{name}")).map_err(MetricsError::Unknown)?;
+        let entry = names::resolve(self.entries, &format!("{KIND}/{name}")).map_err(MetricsError::Unknown)?;
         let name = entry.row.name.as_str();
         let invalid = || MetricsError::NotValid(name.to_owned());
         let state = entry.row.state.as_ref();
@@ -96,8 +187,8 @@ impl Instance {
         let state = state.ok_or_else(invalid)?;
         let spec = state.valid_spec.clone().ok_or_else(invalid)?;
         let scope = Scope {
-            environment: self.project.environment.clone(),
-            variables: self.outputs.secrets().open_given(&spec.variables),
+            environment: self.environment.to_owned(),
+            variables: self.secrets.open_given(&spec.variables),
             ..Scope::default()
         };
         let render = |source: &SqlSource| match source.templated {
@@ -109,6 +200,7 @@ impl Instance {
             view,
             spec,
             table: state.table,
+            scope,
         })
     }
 
@@ -155,7 +247,7 @@ impl Instance {
         let _interrupt = cancel.clone().drop_guard();
         let refused = |error: EngineError| {
             let refusal = queries::refusal(&error);
-            MetricsError::Engine(queries::redacted(refusal, self.outputs.secrets()))
+            MetricsError::Engine(queries::redacted(refusal, self.secrets))
         };
         let mut rows = self.engine.query(statement, &cancel).await.map_err(refused)?;
         let columns = rows.columns().to_vec();
@@ -169,73 +261,5 @@ fn instant(value: &Value) -> Option<Timestamp> {
     match value {
         Value::Text(text) => format!("{}Z", text.replace(' ', "T")).parse().ok(),
         _ => None,
-    }
-}
-
-fn document(
-    query: &Query,
-    plan: &Plan,
-    spec: &MetricsViewSpec,
-    types: &[Column],
-    mut rows: Vec<Vec<Value>>,
-) -> Result<MetricsDocument, MetricsError> {
-    let mut totals = None;
-    if plan.totals {
-        totals = rows.pop();
-        for row in rows.iter_mut().chain(&mut totals) {
-            row.pop();
-        }
-    }
-    let place = |value: &Value| match value {
-        Value::Integer(place) => u64::try_from(*place).unwrap_or_default(),
-        _ => 0,
-    };
-    let pivoted = plan
-        .pivot(&rows, &Value::Null, ToString::to_string, place)
-        .map_err(MetricsError::TooManyColumns)?;
-    let sources = pivoted.sources.iter().map(|place| types.get(*place));
-    let column = |(column, found): (plan::Column, Option<&Column>)| {
-        let measure = spec.measures.iter().find(|measure| measure.name == column.field);
-        let formats = measure.filter(|_| column.role == Role::Measure);
-        MetricsColumn {
-            data_type: found.map(|found| found.data_type.clone()).unwrap_or_default(),
-            role: role(column.role),
-            grain: column.grain.map(|grain| format!("{grain:?}").to_lowercase()),
-            format_preset: formats
-                .map(|measure| measure.format_preset.clone())
-                .unwrap_or_default(),
-            format_d3: formats
-                .map(|measure| measure.format_d3.clone())
-                .unwrap_or_default(),
-            name: column.name,
-            display_name: column.display_name,
-            field: column.field,
-        }
-    };
-    let json = |row: Vec<Value>| row.iter().map(Value::to_json).collect();
-    Ok(MetricsDocument {
-        schema: MetricsDocument::SCHEMA.to_owned(),
-        metrics_view: query.metrics_view.clone(),
-        columns: pivoted.columns.into_iter().zip(sources).map(column).collect(),
-        rows: pivoted.rows.into_iter().map(json).collect(),
-        totals: totals.map(json),
-        time_range: plan.time_range.map(range),
-        comparison_time_range: plan.comparison_time_range.map(range),
-    })
-}
-
-fn role(role: Role) -> MetricsRole {
-    match role {
-        Role::Dimension => MetricsRole::Dimension,
-        Role::Measure => MetricsRole::Measure,
-        Role::Computed => MetricsRole::Computed,
-        Role::Column => MetricsRole::Column,
-    }
-}
-
-fn range(range: watershed_metrics::Range) -> MetricsRange {
-    MetricsRange {
-        start: range.start.to_string(),
-        end: range.end.to_string(),
     }
 }

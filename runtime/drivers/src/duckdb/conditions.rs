@@ -1,0 +1,135 @@
+//! Conditions without tables: what a policy says of a viewer.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use super::failure::classify;
+use super::sys::{Answer, Connection, Database, RawError};
+use crate::olap::{Failure, Value};
+use crate::sync::Unpoisoned;
+
+/// The longest that the conditions of a policy may take: each compares a few constants.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Evaluates conditions in an engine of its own, in memory, that has no tables and reaches no files, no network and no
+/// settings.
+#[derive(Default)]
+pub struct Conditions {
+    /// Made when it is needed first.
+    connection: Mutex<Option<Connection>>,
+}
+
+impl Conditions {
+    /// Returns an evaluator; costs nothing until it is used.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the value of each condition, in order; nothing for one that is NULL. Blocks for about a millisecond.
+    ///
+    /// # Errors
+    /// The first condition that is none, reads what there isn't, or fails; and all of them when they take over two
+    /// seconds.
+    pub fn evaluate(&self, conditions: &[String]) -> Result<Vec<Option<bool>>, Failure> {
+        if conditions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut kept = self.connection.lock().unpoisoned();
+        let said = |raw: RawError| classify(&raw, None).0;
+        let connection = match &mut *kept {
+            Some(connection) => connection,
+            none => none.insert(open().map_err(said)?),
+        };
+        // On lines of its own, so that a comment ends where its condition does.
+        let terms = conditions
+            .iter()
+            .map(|one| format!("CAST((\n{one}\n) AS BOOLEAN)"));
+        let sql = format!("SELECT {}", terms.collect::<Vec<_>>().join(", "));
+        let rows = bounded(connection, &sql).map_err(said)?;
+        let value = |value: &Value| match value {
+            Value::Boolean(flag) => Some(*flag),
+            _ => None,
+        };
+        match rows.as_slice() {
+            [row] if row.len() == conditions.len() => Ok(row.iter().map(value).collect()),
+            _ => Err(said(RawError(
+                "Binder Error: a condition is more than one expression".to_owned(),
+            ))),
+        }
+    }
+}
+
+impl std::fmt::Debug for Conditions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conditions").finish_non_exhaustive()
+    }
+}
+
+fn open() -> Result<Connection, RawError> {
+    let settings = [
+        ("threads", "1"),
+        ("memory_limit", "64MB"),
+        ("errors_as_json", "true"),
+        ("autoinstall_known_extensions", "false"),
+        ("autoload_known_extensions", "false"),
+        ("enable_external_access", "false"),
+        ("lock_configuration", "true"),
+    ];
+    let settings: Vec<_> = settings.map(|(name, value)| (name, value.to_owned())).into();
+    Connection::new(&Database::open(None, &settings)?)
+}
+
+/// Runs a statement that is interrupted when it takes too long.
+fn bounded(connection: &Connection, sql: &str) -> Result<Vec<Vec<Value>>, RawError> {
+    let interrupt = connection.interrupt();
+    let (done, waits) = channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            if waits.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
+                interrupt.interrupt();
+            }
+        });
+        let rows = connection.run(sql, &[]).and_then(Answer::collect);
+        drop(done);
+        rows
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn evaluated(conditions: &[&str]) -> Result<Vec<Option<bool>>, Failure> {
+        let owned: Vec<String> = conditions.iter().map(|one| (*one).to_owned()).collect();
+        Conditions::new().evaluate(&owned)
+    }
+
+    #[test]
+    fn conditions_are_true_false_or_null() {
+        let found = evaluated(&[
+            "'a' = 'a'",
+            "1 > 2 -- never",
+            "NULL = 'x'",
+            "'true'",
+            "2 IN (1, 2)",
+        ]);
+        let expected = [Some(true), Some(false), None, Some(true), Some(true)];
+        assert_eq!(found.expect("conditions"), expected);
+        assert_eq!(evaluated(&[]).expect("none"), []);
+    }
+
+    #[test]
+    fn conditions_reach_nothing_and_end() {
+        for condition in [
+            "(SELECT count(*) FROM read_text('/etc/hostname')) > 0",
+            "a = 1",
+            "",
+            "'maybe'",
+            "(SELECT sum(a.i * b.i) FROM range(10000000) a(i), range(10000000) b(i)) > 0",
+        ] {
+            assert!(evaluated(&[condition]).is_err(), "{condition}");
+        }
+    }
+}

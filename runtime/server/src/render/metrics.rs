@@ -1,0 +1,170 @@
+//! Answers of metrics views for people: numbers in their formats, times by the clock of their zone.
+
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, civil};
+use serde_json::Value;
+use watershed_metrics::Format;
+
+use crate::documents::{Column, MetricsColumn, MetricsDocument, MetricsRole};
+
+/// Columns and rows as programs read them: values as they are, totals last.
+pub(crate) fn raw(document: &MetricsDocument) -> (Vec<Column>, Vec<Vec<Value>>) {
+    let rows = document.rows.iter().chain(&document.totals).cloned().collect();
+    (columns(document), rows)
+}
+
+/// The same as people read them.
+pub(crate) fn formatted(document: &MetricsDocument) -> (Vec<Column>, Vec<Vec<Value>>) {
+    let writers: Vec<Writer> = document
+        .columns
+        .iter()
+        .map(|column| Writer::new(column, document))
+        .collect();
+    let write = |row: &Vec<Value>| {
+        row.iter()
+            .zip(&writers)
+            .map(|(value, writer)| writer.write(value))
+            .collect()
+    };
+    let mut rows: Vec<Vec<Value>> = document.rows.iter().map(write).collect();
+    if let Some(totals) = &document.totals {
+        let mut row: Vec<Value> = write(totals);
+        let is_dimension = |column: &MetricsColumn| column.role == MetricsRole::Dimension;
+        if let Some(first) = document.columns.iter().position(is_dimension)
+            && let Some(cell) = row.get_mut(first)
+        {
+            *cell = Value::from("total");
+        }
+        rows.push(row);
+    }
+    (columns(document), rows)
+}
+
+/// The line below a table: which times the answer is about.
+pub(crate) fn about(document: &MetricsDocument) -> Vec<String> {
+    let range = |range: &crate::documents::MetricsRange| format!("{} to {}", range.start, range.end);
+    let mut said: Vec<String> = document.time_range.iter().map(range).collect();
+    said.extend(
+        document
+            .comparison_time_range
+            .iter()
+            .map(|other| format!("compared with {}", range(other))),
+    );
+    if said.is_empty() || document.time_zone == "UTC" {
+        return said;
+    }
+    said.push(document.time_zone.clone());
+    said
+}
+
+fn columns(document: &MetricsDocument) -> Vec<Column> {
+    let column = |column: &MetricsColumn| Column {
+        name: column.name.clone(),
+        data_type: column.data_type.clone(),
+    };
+    document.columns.iter().map(column).collect()
+}
+
+/// The way in which the values of one column are written.
+enum Writer {
+    Number(Format),
+    Day(TimeZone),
+    Minute(TimeZone),
+    Plain,
+}
+
+impl Writer {
+    fn new(column: &MetricsColumn, document: &MetricsDocument) -> Self {
+        let d3 = Format::d3(&column.format_d3)
+            .ok()
+            .filter(|_| !column.format_d3.is_empty());
+        if let Some(format) = d3.or_else(|| Format::preset(&column.format_preset)) {
+            return Self::Number(format);
+        }
+        // Days that no zone moves are of the type DATE.
+        let zone = match column.data_type.as_str() {
+            "DATE" => Some(TimeZone::UTC),
+            _ => TimeZone::get(&document.time_zone).ok(),
+        };
+        match (column.grain.as_deref(), zone) {
+            (Some("day" | "week" | "month" | "quarter" | "year"), Some(zone)) => Self::Day(zone),
+            (Some("hour" | "minute"), Some(zone)) => Self::Minute(zone),
+            _ => Self::Plain,
+        }
+    }
+
+    fn write(&self, value: &Value) -> Value {
+        match (self, value) {
+            (Self::Number(format), Value::Number(number)) => number
+                .as_f64()
+                .map_or_else(|| value.clone(), |number| Value::from(format.apply(number))),
+            // Integers beyond those of JSON, and decimals.
+            (Self::Number(format), Value::String(text)) => match text.parse() {
+                Ok(number) => Value::from(format.apply(number)),
+                Err(_) => value.clone(),
+            },
+            (Self::Day(zone), Value::String(text)) => clock(text, zone, "%Y-%m-%d"),
+            (Self::Minute(zone), Value::String(text)) => clock(text, zone, "%Y-%m-%d %H:%M"),
+            _ => value.clone(),
+        }
+    }
+}
+
+/// A time of universal time by the clock of a zone; what is none stays as it is.
+fn clock(text: &str, zone: &TimeZone, form: &str) -> Value {
+    let instant = text.parse::<Timestamp>().ok().or_else(|| {
+        let civil = text.parse::<civil::DateTime>().ok();
+        let civil = civil.or_else(|| text.parse::<civil::Date>().ok().map(|date| date.at(0, 0, 0, 0)));
+        civil
+            .and_then(|civil| civil.to_zoned(TimeZone::UTC).ok())
+            .map(|zoned| zoned.timestamp())
+    });
+    match instant {
+        Some(instant) => Value::from(instant.to_zoned(zone.clone()).strftime(form).to_string()),
+        None => Value::from(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn people_see_formats_and_the_clock_of_the_zone() {
+        let column = |name: &str, role, grain: Option<&str>, preset: &str| MetricsColumn {
+            name: name.to_owned(),
+            display_name: name.to_owned(),
+            role,
+            field: name.to_owned(),
+            data_type: "TIMESTAMP".to_owned(),
+            grain: grain.map(str::to_owned),
+            format_preset: preset.to_owned(),
+            format_d3: String::new(),
+        };
+        let document = MetricsDocument {
+            time_zone: "America/New_York".to_owned(),
+            columns: vec![
+                column("day", MetricsRole::Dimension, Some("day"), ""),
+                column("hour", MetricsRole::Dimension, Some("hour"), ""),
+                column("share", MetricsRole::Measure, None, "percentage"),
+            ],
+            rows: vec![vec![
+                json!("2024-03-01 05:00:00"),
+                json!("2024-03-01 17:00:00"),
+                json!(0.256),
+            ]],
+            totals: Some(vec![json!(null), json!(null), json!("0.5")]),
+            ..MetricsDocument::default()
+        };
+        let (columns, rows) = formatted(&document);
+        assert_eq!(columns.len(), 3);
+        assert_eq!(
+            rows[0],
+            [json!("2024-03-01"), json!("2024-03-01 12:00"), json!("25.6%")]
+        );
+        assert_eq!(rows[1][0], json!("total"));
+        assert_eq!(raw(&document).1[0][2], json!(0.256));
+    }
+}
