@@ -63,8 +63,7 @@ const DUCKDB: [Inert; 13] = [
     inert("log_queries", "`watershed logs NAME` shows what a run said"),
 ];
 
-const METRICS_VIEW: [Inert; 4] = [
-    inert("security", NOBODY_SERVES),
+const METRICS_VIEW: [Inert; 3] = [
     inert("cache", "nothing is cached"),
     inert("rollups", "their tables are checked and not used"),
     inert("query_attributes", NOBODY_SERVES),
@@ -73,9 +72,8 @@ const METRICS_VIEW: [Inert; 4] = [
 const DASHBOARD: [Inert; 1] = [inert("security", NOBODY_SERVES)];
 
 /// Of the manifest.
-const MANIFEST: [Inert; 3] = [
+const MANIFEST: [Inert; 2] = [
     inert("features", "nothing is served yet, so there is nothing to switch"),
-    inert("mock_users", NOBODY_SERVES),
     inert("public_paths", NOBODY_SERVES),
 ];
 

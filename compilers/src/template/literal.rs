@@ -207,7 +207,7 @@ enum Stretch {
     Plain,
     /// Within single quotes; the number of bytes of the result before the opening one.
     Quoted(usize),
-    /// Where no value can stand: a name in double quotes, a comment, a text with escapes or in dollars.
+    /// No value can stand there: a name in double quotes, a comment, a text with escapes or in dollars.
     Closed(Closed),
 }
 

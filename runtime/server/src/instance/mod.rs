@@ -189,7 +189,7 @@ pub struct Instance {
     touched: Touched,
     watching: Option<live::Watching>,
     workloads: Workloads,
-    /// Where conditions of policies are evaluated.
+    /// The evaluator of conditions of policies.
     conditions: Arc<Conditions>,
     /// The folder of the logs of invocations.
     logs: PathBuf,

@@ -114,7 +114,7 @@ pub(super) struct Views<'a> {
     pub(super) secrets: &'a Secrets,
     pub(super) environment: &'a str,
     pub(super) entries: &'a [Entry],
-    /// Where conditions of policies are evaluated.
+    /// The evaluator of conditions of policies.
     pub(super) conditions: Arc<Conditions>,
 }
 
