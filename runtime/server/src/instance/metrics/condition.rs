@@ -264,10 +264,10 @@ mod tests {
             ),
             (
                 "NOT (a = 1 OR b)",
-                json!({"cond": {"op": "and", "exprs": [
-                    {"cond": {"op": "neq", "exprs": [{"name": "a"}, {"val": 1}]}},
-                    {"cond": {"op": "not", "exprs": [{"cond": {"op": "eq", "exprs": [{"name": "b"}, {"val": true}]}}]}},
-                ]}}),
+                json!({"cond": {"op": "not", "exprs": [{"cond": {"op": "or", "exprs": [
+                    {"cond": {"op": "eq", "exprs": [{"name": "a"}, {"val": 1}]}},
+                    {"cond": {"op": "eq", "exprs": [{"name": "b"}, {"val": true}]}},
+                ]}}]}}),
             ),
         ] {
             assert_eq!(filter(sql), Ok(expected), "{sql}");
