@@ -59,7 +59,15 @@ impl EventDoor {
     /// # Errors
     /// If it could not be stored.
     pub async fn deliver(&self, event: &CloudEvent) -> Result<usize, EditError> {
-        let mut matched = 0;
+        Ok(self.deliver_to(event).await?.len())
+    }
+
+    /// The same, and returns the resources that it concerns.
+    ///
+    /// # Errors
+    /// If it could not be stored.
+    pub async fn deliver_to(&self, event: &CloudEvent) -> Result<Vec<Key>, EditError> {
+        let mut matched = Vec::new();
         for kind in &self.kinds {
             let listing = self.handle.list(Select::kind(kind.clone()).with_hidden());
             let concerned = listing
@@ -68,7 +76,7 @@ impl EventDoor {
                 .filter(|found| is_concerned(found, event));
             for resource in concerned {
                 self.store(event, resource).await?;
-                matched += 1;
+                matched.push(resource.key());
             }
         }
         Ok(matched)

@@ -32,6 +32,15 @@ pub struct Desired {
     /// The moment from which nothing may be left. Owners alone set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cleanup_by: Option<Timestamp>,
+    /// The number of times that the stage was set by [`set`](Self::set). What an event set is over when it rises, also if
+    /// the stage is the one of before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub edits: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// The meaning of a failed part for its owner.
@@ -55,7 +64,14 @@ impl Desired {
             on_events: Vec::new(),
             allowed: Allowed::default(),
             cleanup_by: None,
+            edits: 0,
         }
+    }
+
+    /// Sets the stage, in place of what an event set as well; returns the one before.
+    pub fn set(&mut self, stage: impl Into<Stage>) -> Stage {
+        self.edits = self.edits.saturating_add(1);
+        std::mem::replace(&mut self.stage, stage.into())
     }
 
     /// Returns the same within a window.

@@ -61,4 +61,4 @@ pub use stages::{STAGES_MAX, Stage, Stages, StagesError};
 pub use teardown::{Remains, Teardown, teardown_kind};
 pub use transition::{Reason, TRANSITIONS_MAX, Transition};
 pub use tree::{Health, Tree, tree};
-pub use window::{BadWindow, LEAD, Occurrence, Plan, TEARDOWN, Timed, When};
+pub use window::{BadWindow, LEAD, Occurrence, Plan, TEARDOWN, Timed, When, phase_name};

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use watershed_controller::kind::{OnOwned, Parents};
-use watershed_controller::{Builder, Context, Error, Key, KindOptions, Outcome, Reconciler, Resource, Work};
+use watershed_controller::{
+    Builder, Context, Error, Key, KindOptions, Outcome, Reconciler, Resource, Uid, Work,
+};
 
 use crate::deliver::EVENT_KIND;
 use crate::desired::Wanted;
@@ -19,6 +21,9 @@ use crate::teardown::{RETRY, Remains, Teardown, teardown_kind};
 pub const AT_ONCE: usize = 10;
 /// The wait before a new resource looks again whether an earlier one of its name is gone. It is told sooner.
 const HELD_AGAIN: Duration = Duration::from_secs(1);
+
+/// The most levels of owners that are looked through.
+const LEVELS_MAX: usize = 32;
 
 /// A manager under the loop: a kind for [`Builder`].
 ///
@@ -86,6 +91,9 @@ impl<M: Manager> Reconciler for Managed<M> {
     type State = ManagedState<M::Details>;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if !self.manager.chooses(root_of(&context)) {
+            return Ok(Outcome::passed_over());
+        }
         let remains = Key::new(teardown_kind(M::KIND), context.name().clone());
         if context.controller().get(remains).is_ok() {
             return self.hold(&context).await;
@@ -150,4 +158,17 @@ impl<M: Manager> Managed<M> {
         let outcome = Outcome::unchanged().requeue_after(HELD_AGAIN);
         Ok(outcome.unready("an earlier one of its name is being torn down"))
     }
+}
+
+/// Returns the resource that a part belongs to in the end; itself for what no managed resource owns.
+fn root_of<M: Manager>(context: &Context<Managed<M>>) -> Uid {
+    let (mut root, mut owner) = (context.uid(), context.row().owner);
+    for _ in 0..LEVELS_MAX {
+        let found = owner.and_then(|owner| context.controller().get(owner).ok());
+        let Some(found) = found.filter(|found| found.row.kind.as_str() == M::KIND) else {
+            break;
+        };
+        (root, owner) = (found.row.uid, found.row.owner);
+    }
+    root
 }

@@ -8,6 +8,7 @@ use watershed_controller::message::{DecodeError, EncodeError, Message};
 use watershed_controller::resource::StateVersion;
 use watershed_controller::{Timestamp, Uid};
 
+use crate::desired::Desired;
 use crate::event::EventMatch;
 use crate::frame::{join, split};
 use crate::goal::Goal;
@@ -124,8 +125,18 @@ pub struct StageOverride {
     pub stage: Stage,
     /// The stage that the spec desired then: with another one the event's is over.
     pub instead_of: Stage,
+    /// The times that it had been set by then: once it is set again the event's is over, also to the stage of before.
+    #[serde(default)]
+    pub edits: u64,
     /// The event, by source and id.
     pub by: String,
+}
+
+impl StageOverride {
+    /// Returns true while nothing else was desired since.
+    pub fn holds(&self, desired: &Desired) -> bool {
+        self.instead_of == desired.stage && self.edits == desired.edits
+    }
 }
 
 impl Current {
@@ -180,6 +191,19 @@ impl Record {
     /// Returns true if nothing of it is outside, as was seen, and nothing is under way.
     pub fn is_clean(&self) -> bool {
         self.stages.is_nothing(&self.own) && self.current.is_none() && !self.claimed
+    }
+
+    /// Returns the stage that is desired: by an event, unless something else was desired since.
+    pub fn desired<'a>(&'a self, wanted: &'a Desired) -> &'a Stage {
+        let stage_override = self.stage_override.as_ref().filter(|set| set.holds(wanted));
+        stage_override.map_or(&wanted.stage, |set| &set.stage)
+    }
+
+    /// Returns true if something is to come by itself, soon or by an event, before the goal is reached: an absence that is
+    /// looked at once more, a step that goes on later, one that waits for an event. No window is.
+    pub fn is_under_way(&self) -> bool {
+        let goes_on = |step: &Current| step.awaiting.is_some() || step.resume_at.is_some();
+        self.absent_since.is_some() || self.claimed || self.current.as_ref().is_some_and(goes_on)
     }
 
     /// Returns true if the step on the way serves this goal.

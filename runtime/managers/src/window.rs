@@ -265,8 +265,8 @@ impl Occurrence {
     }
 }
 
-/// The word for a phase that people read.
-pub(crate) fn phase_name(phase: Phase) -> &'static str {
+/// Returns the word for a phase that people read.
+pub fn phase_name(phase: Phase) -> &'static str {
     match phase {
         Phase::Before => "before",
         Phase::Approaching => "approaching",

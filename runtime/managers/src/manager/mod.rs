@@ -101,6 +101,20 @@ pub trait Manager: Sized + Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Returns the reason why nothing may be built of it, such as a mistake in its file. Steps upwards wait for it to go;
+    /// what is to be taken down is. Pure.
+    fn refuse(&self, spec: &Self::Spec) -> Option<Error> {
+        let _ = spec;
+        None
+    }
+
+    /// Returns false to pass a resource over for now, with all its parts: it is left as it is, and its requests to
+    /// whoever runs later.
+    fn chooses(&self, root: Uid) -> bool {
+        let _ = root;
+        true
+    }
+
     /// Lists what is there outside, whoever it belongs to. Nothing is decided by it.
     fn discover(&self) -> impl Future<Output = Result<Vec<DiscoveredItem>, Error>> + Send {
         std::future::ready(Ok(Vec::new()))

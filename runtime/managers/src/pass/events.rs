@@ -22,13 +22,13 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
 
     /// Takes up events that came since the last pass: those that a rule is for set what is desired.
     pub(super) fn hear(&mut self) {
-        let spec = &self.subject.wanted.desired.stage;
-        // An edit ends it, also one that is taken back later.
+        let wanted = &self.subject.wanted.desired;
+        // An edit ends it, also one that was taken back since.
         let record = &mut self.kept.record;
         record.stage_override = record
             .stage_override
             .take()
-            .filter(|stage_override| stage_override.instead_of == *spec);
+            .filter(|stage_override| stage_override.holds(wanted));
         let mut new = Vec::new();
         let mut still_kept = Vec::new();
         for row in self.kept_events() {
@@ -56,6 +56,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
                 self.kept.record.stage_override = Some(StageOverride {
                     stage,
                     instead_of: self.subject.wanted.desired.stage.clone(),
+                    edits: self.subject.wanted.desired.edits,
                     by: event.identity(),
                 });
             }

@@ -22,7 +22,7 @@ use watershed_controller::{Context, Error, Name, Outcome, Reconciler, Timestamp,
 
 use crate::cloud::CloudEvent;
 use crate::desired::Wanted;
-use crate::goal::{Goal, Wish};
+use crate::goal::{Allowed, Goal, Wish};
 use crate::manager::Manager;
 use crate::manager::view::View;
 use crate::record::{Failure, ManagedState, Record};
@@ -60,6 +60,8 @@ pub(crate) struct Pass<'a, M: Manager, R: Reconciler<State = ManagedState<M::Det
     saved: Option<ManagedState<M::Details>>,
     plan: Option<Plan>,
     bad_window: Option<BadWindow>,
+    /// The manager's reason to build nothing.
+    refused: Option<Error>,
     /// Those that have had no effect yet, oldest first.
     events: Vec<(Uid, CloudEvent)>,
     /// The one that last had an effect.
@@ -112,6 +114,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         before: Option<ManagedState<M::Details>>,
     ) -> Self {
         let stages = manager.stages(&subject.wanted.spec);
+        let refused = manager.refuse(&subject.wanted.spec);
         let saved = context.state().cloned();
         let kept = saved.clone().or(before).unwrap_or_else(|| ManagedState {
             record: Record::fresh(&stages),
@@ -126,6 +129,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
             saved,
             plan: None,
             bad_window: None,
+            refused,
             events: Vec::new(),
             event: None,
             parts: Vec::new(),
@@ -208,16 +212,22 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         }
     }
 
+    /// Returns the reason why no step upwards is taken, if there is one.
+    fn refusal(&self) -> Option<Error> {
+        let bad_window = || {
+            let bad = self.bad_window.as_ref()?;
+            Some(Error::permanent("bad-window", bad.to_string()))
+        };
+        self.refused.clone().or_else(bad_window)
+    }
+
     fn now(&self) -> Timestamp {
         self.context.now()
     }
 
-    /// The stage that is desired: by an event, until what the spec desires is another one.
+    /// The stage that is desired: by an event, until something else was desired since.
     fn desired(&self) -> &Stage {
-        let stage_override = self.kept.record.stage_override.as_ref();
-        stage_override.map_or(&self.subject.wanted.desired.stage, |stage_override| {
-            &stage_override.stage
-        })
+        self.kept.record.desired(&self.subject.wanted.desired)
     }
 
     fn wish(&self) -> Wish<'_> {
@@ -330,8 +340,8 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         if let Some(Blocked::Fails(error)) = blocked {
             return Err(self.with_next_look(error));
         }
-        if let Some(bad) = &self.bad_window {
-            return Err(self.with_next_look(Error::permanent("bad-window", bad.to_string())));
+        if let Some(refusal) = self.refusal().filter(|_| !self.subject.is_alone) {
+            return Err(self.with_next_look(refusal));
         }
         let outcome = Outcome {
             retrigger: self.next_look(),
@@ -347,7 +357,10 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
     fn why_unready(&self, blocked: Option<Blocked>) -> Option<Arc<str>> {
         let (record, desired) = (&self.kept.record, self.desired());
         let is_there = !self.stages.is_before(&record.stage, desired) && record.stage != *self.stages.last();
-        if is_there || record.stage == *desired {
+        // What its owner has taken down is where it should be.
+        let is_unwanted = self.subject.wanted.desired.allowed == Allowed::Gone;
+        let is_down = is_unwanted && self.stages.is_nothing(&record.stage);
+        if is_there || is_down || record.stage == *desired {
             return None;
         }
         let mut why = format!("it is {}, not yet {desired}", record.stage);

@@ -249,7 +249,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         if is_latched {
             return Level::Abort;
         }
-        if self.stages.is_nothing(&record.own) || self.bad_window.is_some() {
+        if self.stages.is_nothing(&record.own) || self.refusal().is_some() {
             return Level::Keep;
         }
         let reached = self.stages.earlier(goal, &record.own);
@@ -295,6 +295,8 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
             (None, Order::Allow(_)) => None,
         };
         let Some(spec) = wanted else { return Ok(None) };
+        // What is wrong with a part is mended where its owner is declared.
+        let paths = Arc::clone(&self.context.row().paths);
         Ok(match row {
             None if order == Order::Keep => None,
             None => {
@@ -307,13 +309,15 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
                 .with_refs(part.refs.clone());
                 new.spec_format = spec.1;
                 new.owner = Some(self.context.uid());
+                new.paths = paths;
                 Some(Edit::create(new))
             }
-            Some(row) if row.spec == spec.0 && *row.refs == *part.refs => None,
+            Some(row) if row.spec == spec.0 && *row.refs == *part.refs && row.paths == paths => None,
             Some(row) => {
                 let update = Update {
                     spec: Some(spec),
                     refs: Some(part.refs.clone().into()),
+                    paths: Some(paths),
                     ..Update::default()
                 };
                 Some(Edit::update(row.uid, update))

@@ -120,8 +120,8 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         let last = self.stages.last();
         let is_up = step.to != *last && !self.stages.is_before(&step.to, &record.own);
         if is_up {
-            if let Some(bad) = &self.bad_window {
-                return Some(Blocked::Fails(Error::permanent("bad-window", bad.to_string())));
+            if let Some(refusal) = self.refusal() {
+                return Some(Blocked::Fails(refusal));
             }
             let missing = self.context.refs().iter().find(|view| !is_ready(view));
             return missing.map(|view| Blocked::Waits(format!("it waits for {}", view.reference)));

@@ -7,7 +7,7 @@ use watershed_controller::{Key, Refresh, Select, Timestamp};
 use super::behaviour::{active, owner};
 use super::stand::Stand;
 use super::world::{Answer, Child, Node, World};
-use crate::{CloudEvent, Desired, EventDoor, EventMatch, Reason, Rule, teardown_kind};
+use crate::{CloudEvent, Desired, EventDoor, EventMatch, Reason, Rule, SetError, set_desired, teardown_kind};
 
 /// M12.
 #[tokio::test(start_paused = true)]
@@ -49,6 +49,65 @@ async fn an_event_sets_what_is_desired_once_and_until_an_edit() {
         .len();
     assert_eq!(kept, crate::EVENTS_KEPT);
     assert!(stand.record("a").handled.len() <= crate::EVENTS_KEPT);
+    stand.check();
+}
+
+/// M12.
+#[tokio::test(start_paused = true)]
+async fn what_an_event_set_is_over_when_the_stage_of_before_is_set_by_hand() {
+    let stand = Stand::new(World::default()).await;
+    let door = EventDoor::new(stand.controller.handle(), ["thing"]);
+    let rule = Rule::sets(EventMatch::of("lab.submitted"), "done");
+    stand.apply("a", active().on_event(rule), Node::default()).await;
+    stand.idle().await;
+    let event = CloudEvent::new("1", "/lab", "lab.submitted").about("a");
+    let set = async |stage: &str| {
+        let key = Key::new("thing", "a");
+        set_desired(stand.controller.as_ref(), key, stage.into()).await
+    };
+    assert_eq!(door.deliver(&event).await.unwrap(), 1);
+    stand.idle().await;
+    assert_eq!(stand.stage("a"), "done");
+    let before = set("active").await.expect("it is nobody's part");
+    assert_eq!(before.as_str(), "done", "the event's");
+    stand.idle().await;
+    assert_eq!(
+        stand.stage("a"),
+        "active",
+        "although the spec said so all the time"
+    );
+    // An edit of something else is none of what is desired.
+    assert_eq!(
+        door.deliver(&CloudEvent {
+            id: "2".into(),
+            ..event
+        })
+        .await
+        .unwrap(),
+        1
+    );
+    // A nudge that follows another one so soon waits a little.
+    stand.pass(5).await;
+    stand.wish("a", |desired| desired.on_events.clear()).await;
+    stand.idle().await;
+    assert_eq!(stand.stage("a"), "done");
+    // Two edits before the next look, the second of which takes the first one back.
+    stand
+        .controller
+        .pause(Key::new("thing", "a"))
+        .await
+        .expect("it is there");
+    set("prepared").await.expect("it is nobody's part");
+    set("active").await.expect("it is nobody's part");
+    stand
+        .controller
+        .resume(Key::new("thing", "a"))
+        .await
+        .expect("it is there");
+    stand.idle().await;
+    assert_eq!(stand.stage("a"), "active");
+    let refused = set("elsewhere").await.expect_err("no such stage");
+    assert!(matches!(refused, SetError::NoStage { .. }), "{refused}");
     stand.check();
 }
 
