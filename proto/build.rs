@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-const FILES: [&str; 9] = [
+const FILES: [&str; 10] = [
     "watershed/v1/value.proto",
     "watershed/v1/common.proto",
     "watershed/v1/model.proto",
@@ -12,10 +12,11 @@ const FILES: [&str; 9] = [
     "watershed/v1/query.proto",
     "watershed/v1/project_parser.proto",
     "watershed/v1/workload.proto",
+    "watershed/v1/managed.proto",
 ];
 
 /// Messages that people see as JSON, with the names of the project format.
-const SHOWN: [&str; 49] = [
+const SHOWN: [&str; 57] = [
     "FieldSelector",
     "SecurityRule",
     "SecurityLayer",
@@ -65,6 +66,14 @@ const SHOWN: [&str; 49] = [
     "TcpCheck",
     "Rollout",
     "Operator",
+    "ManagedSpec",
+    "ManagedWindow",
+    "ManagedCall",
+    "ManagedRequest",
+    "ManagedStep",
+    "ManagedAction",
+    "ManagedRule",
+    "ManagedPart",
 ];
 
 /// Fields of them that only say where something stands, or what it was made of.

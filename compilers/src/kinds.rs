@@ -12,6 +12,7 @@ mod connector;
 mod explore;
 pub(crate) mod inert;
 mod job;
+mod managed;
 mod metrics_view;
 mod migration;
 mod model;

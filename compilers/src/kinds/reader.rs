@@ -187,5 +187,9 @@ pub(crate) fn a_kind(kind: Kind) -> String {
     } else {
         "a"
     };
-    format!("{article} {}", kind.as_str().replace('_', " "))
+    let noun = match kind {
+        Kind::Managed => "managed resource".to_owned(),
+        kind => kind.as_str().replace('_', " "),
+    };
+    format!("{article} {noun}")
 }

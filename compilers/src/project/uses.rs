@@ -27,7 +27,7 @@ pub(super) struct Use<'a> {
 }
 
 /// Kinds that a bare name of the list `refs` may stand for, in the order in which they are tried.
-const BARE: [Kind; 3] = [Kind::Model, Kind::Job, Kind::Service];
+const BARE: [Kind; 4] = [Kind::Model, Kind::Job, Kind::Service, Kind::Managed];
 
 impl Use<'_> {
     /// Returns the kind that it stands for.
@@ -84,7 +84,7 @@ pub(super) fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) 
         Kind::Model | Kind::MetricsView | Kind::Api | Kind::Alert | Kind::Report
     );
     // Nothing else could be meant by what a program refers to.
-    let is_program = matches!(draft.kind, Kind::Job | Kind::Service);
+    let is_program = matches!(draft.kind, Kind::Job | Kind::Service | Kind::Managed);
     let raw = draft.refs.iter();
     found.extend(raw.map(|raw| Use {
         kind: raw.kind,
@@ -93,7 +93,17 @@ pub(super) fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) 
         binds: binds || is_program,
         expected: (raw.expected || (is_program && raw.listed)).then(|| raw.at.unwrap_or(draft.name_at)),
         listed: raw.listed,
-        required: raw.required,
+        required: required(draft.kind, raw.required),
     }));
     found
+}
+
+/// The condition that a ref says. The passes and the teardown of a managed resource wait for nobody: its steps upwards
+/// do, until what it refers to can be used.
+fn required(kind: Kind, said: Option<Requirement>) -> Option<Requirement> {
+    match (kind, said) {
+        (Kind::Managed, Some(Requirement::Exists)) => said,
+        (Kind::Managed, _) => Some(Requirement::Completed),
+        _ => said,
+    }
 }

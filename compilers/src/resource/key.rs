@@ -58,10 +58,11 @@ impl Requirement {
 }
 
 impl ResourceRef {
-    /// Returns the condition: what the reader says, or else that of the kind. A program is of use only once it is ready.
+    /// Returns the condition: what the reader says, or else that of the kind. A program, or a managed resource, is of use only once
+    /// it is ready.
     pub fn requirement(&self) -> Requirement {
         self.required.unwrap_or(match self.kind {
-            Kind::Job | Kind::Service => Requirement::Ready,
+            Kind::Job | Kind::Service | Kind::Managed => Requirement::Ready,
             _ => Requirement::Completed,
         })
     }

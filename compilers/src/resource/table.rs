@@ -27,6 +27,8 @@ macro_rules! kinds {
             Explore = "explore" { keys: explore::EXPLORE, spec: ExploreSpec, defaults: "explores" }
             /// A program that runs once to completion.
             Job = "job" { keys: job::JOB, spec: JobSpec, defaults: "jobs" }
+            /// A thing that lives long and moves from stage to stage.
+            Managed = "managed" { keys: managed::MANAGED, spec: ManagedSpec, defaults: "managed" }
             /// Measures and dimensions over a table.
             MetricsView = "metrics_view" | "metricsview" {
                 keys: metrics_view::METRICS_VIEW, spec: MetricsViewSpec, defaults: "metrics_views" | "dashboards"

@@ -139,6 +139,11 @@ pub(super) fn data(scope: &Scope) -> Value {
         ("name".to_owned(), scope.name.as_str().into()),
         ("state".to_owned(), state.clone().into()),
     ]);
+    let known: BTreeMap<String, Value> = scope
+        .data
+        .iter()
+        .map(|(key, value)| (key.clone(), convert(value)))
+        .collect();
     let partition: BTreeMap<String, Value> = scope
         .partition
         .iter()
@@ -164,6 +169,7 @@ pub(super) fn data(scope: &Scope) -> Value {
                 .map_or(Value::Nil, |version| Value::Int(i64::from(version))),
         ),
         ("user".to_owned(), user.into()),
+        ("data".to_owned(), known.into()),
         ("table".to_owned(), scope.table.as_str().into()),
     ])
     .into()

@@ -23,6 +23,8 @@ pub struct Scope {
     pub table: String,
     /// The user in whose name rows are read.
     pub user: BTreeMap<String, Value>,
+    /// The data that are known of a managed resource.
+    pub data: BTreeMap<String, Value>,
     /// The version that a migration is run for.
     pub version: Option<u32>,
 }

@@ -8,6 +8,7 @@
 //! | [`explore`], [`component`], [`canvas`] | resolve and check the fields that dashboards name |
 //! | [`theme`] | is there for dashboards to read |
 //! | [`connector`] | tries the connection |
+//! | [`managed`] | moves long-lived things from stage to stage, by commands and HTTP calls |
 //! | [`migration`] | runs SQL once for each version, before anything else |
 //!
 //! [`forecast`] says what a run would do, by the same decisions. A run may be for [`chosen`] resources alone.
@@ -29,6 +30,7 @@ pub mod connector;
 pub mod explore;
 pub mod forecast;
 pub mod made;
+pub mod managed;
 pub mod messages;
 pub mod metrics_view;
 pub mod migration;

@@ -110,6 +110,11 @@ impl StateFolder {
         self.path().join(PROGRAMS)
     }
 
+    /// Returns the folder in which it is noted which commands of managed resources run.
+    pub fn calls(&self) -> PathBuf {
+        self.path().join("calls")
+    }
+
     /// Returns the folder of the logs: a file or two for each resource.
     pub fn logs(&self) -> PathBuf {
         self.path().join("logs")

@@ -12,10 +12,11 @@ const PAGE: &str = "docs/diagnostics.md";
 /// The heading below which the codes stand that are not the compiler's.
 const RUNS: &str = "## Codes of runs and commands";
 /// The crates whose errors people read.
-const CRATES: [&str; 6] = [
+const CRATES: [&str; 7] = [
     "runtime/core/src",
     "runtime/controller/src",
     "runtime/drivers/src",
+    "runtime/managers/src",
     "runtime/reconcilers/src",
     "runtime/server/src",
     "runtime/workloads/src",

@@ -18,6 +18,7 @@
 //! | `editors` | the language server over its pipes, schemas, findings for other systems |
 //! | `engines` | projects that another version of the engine built |
 //! | `migrations` | what migrations and connectors leave in the engine, as an input of what reads it |
+//! | `managed` | managed resources in files: stages, parts, events, failures, kills |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
 //! | `freshness` | rows that are older than they may be |
 //! | `going` | a program that goes on while a test does something |
@@ -71,6 +72,7 @@ mod incremental;
 mod kills;
 mod live;
 mod looks;
+mod managed;
 mod mends;
 mod metrics;
 mod migrations;

@@ -13,8 +13,9 @@ use serde_json::Value;
 use crate::sandbox::Sandbox;
 
 /// The guides.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "concepts.md",
+    "managers.md",
     "models.md",
     "project-format.md",
     "from-rill.md",
@@ -65,7 +66,9 @@ fn blocks(page: &str) -> Vec<Block> {
 fn project(page: &str, blocks: &[Block]) -> Sandbox {
     let mut files: BTreeMap<&str, String> = BTreeMap::new();
     for block in blocks {
-        let is_file = matches!(block.language.as_str(), "sql" | "yaml" | "csv" | "ini");
+        // Commands stand in blocks of the same language.
+        let is_script = block.language == "sh" && block.about.ends_with(".sh");
+        let is_file = is_script || matches!(block.language.as_str(), "sql" | "yaml" | "csv" | "ini");
         if is_file {
             assert!(
                 !block.about.is_empty(),

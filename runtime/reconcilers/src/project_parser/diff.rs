@@ -13,7 +13,6 @@
 //! 6. The winner of a collision stays the winner while its file does not compile.
 
 use std::{
-    borrow::Cow,
     collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
 };
@@ -23,7 +22,7 @@ use watershed_core::{Batch, Edit, Key, Name, NewResource, Ref, Required, RetryPo
 use watershed_proto::{Diagnostic, Fault, Message, Severity};
 
 use super::renames::{self, Candidate};
-use crate::model::retries;
+use crate::{managed, model::retries};
 
 /// The kind that others read by name.
 const MODEL: &str = Kind::Model.as_str();
@@ -152,7 +151,7 @@ impl<'a> Comparison<'a> {
         if resource.health != Health::Broken || !kind.is_supported() {
             return Wanted {
                 resource,
-                spec: with_operator(&resource.spec, row).encode(),
+                spec: managed::encode(&resource.spec, row),
                 refs: declared().collect(),
                 retry: retries::policy(&resource.spec),
             };
@@ -167,7 +166,7 @@ impl<'a> Comparison<'a> {
         Wanted {
             resource,
             retry,
-            spec: spec.with_fault(fault).encode(),
+            spec: managed::encode(&spec.with_fault(fault), row),
             refs,
         }
     }
@@ -354,22 +353,6 @@ impl<'a> Comparison<'a> {
     }
 }
 
-/// A spec with what a person asked for by hand, which no file says. What the file has overruled since is for the
-/// reconciler to see.
-fn with_operator<'a>(spec: &'a Spec, row: Option<&Row>) -> Cow<'a, Spec> {
-    let Spec::Service(service) = spec else {
-        return Cow::Borrowed(spec);
-    };
-    match row.and_then(spec_of) {
-        Some(Spec::Service(stored)) if stored.operator.is_some() => {
-            let mut service = service.clone();
-            service.operator = stored.operator;
-            Cow::Owned(Spec::Service(service))
-        }
-        _ => Cow::Borrowed(spec),
-    }
-}
-
 /// A ref of the files as the catalog has it.
 fn reference(to: &ResourceRef) -> Ref {
     Ref {
@@ -383,7 +366,7 @@ fn reference(to: &ResourceRef) -> Ref {
 }
 
 fn set_fault(row: &Row, fault: &Fault) -> Option<Edit> {
-    let spec = spec_of(row)?.with_fault(fault.clone()).encode();
+    let spec = managed::encode(&spec_of(row)?.with_fault(fault.clone()), Some(row));
     let update = Update {
         spec: Some((spec.as_slice().into(), SPEC_FORMAT)),
         ..Update::default()
@@ -393,7 +376,7 @@ fn set_fault(row: &Row, fault: &Fault) -> Option<Edit> {
 
 /// The stored spec; none for kinds without one, and where the bytes can't be read.
 fn spec_of(row: &Row) -> Option<Spec> {
-    Spec::decode(Kind::read(row.kind.as_str())?, row.spec.as_ref())
+    managed::decode(row)
 }
 
 /// Returns true if a row's spec means what `spec` says, and has the same fault.
@@ -401,7 +384,7 @@ fn says_same(row: &Row, spec: &[u8]) -> bool {
     if *row.spec == *spec {
         return true;
     }
-    let wanted = Kind::read(row.kind.as_str()).and_then(|kind| Spec::decode(kind, spec));
+    let wanted = managed::decode_as(row.kind.as_str(), spec);
     let (Some(stored), Some(wanted)) = (spec_of(row), wanted) else {
         return false;
     };

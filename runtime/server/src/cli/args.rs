@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use clap_complete::engine::ArgValueCompleter;
 
 mod kept;
+mod managed;
 mod metrics;
 mod programs;
 mod rows;
@@ -15,6 +16,7 @@ use super::candidates::complete_names;
 use super::values::{Limit, Size, Variable, Wait};
 use crate::socket::Selection;
 pub(super) use kept::{Backup, Consent, Empty, Restore, RestoreBackup, Trash, TrashAction};
+pub(super) use managed::{Event, Set};
 pub(super) use metrics::Metrics;
 pub(super) use programs::{Logs, Restart, Rollback, Scale};
 pub(super) use rows::{Partitions, Query, Show};
@@ -93,6 +95,10 @@ pub(super) enum Command {
     Restart(Restart),
     /// Bring an earlier release of a service back until its file changes.
     Rollback(Rollback),
+    /// Set the stage that is desired of a managed resource until its file says another.
+    Set(Set),
+    /// Tell managed resources of an event.
+    Event(Event),
     /// Retry failed resources now.
     Retry(Operate),
     /// Show the logs of a resource.

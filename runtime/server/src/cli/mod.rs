@@ -17,6 +17,7 @@ mod logs;
 mod look;
 mod lsp;
 mod man;
+mod managed;
 mod memory;
 mod metrics;
 mod metrics_file;
@@ -206,6 +207,8 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Scale(args) => services::scale(console, shared, args),
         Command::Restart(args) => services::restart(console, shared, args),
         Command::Rollback(args) => services::rollback(console, shared, args),
+        Command::Set(args) => managed::set(console, shared, args),
+        Command::Event(args) => managed::event(console, shared, args),
         Command::Retry(args) => work::retry(console, shared, args),
         Command::Logs(args) => logs::logs(console, shared, args),
         Command::Stats(args) => operate::stats(console, shared, args),

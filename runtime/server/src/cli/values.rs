@@ -36,6 +36,21 @@ impl FromStr for Variable {
     }
 }
 
+/// `desired=STAGE` of `set`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Desired(pub String);
+
+impl FromStr for Desired {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some(("desired", stage)) if !stage.is_empty() => Ok(Self(stage.to_owned())),
+            _ => Err("`desired=` with the name of a stage was expected".to_owned()),
+        }
+    }
+}
+
 /// A number of things at once, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limit(NonZeroUsize);

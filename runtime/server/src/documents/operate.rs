@@ -1,4 +1,4 @@
-//! The document of operations by hand: `pause`, `resume`, `cancel`, `scale`, `restart`, `rollback`.
+//! The document of operations by hand: `pause`, `resume`, `cancel`, `scale`, `restart`, `rollback`, `set`, `event`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,10 @@ pub enum Operation {
     Restart,
     /// Brings an earlier release of a service back.
     Rollback,
+    /// Sets what is desired of a managed resource.
+    Set,
+    /// Tells managed resources of an event.
+    Event,
 }
 
 impl Operation {
@@ -33,6 +37,8 @@ impl Operation {
             Self::Scale => "scale",
             Self::Restart => "restart",
             Self::Rollback => "rollback",
+            Self::Set => "set",
+            Self::Event => "event",
         }
     }
 }

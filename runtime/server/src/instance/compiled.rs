@@ -289,7 +289,7 @@ pub(super) fn sealed_entries(project: &Project, built: Built, secrets: &Secrets)
 fn row(project: &Project, declared: &Resource, built: Built) -> Row {
     let spec: Arc<[u8]> = match &declared.spec {
         Spec::None => Arc::default(),
-        spec => spec.encode().into(),
+        spec => watershed_reconcilers::managed::encode(spec, None).into(),
     };
     Row {
         refs: declared

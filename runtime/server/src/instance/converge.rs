@@ -10,14 +10,15 @@ use watershed_controller::explain::Blocker;
 use watershed_controller::resource::{Settled, Stage, Target};
 use watershed_controller::{Refresh, RequestError, Uid, WaitError};
 
-use super::Instance;
 use super::observer::Observer;
 use super::order::{parents_first, with_dependents};
 use super::sharing::Holder;
+use super::{Instance, managed};
 use crate::documents::{Command, Event, Outcome, RunDocument, Time};
 use crate::exit::Exit;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings, findings};
+use crate::report::kinds::managed::is_managed;
 use crate::report::kinds::{PROJECT_PARSER, programs};
 use crate::report::problems::{ReportedProblems, problems};
 use crate::report::{Entry, Hidden, names};
@@ -434,7 +435,8 @@ impl Instance {
         let retrying = entries.iter().filter(|entry| {
             let marks = &entry.row.intents;
             let is_retrying = entry.status.stage == Stage::Settled(Settled::Retrying);
-            is_retrying && !marks.is_deleted() && !marks.is_renamed()
+            let is_in_vain = managed::has_given_up(&entry.row);
+            is_retrying && !is_in_vain && !marks.is_deleted() && !marks.is_renamed()
         });
         for entry in retrying {
             use watershed_controller::Refusal::Unknown;
@@ -468,7 +470,9 @@ impl Instance {
         for entry in named? {
             self.choice.chosen.add([entry.row.uid]);
             let run = entry.row.last_run.as_ref();
-            if run.is_some_and(|run| run.started_at.0 >= began.millis()) {
+            let is_tried = run.is_some_and(|run| run.started_at.0 >= began.millis());
+            // A start looks at a managed resource that has failed, and lets its failure stand.
+            if is_tried && !is_managed(&entry.row) {
                 continue;
             }
             // The end of a program is remembered until somebody asks for another try.

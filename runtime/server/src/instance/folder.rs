@@ -131,6 +131,7 @@ impl Folder {
             | Request::Refresh { .. }
             | Request::Approve { .. }
             | Request::OperateServices { .. }
+            | Request::OperateManaged(_)
             | Request::Retry { .. }
             | Request::Backup { .. }
             | Request::Gc => {

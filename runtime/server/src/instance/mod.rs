@@ -21,6 +21,7 @@
 
 mod approve;
 mod backup;
+mod by_hand;
 mod care;
 mod catalog;
 mod check;
@@ -32,6 +33,7 @@ mod folder;
 mod live;
 mod logs;
 mod look;
+mod managed;
 mod metrics;
 mod observer;
 mod operate;
@@ -63,6 +65,7 @@ use watershed_controller::{Controller, EditError, Handle, Limits, Request, Start
 use watershed_drivers::duckdb::{self, Access, Conditions};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_drivers::watch::{WatchError, Watcher};
+use watershed_managers::Managed;
 use watershed_proto::ProjectParserSpec;
 use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::project_parser::touched::{Scope, Touched};
@@ -71,6 +74,7 @@ use watershed_reconcilers::{Setup, model, project_parser};
 use watershed_workloads::Workloads;
 
 pub(crate) use self::backup::{backup_alone, restore_alone};
+pub(crate) use self::by_hand::operate_managed_alone;
 pub(crate) use self::care::gc_alone;
 pub(crate) use self::compiled::secrets_of as secrets_of_files;
 pub(crate) use self::compiled::{
@@ -158,6 +162,9 @@ pub enum OpenError {
     /// The controller did not start.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// The calls of managed resources can't be made.
+    #[error("can't prepare the calls of managed resources")]
+    Calls(#[from] watershed_reconcilers::managed::CallsError),
     /// The project could not be declared to the controller.
     #[error("can't declare the project")]
     Declare(#[source] EditError),
@@ -244,8 +251,9 @@ impl Runtime {
             jobs: jobs(&options),
         };
         let workloads = workloads::open(&options, &state, &secrets, &choice.chosen);
+        let calls = managed::of_project(&options, &state, &secrets, &choice.chosen)?;
         let limits = Limits::default()
-            .concurrency(jobs(&options) + PARSERS + workloads.concurrency())
+            .concurrency(jobs(&options) + PARSERS + workloads.concurrency() + managed::CONCURRENCY)
             // Resources of kinds that have no reconciler yet are listed as unsupported.
             .unregistered_kinds();
         let builder = Controller::builder()
@@ -254,7 +262,8 @@ impl Runtime {
             .limits(limits);
         let logs = state.logs();
         crate::hiding::begin(&logs, &secrets);
-        let starting = workloads.register(setup.register(builder)).start();
+        let builder = Managed::new(calls).register(setup.register(builder));
+        let starting = workloads.register(builder).start();
         let controller = starting.instrument(self::logs::span(&logs)).await?;
         let found = std::mem::take(&mut *found.lock().unpoisoned());
         let spec = ProjectParserSpec {
@@ -268,6 +277,10 @@ impl Runtime {
         };
         workloads.watch(controller.handle());
         let leaving = CancellationToken::new();
+        tokio::spawn(watershed_reconcilers::managed::look_after(
+            controller.handle(),
+            leaving.clone(),
+        ));
         tokio::spawn(sharing::look_after_changes(
             engine.clone(),
             controller.handle(),

@@ -135,7 +135,11 @@ async fn operate(
             Operation::Resume => handle.resume(uid).await,
             Operation::Cancel => handle.cancel(uid).await,
             // They say more than a name.
-            Operation::Scale | Operation::Restart | Operation::Rollback => Ok(()),
+            Operation::Scale
+            | Operation::Restart
+            | Operation::Rollback
+            | Operation::Set
+            | Operation::Event => Ok(()),
         };
         done.map_err(|error| super::converge::refused(&error))?;
         if operation == Operation::Cancel {
@@ -162,7 +166,9 @@ fn operated(operation: Operation, before: &Entry, handle: &Handle, life: Life) -
         Operation::Pause => !before.row.paused,
         Operation::Resume => before.row.paused,
         Operation::Cancel => moved,
-        Operation::Scale | Operation::Restart | Operation::Rollback => false,
+        Operation::Scale | Operation::Restart | Operation::Rollback | Operation::Set | Operation::Event => {
+            false
+        }
     };
     let phase = match now.as_ref().map(|now| &now.status.stage) {
         Some(Stage::Pending) if life == Life::Live => Phase::Pending,

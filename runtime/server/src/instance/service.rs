@@ -56,6 +56,7 @@ impl Instance {
             Request::OperateServices { change, names } => {
                 end(replies, self.operate_services(change, &names).await?).await
             }
+            Request::OperateManaged(change) => end(replies, self.operate_managed(change).await?).await,
             Request::Logs {
                 name,
                 limit,

@@ -9,7 +9,7 @@ use watershed_workloads::service::ServiceRecord;
 use watershed_workloads::{Workloads, replica, service};
 
 use super::converge::{Halt, UNTIL_DONE};
-use super::{Files, Instance, Options};
+use super::{Files, Instance, Options, managed};
 use crate::report::Entry;
 use crate::state_folder::StateFolder;
 
@@ -41,13 +41,13 @@ pub(super) fn open(options: &Options, state: &StateFolder, secrets: &Secrets, ch
 }
 
 impl Instance {
-    /// Waits for a retry that is due soon, or for a service that is about to be ready. Returns false if there is none.
+    /// Waits for a retry that is due soon, or for a service or managed resource that is about to be ready. Returns false if there is none.
     pub(super) async fn wait_for_more(&self) -> Result<bool, Halt> {
         let mut changes = self
             .controller
             .watch(self.controller.list(Select::all()).revision);
         let retry = self.next_retry().await?;
-        let is_starting = self.is_a_service_starting();
+        let is_starting = self.is_something_starting();
         if !is_starting && retry.is_none() {
             return Ok(false);
         }
@@ -59,9 +59,13 @@ impl Instance {
         Ok(true)
     }
 
-    /// Returns true if a service is not ready, and neither has failed nor is meant to stand still.
-    fn is_a_service_starting(&self) -> bool {
-        self.entries().iter().any(is_starting)
+    /// Returns true if a service is not ready, or a managed resource not where it should be, and neither has failed nor is
+    /// meant to stand still.
+    fn is_something_starting(&self) -> bool {
+        let entries = self.entries();
+        entries
+            .iter()
+            .any(|entry| is_starting(entry) || managed::is_moving(&entry.row))
     }
 
     /// Stops the programs that end with this one: all those of a command that ends when its work is done, and those that

@@ -11,6 +11,9 @@ use crate::documents::{OperateDocument, Operated, Operation, Phase, ProcessStats
 
 /// One line for each resource that something was done to.
 pub(crate) fn operated(document: &OperateDocument) -> String {
+    if document.command == Operation::Event && document.resources.is_empty() {
+        return "no resource is meant by it\n".to_owned();
+    }
     let line = |resource: &Operated| {
         let name = format!("{}/{}", resource.kind, resource.name);
         let (word, style, rest) = told(document, resource, &name);
@@ -53,6 +56,8 @@ fn told(document: &OperateDocument, resource: &Operated, name: &str) -> (&'stati
         (Operation::Scale, _) => ("scaled", GOOD, resource.detail.clone()),
         (Operation::Restart, _) => ("restarted", GOOD, resource.detail.clone()),
         (Operation::Rollback, _) => ("rolled back", GOOD, resource.detail.clone()),
+        (Operation::Set, _) => ("set", GOOD, resource.detail.clone()),
+        (Operation::Event, _) => ("told", GOOD, resource.detail.clone()),
         (Operation::Cancel, false) if document.live => ("idle", DIM, "was not running".to_owned()),
         (Operation::Cancel, false) => (
             "idle",

@@ -10,15 +10,15 @@ use crate::documents::{ResourceDocument, RunDocument, Time};
 /// Services whose replicas a status lists: one that names a few of them is about them.
 const MOST_SERVICES: usize = 3;
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn number(value: &Value, key: &str) -> u64 {
+pub(super) fn number(value: &Value, key: &str) -> u64 {
     value.get(key).and_then(Value::as_u64).unwrap_or_default()
 }
 
-fn time(value: &Value, key: &str) -> Option<Time> {
+pub(super) fn time(value: &Value, key: &str) -> Option<Time> {
     serde_json::from_value(value.get(key)?.clone()).ok()
 }
 
@@ -33,8 +33,7 @@ pub(super) fn glance(resource: &ResourceDocument) -> String {
             number(result, "replicas_ready"),
             number(result, "replicas_wanted")
         ),
-        "job" => text(result, "stage").to_owned(),
-        "replica" => text(result, "stage").to_owned(),
+        "job" | "replica" | "managed" => text(result, "stage").to_owned(),
         _ => String::new(),
     }
 }

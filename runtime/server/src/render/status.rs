@@ -4,6 +4,7 @@ use anstyle::Style;
 
 use super::columns::{Cell, fitting};
 use super::data_tests;
+use super::managed;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::programs;
 use super::summary::{blocked_by, first_line, is_waiting, output_kind, output_rows};
@@ -57,6 +58,7 @@ pub(crate) fn status(document: &RunDocument, now: Time, width: Option<u16>) -> S
     rows.extend(sorted.iter().map(|resource| status_line(resource, now)));
     let mut out = fitting("", &rows, width);
     out.push_str(&programs::details(document, now, width));
+    out.push_str(&managed::details(document, now, width));
     out.push('\n');
     for (cause, blocked) in blocked_by(document) {
         let number = count(blocked.len() as u64, "resource");

@@ -7,6 +7,7 @@ use watershed_core::{Row, Uid};
 
 use super::difference::Declarations;
 use super::health::HealthReport;
+use super::kinds::managed::Parts;
 use super::kinds::programs::Replicas;
 use super::summary::{Done, outcomes};
 use super::{Entry, Hidden, kinds, made, resource};
@@ -92,7 +93,7 @@ impl Account<'_> {
         let about = listed.clone().filter(|entry| self.is_selected(&entry.row));
         let found: Vec<Diagnostic> = about.flat_map(|entry| kinds::problems(&entry.row)).collect();
         self.findings.extend(found);
-        let replicas = Replicas::of(self.entries);
+        let (replicas, parts) = (Replicas::of(self.entries), Parts::of(self.entries));
         for entry in listed {
             let row = &entry.row;
             let Some(resource_health) = health_report.get(row) else {
@@ -102,6 +103,7 @@ impl Account<'_> {
             let mut told = resource::document(row, resource_health, self.done.work(row.uid), warnings);
             resource::say_as_found(&mut told, &self.findings);
             replicas.show_in(&mut told.result, row);
+            parts.show_in(&mut told.result, row);
             told.selected = self.is_selected(row);
             // Names are followed all the same.
             if !told.selected && matches!(told.work, Work::None | Work::Checked) {

@@ -1,6 +1,7 @@
 //! Parts of documents for resources of particular kinds.
 
 mod declared;
+pub(crate) mod managed;
 pub(crate) mod programs;
 
 use serde_json::{Map, Value, json};
@@ -26,7 +27,8 @@ pub(crate) fn is_supported(kind: &str) -> bool {
 /// Returns the result of a resource.
 pub(crate) fn result(row: &Row) -> Option<Value> {
     if row.kind.as_str() != MODEL {
-        return programs::result(row).or_else(|| declared::result(row));
+        let result = programs::result(row).or_else(|| managed::result(row));
+        return result.or_else(|| declared::result(row));
     }
     let state = glance(row)?;
     if state.result_table.is_empty() {
@@ -183,7 +185,7 @@ pub(crate) fn state(row: &Row) -> Value {
         .filter(|_| row.kind.as_str() == PROJECT_PARSER);
     match parser.map(ProjectParserState::decode) {
         Some(Ok(state)) => json!({"display_name": state.display_name, "files": state.files}),
-        _ => declared::state(row),
+        _ => managed::state(row).unwrap_or_else(|| declared::state(row)),
     }
 }
 

@@ -67,10 +67,16 @@ impl Entry {
         }
     }
 
-    /// Returns true if documents list it: what is deleted is gone, unless its delete failed.
+    /// Returns true if documents list it: what is deleted is gone, unless its delete failed, or what it left could not be
+    /// taken down.
     pub(crate) fn is_listed(&self, hidden: Hidden) -> bool {
         let gone = self.row.intents.is_deleted() && self.row.error.is_none();
-        !gone && (hidden == Hidden::Show || !self.row.hidden)
+        !gone && (hidden == Hidden::Show || !self.row.hidden || self.is_left())
+    }
+
+    /// Returns true for what is left of a deleted resource and could not be taken down.
+    fn is_left(&self) -> bool {
+        health::own_error(&self.row).is_some() && kinds::managed::is_managed(&self.row)
     }
 }
 

@@ -13,9 +13,9 @@ pub use address::Address;
 pub use client::{ConnectError, Connection};
 pub use listener::Listener;
 pub use protocol::{
-    Activity, Answer, ExportRequest, Fault, MetricsRequest, Owner, PartitionChoice, PartitionsRequest,
-    ProgramOutput, Refusal, Reply, Request, Rows, RunRequest, Selection, ServiceChange, StatsForm,
-    TestRequest, TrashRequest,
+    Activity, Answer, ExportRequest, Fault, ManagedChange, MetricsRequest, Owner, PartitionChoice,
+    PartitionsRequest, ProgramOutput, Refusal, Reply, Request, Rows, RunRequest, Selection, ServiceChange,
+    StatsForm, TestRequest, TrashRequest,
 };
 
 use tokio::sync::mpsc;

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
+use watershed_managers::CloudEvent;
 
 use crate::documents::{
     BackupDocument, CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument,
@@ -185,6 +186,8 @@ pub enum Request {
         /// The services.
         names: Vec<String>,
     },
+    /// Change what is wanted of a managed resource by hand, or tell of events.
+    OperateManaged(ManagedChange),
     /// Try again now what has failed of these.
     Retry {
         /// The resources.
@@ -414,6 +417,21 @@ pub enum ServiceChange {
         /// The number.
         to: Option<u64>,
     },
+}
+
+/// A change of managed resources by hand.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ManagedChange {
+    /// Another stage is desired.
+    Set {
+        /// The resource.
+        name: String,
+        /// The stage.
+        desired: String,
+    },
+    /// Something has happened.
+    Events(Vec<CloudEvent>),
 }
 
 /// The part of a program's output that is meant.

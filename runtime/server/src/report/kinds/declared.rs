@@ -1,7 +1,7 @@
 //! Parts of documents for resources of kinds other than models.
 
 use serde_json::{Value, json};
-use watershed_compilers::{Kind, Spec, spec_json};
+use watershed_compilers::{Kind, spec_json};
 use watershed_core::Row;
 use watershed_proto::{
     CanvasState, ComponentState, ConnectorState, ExploreState, FieldProblem, Message, MetricsViewSpec,
@@ -12,8 +12,7 @@ use crate::documents::{Diagnostic, ResourceName, Severity};
 
 /// Returns the desired spec, keys named as in project files; null where it can't be read.
 pub(super) fn spec(row: &Row) -> Value {
-    let kind = Kind::read(row.kind.as_str());
-    let spec = kind.and_then(|kind| Spec::decode(kind, row.spec.as_ref()));
+    let spec = watershed_reconcilers::managed::decode(row);
     spec.map_or(Value::Null, |spec| spec_json::declared(&spec, row.name.as_str()))
 }
 

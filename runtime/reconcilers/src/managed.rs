@@ -1,0 +1,29 @@
+//! Managed resources of project files: their steps and looks are commands and HTTP calls.
+//!
+//! The loop is that of [`watershed_managers`]; here is the manager that it drives, [`Calls`]. All that it decides is read
+//! from the spec, and everything else is asked outside. Templates are filled in at the last moment, so that no stored spec and no
+//! message holds a secret.
+
+mod calls;
+mod known;
+mod looks;
+mod stored;
+mod wish;
+
+pub use calls::{Calls, CallsError};
+pub use known::Known;
+pub use looks::look_after;
+pub(crate) use stored::decode_as;
+pub use stored::{decode, encode};
+
+use watershed_compilers::Kind;
+use watershed_managers::Wanted;
+use watershed_proto::ManagedSpec;
+
+use crate::messages::Proto;
+
+/// The kind.
+pub const KIND: &str = Kind::Managed.as_str();
+
+/// The spec of a managed resource, as it is stored.
+pub type Spec = Wanted<Proto<ManagedSpec>>;

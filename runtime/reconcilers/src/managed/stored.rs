@@ -1,0 +1,77 @@
+//! Specs of parsed kinds as the catalog stores them.
+//!
+//! Of most kinds that is the message of the compiler. A managed resource has what is desired of it in front, which people
+//! set by hand and owners edit; a file that says the same of it as before leaves that alone.
+
+use std::borrow::Cow;
+
+use watershed_compilers::{Kind, Spec};
+use watershed_controller::Resource;
+use watershed_controller::message::Message;
+use watershed_core::Row;
+use watershed_managers::Wanted;
+use watershed_proto::ManagedSpec;
+
+use super::{KIND, wish};
+use crate::messages::Proto;
+
+/// Returns the bytes of a spec that the files declare, with what people asked for by hand of the resource that there is.
+#[must_use]
+pub fn encode(spec: &Spec, row: Option<&Row>) -> Vec<u8> {
+    match spec {
+        Spec::Managed(spec) => managed(spec, row),
+        spec => with_operator(spec, row).encode(),
+    }
+}
+
+/// Returns the spec of a row; none for kinds without one, and where the bytes can't be read.
+#[must_use]
+pub fn decode(row: &Row) -> Option<Spec> {
+    decode_as(row.kind.as_str(), &row.spec)
+}
+
+/// Reads the bytes of a kind's spec.
+pub(crate) fn decode_as(kind: &str, bytes: &[u8]) -> Option<Spec> {
+    if kind == KIND {
+        let wanted = super::Spec::decode(super::Spec::FORMAT, bytes).ok()?;
+        return Some(Spec::Managed(Box::new(wanted.spec.0.clone())));
+    }
+    Spec::decode(Kind::read(kind)?, bytes)
+}
+
+/// A managed resource: the stage that was set by hand holds until the file says another one than it said then.
+fn managed(spec: &ManagedSpec, row: Option<&Row>) -> Vec<u8> {
+    let mut desired = wish::desired(spec);
+    let stored = row.and_then(|row| Resource::spec_of::<super::Spec>(row).ok());
+    if let Some(stored) = stored {
+        let (set, said) = (&stored.desired, &stored.spec.0);
+        let is_known = wish::stages(spec).index(&set.stage).is_some();
+        desired.edits = set.edits;
+        if said.desired == spec.desired && is_known {
+            desired.stage = set.stage.clone();
+        } else {
+            let stage = desired.stage.clone();
+            desired.set(stage);
+        }
+    }
+    // Of messages that are built here nothing can fail.
+    Wanted::new(desired, Proto(spec.clone()))
+        .encode()
+        .unwrap_or_default()
+}
+
+/// A spec with what a person asked for by hand, which no file says. What the file has overruled since is for the
+/// reconciler to see.
+fn with_operator<'a>(spec: &'a Spec, row: Option<&Row>) -> Cow<'a, Spec> {
+    let Spec::Service(service) = spec else {
+        return Cow::Borrowed(spec);
+    };
+    match row.and_then(decode) {
+        Some(Spec::Service(stored)) if stored.operator.is_some() => {
+            let mut service = service.clone();
+            service.operator = stored.operator;
+            Cow::Owned(Spec::Service(service))
+        }
+        _ => Cow::Borrowed(spec),
+    }
+}

@@ -1,0 +1,83 @@
+//! `set`, `event`: managed resources, changed by hand.
+
+use std::io::Read;
+use std::path::Path;
+
+use watershed_managers::{BODY_MAX, CloudEvent};
+
+use super::args::{Event, Format, Set, Shared};
+use super::console::{Console, choose_format};
+use super::failure::Failure;
+use super::present::{self, Presenter};
+use super::project::Location;
+use super::session::{self, Purpose, Session};
+use crate::exit::Exit;
+use crate::instance;
+use crate::socket::{ManagedChange, Request};
+
+/// `set`
+pub(super) fn set(console: &mut Console, shared: &Shared, args: &Set) -> Result<Exit, Failure> {
+    let change = ManagedChange::Set {
+        name: args.name.clone(),
+        desired: args.change.0.clone(),
+    };
+    operate(console, shared, change)
+}
+
+/// `event`
+pub(super) fn event(console: &mut Console, shared: &Shared, args: &Event) -> Result<Exit, Failure> {
+    let events = read(&args.file)?;
+    operate(console, shared, ManagedChange::Events(events))
+}
+
+/// Reads one event, or a list of them.
+fn read(file: &Path) -> Result<Vec<CloudEvent>, Failure> {
+    let unreadable = |error: std::io::Error| {
+        Failure::new(Exit::Usage, format!("can't read `{}`: {error}", file.display()))
+    };
+    let most = u64::try_from(BODY_MAX).unwrap_or(u64::MAX).saturating_add(1);
+    let mut body = Vec::new();
+    if file == Path::new("-") {
+        std::io::stdin()
+            .take(most)
+            .read_to_end(&mut body)
+            .map_err(unreadable)?;
+    } else {
+        let opened = std::fs::File::open(file).map_err(unreadable)?;
+        opened.take(most).read_to_end(&mut body).map_err(unreadable)?;
+    }
+    let events = match body.trim_ascii_start().first() {
+        Some(b'[') => CloudEvent::batch(&body),
+        _ => CloudEvent::structured(&body).map(|event| vec![event]),
+    };
+    events.map_err(|error| {
+        let message = format!("`{}` holds no event: {error}", file.display());
+        Failure::new(Exit::Usage, message)
+            .hint("a CloudEvent 1.0 as JSON, with `specversion`, `id`, `source` and `type`")
+    })
+}
+
+fn operate(console: &mut Console, shared: &Shared, change: ManagedChange) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    let location = Location::find(shared, None)?;
+    if !location.state.exists() {
+        let failure = Failure::new(Exit::NotNow, "nothing was run here yet, so nothing is stored");
+        return Err(failure.hint("`watershed run` brings the project up to date"));
+    }
+    super::block_on(async {
+        let wait = shared.wait.map(|wait| wait.0);
+        let presenter = Presenter::new(console, format, location.root.clone());
+        match Session::open(&location, Purpose::Work, wait).await? {
+            Session::There(connection) => {
+                let request = Request::OperateManaged(change);
+                presenter.show(session::ask(connection, &request).await).await
+            }
+            Session::Here(_lock) => {
+                let project = super::options(shared, &location).project();
+                let done = instance::operate_managed_alone(&project, &location.state, change).await;
+                let answer = done.map_err(|error| session::open_failure(error, &location.state.path()))?;
+                presenter.end(answer.map_err(present::failure)?)
+            }
+        }
+    })
+}
