@@ -20,6 +20,7 @@ use crate::{
     migration,
     model::{
         self, failure,
+        fit::Fit,
         forecast::{Foreseen, Sky, foresee},
         plan::{Again, BuildReason, Decision},
         record::BuildId,
@@ -62,6 +63,8 @@ pub enum EditKind {
 pub enum PlannedWork {
     /// All rows are made, or a view.
     Build,
+    /// The trash has it.
+    Restore,
     /// New rows are put into a table.
     Add,
     /// A view is made again because of what it names.
@@ -105,14 +108,11 @@ pub async fn forecast(
             made.learn(row.uid.0, &state);
         }
     }
-    let sky = Sky {
-        view,
-        made: &made,
-        chosen,
-    };
+    let mut sky = Sky::new(view, &made, chosen);
     let mut after = After::new(rows, &parsed.batch);
     chosen.choose(after.candidates());
     after.run_again = after.migrations_that_run(chosen);
+    sky.owners = after.by_key.values().copied().collect();
     let mut steps = Vec::new();
     for uid in after.parents_first() {
         let step = after.step(uid, &sky).await;
@@ -356,8 +356,10 @@ impl<'a> After<'a> {
         let Foreseen {
             decision,
             state,
+            restored,
             took_ms,
             spec,
+            failed,
         } = foreseen;
         let mut after = Row::clone(row);
         after.state = Some(state.encode_to_vec().into());
@@ -377,7 +379,17 @@ impl<'a> After<'a> {
             return (PlannedWork::Build, Some(reason), took_ms);
         }
         let (work, reason) = match decision {
-            Decision::Build(reason) => (PlannedWork::Build, Some(why(&reason))),
+            Decision::Build(reason) => {
+                let why = why(&reason);
+                match restored {
+                    None => (PlannedWork::Build, Some(why)),
+                    Some(Fit::Same) => (PlannedWork::Restore, Some(format!("{why}; the trash has it"))),
+                    Some(Fit::Base) => (
+                        PlannedWork::Add,
+                        Some(format!("{why}; the trash has its earlier rows")),
+                    ),
+                }
+            }
             Decision::Add(reason) => (PlannedWork::Add, Some(why(&reason))),
             Decision::MakeViewAgain(Again::InputRenamed) => (
                 PlannedWork::MakeAgain,
@@ -401,7 +413,16 @@ impl<'a> After<'a> {
             ),
             Decision::Nothing => (PlannedWork::Nothing, None),
         };
-        (work, reason, took_ms)
+        let Some(failed) = failed else {
+            return (work, reason, took_ms);
+        };
+        self.failed.insert(row.uid);
+        let reason = reason.unwrap_or_default();
+        let reason = format!(
+            "{reason}; from the last good rows of `{}`, which fails",
+            failed.name
+        );
+        (work, Some(reason), took_ms)
     }
 
     /// A resource that is not chosen: of a model, names are followed and nothing else.

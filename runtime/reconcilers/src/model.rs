@@ -7,6 +7,7 @@
 //! | [`record`] | what the engine records beside an output |
 //! | [`files`] | local files: which, and whether they changed |
 //! | [`pattern`] | which paths these may have, for whoever watches |
+//! | `fit` | whether an output of the trash is what is wanted |
 //! | [`forecast`] | the same decision without a run, for `plan` |
 //! | [`freshness`] | how old the rows may become |
 //! | [`retries`] | when a failed build is tried again |
@@ -22,6 +23,7 @@
 pub mod data_tests;
 pub mod due;
 pub mod files;
+pub(crate) mod fit;
 pub mod forecast;
 pub mod freshness;
 mod hooks;
@@ -32,7 +34,7 @@ pub mod retries;
 pub mod statement;
 
 pub(crate) mod failure;
-pub use failure::{HELD_CODE, from_sql};
+pub use failure::{HELD_CODE, STALE_INPUT, from_sql};
 mod inputs;
 pub(crate) mod partitions;
 pub(crate) mod place;

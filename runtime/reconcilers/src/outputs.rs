@@ -33,6 +33,7 @@ use watershed_drivers::{
 
 use crate::chosen::Chosen;
 use crate::made::{Made, Version};
+use crate::model::fit;
 use known::{About, Known};
 
 use crate::secrets::Secrets;
@@ -295,7 +296,7 @@ impl Outputs {
     ) -> Result<Vec<Trashed>, Failure> {
         self.open(cancel).await?;
         let mut trash = self.olap.trash(cancel).await?;
-        trash.retain(|it| it.tag.uid == uid || it.name.eq_ignore_ascii_case(name));
+        trash.retain(|it| fit::concerns(it, uid, name));
         trash.reverse();
         Ok(trash)
     }

@@ -90,6 +90,7 @@ mod secrets;
 mod selections;
 mod services;
 mod sharing;
+mod stale_input;
 mod storms;
 mod terminal;
 mod together;

@@ -129,7 +129,7 @@ fn assert_kept(planned: &BTreeMap<String, String>, document: &Value, story: &str
         let plan = planned.get(&name).map_or("none", String::as_str);
         let fails = matches!(text(resource, "health").as_str(), "failed" | "blocked");
         let fits = match (work.as_str(), plan) {
-            ("built", "build" | "add") | ("renamed", "rename") => true,
+            ("built", "build" | "add") | ("restored", "restore") | ("renamed", "rename") => true,
             // A name is given before its own mistake is looked at.
             ("renamed", "failed") => true,
             ("built", "none" | "check") | ("renamed", "build") => blurred,
@@ -174,4 +174,33 @@ fn a_renamed_model_whose_input_fails_is_planned_to_be_renamed() {
     );
     let document = sandbox.call(&["run", "--json"]).json();
     assert_kept(&planned, &document, "renamed");
+}
+
+#[test]
+fn a_plan_says_what_the_trash_gives_back_and_leaves_it_there() {
+    let sandbox = Sandbox::with(PROJECT);
+    sandbox.run(0);
+    sandbox.edit("models/b.sql", "SELECT x", "SELECT x + 10 AS x");
+    sandbox.remove("models/other.sql");
+    sandbox.run(0);
+    let other = "-- @materialize: true\nSELECT 1 AS x\n";
+    sandbox.write("models/other.sql", other);
+    sandbox.edit("models/b.sql", "SELECT x + 10 AS x", "SELECT x");
+    // Its content is what counts.
+    sandbox.write("data/a.csv", "x\n1\n2\n");
+    let before = contents(&sandbox);
+    let planned = planned(&sandbox, "restored");
+    let of = |name: &str| planned.get(name).map(String::as_str);
+    assert_eq!(
+        (of("a"), of("b"), of("c"), of("other")),
+        (None, Some("restore"), Some("build"), Some("restore"))
+    );
+    assert_eq!(contents(&sandbox), before, "a plan touches nothing");
+    let said = sandbox.call(&["plan"]);
+    assert!(
+        said.stdout.contains("1 to build, 2 to restore"),
+        "{}",
+        said.stdout
+    );
+    assert_eq!(sandbox.done(0), "b:restored c:built other:restored");
 }

@@ -39,6 +39,33 @@ pub(super) fn failed_ref(to: &Ref) -> Error {
     Error::new(ErrorKind::Dependency(to.clone()), REF_FAILED, message)
 }
 
+/// The code of a build from the last good output of something that has failed.
+pub const STALE_INPUT: &str = "stale-input";
+
+/// An edit that was built from the last good output of a ref that failed: it is blocked by that all the same.
+pub(super) fn built_on_stale(to: &Ref) -> Error {
+    let message = format!(
+        "built from the last good rows of {} \"{}\", which has failed",
+        to.kind, to.name
+    );
+    Error::new(ErrorKind::Dependency(to.clone()), STALE_INPUT, message)
+}
+
+/// An edit that could not be built from the last good output of a ref that failed. It may be meant for what that is to
+/// become, so only what the rows did not pass, or what may go away, is an error of its own.
+pub(super) fn unbuilt_on_stale(to: &Ref, error: Error) -> Error {
+    if error.kind != ErrorKind::Permanent || error.code.starts_with("test-") {
+        return error;
+    }
+    let hint = format!("from its last good rows it can't be built: {}", error.message);
+    Error {
+        hint: Some(hint.into()),
+        details: error.details,
+        place: error.place,
+        ..failed_ref(to)
+    }
+}
+
 /// A ref to a model that was never built and that the run leaves out.
 pub(crate) fn left_out_ref(to: &Ref) -> Error {
     let message = format!(

@@ -1,25 +1,40 @@
 //! The decision about a model without a run: what a build would do, given the catalog alone.
 //!
-//! The output is taken to stand as the catalog says. What was dropped or replaced by hand is seen by a run only.
+//! The output is taken to stand as the catalog says, and what the trash gives back instead of a build is looked up there. What was dropped or replaced by hand is seen by a run only.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    collections::HashSet,
+    path::Path,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
-use watershed_core::{Error, RefView, Row, Timestamp};
-use watershed_drivers::sandbox::Sandbox;
+use uuid::Uuid;
+use watershed_core::{Error, Ref, RefView, Row, Timestamp, Uid};
+use watershed_drivers::{
+    olap::{Olap, Trashed},
+    sandbox::Sandbox,
+};
 use watershed_proto::{Message, ModelSpec, ModelState, OutputKind};
 
 use super::{
-    failure, inputs,
-    plan::{self, Again, Decision, ExistingOutput, Object, Output, Wanted, plan},
+    failure, files,
+    fit::{self, Candidate, Fit},
+    inputs::{self, Inputs},
+    plan::{self, Again, Decision, ExistingOutput, Object, Output, Triggers, Wanted, plan},
     record::{BuildId, Meaning, Record, Refreshes, Shape},
     statement,
     triggers::{adds_rows, has_left, on_edit, triggers},
 };
 use crate::{chosen::Chosen, made::Made};
 
+/// The longest that a forecast waits for the engine, which another program may have.
+const LONGEST_READ: Duration = Duration::from_secs(2);
+
 /// The surroundings of a forecast.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The project's folder.
     pub root: &'a Arc<Path>,
@@ -29,6 +44,8 @@ pub struct View<'a> {
     pub now: Timestamp,
     /// Ends the forecast.
     pub cancel: &'a CancellationToken,
+    /// The engine with the trash, which is read when something is to be built; none if there is none yet.
+    pub olap: Option<&'a dyn Olap>,
 }
 
 /// The surroundings of the forecast of a model.
@@ -38,6 +55,10 @@ pub(crate) struct Sky<'a> {
     pub(crate) made: &'a Made,
     /// The resources that the run is for.
     pub(crate) chosen: &'a Chosen,
+    /// The resources that there are then.
+    pub(crate) owners: HashSet<Uid>,
+    /// The trash, once it was needed.
+    trash: OnceCell<Vec<Trashed>>,
 }
 
 /// A model after the run that is foreseen.
@@ -45,10 +66,14 @@ pub(crate) struct Foreseen {
     pub(crate) decision: Decision,
     /// Its state then, as far as others read it.
     pub(crate) state: ModelState,
+    /// The use that the trash is of.
+    pub(crate) restored: Option<Fit>,
     /// The time that its last build took, if there was one.
     pub(crate) took_ms: Option<u64>,
     /// Its spec.
     pub(crate) spec: ModelSpec,
+    /// What it reads that has failed: it is built from the last good output of that.
+    pub(crate) failed: Option<Ref>,
 }
 
 /// Returns what a run would decide about a model.
@@ -60,7 +85,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
     if let Some(fault) = &spec.fault {
         return Err(failure::from_fault(fault));
     }
-    let reads = inputs::from_refs(&spec, refs, sky.chosen)?;
+    let Inputs { all: reads, failed } = inputs::from_refs(&spec, refs, sky.chosen)?;
     let state = row
         .state
         .as_deref()
@@ -77,39 +102,75 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
     let meaning =
         meaning.ok_or_else(|| Error::permanent("spec-incomplete", "a spec without a fingerprint"))?;
     let table = statement::table(&spec, row.name.as_str());
+    let wanted = |record: &Record| Wanted {
+        table,
+        shape: statement::shape(&spec),
+        meaning: &meaning,
+        inputs: &reads,
+        files: &files,
+        made: &made.inputs,
+        asked: match failed {
+            Some(_) => record.answered,
+            None => Refreshes {
+                plain: row.refreshes.plain,
+                full: row.refreshes.full,
+            },
+        },
+        triggers: match failed {
+            Some(_) => Triggers::NONE,
+            None => triggers(&spec, record, sky.view.now),
+        },
+        incremental: adds_rows(&spec),
+        on_edit: on_edit(&spec, record),
+        left: has_left(record),
+    };
+    // What is told by another version's rules is not compared here: the run knows the text.
+    let refingerprinted = |record: &Record| (record.meaning.version != meaning.version).then_some(&meaning);
     let decision = match &record {
         None => Decision::Build(plan::BuildReason::NeverBuilt),
         Some(record) => {
-            // What is told by another version's rules is not compared here: the run knows the text.
-            let same_rules = record.meaning.version == meaning.version;
             let output = Output {
                 record,
-                refingerprinted: (!same_rules).then_some(&meaning),
+                refingerprinted: refingerprinted(record),
                 object: Object::Present {
                     table: &record.table,
                     shape: record.shape,
                     build: record.build,
                 },
             };
-            let wanted = Wanted {
-                table,
-                shape: statement::shape(&spec),
-                meaning: &meaning,
-                inputs: &reads,
-                files: &files,
-                made: &made.inputs,
-                asked: Refreshes {
-                    plain: row.refreshes.plain,
-                    full: row.refreshes.full,
-                },
-                triggers: triggers(&spec, record, sky.view.now),
-                incremental: adds_rows(&spec),
-                on_edit: on_edit(&spec, record),
-                left: has_left(record),
-            };
-            plan(&wanted, &ExistingOutput::Own(output))
+            plan(&wanted(record), &ExistingOutput::Own(output))
         }
     };
+    if let Some(failed) = failed.as_ref().filter(|_| !plan::is_for_edit(&decision)) {
+        return Err(failure::failed_ref(failed));
+    }
+    let of_trash = match (&decision, statement::shape(&spec)) {
+        (Decision::Build(_), Shape::Table) => sky.in_trash(row.uid.0, table).await,
+        _ => Vec::new(),
+    };
+    let known = match of_trash.is_empty() {
+        true => Vec::new(),
+        false => {
+            let now_ns = files::nanos(SystemTime::now());
+            inputs::with_contents(sky.view.root, files.clone(), now_ns, sky.view.cancel).await?
+        }
+    };
+    let restored = of_trash.into_iter().find_map(|(trashed, is_own, has_owner)| {
+        let record = fit::record(trashed, is_own, has_owner)?;
+        let candidate = Candidate {
+            record: &record,
+            refingerprinted: refingerprinted(&record),
+            build: BuildId(trashed.tag.build),
+            is_own,
+            due: triggers(&spec, &record, sky.view.now).due,
+        };
+        let wanted = Wanted {
+            files: &known,
+            ..wanted(&record)
+        };
+        let fit = fit::fit(&wanted, &candidate)?;
+        Some((fit, record))
+    });
     let keeps = matches!(
         decision,
         Decision::Nothing
@@ -117,7 +178,10 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
             | Decision::Accept
             | Decision::MakeViewAgain(Again::InputRenamed)
     );
-    let kept = record.as_ref().filter(|_| keeps).map(|record| record.build);
+    let kept = match &restored {
+        Some((Fit::Same, record)) => Some(record.build),
+        _ => record.as_ref().filter(|_| keeps).map(|record| record.build),
+    };
     let took_ms = record.as_ref().map(|record| record.took_ms);
     let kind = match statement::shape(&spec) {
         Shape::Table => OutputKind::Table,
@@ -135,6 +199,45 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         decision,
         state,
         took_ms,
+        restored: restored.map(|(fit, _)| fit),
         spec,
+        failed,
     })
+}
+
+impl<'a> Sky<'a> {
+    pub(crate) fn new(view: &'a View<'a>, made: &'a Made, chosen: &'a Chosen) -> Self {
+        Self {
+            view,
+            made,
+            chosen,
+            owners: HashSet::new(),
+            trash: OnceCell::new(),
+        }
+    }
+
+    /// Returns what the trash may have for a resource, the latest first: whether it is its own, and whether anybody has it.
+    async fn in_trash(&self, uid: Uuid, name: &str) -> Vec<(&Trashed, bool, bool)> {
+        let trash = self.trash.get_or_init(|| self.read_trash()).await.iter().rev();
+        let concerns = trash.filter(|it| fit::concerns(it, uid, name));
+        concerns
+            .map(|it| (it, it.tag.uid == uid, self.owners.contains(&Uid(it.tag.uid))))
+            .collect()
+    }
+
+    /// Reads the trash, the latest last. One that can't be read in good time has nothing to give back.
+    async fn read_trash(&self) -> Vec<Trashed> {
+        let Some(olap) = self.view.olap else {
+            return Vec::new();
+        };
+        let cancel = self.view.cancel.child_token();
+        match tokio::time::timeout(LONGEST_READ, olap.trash(&cancel)).await {
+            Ok(Ok(trash)) => trash,
+            Ok(Err(failure)) => {
+                tracing::debug!(%failure, "the trash was not read");
+                Vec::new()
+            }
+            Err(_) => Vec::new(),
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_controller::Resource;
-use watershed_core::{Error, RefView, Row};
+use watershed_core::{Error, Ref, RefView, Row};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_proto::{LocalFiles, Message, ModelSpec, ModelState};
 use watershed_workloads::job::{self, JobRecord};
@@ -19,24 +19,35 @@ use super::{
 };
 use crate::{chosen::Chosen, refs::refuse_left_out};
 
+/// The inputs of a model.
+pub(super) struct Inputs {
+    pub(super) all: Vec<Input>,
+    /// A ref that has failed: its last good output stands for it.
+    pub(super) failed: Option<Ref>,
+}
+
 /// Returns the inputs of the refs: first those that the spec numbers, in that order, then models that it refers to
 /// without reading them, in an order that no rename changes.
 ///
 /// # Errors
-/// The first ref that is missing, has failed, or was never built and is not chosen.
-pub(super) fn from_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> Result<Vec<Input>, Error> {
-    let (mut models, mut jobs) = (HashMap::new(), Vec::new());
+/// The first ref that is missing, has failed without an output that stands, or was never built and is not chosen.
+pub(super) fn from_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> Result<Inputs, Error> {
+    let (mut models, mut jobs, mut failed) = (HashMap::new(), Vec::new(), None);
     for view in refs {
         let target = view
             .target
             .as_ref()
             .ok_or_else(|| failure::missing_ref(&view.reference))?;
         refuse_left_out(view, chosen)?;
-        if view.failed {
+        let is_model = target.kind.as_str() == KIND;
+        if view.failed && !is_model {
             return Err(failure::failed_ref(&view.reference));
         }
-        if target.kind.as_str() == KIND {
+        if is_model {
             let input = input(target).ok_or_else(|| failure::failed_ref(&view.reference))?;
+            if view.failed && failed.is_none() {
+                failed = Some(view.reference.clone());
+            }
             models.insert(view.reference.name.as_str().to_lowercase(), input);
         }
         jobs.extend(last_run(target));
@@ -50,7 +61,7 @@ pub(super) fn from_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> 
     inputs.extend(others);
     jobs.sort_by_key(|input| input.build);
     inputs.extend(jobs);
-    Ok(inputs)
+    Ok(Inputs { all: inputs, failed })
 }
 
 /// The beginning of what stands for a job in the place of a table's name, where a name has no blank.
@@ -141,6 +152,26 @@ pub(super) async fn hashed(
         Ok(files.into_iter().map(|file| seen(file, seen_at_ns)).collect())
     })
     .await
+}
+
+/// The files with their contents known.
+///
+/// # Errors
+/// When one is missing or can't be read.
+pub(super) async fn with_contents(
+    root: &Arc<Path>,
+    files: Vec<FileNow>,
+    seen_at_ns: i64,
+    cancel: &CancellationToken,
+) -> Result<Vec<FileNow>, Error> {
+    let seen = hashed(root, files, seen_at_ns, cancel).await?.into_iter();
+    let known = seen.map(|file| FileNow {
+        path: file.path,
+        modified_ns: file.modified_ns,
+        size: file.size,
+        content: file.content,
+    });
+    Ok(known.collect())
 }
 
 /// The same files after a build: what changed meanwhile loses its hash, so that the next run builds again.

@@ -17,7 +17,9 @@
 //! 8. Rows of an incremental model are added to: what else would build it again has it take new rows. Only what makes
 //!    its rows wrong (another definition, a full refresh) throws them away, and what protects them holds that back.
 //! 9. A build whose statements afterwards failed, or were cut off, is made again.
-//! 10. What else is no reason to build is left out by the model's [`Triggers`]. A view is made again all the same when
+//! 10. While something that it reads has failed, its own edit alone is a reason to build. What was built so is built again
+//!     when that is mended and stands for another build, whatever its triggers.
+//! 11. What else is no reason to build is left out by the model's [`Triggers`]. A view is made again all the same when
 //!     what it names has changed.
 
 use std::collections::BTreeMap;
@@ -62,6 +64,15 @@ pub struct Triggers {
     pub files: bool,
     /// Its schedule, which is due now.
     pub due: bool,
+}
+
+impl Triggers {
+    /// None of them.
+    pub const NONE: Self = Self {
+        inputs: false,
+        files: false,
+        due: false,
+    };
 }
 
 /// The effect of another definition on the rows that are there.
@@ -223,8 +234,20 @@ pub fn plan(wanted: &Wanted<'_>, found: &ExistingOutput<'_>) -> Decision {
     }
 }
 
+/// Returns whether a decision follows from an edit of the model itself: all that is carried out while something that it
+/// reads has failed.
+#[must_use]
+pub fn is_for_edit(decision: &Decision) -> bool {
+    use BuildReason::{DefinitionChanged, NeverBuilt, ShapeChanged};
+    matches!(
+        decision,
+        Decision::Build(NeverBuilt | DefinitionChanged | ShapeChanged)
+    )
+}
+
 fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
     let record = output.record;
+    let follows_inputs = wanted.triggers.inputs || record.stale_input;
     if let Some(reason) = object_changed(output) {
         return Decision::Build(reason);
     }
@@ -251,14 +274,14 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
         return again(wanted, reason);
     }
     match (wanted.shape, made_changed(wanted, record)) {
-        (Shape::Table, Some(name)) if wanted.triggers.inputs => {
+        (Shape::Table, Some(name)) if follows_inputs => {
             return again(wanted, BuildReason::MadeChanged(name));
         }
         (Shape::View, Some(_)) => return Decision::MakeViewAgain(Again::MadeChanged),
         (Shape::View | Shape::Table, _) => {}
     }
     match (wanted.shape, input_changed(wanted, record)) {
-        (Shape::Table, Some(ordinal)) if wanted.triggers.inputs => {
+        (Shape::Table, Some(ordinal)) if follows_inputs => {
             return again(wanted, BuildReason::InputChanged(ordinal));
         }
         (Shape::View, Some(ordinal)) => return Decision::MakeViewAgain(Again::InputChanged(ordinal)),

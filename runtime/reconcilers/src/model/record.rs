@@ -112,6 +112,8 @@ pub struct Record {
     pub partitions: Option<PartitionCounts>,
     /// The statements after the build are to be run still, or failed.
     pub unfinished: bool,
+    /// The build read the last good output of something that had failed.
+    pub stale_input: bool,
     /// The first row of the state's query after the last build; none if there is no such query, or no row.
     pub state: Option<MapValue>,
 }
@@ -166,6 +168,7 @@ impl Record {
             steps: state.steps,
             partitions: state.partitions,
             unfinished: state.unfinished,
+            stale_input: state.stale_input,
             state: state.incremental_state.clone(),
         })
     }
@@ -207,6 +210,7 @@ impl Record {
             steps: self.steps,
             partitions: self.partitions,
             unfinished: self.unfinished,
+            stale_input: self.stale_input,
         }
     }
 }
@@ -375,6 +379,7 @@ mod tests {
             steps: 2,
             partitions: Some(PartitionCounts { done: 3, failed: 1 }),
             unfinished: true,
+            stale_input: true,
             state: Some(MapValue {
                 fields: BTreeMap::from([("top".into(), 3_i64.into())]),
             }),

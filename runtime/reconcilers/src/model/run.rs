@@ -15,15 +15,16 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_compilers::sql::names_in;
 use watershed_controller::Context;
-use watershed_core::{Error, Outcome, Timestamp};
+use watershed_core::{Error, Outcome, Ref, Timestamp};
 use watershed_drivers::olap::{BuildError, Failure, Fate, Hooks, OutputKind};
 use watershed_proto::{ConnectorSpec, Message, ModelSpec, SqlSource};
 
 use super::{
     KIND, ModelReconciler,
     data_tests::Tests,
-    failure, files, freshness, hooks, inputs,
-    plan::{self, Again, BuildReason, Decision, FileNow, Object, Wanted, plan},
+    failure, files, freshness, hooks,
+    inputs::{self, Inputs},
+    plan::{self, Again, BuildReason, Decision, FileNow, Object, Triggers, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     retries, schedule, statement,
     triggers::{adds_rows, has_left, on_edit, triggers},
@@ -64,8 +65,12 @@ struct Plan {
     shape: Shape,
     meaning: Meaning,
     inputs: Vec<Input>,
+    /// A ref that has failed: what stands for it is its last good output.
+    failed: Option<Ref>,
     files: Vec<FileNow>,
     made: Reads,
+    /// The refreshes that a build answers.
+    asked: Refreshes,
     /// The time at which the files were looked at, nanoseconds since the epoch.
     looked_at_ns: i64,
 }
@@ -158,6 +163,9 @@ impl<'a> Run<'a> {
         let plan = self.plan(inputs, known_output.record.as_ref()).await?;
         let decision = self.decide(&plan, &known_output).await?;
         tracing::debug!(?decision, "decided");
+        if let Some(failed) = plan.failed.clone() {
+            return Err(Box::pin(self.act_on_stale(&failed, decision, plan, known_output)).await);
+        }
         let (mark, since) = (known_output.mark(), known_output.since());
         match decision {
             Decision::Nothing => Ok(Done {
@@ -166,6 +174,24 @@ impl<'a> Run<'a> {
             }),
             // Beside what most runs do, a look: its future is made anew for each, and moved.
             decision => Box::pin(self.act(decision, plan, known_output)).await,
+        }
+    }
+
+    /// Does what an edit needs while something that it reads has failed, and is blocked by that all the same: what reads
+    /// this one, and its schedule, wait for good rows.
+    async fn act_on_stale(
+        &self,
+        failed: &Ref,
+        decision: Decision,
+        plan: Plan,
+        known_output: KnownOutput,
+    ) -> Error {
+        if !plan::is_for_edit(&decision) {
+            return failure::failed_ref(failed);
+        }
+        match self.act(decision, plan, known_output).await {
+            Ok(_) => failure::built_on_stale(failed),
+            Err(error) => failure::unbuilt_on_stale(failed, error),
         }
     }
 
@@ -264,7 +290,7 @@ impl<'a> Run<'a> {
     }
 
     /// Returns the inputs that a build would have now.
-    async fn plan(&self, inputs: Vec<Input>, record: Option<&Record>) -> Result<Plan, Error> {
+    async fn plan(&self, inputs: Inputs, record: Option<&Record>) -> Result<Plan, Error> {
         let looked_at_ns = files::nanos(SystemTime::now());
         let seen = record.map(|record| record.files.clone()).unwrap_or_default();
         let made = self.model.outputs.made().read_by_model(&self.spec().uses);
@@ -281,7 +307,13 @@ impl<'a> Run<'a> {
             table: self.table().to_owned(),
             shape: statement::shape(self.spec()),
             meaning: self.meaning()?,
-            inputs,
+            asked: match (&inputs.failed, record) {
+                (None, _) => self.asked(),
+                // A refresh is answered with good rows.
+                (Some(_), record) => record.map(|record| record.answered).unwrap_or_default(),
+            },
+            inputs: inputs.all,
+            failed: inputs.failed,
             files,
             made,
             looked_at_ns,
@@ -327,24 +359,32 @@ impl<'a> Run<'a> {
             refingerprinted: refingerprinted.as_ref(),
             object,
         };
-        let wanted = Wanted {
-            table: &wanted.table,
-            shape: wanted.shape,
-            meaning: &wanted.meaning,
-            inputs: &wanted.inputs,
-            files: &wanted.files,
-            made: &wanted.made.inputs,
-            asked: self.asked(),
-            triggers: triggers(self.spec(), record, self.context.now()),
-            incremental: adds_rows(self.spec()),
-            on_edit: on_edit(self.spec(), record),
-            left: has_left(record),
-        };
+        let wanted = self.wanted(wanted, record);
         let found = match known_output.orphan {
             None => plan::ExistingOutput::Own(output),
             Some(_) => plan::ExistingOutput::Orphan(output),
         };
         Ok(plan(&wanted, &found))
+    }
+
+    /// Returns what is wanted, for an output with this record.
+    fn wanted<'b>(&self, plan: &'b Plan, record: &Record) -> Wanted<'b> {
+        Wanted {
+            table: &plan.table,
+            shape: plan.shape,
+            meaning: &plan.meaning,
+            inputs: &plan.inputs,
+            files: &plan.files,
+            made: &plan.made.inputs,
+            asked: plan.asked,
+            triggers: match plan.failed {
+                Some(_) => Triggers::NONE,
+                None => triggers(self.spec(), record, self.context.now()),
+            },
+            incremental: adds_rows(self.spec()),
+            on_edit: on_edit(self.spec(), record),
+            left: has_left(record),
+        }
     }
 
     /// The recorded definition by today's rules, if the record's are others. Rules change with versions of the
@@ -462,7 +502,8 @@ impl Run<'_> {
             .context
             .state()
             .and_then(|state| Record::from_state(&state.0));
-        let speaks_of_rows = [failure::PARTITIONS_CODE, hooks::AFTER_CODE].contains(&&*error.code);
+        let speaks_of_rows =
+            [failure::PARTITIONS_CODE, failure::STALE_INPUT, hooks::AFTER_CODE].contains(&&*error.code);
         let Some(last) = last.filter(|_| !speaks_of_rows) else {
             return error;
         };

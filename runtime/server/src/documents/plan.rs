@@ -88,6 +88,8 @@ pub enum PlanEdit {
 pub enum PlanWork {
     /// All rows are made, or a view.
     Build,
+    /// The trash gives it back.
+    Restore,
     /// New rows are put into a table.
     Add,
     /// Its output gets another name.
@@ -123,6 +125,9 @@ pub struct PlanSummary {
     pub selected: Option<u64>,
     /// Outputs that would be built, added to or made again.
     pub builds: u64,
+    /// Outputs that the trash would give back.
+    #[serde(default)]
+    pub restores: u64,
     /// Outputs that would be renamed.
     pub renames: u64,
     /// Outputs that would be dropped.

@@ -81,6 +81,7 @@ impl Folder {
                     Some(_) => super::secrets_of(&self.options, &self.state),
                     None => Secrets::default(),
                 };
+                let engine = self.engine(Access::ReadOnly).ok();
                 let asked = plan::Asked {
                     options: &self.options,
                     state: &self.state,
@@ -88,8 +89,13 @@ impl Folder {
                     entries: &entries,
                     exit_code,
                     selection: &selection,
+                    engine: engine.as_ref(),
                 };
-                Answer::Plan(Box::new(plan::plan(asked).await?))
+                let planned = plan::plan(asked).await;
+                if let Some(engine) = &engine {
+                    close(engine).await;
+                }
+                Answer::Plan(Box::new(planned?))
             }
             Request::Graph { name, selection, all } => {
                 let entries = self.entries().await?;

@@ -272,6 +272,7 @@ impl Observer {
         known.runs = row.runs_total;
         let name = known.name.clone();
         let told = resource::last_run(run, &row.key(), row.error.as_ref());
+        let work = resource::work(run.result, row.error.as_deref());
         let is_failed = told.outcome == Outcome::Failed;
         // A rename is followed by a look, which says whether what had failed still does.
         let was = known.was.take();
@@ -283,7 +284,7 @@ impl Observer {
         known.result = kinds::result(row);
         let about = Ended {
             fixed: had_failed && row.error.is_none(),
-            was: was.filter(|_| resource::work(run.result) == Work::Renamed),
+            was: was.filter(|_| work == Work::Renamed),
             ..known.about()
         };
         if !row.hidden {
@@ -293,7 +294,7 @@ impl Observer {
         let finished = Event::ResourceFinished {
             at: Time::from_millis(run.ended_at.0),
             resource: name,
-            work: resource::work(run.result),
+            work,
             error: error.map(|error| resource::failure(error)),
             run: told,
             about,
@@ -317,7 +318,7 @@ impl Observer {
         let finished = Event::ResourceFinished {
             at: Time::from_millis(last.ended_at.0),
             resource: known.name.clone(),
-            work: resource::work(last.result),
+            work: resource::work(last.result, None),
             error: None,
             run: resource::last_run(&last, &known.key, None),
             about: known.about(),

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::resource::Row;
 use watershed_controller::{Timestamp, Uid};
-use watershed_drivers::olap::{OutputKind, TrashLimits};
+use watershed_drivers::duckdb::Engine;
+use watershed_drivers::olap::{Olap, OutputKind, TrashLimits};
 use watershed_proto::{Message, ModelSpec, ModelState};
 use watershed_reconcilers::forecast::{EditKind, PlannedWork, Step, View, forecast};
 use watershed_reconcilers::secrets::Secrets;
@@ -31,6 +32,8 @@ pub(super) struct Asked<'a> {
     pub(super) exit_code: bool,
     /// The resources that the run would be for.
     pub(super) selection: &'a Selection,
+    /// The engine, for its trash; none before anything was built.
+    pub(super) engine: Option<&'a Engine>,
 }
 
 /// Works out what a run would do.
@@ -58,6 +61,7 @@ pub(super) async fn plan(asked: Asked<'_>) -> Result<PlanDocument, Refusal> {
         sandbox: sandbox.as_ref(),
         now: Timestamp::from(std::time::SystemTime::now()),
         cancel: &cancel,
+        olap: asked.engine.map(|engine| engine as &dyn Olap),
     };
     let choice = asked.selection.chosen();
     let steps = forecast(parsed, &rows, &view, &choice.chosen).await;
@@ -115,6 +119,7 @@ fn told(step: &Step, secrets: &Secrets, kept_ms: Option<u64>) -> PlanStep {
     };
     let work = match &step.work {
         PlannedWork::Build | PlannedWork::MakeAgain => PlanWork::Build,
+        PlannedWork::Restore => PlanWork::Restore,
         PlannedWork::Add => PlanWork::Add,
         PlannedWork::Rename => PlanWork::Rename,
         PlannedWork::Drop => PlanWork::Drop,
@@ -192,6 +197,7 @@ fn summary(steps: &[PlanStep], resources: usize) -> PlanSummary {
     PlanSummary {
         resources: resources as u64,
         builds: count(|work| matches!(work, PlanWork::Build | PlanWork::Add)),
+        restores: count(|work| work == PlanWork::Restore),
         renames: count(|work| work == PlanWork::Rename),
         drops: count(|work| work == PlanWork::Drop),
         checks: count(|work| work == PlanWork::Check),

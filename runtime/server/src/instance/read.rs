@@ -189,7 +189,7 @@ fn history_run(run: &HistoryRow) -> HistoryRun {
         started_at,
         duration_ms: Time::from_millis(run.ended_at.0).since_ms(started_at),
         outcome,
-        work: resource::work(run.result),
+        work: resource::work(run.result, run.error.as_deref()),
         error: run.error.as_deref().map(resource::failure),
     }
 }

@@ -123,6 +123,7 @@ impl Instance {
                     entries: &entries,
                     exit_code,
                     selection: &selection,
+                    engine: Some(&self.engine),
                 };
                 end(replies, Answer::Plan(Box::new(plan::plan(asked).await?))).await
             }

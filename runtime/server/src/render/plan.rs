@@ -59,6 +59,7 @@ fn line(step: &PlanStep) -> Vec<Cell> {
 fn word(step: &PlanStep) -> (&'static str, Style) {
     match (step.work, step.edit) {
         (PlanWork::Build, _) => ("build", GOOD),
+        (PlanWork::Restore, _) => ("restore", GOOD),
         (PlanWork::Add, _) => ("add rows", GOOD),
         (PlanWork::Rename, _) => ("rename", GOOD),
         (PlanWork::Drop, _) if step.destructive => ("drop", BAD),
@@ -96,6 +97,7 @@ fn last_line(document: &PlanDocument) -> String {
         resources,
         selected,
         builds,
+        restores,
         renames,
         drops,
         checks,
@@ -104,6 +106,7 @@ fn last_line(document: &PlanDocument) -> String {
     } = document.summary;
     let numbers = [
         (builds, "to build"),
+        (restores, "to restore"),
         (renames, "to rename"),
         (drops, "to drop"),
         (checks, "to check"),

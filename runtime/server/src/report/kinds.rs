@@ -68,7 +68,8 @@ pub(crate) fn problems(row: &Row) -> Vec<Diagnostic> {
             // Where its last run failed, that is what a person has to know.
             let has_failed = super::health::own_error(row).is_some();
             let age = (!has_failed).then(|| super::freshness::finding(row)).flatten();
-            tests.chain(age).chain(own_name).collect()
+            let stale_input = super::stale_input::finding(row);
+            tests.chain(age).chain(own_name).chain(stale_input).collect()
         }
         _ => declared::problems(row),
     }

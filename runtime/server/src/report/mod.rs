@@ -13,6 +13,7 @@
 //! | [`made`] | which models read what migrations made |
 //! | [`metrics`] | numbers for Prometheus |
 //! | [`next_run`] | when a resource is run again by itself |
+//! | [`stale_input`] | rows that were built from the last good ones of what has failed |
 //! | [`own_names`] | outputs that hide what the engine has under their name |
 //! | [`names`] | the resource that a person means |
 //! | [`document`] | the whole document of a command |
@@ -34,6 +35,7 @@ mod next_run;
 mod own_names;
 pub(crate) mod problems;
 pub(crate) mod resource;
+mod stale_input;
 pub(crate) mod summary;
 
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use watershed_core::{Cause, Error, Key, LastRun as StoredRun, Reason as StoredReason, Row, RunResult};
+use watershed_reconcilers::model::STALE_INPUT;
 
 use super::health::{ResourceHealth, is_dependency, own_error};
 use super::{data_tests, kinds};
@@ -92,6 +93,7 @@ pub(crate) fn run_id(epoch: u64, invocation: u64) -> String {
 pub(crate) fn outcome(result: RunResult, error: Option<&Error>) -> Outcome {
     match result {
         RunResult::Cancelled => Outcome::Cancelled,
+        RunResult::Failed if error.is_some_and(is_built_all_the_same) => Outcome::Done,
         RunResult::Failed if error.is_some_and(is_dependency) => Outcome::Skipped,
         RunResult::Failed => Outcome::Failed,
         RunResult::Done(work) => match work_of(work) {
@@ -102,11 +104,17 @@ pub(crate) fn outcome(result: RunResult, error: Option<&Error>) -> Outcome {
 }
 
 /// Returns the work of a run, in the words of documents.
-pub(crate) fn work(result: RunResult) -> Work {
+pub(crate) fn work(result: RunResult, error: Option<&Error>) -> Work {
     match result {
         RunResult::Done(work) => work_of(work),
+        RunResult::Failed if error.is_some_and(is_built_all_the_same) => Work::Built,
         RunResult::Failed | RunResult::Cancelled => Work::None,
     }
+}
+
+/// Returns true if a run that is blocked has built what an edit asked for.
+fn is_built_all_the_same(error: &Error) -> bool {
+    is_dependency(error) && error.code.as_ref() == STALE_INPUT
 }
 
 fn work_of(work: watershed_core::Work) -> Work {

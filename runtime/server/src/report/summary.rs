@@ -23,7 +23,7 @@ impl Done {
 
     /// Counts a run.
     pub(crate) fn add_run(&mut self, uid: Uid, result: RunResult, error: Option<&Error>) {
-        let work = resource::work(result);
+        let work = resource::work(result, error);
         let outcome = resource::outcome(result, error);
         let entry = self.by_uid.entry(uid).or_insert((work, outcome));
         // A look after a build does not undo the build; a failure after one is what counts now.

@@ -31,6 +31,7 @@ impl Run<'_> {
                 false => record.files.clone(),
             },
             meaning: plan.meaning,
+            stale_input: false,
             made: match triggers.inputs {
                 true => plan.made,
                 false => record.made,

@@ -97,7 +97,7 @@ impl Run<'_> {
         let id = match (&base, plan.shape) {
             (Base::Rows(_), _) | (_, Shape::Table) => BuildId::fresh(),
             (Base::Nothing { kept, .. }, Shape::View) => kept.unwrap_or_else(|| {
-                BuildId::for_view(&plan.meaning, &plan.inputs, &files, &plan.made, self.asked())
+                BuildId::for_view(&plan.meaning, &plan.inputs, &files, &plan.made, plan.asked)
             }),
         };
         let record = Record {
@@ -109,7 +109,7 @@ impl Run<'_> {
             inputs: plan.inputs,
             files,
             made: plan.made,
-            answered: self.asked(),
+            answered: plan.asked,
             tests: tests.digest.clone(),
             results: Vec::new(),
             rows: None,
@@ -120,6 +120,7 @@ impl Run<'_> {
             steps: base.steps(),
             partitions: staged.as_ref().map(|staged| staged.counts),
             unfinished: !hooks.after.is_empty(),
+            stale_input: plan.failed.is_some(),
             state: None,
         };
         let mut build = Build {

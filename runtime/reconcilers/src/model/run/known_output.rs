@@ -136,6 +136,7 @@ impl KnownOutput {
             let copy = copy.filter(|copy| copy.build == record.build);
             let took_ms = copy.as_ref().map_or(record.took_ms, |copy| copy.took_ms);
             let total_ms = copy.as_ref().map_or(record.total_ms, |copy| copy.total_ms);
+            let stale_input = copy.as_ref().map_or(record.stale_input, |copy| copy.stale_input);
             // Tests are run again without a build, so what the catalog says of them is newer.
             let (files, tests, results) = match copy {
                 Some(copy) => (copy.files, copy.tests, copy.results),
@@ -148,6 +149,7 @@ impl KnownOutput {
                 results,
                 took_ms,
                 total_ms,
+                stale_input,
                 ..record
             }
         });

@@ -121,7 +121,7 @@ impl Run<'_> {
                     hasher.update(name.as_bytes());
                     hasher.update(version);
                 }
-                let asked = self.asked();
+                let asked = plan.asked;
                 hasher.update(&asked.full.to_le_bytes());
                 hasher.update(&asked.plain.to_le_bytes());
                 "whole"

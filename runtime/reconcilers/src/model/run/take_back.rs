@@ -1,8 +1,6 @@
 //! Taking an output back from the trash instead of building it.
 //!
-//! What is there is held against what is wanted by the same decision as what stands: an output that would be left as it
-//! is, were it known_output, is what a build would make. Rows of an incremental model come back too where new ones are to be
-//! put into them, for no build could make those.
+//! What is wanted of it is decided by [`fit`].
 
 use watershed_core::{Error, Outcome, Timestamp, Work};
 use watershed_drivers::olap::{Build, BuildError, Failure, Fate, Hooks, OutputKind, Step, Tag, Trashed};
@@ -10,27 +8,20 @@ use watershed_proto::Message;
 
 use super::{Done, Plan, Run, act::done, known_output::KnownOutput};
 use crate::model::{
-    data_tests, failure, freshness, inputs,
-    plan::{self, Decision, FileNow, Object, OnEdit, Triggers, Wanted, plan},
+    data_tests, failure,
+    fit::{self, Candidate, Fit},
+    freshness, inputs,
+    plan::FileNow,
     record::{BuildId, Record, Shape},
-    triggers::{adds_rows, has_left, triggers},
+    triggers::triggers,
 };
 
 /// An output of the trash that is wanted.
-struct Candidate {
+struct Found {
     record: Record,
     fit: Fit,
     /// This resource threw it away itself.
     is_own: bool,
-}
-
-/// The use of an output of the trash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fit {
-    /// It is what would be built.
-    Same,
-    /// Its rows are right, and new ones are to be put into them.
-    Base,
 }
 
 impl Run<'_> {
@@ -51,7 +42,9 @@ impl Run<'_> {
         if trash.is_empty() {
             return Ok(None);
         }
-        self.hash_files(plan).await?;
+        let files = std::mem::take(&mut plan.files);
+        // Their times differ from those of long ago.
+        plan.files = inputs::with_contents(&self.model.root, files, plan.looked_at_ns, self.cancel()).await?;
         for trashed in trash {
             let Some(candidate) = self.candidate(plan, &trashed).await? else {
                 continue;
@@ -63,73 +56,30 @@ impl Run<'_> {
         Ok(None)
     }
 
-    /// Makes the contents of the files known: their times differ from those of long ago.
-    async fn hash_files(&self, plan: &mut Plan) -> Result<(), Error> {
-        let files = std::mem::take(&mut plan.files);
-        let seen = inputs::hashed(&self.model.root, files, plan.looked_at_ns, self.cancel()).await?;
-        let known = seen.into_iter().map(|file| FileNow {
-            path: file.path,
-            modified_ns: file.modified_ns,
-            size: file.size,
-            content: file.content,
-        });
-        plan.files = known.collect();
-        Ok(())
-    }
-
     /// Holds an output of the trash against what is wanted.
-    async fn candidate(&self, plan: &Plan, trashed: &Trashed) -> Result<Option<Candidate>, Error> {
+    async fn candidate(&self, plan: &Plan, trashed: &Trashed) -> Result<Option<Found>, Error> {
         let is_own = trashed.tag.uid == self.uid();
-        let decoded = trashed.record.as_deref().and_then(Record::decode);
-        let Some(record) = decoded.filter(|_| is_own || self.owner(trashed.tag.uid).is_none()) else {
+        let Some(record) = fit::record(trashed, is_own, self.owner(trashed.tag.uid).is_some()) else {
             return Ok(None);
         };
-        let record = Record {
-            rows: trashed.rows,
-            ..record
-        };
         let refingerprinted = self.refingerprint(plan, &record).await?;
-        let wanted = Wanted {
-            table: &plan.table,
-            shape: plan.shape,
-            meaning: &plan.meaning,
-            inputs: &plan.inputs,
-            files: &plan.files,
-            made: &plan.made.inputs,
-            // Another resource's counters mean nothing here.
-            asked: if is_own { self.asked() } else { record.answered },
-            triggers: Triggers {
-                inputs: true,
-                files: true,
-                ..triggers(self.spec(), &record, self.context.now())
-            },
-            incremental: adds_rows(self.spec()),
-            on_edit: OnEdit::Reset,
-            left: has_left(&record),
-        };
-        let object = Object::Present {
-            table: &plan.table,
-            shape: Shape::Table,
-            build: BuildId(trashed.tag.build),
-        };
-        let found = plan::ExistingOutput::Own(plan::Output {
+        let triggers = triggers(self.spec(), &record, self.context.now());
+        let candidate = Candidate {
             record: &record,
             refingerprinted: refingerprinted.as_ref(),
-            object,
-        });
-        let fit = match self::plan(&wanted, &found) {
-            Decision::Nothing => Fit::Same,
-            Decision::Add(_) => Fit::Base,
-            _ => return Ok(None),
+            build: BuildId(trashed.tag.build),
+            is_own,
+            due: triggers.due,
         };
-        Ok(Some(Candidate { record, fit, is_own }))
+        let fit = fit::fit(&self.wanted(plan, &record), &candidate);
+        Ok(fit.map(|fit| Found { record, fit, is_own }))
     }
 
     /// Puts an output in its place. None: it is there no more, or could not be moved.
     async fn restore(
         &self,
         plan: &Plan,
-        candidate: Candidate,
+        candidate: Found,
         known_output: &KnownOutput,
     ) -> Result<Option<Done>, Error> {
         self.refuse_shared_output().await?;
@@ -142,8 +92,9 @@ impl Run<'_> {
                     inputs: plan.inputs.clone(),
                     files: plan.files.iter().map(seen).collect(),
                     made: plan.made.clone(),
-                    answered: self.asked(),
+                    answered: plan.asked,
                     tests: tests.digest.clone(),
+                    stale_input: plan.failed.is_some(),
                     ..candidate.record
                 };
                 (record, tests.checks.clone())
@@ -153,7 +104,7 @@ impl Run<'_> {
                 let record = Record {
                     answered: match candidate.is_own {
                         true => candidate.record.answered,
-                        false => self.asked(),
+                        false => plan.asked,
                     },
                     tests: Vec::new(),
                     ..candidate.record

@@ -176,3 +176,107 @@ async fn a_build_that_takes_too_long_is_stopped() {
     assert_eq!(world.works().await, ["failed a"]);
     assert_eq!(&*world.error("a").message, "the build took longer than 1 s");
 }
+
+/// A model that fails after it has been built, and its reader.
+async fn reader_of_a_failure() -> World {
+    let mut world = World::new().await;
+    world.declare("a", &table("select 1 as x", &[])).await;
+    world.declare("b", &table("select x from a", &["a"])).await;
+    world.declare("c", &table("select x from b", &["b"])).await;
+    world.works().await;
+    world.declare("a", &table("select error('no') as x", &[])).await;
+    assert_eq!(world.works().await, ["failed a", "failed b", "failed c"]);
+    assert!(!world.state("b").stale_input);
+    world
+}
+
+#[tokio::test]
+async fn an_edit_is_built_from_the_last_good_rows_of_what_has_failed_and_again_when_that_is_mended() {
+    let mut world = reader_of_a_failure().await;
+    world
+        .declare("b", &table("select x + 10 as x from a", &["a"]))
+        .await;
+    world.works().await;
+    assert_eq!(world.rows("select x from b").await, ["11"]);
+    assert_eq!(
+        world.rows("select x from c").await,
+        ["1"],
+        "its readers wait for good rows"
+    );
+    let error = world.error("b");
+    assert_eq!(
+        (&*error.code, &error.kind),
+        (
+            "stale-input",
+            &ErrorKind::Dependency(Ref::completed("model", "a"))
+        )
+    );
+    let build = world.state("b").build_id;
+    world.crash().await;
+    world.settle().await;
+    assert_eq!(world.state("b").build_id, build, "it is built once");
+    assert!(world.state("b").stale_input);
+    assert_eq!(&*world.error("b").code, "ref-failed");
+    world.declare("a", &table("select 2 as x", &[])).await;
+    world.works().await;
+    assert_eq!(world.rows("select x from b").await, ["12"]);
+    assert_eq!(world.rows("select x from c").await, ["12"]);
+    assert!(!world.state("b").stale_input);
+}
+
+#[tokio::test]
+async fn rows_of_a_failure_that_is_taken_back_were_not_stale() {
+    let mut world = reader_of_a_failure().await;
+    world
+        .declare("b", &table("select x + 10 as x from a", &["a"]))
+        .await;
+    world.works().await;
+    let build = world.state("b").build_id;
+    world.declare("a", &table("select 1 as x", &[])).await;
+    world.works().await;
+    assert_eq!(world.rows("select x from c").await, ["11"]);
+    assert_eq!(
+        (world.state("b").build_id, world.state("b").stale_input),
+        (build, false)
+    );
+}
+
+#[tokio::test]
+async fn neither_time_nor_a_request_builds_from_the_last_good_rows_of_what_has_failed() {
+    let mut world = reader_of_a_failure().await;
+    let mut often = table("select x from a", &["a"]);
+    often.spec.refresh_schedule = Some(watershed_proto::Schedule {
+        ref_update: true,
+        ticker_seconds: 60,
+        ..watershed_proto::Schedule::default()
+    });
+    world.declare("b", &often).await;
+    world.works().await;
+    let build = world.state("b").build_id;
+    world.pass(std::time::Duration::from_secs(3_600));
+    world.reconcile("b").await;
+    world.refresh("b").await;
+    world.works().await;
+    assert_eq!(world.state("b").build_id, build);
+    // The request is open still when its own edit is built.
+    often.spec.sql = table("select x + 10 as x from a", &["a"]).spec.sql;
+    often.spec.output_meaning = table("select x + 10 as x from a", &["a"]).spec.output_meaning;
+    world.declare("b", &often).await;
+    world.works().await;
+    assert_eq!(world.rows("select x from b").await, ["11"]);
+    assert_eq!(world.state("b").answered_refresh, 0);
+    world.declare("a", &table("select 1 as x", &[])).await;
+    world.works().await;
+    assert_eq!(world.state("b").answered_refresh, 1);
+}
+
+#[tokio::test]
+async fn an_edit_for_what_a_failure_is_to_become_is_blocked_by_it() {
+    let mut world = reader_of_a_failure().await;
+    world.declare("b", &table("select y from a", &["a"])).await;
+    world.works().await;
+    let error = world.error("b");
+    assert_eq!(&*error.code, "ref-failed");
+    assert!(error.hint.is_some_and(|hint| hint.contains("\"y\" not found")));
+    assert_eq!(world.rows("select x from b").await, ["1"]);
+}

@@ -61,7 +61,7 @@ pub(super) fn finished(run: &HistoryRow) -> Event {
     Event::ResourceFinished {
         at,
         resource: ResourceName::new(run.key.kind.as_str(), run.key.name.as_str()),
-        work: resource::work(run.result),
+        work: resource::work(run.result, run.error.as_deref()),
         error: error.map(resource::failure),
         about: Ended::default(),
         run: LastRun {
