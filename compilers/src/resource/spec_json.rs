@@ -82,6 +82,9 @@ fn model(spec: &ModelSpec) -> Value {
         if let (true, Some(said)) = (test.warns, said.as_object_mut()) {
             said.insert("severity".to_owned(), "warn".into());
         }
+        if let (1.., Some(said)) = (test.store_failures, said.as_object_mut()) {
+            said.insert("store_failures".to_owned(), test.store_failures.into());
+        }
         said
     });
     let files = spec

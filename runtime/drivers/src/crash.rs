@@ -12,6 +12,8 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::stage::after_commit",
     "drivers::rename::before_commit",
     "drivers::rename::after_commit",
+    "drivers::failures::before_commit",
+    "drivers::failures::after_commit",
     "drivers::drop::before_commit",
     "drivers::drop::after_commit",
     "drivers::trash::before_commit",

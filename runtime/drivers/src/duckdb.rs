@@ -20,6 +20,7 @@ mod drop;
 mod engine;
 mod export;
 mod failure;
+mod failures;
 mod give_back;
 mod hooks;
 mod left;
@@ -64,9 +65,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::olap::{
-    Build, BuildError, Built, Check, Dropped, Export, ExportError, Exported, Failure, Guard, Left, Migrated,
-    Migration, Object, Olap, Output, PartitionRun, Query, QueryError, Rename, RenameError, Renamed, Rows,
-    Session, StageStep, Tag, TrashLimits, Trashed, Verdict,
+    Build, BuildError, Built, Check, Dropped, Export, ExportError, Exported, Failure, Guard, KeptRows, Left,
+    Migrated, Migration, Object, Olap, Output, PartitionRun, Query, QueryError, Rename, RenameError, Renamed,
+    Rows, Session, StageStep, Tag, TrashLimits, Trashed, Verdict,
 };
 
 impl Olap for Engine {
@@ -117,6 +118,16 @@ impl Olap for Engine {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<Verdict>, Failure>> {
         self.run_checks(checks, cancel).boxed()
+    }
+
+    fn keep_failures<'a>(
+        &'a self,
+        owner: Uuid,
+        table: &'a str,
+        kept: Vec<KeptRows>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        self.keep_failed_rows(owner, table, kept, cancel).boxed()
     }
 
     fn rename<'a>(

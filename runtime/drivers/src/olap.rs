@@ -21,8 +21,8 @@ mod trash;
 mod value;
 
 pub use build::{
-    Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, NamedRow, NewColumns, Over, Rename,
-    RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
+    Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, KeptRows, NamedRow, NewColumns, Over,
+    Rename, RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
 };
 pub use export::{Existing, Export, ExportError, Exported, FileFormat};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
@@ -104,6 +104,16 @@ pub trait Olap: Send + Sync + 'static {
         checks: &'a [Check],
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<Verdict>, Failure>>;
+
+    /// Keeps rows that failed tests in the place of all that was kept of an owner, for people who look for them. `table` is
+    /// the name of its output.
+    fn keep_failures<'a>(
+        &'a self,
+        owner: Uuid,
+        table: &'a str,
+        kept: Vec<KeptRows>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>>;
 
     /// Gives an output another name without reading its rows; another resource's output of that name is moved out of
     /// the way. Views made on the old name are not rewritten: they are to be made anew by their owners.

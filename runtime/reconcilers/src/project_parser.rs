@@ -5,6 +5,7 @@
 //! | [`folder`] | the project's files: listing and reading what changed |
 //! | [`compilation`] | the folder, compiled |
 //! | [`diff`] | what a parse changes in the catalog, as one batch |
+//! | `removal` | what removes most of a project, and waits until the files are quiet |
 //! | [`renames`] | which resources are others of before under a new name |
 //! | [`touched`] | which files may have changed, where somebody watches them |
 //! | `origins` | which files are behind an edit |
@@ -17,6 +18,7 @@
 pub mod compilation;
 pub mod diff;
 pub mod folder;
+mod removal;
 pub mod renames;
 pub mod touched;
 
@@ -50,6 +52,8 @@ use crate::{
 use compilation::Compilation;
 use diff::{Diff, Parsed};
 use folder::FolderError;
+pub use removal::REMOVAL_CODE;
+use removal::{MOST_WAITS, QUIET, Removal};
 use touched::Touched;
 
 /// The kind's name.
@@ -113,6 +117,8 @@ struct Parse {
     /// The statements with which connections to the engine begin.
     sessions: Vec<(Session, Version)>,
     trash: TrashLimits,
+    /// A finding about it, if it removes most of the project.
+    removal: Option<Diagnostic>,
 }
 
 impl ProjectParser {
@@ -179,16 +185,28 @@ impl ProjectParser {
         parsed.map_err(|error: FolderError| folder_error(&error))
     }
 
+    /// Waits until no file has changed for a while. Says whether that was so.
+    async fn is_quiet(&self, context: &Context<Self>) -> Result<bool, Error> {
+        context.progress("most models are gone: waiting until no file changes");
+        let pause = tokio::time::sleep(QUIET);
+        match context.cancellation().run_until_cancelled(pause).await {
+            Some(()) => Ok(!self.touched.is_pending()),
+            None => Err(crate::model::failure::cancelled()),
+        }
+    }
+
     /// Applies a parse; where somebody else edits at the same time, it is worked out again.
     async fn apply(&self, context: &Context<Self>) -> Result<(Work, ProjectParserState), Error> {
         let controller = context.controller();
-        let mut attempt = 1;
+        let (mut attempt, mut waits) = (1, 0);
+        let mut is_believed = !self.touched.is_watched();
         loop {
             let Parse {
                 batch,
-                state,
+                mut state,
                 sessions,
                 trash,
+                removal,
             } = self.parse(context, controller.list(Select::all())).await?;
             let batch = match batch {
                 Ok(batch) => batch,
@@ -197,6 +215,16 @@ impl ProjectParser {
                     return Err(error);
                 }
             };
+            if let Some(removal) = removal.filter(|_| self.touched.is_watched()) {
+                if !is_believed && waits < MOST_WAITS {
+                    is_believed = self.is_quiet(context).await?;
+                    waits += 1;
+                    continue;
+                }
+                // Told before anything goes.
+                state.diagnostics.push(removal);
+                self.set_state(context, state.clone()).await?;
+            }
             self.outputs.limit_trash(trash);
             if batch.edits.is_empty() {
                 self.outputs.begin_with(sessions);
@@ -301,6 +329,7 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
     let mut diagnostics = project.diagnostics().iter().map(to_proto).collect::<Vec<_>>();
     redact(&mut diagnostics, secrets);
     let trash = trash_limits(project);
+    let mut removal = None;
     let mut state = ProjectParserState {
         trash_bytes: Some(trash.bytes),
         trash_keep_ms: u64::try_from(trash.keep.as_millis()).ok(),
@@ -322,6 +351,7 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
             let Diff { batch, findings } = Diff::new(&parsed, rows, parser, Resource::fresh_uid);
             diagnostics.extend(findings);
             diagnostics.sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
+            removal = Removal::new(&batch, rows).finding(project);
             Ok(compilation.say_origins(batch, rows))
         }
     };
@@ -332,6 +362,7 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
         state,
         sessions,
         trash,
+        removal,
     }
 }
 

@@ -25,6 +25,10 @@ const FORMS: [&str; 6] = [
     "relationships",
 ];
 
+/// Failing rows that are kept where a number is not said, and the most that may be said.
+const STORED: u32 = 1_000;
+const MOST_STORED: u32 = 10_000;
+
 /// A named test as SQL.
 struct Named {
     /// The test's name, unless it is given one.
@@ -44,6 +48,7 @@ impl Reader<'_, '_> {
                 continue;
             };
             let warns = self.severity(&mut map);
+            let store_failures = self.store_failures(&mut map);
             let given = map.remove("name").and_then(|entry| entry.value.scalar_text());
             let default = self.stated(&mut map, model, at);
             let Some(name) = given.or(default) else {
@@ -65,6 +70,7 @@ impl Reader<'_, '_> {
                     name,
                     data: Some(data),
                     warns,
+                    store_failures,
                     line: at.span.line,
                     column: at.span.column,
                 });
@@ -101,6 +107,26 @@ impl Reader<'_, '_> {
                 false
             }
         }
+    }
+
+    /// Returns the most rows that are kept when a test fails.
+    fn store_failures(&mut self, map: &mut Map) -> u32 {
+        let Some(entry) = map.remove("store_failures") else {
+            return 0;
+        };
+        let most = match entry.value.data {
+            Data::Bool(true) => Some(STORED),
+            Data::Bool(false) => Some(0),
+            Data::Int(rows) => u32::try_from(rows).ok().filter(|rows| *rows <= MOST_STORED),
+            _ => None,
+        };
+        most.unwrap_or_else(|| {
+            let message = "`store_failures` takes `true`, `false` or a number of rows";
+            let hint = format!("at most {MOST_STORED}; `true` keeps {STORED}");
+            let findings = self.fields.findings();
+            findings.add_with_hint(entry.value.at, Code::InvalidValue, message, hint);
+            0
+        })
     }
 
     /// Puts the SQL that a test stands for under `sql`. Returns the name of a named test.

@@ -122,6 +122,7 @@ blocks! {
         "accepted_values": Block(&ACCEPTED), "A column that holds no other values than these.";
         "relationships": Block(&RELATED), "A column whose values are those of another model.";
         "severity": Word(&["error", "warn"]), "Whether a failure throws the new rows away.";
+        "store_failures": Either(&[Bool, Count]), "Whether the rows that fail are kept for people, or how many of them at most.";
         "connector": Text, "The connector that the query runs on.";
         "metrics_sql": Sql, "A query over metrics views.";
         "metrics": Map(&Any), "A query over a metrics view, as a mapping.";

@@ -79,6 +79,7 @@ impl Reader<'_, '_> {
                     name,
                     data: Some(data),
                     warns,
+                    store_failures: 0,
                     line: at.span.line,
                     column: at.span.column,
                 });

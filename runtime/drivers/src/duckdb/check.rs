@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::engine::{Company, Engine};
 use super::failure::{Source, not_one, plain_error};
-use super::sys::{Answer, RawError, StatementKind};
+use super::sys::{RawError, StatementKind};
 use super::work::Work;
 use crate::olap::{Check, Failing, Failure, SqlError, Value, Verdict, sole_statement};
 
@@ -12,6 +12,8 @@ use crate::olap::{Check, Failing, Failure, SqlError, Value, Verdict, sole_statem
 const SHOWN: usize = 5;
 /// Characters of one of them.
 const LONGEST_ROW: usize = 400;
+/// Bytes of the values of one row that is kept.
+const LARGEST_KEPT: usize = 4_096;
 /// Rows are counted up to here: more are as bad.
 const MOST_COUNTED: u64 = 1_000_000;
 
@@ -73,9 +75,18 @@ fn failing(work: &Work<'_>, check: &Check) -> Result<Option<Failing>, Failure> {
     }
     let mut answer = statement.stream().map_err(fail)?;
     let mut failing = Failing::default();
-    while let Some((rows, first)) = next(&mut answer, SHOWN - failing.first.len()).map_err(fail)? {
-        failing.rows += rows;
-        failing.first.extend(first);
+    let names: Vec<String> = answer.columns().iter().map(|(name, _)| name.clone()).collect();
+    while let Some(chunk) = answer.next_chunk().map_err(fail)? {
+        failing.rows += chunk.len() as u64;
+        let (shown, kept) = (SHOWN - failing.first.len(), check.keep - failing.kept.len());
+        if shown > 0 || kept > 0 {
+            let rows = chunk.rows();
+            let first = rows.iter().take(shown).map(|row| line(&names, row));
+            failing.first.extend(first);
+            failing
+                .kept
+                .extend(rows.iter().take(kept).map(|row| object(&names, row)));
+        }
         if failing.rows >= MOST_COUNTED {
             (failing.rows, failing.more) = (MOST_COUNTED, true);
             break;
@@ -85,22 +96,24 @@ fn failing(work: &Work<'_>, check: &Check) -> Result<Option<Failing>, Failure> {
     Ok((failing.rows > 0).then_some(failing))
 }
 
-/// The number of rows of the next chunk, and up to `wanted` of them as text.
-fn next(answer: &mut Answer<'_>, wanted: usize) -> Result<Option<(u64, Vec<String>)>, RawError> {
-    let names: Vec<String> = answer.columns().iter().map(|(name, _)| name.clone()).collect();
-    let Some(chunk) = answer.next_chunk()? else {
-        return Ok(None);
-    };
-    let first = match wanted {
-        0 => Vec::new(),
-        wanted => chunk
-            .rows()
-            .iter()
-            .take(wanted)
-            .map(|row| line(&names, row))
-            .collect(),
-    };
-    Ok(Some((chunk.len() as u64, first)))
+/// The row as a JSON object. Texts beyond the bound of a row are left out.
+fn object(names: &[String], row: &[Value]) -> String {
+    let mut room = LARGEST_KEPT;
+    let mut fields = serde_json::Map::new();
+    for (name, value) in names.iter().zip(row) {
+        let value = value.to_json();
+        let size = name.len() + value.to_string().len();
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        fields.insert(
+            name.clone(),
+            match fits {
+                true => value,
+                false => "…".into(),
+            },
+        );
+    }
+    serde_json::Value::Object(fields).to_string()
 }
 
 /// `a = 1, b = x`.

@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::engine::{Claim, Company, Engine};
+use super::failures;
 use super::names::{Edit, Entry, Folded};
 use super::partitions;
 use super::rename::Indexes;
@@ -148,6 +149,7 @@ impl DropPlan {
         if self.partitioned {
             partitions::forget(work, uid)?;
         }
+        failures::forget(work, uid)?;
         schema::delete_record(work, uid)?;
         Ok(thrown)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use super::engine::{Claim, Company, Engine};
+use super::failures;
 use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
 use super::schema::{self, Before};
@@ -215,6 +216,7 @@ fn carry_out(
         }
         schema::rename_object(work, &step.from, step.tag, &step.to)?;
     }
+    failures::rename(work, rename.uid, &rename.to)?;
     if let Some(record) = &rename.record {
         let rows = schema::read_rows(work, plan.tag)?;
         schema::write_record(work, plan.tag, rows, record, plan.before)?;

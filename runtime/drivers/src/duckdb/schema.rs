@@ -13,7 +13,7 @@ use super::work::Work;
 use crate::olap::{Failure, Output, OutputKind, Tag, Value, is_in_trash, quote_identifier, quote_literal};
 
 /// The schema of what is not an output.
-const SETUP: [&str; 5] = [
+const SETUP: [&str; 6] = [
     "CREATE SCHEMA IF NOT EXISTS _watershed",
     "CREATE TABLE IF NOT EXISTS _watershed.records \
      (uid UUID NOT NULL, build UUID NOT NULL, row_count BIGINT, record BLOB NOT NULL)",
@@ -24,6 +24,9 @@ const SETUP: [&str; 5] = [
     "CREATE TABLE IF NOT EXISTS _watershed.trash \
      (build UUID NOT NULL, uid UUID NOT NULL, name VARCHAR NOT NULL, why VARCHAR NOT NULL, at_ms BIGINT NOT NULL, \
       row_count BIGINT, size_bytes BIGINT, protected BOOLEAN NOT NULL, record BLOB)",
+    "CREATE TABLE IF NOT EXISTS _watershed.failures \
+     (uid UUID NOT NULL, table_name VARCHAR NOT NULL, test VARCHAR NOT NULL, tested_at TIMESTAMP NOT NULL, \
+      number BIGINT NOT NULL, data VARCHAR NOT NULL)",
     "CREATE TABLE IF NOT EXISTS _watershed.trash_sightings (at_ms BIGINT NOT NULL)",
 ];
 

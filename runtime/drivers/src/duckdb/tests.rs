@@ -9,6 +9,7 @@ mod give_back;
 mod growth;
 mod hooks;
 mod interrupts;
+mod kept_rows;
 mod opening;
 mod parsing;
 mod partitions;

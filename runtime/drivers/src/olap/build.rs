@@ -106,6 +106,8 @@ pub struct Check {
     pub sql: String,
     /// The consequence of rows that it returns.
     pub gravity: Gravity,
+    /// The most of those rows that are kept.
+    pub keep: usize,
 }
 
 /// The consequence of a check that returns rows.
@@ -150,6 +152,17 @@ pub struct Failing {
     pub more: bool,
     /// The first of them: `a = 1, b = x`.
     pub first: Vec<String>,
+    /// As many of them as are kept, each as a JSON object.
+    pub kept: Vec<String>,
+}
+
+/// Rows that failed a test, to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptRows {
+    /// The test.
+    pub test: String,
+    /// Each as a JSON object.
+    pub rows: Vec<String>,
 }
 
 /// A finished build.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use watershed_compilers::{RenderError, render_text};
 use watershed_core::{Error, SourcePosition};
-use watershed_drivers::olap::{Check, Gravity, Verdict};
+use watershed_drivers::olap::{Check, Gravity, KeptRows, Verdict};
 use watershed_proto::{ModelSpec, ModelTest, TestOutcome, TestResult};
 
 use super::{failure, record::Record, statement};
@@ -47,6 +47,7 @@ impl Tests {
                     true => Gravity::Warns,
                     false => Gravity::Undoes,
                 },
+                keep: test.store_failures as usize,
             });
             stated.push(test.clone());
         }
@@ -64,6 +65,26 @@ impl Tests {
         record.tests == self.digest
             && record.results.len() == self.stated.len()
             && !record.results.iter().any(is_in_the_way)
+    }
+
+    /// Returns whether rows that fail one of them are to be kept.
+    #[must_use]
+    pub fn store_failures(&self) -> bool {
+        self.stated.iter().any(|test| test.store_failures > 0)
+    }
+
+    /// Returns the rows that are to be kept; `verdicts` are in the order of the checks.
+    #[must_use]
+    pub fn kept(&self, verdicts: &[Verdict]) -> Vec<KeptRows> {
+        let both = self.stated.iter().zip(verdicts);
+        let kept = both.filter_map(|(test, verdict)| match verdict {
+            Verdict::Fails(failing) if !failing.kept.is_empty() => Some(KeptRows {
+                test: test.name.clone(),
+                rows: failing.kept.clone(),
+            }),
+            _ => None,
+        });
+        kept.collect()
     }
 
     /// Returns the results; `verdicts` are in the order of the checks.
@@ -103,6 +124,10 @@ fn digest(spec: &ModelSpec, stated: &[ModelTest]) -> Vec<u8> {
         if test.warns {
             text("warns");
         }
+        if test.store_failures > 0 {
+            text("stores");
+            text(&test.store_failures.to_string());
+        }
         if sql.contains("{{") {
             spec.variables.iter().for_each(|(name, value)| {
                 text(name);
@@ -135,6 +160,7 @@ fn result(test: &ModelTest, verdict: &Verdict) -> TestResult {
             result.failures = failing.rows;
             result.more = failing.more;
             result.rows.clone_from(&failing.first);
+            result.stored = failing.kept.len() as u64;
             TestOutcome::Failed
         }
         Verdict::Broken(error) => {

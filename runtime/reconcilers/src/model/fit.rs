@@ -7,7 +7,7 @@ use uuid::Uuid;
 use watershed_drivers::olap::Trashed;
 
 use super::{
-    plan::{Decision, Found, Object, OnEdit, Output, Triggers, Wanted, plan},
+    plan::{Decision, ExistingOutput, Object, OnEdit, Output, Triggers, Wanted, plan},
     record::{BuildId, Meaning, Record, Shape},
     triggers::has_left,
 };
@@ -65,7 +65,7 @@ pub(super) fn fit(wanted: &Wanted<'_>, candidate: &Candidate<'_>) -> Option<Fit>
         left: has_left(candidate.record),
         ..*wanted
     };
-    let found = Found::Own(Output {
+    let found = ExistingOutput::Own(Output {
         record: candidate.record,
         refingerprinted: candidate.refingerprinted,
         object: Object::Present {

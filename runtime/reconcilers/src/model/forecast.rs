@@ -72,7 +72,7 @@ pub(crate) struct Foreseen {
     pub(crate) took_ms: Option<u64>,
     /// Its spec.
     pub(crate) spec: ModelSpec,
-    /// What it reads that has failed: it is built from the last good output of that.
+    /// A ref that has failed: the model is built from the last good output of that.
     pub(crate) failed: Option<Ref>,
 }
 

@@ -131,6 +131,9 @@ impl<'a> Run<'a> {
                 return Ok(None);
             }
             let inputs = inputs::from_refs(self.spec(), self.context.refs(), self.model.outputs.chosen())?;
+            if let Some(failed) = &inputs.failed {
+                return Err(failure::failed_ref(failed));
+            }
             let known_output = self.known_output().await?;
             let plan = self.plan(inputs, known_output.record.as_ref()).await?;
             match (self.decide(&plan, &known_output).await?, &known_output.record) {

@@ -66,6 +66,18 @@ impl Touched {
         };
     }
 
+    /// Returns whether somebody watches.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        self.state().is_watched
+    }
+
+    /// Returns whether anything was touched since the last look.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.state().scope != Scope::Paths(BTreeSet::new())
+    }
+
     /// These may have changed.
     pub fn add(&self, scope: Scope) {
         self.state().scope.add(scope);
@@ -118,7 +130,9 @@ mod tests {
         let touched = Touched::default();
         touched.set_watched(true);
         assert_eq!(looked(&touched), Scope::Everything);
+        assert!(touched.is_watched() && !touched.is_pending());
         touched.add(Scope::paths(["a"]));
+        assert!(touched.is_pending());
         touched.add(Scope::paths(["b"]));
         assert_eq!(looked(&touched), Scope::paths(["a", "b"]));
         assert_eq!(looked(&touched), Scope::paths([""; 0]));

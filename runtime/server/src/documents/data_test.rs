@@ -20,6 +20,9 @@ pub struct TestDocument {
     pub more: bool,
     /// The first of them, each as `column = value, ...`.
     pub rows: Vec<String>,
+    /// The number of rows that are kept in the engine, in the table `_watershed.failures`.
+    #[serde(default)]
+    pub stored: u64,
     /// The engine's reason for not running the test.
     pub message: Option<String>,
     /// Advice.

@@ -150,6 +150,7 @@ async fn collect(engine: &Engine) -> Result<Compacted, Failure> {
     let cancel = CancellationToken::new();
     if engine.options().path.exists() {
         engine.tidy_trash(&cancel).await?;
+        engine.tidy_failures(&cancel).await?;
     }
     engine.compact(&cancel).await
 }

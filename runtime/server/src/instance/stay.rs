@@ -77,15 +77,22 @@ impl Instance {
             if since.is_none() && (!is_settled || !events.is_empty()) {
                 since = Some(Time::now());
             }
+            // Told before what comes of it. All else is told when everything has settled: what fails in between may be fixed
+            // by then.
+            for problem in course.observer.take_problems() {
+                let news = problem.is_of_removal().then(|| course.told.news(problem));
+                if let Some(diagnostic) = news.flatten() {
+                    course.tell(Event::Diagnostic { diagnostic }).await;
+                }
+            }
             for event in events {
                 course.tell(event).await;
             }
-            // They are told when everything has settled: what fails in between may be fixed by then.
-            drop(course.observer.take_problems());
             if let Some(began) = since.filter(|_| is_settled) {
                 course.occasion.started_at = began;
                 let document = self.document(course, Ended::Idle);
                 self.settled(course, &document, problems).await;
+                course.told = ReportedProblems::default();
                 self.count_anew(course);
                 since = None;
             }

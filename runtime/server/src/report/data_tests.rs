@@ -43,6 +43,7 @@ pub(crate) fn document(result: &TestResult, paths: &[Arc<str>]) -> TestDocument 
         failures: result.failures,
         more: result.more,
         rows: result.rows.clone(),
+        stored: result.stored,
         message: text(&result.message),
         hint: text(&result.hint),
         at: At {
@@ -89,6 +90,12 @@ fn finding(result: &TestResult, row: &Row, hint: Option<&str>) -> Diagnostic {
     let shown = notes.len() as u64;
     if test.failures > shown && shown > 0 {
         notes.push(format!("and {} more", test.failures - shown));
+    }
+    if test.stored > 0 {
+        notes.push(format!(
+            "`watershed query \"SELECT data FROM _watershed.failures WHERE table_name = '{}'\"` shows {} of them",
+            row.name, test.stored
+        ));
     }
     Diagnostic {
         severity,

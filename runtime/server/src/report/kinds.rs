@@ -237,7 +237,12 @@ pub(crate) fn model_spec(spec: &ModelSpec) -> Value {
     out.insert("retry".into(), retry(spec));
     let tests = spec.tests.iter().map(|test| {
         let severity = if test.warns { "warn" } else { "error" };
-        json!({"name": test.name, "severity": severity, "data": resolver(test.data.as_ref())})
+        json!({
+            "name": test.name,
+            "severity": severity,
+            "store_failures": test.store_failures,
+            "data": resolver(test.data.as_ref()),
+        })
     });
     out.insert("tests".into(), tests.collect());
     Value::Object(out)

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use watershed_core::Row;
+use watershed_reconcilers::project_parser;
 
 use super::{health, kinds, resource};
 use crate::documents::{Diagnostic, ResourceDocument, ResourceError, ResourceName, RunDocument, Severity};
@@ -21,6 +22,11 @@ impl Problem {
     pub(crate) fn in_files(row: &Row) -> Vec<Self> {
         let findings = kinds::findings(row).unwrap_or_default();
         findings.into_iter().map(Self::Finding).collect()
+    }
+
+    /// Returns whether it says that most of the project goes.
+    pub(crate) fn is_of_removal(&self) -> bool {
+        matches!(self, Self::Finding(found) if found.code == project_parser::REMOVAL_CODE)
     }
 
     /// Returns the problems of a resource after its last run.

@@ -136,9 +136,17 @@ async fn a_failed_check_leaves_the_last_good_output() {
         panic!("rows came back, and the build stands")
     };
     let first = ["1", "2", "3", "4"].map(|x| format!("x = {x}, y = b")).to_vec();
-    let (rows, more) = (4, false);
+    let (rows, more, kept) = (4, false, Vec::new());
     assert_eq!(verdicts[0], Verdict::Holds);
-    assert_eq!(verdicts[1], Verdict::Fails(Failing { rows, more, first }));
+    assert_eq!(
+        verdicts[1],
+        Verdict::Fails(Failing {
+            rows,
+            more,
+            first,
+            kept
+        })
+    );
     assert!(
         matches!(&verdicts[2], Verdict::Broken(error) if error.offset == Some(7)),
         "{verdicts:?}"
@@ -163,6 +171,7 @@ async fn checks_that_only_warn_leave_the_build_and_count_what_they_find() {
     build.checks = vec![
         Check {
             gravity: Gravity::Warns,
+            keep: 2_500,
             ..check("select x from a")
         },
         check("select x from a where x < 0"),
@@ -172,6 +181,10 @@ async fn checks_that_only_warn_leave_the_build_and_count_what_they_find() {
         panic!("{built:?}")
     };
     assert_eq!((failing.rows, failing.first.len()), (3000, 5));
+    assert_eq!(
+        (failing.kept.len(), failing.kept[2_499].as_str()),
+        (2_500, "{\"x\":2499}")
+    );
     assert_eq!(built.verdicts[1], Verdict::Holds);
     assert_eq!(bench.one("select count(*) from a").await, "3000");
 }
@@ -202,6 +215,7 @@ fn check(sql: &str) -> Check {
     Check {
         sql: sql.into(),
         gravity: Gravity::Undoes,
+        keep: 0,
     }
 }
 

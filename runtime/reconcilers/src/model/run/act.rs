@@ -1,13 +1,18 @@
 //! Actions of a run: in the engine, and on the state.
 
 use watershed_core::{Error, Outcome, Work};
-use watershed_drivers::olap::{Dropped, Guard, Rename, RenameError, Tag};
+use watershed_drivers::olap::{Dropped, Guard, KeptRows, Rename, RenameError, Tag, Verdict};
 use watershed_proto::{ModelState, TestResult};
 
 use super::{Plan, Run, known_output::KnownOutput};
 use crate::{
     messages::Proto,
-    model::{data_tests, failure, inputs, record::Record, triggers::triggers},
+    model::{
+        data_tests::{self, Tests},
+        failure, inputs,
+        record::Record,
+        triggers::triggers,
+    },
     outputs::Lookup,
 };
 
@@ -72,6 +77,7 @@ impl Run<'_> {
             .check(&tests.checks, self.cancel())
             .await;
         let verdicts = checked.map_err(|failure| failure::from_failure(&failure))?;
+        self.keep_failures(&tests, &verdicts).await;
         let results = tests.results(&verdicts, self.model.outputs.secrets());
         if let Some(error) = data_tests::error(&results, self.paths()) {
             self.tell_results(results).await?;
@@ -89,6 +95,27 @@ impl Run<'_> {
         })
         .await?;
         Ok(ran)
+    }
+
+    /// Keeps the rows that failed tests, in place of those that failed before. Nothing depends on them, so a run does not
+    /// fail because of them.
+    pub(super) async fn keep_failures(&self, tests: &Tests, verdicts: &[Verdict]) {
+        if tests.store_failures() || self.has_stored_failures() {
+            self.store_failures(tests.kept(verdicts)).await;
+        }
+    }
+
+    fn has_stored_failures(&self) -> bool {
+        let state = self.context.state();
+        state.is_some_and(|state| state.0.test_results.iter().any(|result| result.stored > 0))
+    }
+
+    async fn store_failures(&self, kept: Vec<KeptRows>) {
+        let olap = self.model.outputs.olap();
+        let stored = olap.keep_failures(self.uid(), self.table(), kept, self.cancel());
+        if let Err(error) = stored.await {
+            tracing::warn!(%error, "the rows that failed tests were not kept");
+        }
     }
 
     /// Keeps what tests came to beside what is known of the last good output.
@@ -204,6 +231,10 @@ impl Run<'_> {
             Lookup::Listed(output) => output.is_none(),
         };
         if nothing {
+            if self.has_stored_failures() {
+                // Those of a first build that was undone: there is no output to go with.
+                self.store_failures(Vec::new()).await;
+            }
             return Ok(Outcome::default());
         }
         let state = self.context.state();

@@ -320,6 +320,7 @@ impl Run<'_> {
                 // What it asked for may have been written otherwise: with the state, or under the build of before.
                 let record = Record::decode(&built.record).unwrap_or(asked);
                 let rows = built.rows;
+                self.keep_failures(tests, &built.verdicts).await;
                 Ok((Record { rows, ..record }, tests.results(&built.verdicts, secrets)))
             }
             Err(BuildError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
@@ -332,6 +333,7 @@ impl Run<'_> {
                 let BuildError::Undone(verdicts) = error.build_error() else {
                     return Err(self.placed(&error, &build.sql, &build.hooks));
                 };
+                self.keep_failures(tests, verdicts).await;
                 let results = tests.results(verdicts, secrets);
                 let undone = data_tests::error(&results, self.paths());
                 self.tell_results(results).await?;

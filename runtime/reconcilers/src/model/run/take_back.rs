@@ -17,7 +17,7 @@ use crate::model::{
 };
 
 /// An output of the trash that is wanted.
-struct Found {
+struct Restorable {
     record: Record,
     fit: Fit,
     /// This resource threw it away itself.
@@ -57,7 +57,7 @@ impl Run<'_> {
     }
 
     /// Holds an output of the trash against what is wanted.
-    async fn candidate(&self, plan: &Plan, trashed: &Trashed) -> Result<Option<Found>, Error> {
+    async fn candidate(&self, plan: &Plan, trashed: &Trashed) -> Result<Option<Restorable>, Error> {
         let is_own = trashed.tag.uid == self.uid();
         let Some(record) = fit::record(trashed, is_own, self.owner(trashed.tag.uid).is_some()) else {
             return Ok(None);
@@ -72,14 +72,14 @@ impl Run<'_> {
             due: triggers.due,
         };
         let fit = fit::fit(&self.wanted(plan, &record), &candidate);
-        Ok(fit.map(|fit| Found { record, fit, is_own }))
+        Ok(fit.map(|fit| Restorable { record, fit, is_own }))
     }
 
     /// Puts an output in its place. None: it is there no more, or could not be moved.
     async fn restore(
         &self,
         plan: &Plan,
-        candidate: Found,
+        candidate: Restorable,
         known_output: &KnownOutput,
     ) -> Result<Option<Done>, Error> {
         self.refuse_shared_output().await?;
@@ -140,6 +140,7 @@ impl Run<'_> {
         let built = match self.send(&build).await {
             Ok(built) => built,
             Err(BuildError::Undone(verdicts)) => {
+                self.keep_failures(&tests, &verdicts).await;
                 let results = tests.results(&verdicts, self.model.outputs.secrets());
                 let error = data_tests::error(&results, self.paths());
                 self.tell_results(results).await?;
@@ -153,6 +154,7 @@ impl Run<'_> {
                 return Ok(None);
             }
         };
+        self.keep_failures(&tests, &built.verdicts).await;
         let results = tests.results(&built.verdicts, self.model.outputs.secrets());
         let record = Record {
             rows: built.rows,

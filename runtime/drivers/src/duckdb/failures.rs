@@ -1,0 +1,87 @@
+//! Rows that failed tests, kept for people: a table of ours that anybody may read.
+//!
+//! They are taken in the transaction that tests, and written in one of their own, since a failure undoes the first. What is
+//! kept of an owner is always that of its last tests, and goes with its output.
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::engine::{Company, Engine};
+use super::sys::Param;
+use super::trash::now_ms;
+use super::work::Work;
+use crate::crash::around;
+use crate::olap::{Failure, KeptRows, quote_literal};
+
+/// Rows in one statement.
+const AT_ONCE: usize = 100;
+
+impl Engine {
+    /// Keeps rows in the place of all that was kept of an owner.
+    pub(super) async fn keep_failed_rows(
+        &self,
+        owner: Uuid,
+        table: &str,
+        kept: Vec<KeptRows>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let table = table.to_owned();
+        self.work(cancel, Company::Others, move |work| {
+            work.transaction(around!("failures"), || {
+                forget(work, owner)?;
+                let at = now_ms();
+                kept.iter()
+                    .try_for_each(|kept| write(work, owner, &table, at, kept))
+            })
+        })
+        .await
+    }
+
+    /// Forgets rows that are older than the trash keeps tables.
+    ///
+    /// # Errors
+    /// When the file can't be written to.
+    pub async fn tidy_failures(&self, cancel: &CancellationToken) -> Result<(), Failure> {
+        let keep = i64::try_from(self.trash_limits().keep.as_millis()).unwrap_or(i64::MAX);
+        self.work(cancel, Company::Others, move |work| {
+            let since = now_ms().saturating_sub(keep).max(0);
+            let old = format!("DELETE FROM _watershed.failures WHERE tested_at < make_timestamp_ms({since})");
+            work.transaction(around!("failures"), || work.run(&old, &[]).map(drop))
+        })
+        .await
+    }
+}
+
+/// Forgets what is kept of an owner.
+pub(super) fn forget(work: &Work<'_>, owner: Uuid) -> Result<(), Failure> {
+    work.run(
+        "DELETE FROM _watershed.failures WHERE uid = ?",
+        &[Param::Text(&owner.to_string())],
+    )
+    .map(drop)
+}
+
+/// Gives what is kept of an owner the name that its output has now.
+pub(super) fn rename(work: &Work<'_>, owner: Uuid, table: &str) -> Result<(), Failure> {
+    work.run(
+        "UPDATE _watershed.failures SET table_name = ? WHERE uid = ?",
+        &[Param::Text(table), Param::Text(&owner.to_string())],
+    )
+    .map(drop)
+}
+
+fn write(work: &Work<'_>, owner: Uuid, table: &str, at: i64, kept: &KeptRows) -> Result<(), Failure> {
+    let (owner, table) = (quote_literal(&owner.to_string()), quote_literal(table));
+    let test = quote_literal(&kept.test);
+    let numbered: Vec<(usize, &String)> = (1..).zip(&kept.rows).collect();
+    for some in numbered.chunks(AT_ONCE) {
+        let row = |(number, row): &(usize, &String)| {
+            let data = quote_literal(row);
+            format!("({owner}, {table}, {test}, make_timestamp_ms({at}), {number}, {data})")
+        };
+        let rows: Vec<String> = some.iter().map(row).collect();
+        let insert = format!("INSERT INTO _watershed.failures VALUES {}", rows.join(", "));
+        work.run(&insert, &[])?;
+    }
+    Ok(())
+}
