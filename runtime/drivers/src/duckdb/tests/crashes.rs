@@ -20,6 +20,8 @@ enum Step {
     Migrate(u32),
     Stage(u128),
     Publish(Box<Build>),
+    /// Rows that failed a test are kept: so many.
+    Keep(u128, usize),
     Checkpoint,
     /// Everything in the trash goes.
     Tidy,
@@ -54,6 +56,8 @@ fn history() -> Vec<Step> {
         Step::GiveUp,
         Step::Export(Existing::Keep),
         Step::Build(Box::new(again)),
+        Step::Keep(1, 2),
+        Step::Keep(1, 3),
         Step::Rename(1, "b"),
         Step::Rename(2, "a"),
         Step::Export(Existing::Replace),
@@ -137,6 +141,14 @@ async fn take(step: &Step, engine: &Engine) {
             let step = super::partitions::step(*n, "k", "select 4 as x", 0);
             drop(engine.stage(&step, &cancel).await.unwrap());
         }
+        Step::Keep(n, rows) => {
+            let kept = crate::olap::KeptRows {
+                test: "small".to_owned(),
+                rows: vec!["{}".to_owned(); *rows],
+            };
+            let kept = engine.keep_failures(uid(*n), "a", vec![kept], &cancel).await;
+            kept.unwrap();
+        }
         Step::Publish(build) => drop(engine.build(build, &cancel).await.unwrap()),
         Step::Checkpoint => engine.checkpoint(&cancel).await.unwrap(),
         Step::GiveUp => assert!(engine.give_up_file().await),
@@ -178,6 +190,8 @@ async fn content(folder: &Path) -> Vec<String> {
         let trashed = crate::olap::Trashed { at_ms: 0, ..trashed };
         lines.push(format!("{trashed:?} {rows}"));
     }
+    let kept = "select concat_ws(' ', count(*), max(table_name)) from _watershed.failures";
+    lines.push(format!("kept {}", bench.one(kept).await));
     let mine = "select count(*) from duckdb_tables() where table_name = 'mine' and comment is null";
     lines.push(format!("mine {}", bench.one(mine).await));
     let notes = "select count(*) from _watershed.partitions";
