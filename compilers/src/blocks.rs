@@ -12,3 +12,4 @@ pub(crate) mod security;
 pub(crate) mod selector;
 pub(crate) mod time_range;
 pub(crate) mod trash;
+pub(crate) mod workloads;

@@ -33,6 +33,7 @@ mod text;
 mod yaml;
 
 pub use blocks::trash::Trash;
+pub use blocks::workloads::WorkloadSettings;
 pub use diagnostics::{Code, Diagnostic, Severity};
 pub use draft::is_driver;
 pub use file::{FileEvent, FileProblem, IGNORED, MANIFESTS, is_relevant};

@@ -27,7 +27,7 @@ use std::{
 use watershed_proto::MapValue;
 
 use crate::{
-    blocks::trash::Trash,
+    blocks::{trash::Trash, workloads::WorkloadSettings},
     diagnostics::Diagnostic,
     draft::{Compiled, Manifest},
     options::Options,
@@ -223,6 +223,11 @@ impl Project {
     /// The bounds of the trash that the manifest says.
     pub fn trash(&self) -> Trash {
         self.manifest.trash
+    }
+
+    /// The settings of all jobs and services that the manifest says.
+    pub fn workloads(&self) -> WorkloadSettings {
+        self.manifest.workloads
     }
 
     /// The connector that models run on when they say none.

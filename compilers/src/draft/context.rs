@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use watershed_proto::MapValue;
 
-use crate::{blocks::trash::Trash, resource::Kind, yaml::Map};
+use crate::{
+    blocks::{trash::Trash, workloads::WorkloadSettings},
+    resource::Kind,
+    yaml::Map,
+};
 
 /// The inputs of a group's compilation beside its files.
 #[derive(Debug, Clone, Copy)]
@@ -86,6 +90,7 @@ pub(crate) struct Manifest {
     pub(crate) trash: Trash,
     /// Users whose view can be tried, with their attributes.
     pub(crate) mock_users: Vec<MapValue>,
+    pub(crate) workloads: WorkloadSettings,
 }
 
 impl Manifest {

@@ -7,6 +7,7 @@ use watershed_proto::{MapValue, value::Kind as ValueKind};
 use super::env_file::is_variable_name;
 use crate::{
     blocks::trash::{self, TRASH},
+    blocks::workloads::{self, WORKLOADS},
     diagnostics::{At, Code, Findings, Role},
     draft::{Manifest, TextPlace, block::read_template},
     kinds::{self, inert, is_known},
@@ -47,6 +48,7 @@ blocks! {
         "ignore_paths": Texts, "Folders and files that are no part of the project; each begins with `/`.";
         "mock_users": List(&Block(&MOCK_USER)), "Users whose view can be tried.";
         "trash": Block(&TRASH), "How much is kept of tables that nothing stands for any more, and how long.";
+        "workloads": Block(&WORKLOADS), "How all jobs and services together are run.";
     }
 
     /// Keys of an entry of `connectors`.
@@ -200,6 +202,7 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
         ignore_paths: ignore_paths(fields),
         trash: trash::take(fields),
         mock_users,
+        workloads: workloads::take(fields),
     }
 }
 

@@ -73,6 +73,11 @@ pub trait Backend: Send + Sync {
     /// When the process lives, the request is refused or the backend can't be reached.
     fn forget(&self, id: StartId, remove_output: bool) -> BoxFuture<'_, Result<(), Error>>;
 
+    /// Returns the bytes of memory that are free for one more process; none if nobody knows.
+    fn free_memory(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns news from now on. A receiver that lags has missed some, which is no harm: it lists.
     fn news(&self) -> broadcast::Receiver<News>;
 }

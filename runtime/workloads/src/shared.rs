@@ -9,10 +9,12 @@ use watershed_controller::kind::{Nudging, Parents};
 use watershed_controller::{KindOptions, RetryPolicy};
 use watershed_core::Uid;
 
+use crate::backend::Backend;
 use crate::backends::Backends;
 use crate::observations::Observations;
 use crate::ports::PortPool;
 use crate::probe::Probes;
+use crate::program::Program;
 use crate::project::Project;
 use crate::render::Render;
 
@@ -55,6 +57,19 @@ impl Shared {
     /// Returns true if nothing is to be done for a workload: the program is about to end, or it is for others.
     pub(crate) fn passes_over(&self, uid: Uid) -> bool {
         self.leaving.is_cancelled() || !(self.chooses)(uid)
+    }
+
+    /// Says that there is no room for a program: its limit of memory is above what is free (rule W7). Looked at before
+    /// each start; of a program without a limit nothing is known.
+    pub(crate) fn lack_of_room(program: &Program, backend: &dyn Backend) -> Option<String> {
+        let wanted = program.memory;
+        let free = backend.free_memory().filter(|free| *free < wanted)?;
+        let mib = |bytes: u64| bytes >> 20;
+        Some(format!(
+            "it may use {} MiB of memory, and {} MiB are free",
+            mib(wanted),
+            mib(free)
+        ))
     }
 
     /// Returns a random number for the jitter of a wait.

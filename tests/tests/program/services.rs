@@ -251,3 +251,38 @@ fn the_sample_of_services_runs() {
     let built: Vec<&String> = done.keys().filter(|name| *name != "api").collect();
     assert!(built.is_empty(), "{done:?}");
 }
+
+/// W15: what becomes of programs is told as it happens, once.
+#[test]
+fn transitions_are_events_of_what_goes_on() {
+    let project = project();
+    project.edit(
+        "programs/api.yaml",
+        "replicas: 2\n",
+        "replicas: 1\nrestart: {base: 10ms}\n",
+    );
+    let mut start = Going::start(&project);
+    let mut reach = |name: &str, to: &str, reason: &str| {
+        let mut told = Vec::new();
+        loop {
+            let event = start.next();
+            if event["event"] != "transition" || event["resource"]["name"] != name {
+                continue;
+            }
+            told.push(format!("{} {}", event["to"], event["reason"]).replace('"', ""));
+            if event["to"] == to && event["reason"] == reason {
+                return told;
+            }
+        }
+    };
+    assert_eq!(
+        reach("api.0", "running", "ready"),
+        ["starting start", "running ready"]
+    );
+    kill(*pids(&project).first().expect("it runs"));
+    assert_eq!(
+        reach("api.0", "running", "ready"),
+        ["backing_off exited", "starting start", "running ready"]
+    );
+    start.stop();
+}

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use watershed_compilers::{Changes, FileEvent, MANIFESTS, Options, Project};
+use watershed_compilers::{Changes, FileEvent, MANIFESTS, Options, Project, WorkloadSettings};
 use watershed_core::{Batch, Row, Timestamp};
 use watershed_drivers::olap::TrashLimits;
 use watershed_drivers::regular;
@@ -133,6 +133,21 @@ pub fn trash(root: &Path, options: Options) -> Result<TrashLimits, FolderError> 
 /// When the folder can't be listed.
 pub fn mock_users(root: &Path, options: Options) -> Result<Vec<MapValue>, FolderError> {
     Ok(surroundings(root, options)?.mock_users().to_vec())
+}
+
+/// The settings of all jobs and services of the project below `root`, as its manifest has them: nothing else is looked
+/// at. Blocks.
+pub fn workloads(root: &Path, options: Options) -> WorkloadSettings {
+    let read = |name: &str| {
+        let content = regular::read(&root.join(name), FileEvent::MAX_BYTES).ok()?;
+        Some(FileEvent::Written {
+            path: name.to_owned(),
+            content: content.into(),
+        })
+    };
+    let mut project = Project::new(options);
+    project.apply(MANIFESTS.into_iter().filter_map(read), &EngineParser::default());
+    project.workloads()
 }
 
 /// A project with its manifest and its `.env` files alone.

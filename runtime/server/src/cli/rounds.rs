@@ -81,7 +81,11 @@ impl Rounds {
                 duration_ms,
                 ..
             } => self.settled(console, *exit_code, *duration_ms)?,
-            Event::RunStarted { .. } | Event::ResourceStarted { .. } | Event::RunFinished { .. } => {}
+            // `status` and `logs` have what becomes of programs; whoever wants each step reads events.
+            Event::Transition { .. }
+            | Event::RunStarted { .. }
+            | Event::ResourceStarted { .. }
+            | Event::RunFinished { .. } => {}
         }
         Ok(())
     }

@@ -55,6 +55,22 @@ pub enum Event {
         #[serde(flatten)]
         about: Ended,
     },
+    /// A job, a service or one of its replicas has entered a stage, or something worth telling has happened to it.
+    Transition {
+        /// The time.
+        at: Time,
+        /// The resource.
+        resource: ResourceName,
+        /// The stage before.
+        from: String,
+        /// The stage after.
+        to: String,
+        /// The reason, as a word.
+        reason: String,
+        /// More for people.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        detail: String,
+    },
     /// Something is wrong in a file.
     Diagnostic {
         /// The diagnostic with its place.

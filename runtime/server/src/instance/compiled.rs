@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use watershed_compilers::{Health, Project, Resource, ResourceKey, Severity, Spec};
+use watershed_compilers::{Health, Project, Resource, ResourceKey, Severity, Spec, WorkloadSettings};
 use watershed_controller::reconciler::{ErrorKind, SourcePosition};
 use watershed_controller::resource::{Row, SpecVersion};
 use watershed_controller::{Error, Key, Ref, Timestamp, Uid};
@@ -216,6 +216,13 @@ pub(super) async fn trash_limits(options: &Options) -> TrashLimits {
     let (root, compiler) = (options.root.clone(), compiler_options(options));
     let found = tokio::task::spawn_blocking(move || compilation::trash(&root, compiler));
     found.await.ok().and_then(Result::ok).unwrap_or_default()
+}
+
+/// The settings of all jobs and services that the manifest says, found without a look at other files.
+pub(super) async fn workload_settings(options: &Options) -> WorkloadSettings {
+    let (root, compiler) = (options.root.clone(), compiler_options(options));
+    let found = tokio::task::spawn_blocking(move || compilation::workloads(&root, compiler));
+    found.await.unwrap_or_default()
 }
 
 /// The secrets of a project, for as long as it is looked at.

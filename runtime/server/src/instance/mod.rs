@@ -250,7 +250,8 @@ impl Runtime {
             touched: touched.clone(),
             jobs: jobs(&options),
         };
-        let workloads = workloads::open(&options, &state, &secrets, &choice.chosen);
+        let settings = compiled::workload_settings(&options).await;
+        let workloads = workloads::open(&options, &state, &secrets, &choice.chosen, settings);
         let calls = managed::of_project(&options, &state, &secrets, &choice.chosen)?;
         let limits = Limits::default()
             .concurrency(jobs(&options) + PARSERS + workloads.concurrency() + managed::CONCURRENCY)

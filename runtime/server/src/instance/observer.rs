@@ -9,6 +9,7 @@
 //! 5. A no-op run, of which no row tells, is told like any other.
 
 mod missed;
+mod stories;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use watershed_controller::watch::{Changes, Removed, StatusUpdate, Watch};
 use watershed_controller::{Event as Seen, Handle, Key, Ref, Select, Uid};
 
 use self::missed::{Missed, ReportedRuns};
+use self::stories::Stories;
 use crate::documents::{Ended, Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
 use crate::report::health::own_error;
 use crate::report::problems::Problem;
@@ -40,6 +42,7 @@ pub(crate) struct Observer {
     /// An event that was read and not taken yet, so that a wait for the history may be given up.
     unread: Option<Seen>,
     done: Done,
+    stories: Stories,
     /// Resources that are listed.
     shown: HashSet<Uid>,
     /// Those of them that were run.
@@ -108,6 +111,7 @@ impl Observer {
             held: BTreeMap::new(),
             unread: None,
             done: Done::default(),
+            stories: Stories::new(before.iter().map(|entry| entry.row.as_ref())),
             shown,
             ended: HashSet::new(),
             problems: Vec::new(),
@@ -213,6 +217,7 @@ impl Observer {
             self.row(row, events);
         }
         for removed in &changes.removed {
+            self.stories.forget(removed.uid);
             self.removed(removed, events);
         }
     }
@@ -262,6 +267,7 @@ impl Observer {
             known.key = row.key();
         }
         self.by_key.insert(row.key(), row.uid);
+        events.extend(self.stories.of(row));
         let Some(run) = &row.last_run else { return };
         let id = (run.epoch.0, run.id);
         if known.told == Some(id) {

@@ -1,12 +1,15 @@
 //! Jobs and services of an instance.
 
+use std::time::Duration;
+
+use watershed_compilers::WorkloadSettings;
 use watershed_controller::{Resource, Select};
 use watershed_reconcilers::chosen::Chosen;
 use watershed_reconcilers::programs::ProgramTemplates;
 use watershed_reconcilers::secrets::Secrets;
 use watershed_workloads::replica::{ReplicaRecord, Stage};
 use watershed_workloads::service::ServiceRecord;
-use watershed_workloads::{Workloads, replica, service};
+use watershed_workloads::{JOBS_AT_ONCE, SCAN_INTERVAL, Workloads, replica, service};
 
 use super::converge::{Halt, UNTIL_DONE};
 use super::{Files, Instance, Options, managed};
@@ -18,9 +21,18 @@ use crate::state_folder::StateFolder;
 const LINGER_MS: u64 = 10_000;
 
 /// Returns the workloads of a project.
-pub(super) fn open(options: &Options, state: &StateFolder, secrets: &Secrets, chosen: &Chosen) -> Workloads {
+pub(super) fn open(
+    options: &Options,
+    state: &StateFolder,
+    secrets: &Secrets,
+    chosen: &Chosen,
+    settings: WorkloadSettings,
+) -> Workloads {
     let chosen = chosen.clone();
+    let at_once = settings.jobs_at_once.and_then(|most| usize::try_from(most).ok());
     let builder = Workloads::builder(&options.root, state.programs())
+        .interval(settings.interval_ms.map_or(SCAN_INTERVAL, Duration::from_millis))
+        .jobs_at_once(at_once.unwrap_or(JOBS_AT_ONCE))
         .chooses(move |uid| chosen.holds(uid))
         .render(ProgramTemplates::new(secrets.clone(), &options.environment));
     #[cfg(target_os = "linux")]

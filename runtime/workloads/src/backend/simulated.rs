@@ -91,6 +91,7 @@ struct Machine {
     begun: u64,
     /// Living starts whose parent was killed: nobody learns how they end.
     adopted: BTreeSet<StartId>,
+    free_memory: Option<u64>,
     story: Vec<Happening>,
     news: broadcast::Sender<News>,
 }
@@ -123,6 +124,7 @@ impl World {
             made: 0,
             begun: 0,
             adopted: BTreeSet::new(),
+            free_memory: None,
             story: Vec::new(),
             news: broadcast::channel(MAX_NEWS).0,
         })))
@@ -174,6 +176,11 @@ impl World {
     /// Sets other faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.lock().faults = faults;
+    }
+
+    /// Sets the memory that is free for one more process.
+    pub fn set_free_memory(&self, bytes: u64) {
+        self.lock().free_memory = Some(bytes);
     }
 
     /// Returns all that has happened to starts since an earlier look, which had seen so many events.
@@ -491,6 +498,10 @@ impl Backend for Simulated {
 
     fn forget(&self, id: StartId, _remove_output: bool) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async move { self.world.lock().ask(|machine| machine.forget(&id, self.epoch)) })
+    }
+
+    fn free_memory(&self) -> Option<u64> {
+        self.world.lock().free_memory
     }
 
     fn news(&self) -> broadcast::Receiver<News> {

@@ -10,11 +10,8 @@ use super::pass::Pass;
 use super::record::{JobStage, JobStop};
 use crate::backend::{End, Phase};
 use crate::crash::{self, crash_point};
-use crate::policy::exit::{AfterJob, AfterStart, Exit, StartFailure, after_failed_start, after_job};
+use crate::policy::exit::{AfterJob, AfterStart, Exit, NO_ROOM, StartFailure, after_failed_start, after_job};
 use crate::replica::{FailedStart, LastExit, backend_error, exit_code, seconds, start_code, told};
-
-/// The wait before a start is tried again that has no room.
-const NO_ROOM: Duration = Duration::from_secs(10);
 
 impl Pass<'_> {
     /// Counts the end of the record's start, once: then it is forgotten.
@@ -91,7 +88,7 @@ impl Pass<'_> {
         ) {
             AfterJob::Complete => {
                 self.record.exits = Attempts::default();
-                self.record.has_succeeded = true;
+                (self.record.has_succeeded, self.record.finished_well) = (true, true);
                 self.record.finished = self.record.run.map(|(key, _)| key);
                 self.enter(JobStage::Completed, "completed", "");
             }
@@ -110,11 +107,20 @@ impl Pass<'_> {
         self.record.exits.next = None;
         self.record.starts.next = None;
         self.record.finished = self.record.run.map(|(key, _)| key);
+        self.record.finished_well = false;
         self.enter(JobStage::Failed, reason, detail);
     }
 
     /// Returns what the last run means.
     pub(super) async fn finish(&mut self, wake: Option<Timestamp>) -> Result<Outcome, Error> {
+        if self.record.stage == JobStage::Pending && self.record.finished.is_some() {
+            // Another run was begun and is not wanted any more: what counts is the one that had finished.
+            let stage = match self.record.finished_well {
+                true => JobStage::Completed,
+                false => JobStage::Failed,
+            };
+            self.enter(stage, "finished_before", "");
+        }
         if self.context.state() != Some(&self.record) {
             self.store().await?;
         }

@@ -13,7 +13,7 @@ use super::JobReconciler;
 use super::record::{JobRecord, JobStage, JobStop};
 use crate::backend::{self, Backend, Limits, Observation, Output, Phase, Start, StartId, Stop, Then};
 use crate::crash::{self, crash_point};
-use crate::policy::exit::StartFailure;
+use crate::policy::exit::{NO_ROOM, StartFailure};
 use crate::policy::run_key::{self, Ref, RunKey, Trigger};
 use crate::policy::schedule;
 use crate::program::Program;
@@ -99,6 +99,9 @@ impl<'a> Pass<'a> {
                 run_key::Decision::Start => {
                     if let Some(wait) = self.backoff(key) {
                         return self.retry_later(wait);
+                    }
+                    if let Some(message) = Shared::lack_of_room(&self.program, self.backend.as_ref()) {
+                        return self.wait_for_room(key, trigger, message).await;
                     }
                     self.begin(key, trigger).await?;
                 }
@@ -187,6 +190,22 @@ impl<'a> Pass<'a> {
         let is_same = self.record.run.is_some_and(|(run, _)| run == key);
         let next = self.record.exits.next.max(self.record.starts.next)?;
         (is_same && next > self.context.now()).then_some(next)
+    }
+
+    /// Waits for room, which needs no number of its own: nothing is ordered.
+    async fn wait_for_room(
+        mut self,
+        key: RunKey,
+        trigger: Trigger,
+        message: String,
+    ) -> Result<Outcome, Error> {
+        let failure = StartFailure::InsufficientResources;
+        if self.record.reason != failure.as_str() {
+            self.record.run = Some((key, trigger));
+            self.not_started(failure, message);
+            self.store().await?;
+        }
+        self.retry_later(self.context.now().after(NO_ROOM))
     }
 
     /// Begins a start: its number is stored before it is made.

@@ -87,6 +87,9 @@ pub struct JobRecord {
     pub last_exit: Option<LastExit>,
     /// The run that finished last, well or not.
     pub finished: Option<RunKey>,
+    /// True if that run ended well.
+    #[serde(default)]
+    pub finished_well: bool,
     /// True once a run has ended well.
     pub has_succeeded: bool,
     /// The scheduled time up to which it has run; none before it was looked at.

@@ -157,6 +157,9 @@ impl StartFailure {
     }
 }
 
+/// The wait before another look whether there is room for a start.
+pub const NO_ROOM: Duration = Duration::from_secs(10);
+
 /// Retries of a start that failed for a passing reason: 5, after 1 s, doubling to 60 s (W7). The first attempt is no
 /// retry.
 pub const START_RETRIES: RetryPolicy = RetryPolicy::Backoff {

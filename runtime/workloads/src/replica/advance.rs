@@ -9,14 +9,11 @@ use watershed_core::{Attempts, InvocationId, Timestamp};
 
 use super::record::{FailedStart, LastExit, Purpose, ReplicaRecord, ReplicaSpec, Stage};
 use crate::backend::{End, Observation, Phase, StartId};
-use crate::policy::exit::{AfterStart, Exit, StartFailure, after_failed_start};
+use crate::policy::exit::{AfterStart, Exit, NO_ROOM, StartFailure, after_failed_start};
 use crate::policy::health::Action as CheckAction;
 use crate::policy::readiness::{Checked, Readiness, replica_readiness};
 use crate::policy::restart::{self, Decision, Ended, Ending, with_jitter};
 use crate::transition::{Transition, push};
-
-/// The wait before a start is tried again that has no room: a scan looks at it sooner.
-const NO_ROOM: Duration = Duration::from_secs(10);
 
 /// The facts that a pass decides by.
 pub(crate) struct Facts<'a> {
@@ -27,6 +24,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) checks: &'a [Checked],
     /// A consequence of a check, with its name.
     pub(crate) due: Option<(&'a str, CheckAction)>,
+    /// The reason why nothing can be started now.
+    pub(crate) lack_of_room: Option<&'a str>,
     /// Refreshes that were asked for.
     pub(crate) refreshes: u64,
     pub(crate) now: Timestamp,
@@ -163,6 +162,9 @@ impl Pass<'_> {
 
     /// Begins a new start: its number is stored before it is made.
     fn begin(&mut self) -> Action {
+        if let Some(message) = self.facts.lack_of_room {
+            return self.wait_for_room(message);
+        }
         self.record.counter += 1;
         self.record.is_open = true;
         self.record.release = self.facts.spec.release;
@@ -173,6 +175,15 @@ impl Pass<'_> {
         self.record.purpose = None;
         self.enter(Stage::Starting, "start", "");
         Action::Start
+    }
+
+    /// Waits for room, which needs no number of its own: nothing is ordered.
+    fn wait_for_room(&mut self, message: &str) -> Action {
+        let failure = StartFailure::InsufficientResources;
+        if self.record.stage != Stage::Pending || self.record.reason != failure.as_str() {
+            self.note_failed_start(failure, message);
+        }
+        Action::Wait(Some(self.facts.now.after(NO_ROOM)))
     }
 
     fn act_on_open(&mut self) -> Action {

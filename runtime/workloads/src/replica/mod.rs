@@ -164,7 +164,9 @@ impl Pass<'_> {
         let due: Option<(&str, CheckAction)> =
             due.and_then(|(number, action)| Some((names.get(number)?.as_str(), action)));
         let refreshes = self.context.refreshes();
+        let lack_of_room = Shared::lack_of_room(&spec.program, self.backend.as_ref());
         decide(&Facts {
+            lack_of_room: lack_of_room.as_deref(),
             spec,
             observed: observed.as_ref(),
             checks: &self.shared.probes.readiness(uid, &spec.checks),

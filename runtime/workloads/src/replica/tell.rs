@@ -51,7 +51,7 @@ pub(super) fn outcome(
 pub(crate) fn failure_of(spec: &ReplicaSpec, record: &ReplicaRecord) -> Option<Error> {
     let waits = match record.stage {
         Stage::BackingOff => true,
-        Stage::Pending => is_retried(record),
+        Stage::Pending if is_retried(record) => true,
         Stage::Failed => false,
         _ => return None,
     };

@@ -269,7 +269,37 @@ async fn a_job_that_is_edited_and_edited_back_stops_the_run_of_the_edit() {
     stand.job("import", &edited).await;
     sleep(5).await;
     assert_eq!(stand.living().len(), 1);
+    let before = stand.job_record("import").has_succeeded;
     stand.job("import", &job()).await;
     sleep(30).await;
     assert_eq!(stand.living(), []);
+    let stage = match before {
+        true => JobStage::Completed,
+        false => JobStage::Failed,
+    };
+    assert_eq!(
+        stand.job_record("import").stage,
+        stage,
+        "what had finished counts"
+    );
+}
+
+/// W7.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_may_use_more_memory_than_is_free_waits_for_room() {
+    let stand = stand().await;
+    stand.machine.world.set_free_memory(1 << 30);
+    let mut large = job();
+    large.program.as_mut().unwrap().memory_bytes = 2 << 30;
+    stand.job("import", &large).await;
+    sleep(60).await;
+    let record = stand.job_record("import");
+    assert_eq!(
+        (record.counter, record.reason.as_str()),
+        (0, "insufficient_resources")
+    );
+    assert_eq!(record.transitions.len(), 1);
+    stand.machine.world.set_free_memory(4 << 30);
+    sleep(15).await;
+    assert_eq!(stand.machine.world.begun(), 1);
 }

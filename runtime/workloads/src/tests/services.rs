@@ -384,3 +384,26 @@ async fn starts_whose_answers_are_lost_are_made_once() {
     assert_eq!(stand.stages(), "0 ready, 1 ready, 2 ready, 3 ready");
     assert_eq!((stand.living().len(), stand.machine.world.begun()), (5, 5));
 }
+
+/// W7: what has no room is not ordered, and is looked at again.
+#[tokio::test(start_paused = true)]
+async fn a_program_that_may_use_more_memory_than_is_free_waits_for_room() {
+    let stand = stand().await;
+    stand.machine.world.set_free_memory(1 << 30);
+    let mut large = service(2);
+    large.program.as_mut().unwrap().memory_bytes = 2 << 30;
+    stand.service("large", &large).await;
+    stand.pass(60).await;
+    for (_, _, record) in stand.replicas().into_values() {
+        assert_eq!(
+            (record.counter, record.transitions.len()),
+            (0, 1),
+            "no number is used up"
+        );
+        assert_eq!(record.reason, "insufficient_resources");
+    }
+    stand.machine.world.set_free_memory(4 << 30);
+    stand.pass(15).await;
+    assert_eq!(stand.stages(), "0 ready, 1 ready");
+    assert_eq!(stand.machine.world.begun(), 2);
+}

@@ -135,6 +135,10 @@ impl Backend for Connected {
         self.now().forget(id, remove_output)
     }
 
+    fn free_memory(&self) -> Option<u64> {
+        self.backend.free_memory()
+    }
+
     fn news(&self) -> broadcast::Receiver<News> {
         self.backend.news()
     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use watershed_controller::Resource;
 use watershed_controller::message::Message;
 use watershed_core::{Attempts, Row, Timestamp, Uid};
+use watershed_workloads::Transition;
 use watershed_workloads::job::{self, JobRecord};
 use watershed_workloads::replica::{self, LastExit, ReplicaRecord, ReplicaSpec, Stage};
 use watershed_workloads::service::{self, ServiceRecord};
@@ -24,6 +25,17 @@ pub(super) fn result(row: &Row) -> Option<Value> {
         }
         _ => None,
     }
+}
+
+/// Returns the transitions of a program, oldest first; none of other kinds.
+pub(crate) fn transitions(row: &Row) -> Vec<Transition> {
+    let found = match row.kind.as_str() {
+        job::KIND => state::<JobRecord>(row).map(|record| record.transitions),
+        service::KIND => state::<ServiceRecord>(row).map(|record| record.transitions),
+        replica::KIND => state::<ReplicaRecord>(row).map(|record| record.transitions),
+        _ => None,
+    };
+    found.unwrap_or_default()
 }
 
 /// Returns true if a resource is a program, or one running copy of one.

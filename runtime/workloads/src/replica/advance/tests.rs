@@ -44,6 +44,7 @@ fn facts<'a>(spec: &'a ReplicaSpec, observed: Option<&'a Observation>, now: Time
         observed,
         checks: &[],
         due: None,
+        lack_of_room: None,
         refreshes: 0,
         now,
         draw: 0,

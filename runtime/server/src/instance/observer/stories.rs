@@ -1,0 +1,49 @@
+//! The transitions of jobs, services and replicas, told once each.
+
+use std::collections::HashMap;
+
+use watershed_controller::Uid;
+use watershed_controller::resource::Row;
+use watershed_workloads::Transition;
+
+use crate::documents::{Event, ResourceName, Time};
+use crate::report::kinds::programs::transitions;
+
+/// The last transition of each program that was told.
+#[derive(Default)]
+pub(super) struct Stories(HashMap<Uid, Transition>);
+
+impl Stories {
+    /// Begins with programs as they are: what happened before is told by nobody.
+    pub(super) fn new<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
+        let last = |row: &Row| Some((row.uid, transitions(row).pop()?));
+        Self(rows.filter_map(last).collect())
+    }
+
+    /// Returns the transitions of a row that were not told yet. Of more than a record keeps the newest are told.
+    pub(super) fn of(&mut self, row: &Row) -> Vec<Event> {
+        let all = transitions(row);
+        let Some(last) = all.last().cloned() else {
+            return Vec::new();
+        };
+        let told = self.0.insert(row.uid, last);
+        let told = told.and_then(|told| all.iter().rposition(|one| *one == told));
+        let event = |one: Transition| Event::Transition {
+            at: Time::from_millis(one.at.0),
+            resource: ResourceName::new(row.kind.as_str(), row.name.as_str()),
+            from: one.from,
+            to: one.to,
+            reason: one.reason,
+            detail: one.detail,
+        };
+        all.into_iter()
+            .skip(told.map_or(0, |told| told + 1))
+            .map(event)
+            .collect()
+    }
+
+    /// Forgets a program that is gone.
+    pub(super) fn forget(&mut self, uid: Uid) {
+        self.0.remove(&uid);
+    }
+}
