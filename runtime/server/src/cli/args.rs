@@ -68,7 +68,7 @@ pub(super) enum Command {
     /// Ask the project's tables one question.
     Query(Query),
     /// Ask a metrics view: its measures by its dimensions.
-    Metrics(Metrics),
+    Metrics(Box<Metrics>),
     /// Show the first rows of a source or model.
     Show(Show),
     /// Run the tests of models on the tables as they stand, without a build.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use watershed_controller::Resource;
 use watershed_core::{Row, Timestamp, Uid};
-use watershed_managers::{Current, Desired, Kept, Record, Transition, desired_of, record_of};
+use watershed_managers::{Current, Desired, ManagedState, Record, Transition, desired_of, record_of};
 use watershed_proto::ManagedSpec;
 use watershed_reconcilers::managed::{self, Known, Spec};
 
@@ -30,7 +30,7 @@ pub(super) fn result(row: &Row) -> Option<Value> {
     let record = record(row)?;
     let desired = desired_of(&row.spec).ok();
     let wanted = desired.as_ref().map(|desired| record.desired(desired).as_str());
-    let kept = Resource::state_of::<Kept<Known>>(row).ok().flatten();
+    let kept = Resource::state_of::<ManagedState<Known>>(row).ok().flatten();
     let known = kept.and_then(|kept| kept.details);
     let message = known
         .as_ref()
@@ -65,7 +65,7 @@ pub(super) fn result(row: &Row) -> Option<Value> {
 pub(super) fn state(row: &Row) -> Option<Value> {
     let record = record(row)?;
     let mut said = result(row)?;
-    let kept = Resource::state_of::<Kept<Known>>(row).ok().flatten();
+    let kept = Resource::state_of::<ManagedState<Known>>(row).ok().flatten();
     let data = kept.and_then(|kept| kept.details).map(|known| known.data.clone());
     let transitions: Vec<Value> = record.transitions.iter().map(transition).collect();
     if let Some(said) = said.as_object_mut() {
@@ -95,7 +95,7 @@ fn since(record: &Record) -> Value {
 
 /// The event that says what is desired, as long as it does.
 fn told<'a>(record: &'a Record, desired: Option<&Desired>) -> Option<&'a str> {
-    let told = record.told.as_ref()?;
+    let told = record.stage_override.as_ref()?;
     desired
         .filter(|desired| told.holds(desired))
         .map(|_| told.by.as_str())
