@@ -14,11 +14,15 @@ blocks! {
     pub(crate) static NOTIFY = "notify" Refused {
         "email": Block(&EMAIL), "People who are told by e-mail.";
         "slack": Block(&SLACK), "Who is told in Slack.";
+        "webhook": Texts, "Connectors of the driver `webhook`.";
+        "command": Texts, "Connectors of the driver `command`.";
+        "file": Texts, "Connectors of the driver `file`.";
     }
 
     /// Keys of the block `email`.
     pub(crate) static EMAIL = "email" Refused {
         "recipients": Texts, "E-mail addresses.";
+        "connector": Text, "The connector of the mail server; `smtp`.";
         "renotify": Bool, "Whether people are told again while nothing changes." => "renotify";
         "renotify_after": Duration, "How long after they are told again." => "renotify_after";
         "on_recover": Bool, "Whether people are told of a recovery." => "on_recover";
@@ -31,6 +35,7 @@ blocks! {
         "users": Texts, "E-mail addresses of users.";
         "channels": Texts, "Channels.";
         "webhooks": Texts, "Addresses of webhooks.";
+        "connector": Text, "The connector that holds the bot's token; `slack`.";
     }
 }
 
@@ -81,13 +86,23 @@ pub(crate) fn take(fields: &mut Fields<'_>) -> Notifications {
         found.notifiers.extend(slack(&mut inner));
         inner.finish(&SLACK);
     }
+    for way in CONNECTORS {
+        let names = block.texts(way).unwrap_or_default();
+        found
+            .notifiers
+            .extend(names.into_iter().map(|name| notifier(way, &name, [])));
+    }
     block.finish(&NOTIFY);
     found
 }
 
+/// Ways to tell that are a connector each: all that they need stands there.
+const CONNECTORS: [&str; 3] = ["webhook", "command", "file"];
+
 fn email(fields: &mut Fields<'_>) -> Option<Notifier> {
     let recipients = addresses(fields, "recipients");
-    (!recipients.is_empty()).then(|| notifier("email", [("recipients", recipients)]))
+    let connector = fields.text("connector").unwrap_or_else(|| "smtp".to_owned());
+    (!recipients.is_empty()).then(|| notifier("email", &connector, [("recipients", recipients)]))
 }
 
 fn slack(fields: &mut Fields<'_>) -> Option<Notifier> {
@@ -96,7 +111,8 @@ fn slack(fields: &mut Fields<'_>) -> Option<Notifier> {
     let webhooks = fields.texts("webhooks").unwrap_or_default();
     let all = [("users", users), ("channels", channels), ("webhooks", webhooks)];
     let somebody = all.iter().any(|(_, names)| !names.is_empty());
-    somebody.then(|| notifier("slack", all))
+    let connector = fields.text("connector").unwrap_or_else(|| "slack".to_owned());
+    somebody.then(|| notifier("slack", &connector, all))
 }
 
 /// Takes e-mail addresses; templates are let pass.
@@ -116,12 +132,13 @@ fn addresses(fields: &mut Fields<'_>, key: &str) -> Vec<String> {
     found
 }
 
-fn notifier<const N: usize>(connector: &str, properties: [(&str, Vec<String>); N]) -> Notifier {
+fn notifier<const N: usize>(way: &str, connector: &str, properties: [(&str, Vec<String>); N]) -> Notifier {
     let list = |names: Vec<String>| Value::from(names.into_iter().map(Value::from).collect::<Vec<_>>());
     let said = properties.into_iter().filter(|(_, names)| !names.is_empty());
-    let fields: BTreeMap<_, _> = said.map(|(key, names)| (key.to_owned(), list(names))).collect();
+    let mut fields: BTreeMap<_, _> = said.map(|(key, names)| (key.to_owned(), list(names))).collect();
+    fields.insert("connector".to_owned(), Value::from(connector));
     Notifier {
-        connector: connector.to_owned(),
+        connector: way.to_owned(),
         properties: Some(MapValue { fields }),
     }
 }

@@ -25,11 +25,12 @@ pub(crate) struct Context<'a> {
 }
 
 /// Names of drivers: connectors of these names need no declaration.
-pub(crate) const DRIVERS: [&str; 22] = [
+pub(crate) const DRIVERS: [&str; 26] = [
     "athena",
     "azure",
     "bigquery",
     "clickhouse",
+    "command",
     "druid",
     "duckdb",
     "ducklake",
@@ -44,10 +45,13 @@ pub(crate) const DRIVERS: [&str; 22] = [
     "redshift",
     "s3",
     "salesforce",
+    "slack",
+    "smtp",
     "snowflake",
     "sqlite",
     "starrocks",
     "supabase",
+    "webhook",
 ];
 
 /// Returns true if a connector of this name needs no declaration.

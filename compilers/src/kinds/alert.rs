@@ -34,6 +34,7 @@ blocks! {
         "on_error": Bool, "Whether people are told of an error; false.";
         "renotify": Bool, "Whether people are told again while nothing changes; false.";
         "renotify_after": Duration, "How long after they are told again.";
+        "cool_down": Duration, "How long after a failure was told nothing but a recovery is told.";
         "notify": Block(&NOTIFY), "Who is told.";
         "email": Block(&EMAIL), "People who are told by e-mail." => "notify.email";
         "annotations": Map(&Text), "Free notes.";
@@ -85,6 +86,7 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         .map("for")
         .map(|(map, at)| Node::new(at, Data::Map(map)));
     run_as(run_as_block, &mut spec, &mut reader.fields);
+    reader.templates_of("notify");
     let told = notify::take(&mut reader.fields);
     let old = told.legacy;
     let mut said = |key: &str, old: Option<bool>, default| reader.fields.bool(key).or(old).unwrap_or(default);
@@ -94,6 +96,7 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     spec.renotify = said("renotify", old.renotify, false);
     let after = reader.fields.seconds("renotify_after").or(old.renotify_after);
     spec.renotify_after_seconds = after.unwrap_or_default();
+    spec.cool_down_seconds = reader.fields.seconds("cool_down").unwrap_or_default();
     spec.notifiers = told.notifiers;
     spec.annotations = reader.fields.text_map("annotations");
     reader.finish(&ALERT);

@@ -1,5 +1,5 @@
-//! Connectors: access to another system. Settings of DuckDB and of local files have types; others are kept as they
-//! are.
+//! Connectors: access to another system. Settings of DuckDB, of local files and of what messages go over have types;
+//! others are kept as they are.
 
 use std::collections::BTreeMap;
 
@@ -62,6 +62,43 @@ const LOCAL_FILE: &[(&str, Type)] = &[
     ("allow_host_access", Type::Bool),
 ];
 
+/// Settings of a mail server.
+const SMTP: &[(&str, Type)] = &[
+    ("host", Type::Text),
+    ("port", Type::Count),
+    ("tls", Type::Text),
+    ("user", Type::Text),
+    ("password", Type::Text),
+    ("from", Type::Text),
+    ("ca_file", Type::Text),
+];
+
+/// Settings of Slack.
+const SLACK: &[(&str, Type)] = &[("token", Type::Text), ("api", Type::Text)];
+
+/// Settings of a webhook.
+const WEBHOOK: &[(&str, Type)] = &[
+    ("url", Type::Text),
+    ("secret", Type::Text),
+    ("previous_secret", Type::Text),
+];
+
+/// Settings of a command.
+const COMMAND: &[(&str, Type)] = &[("command", Type::Texts), ("environment", Type::Map)];
+
+/// Settings without which a driver can do nothing.
+const REQUIRED: &[(&str, &[&str])] = &[
+    ("smtp", &["host", "from"]),
+    ("webhook", &["url"]),
+    ("command", &["command"]),
+];
+
+/// Words that a setting may be.
+const WORDS: &[(&str, &str, &[&str])] = &[
+    ("duckdb", "mode", &["read", "readwrite"]),
+    ("smtp", "tls", &["starttls", "implicit", "none"]),
+];
+
 blocks! {
     /// Keys of a connector, beside the settings of its driver.
     pub(crate) static CONNECTOR = "connector" Kept {
@@ -94,9 +131,13 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     let known = match name.as_str() {
         "duckdb" => DUCKDB,
         "local_file" | "file" => LOCAL_FILE,
+        "smtp" => SMTP,
+        "slack" => SLACK,
+        "webhook" => WEBHOOK,
+        "command" => COMMAND,
         _ => &[],
     };
-    check(reader, &rest, known);
+    check(reader, &name, &rest, known);
     if name == "duckdb" && !spec.provision {
         refuse_elsewhere(reader, &rest);
     }
@@ -146,7 +187,10 @@ fn refuse_elsewhere(reader: &mut Reader<'_, '_>, settings: &Map) {
 }
 
 fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
-    if matches!(driver, "duckdb" | "local_file" | "file") {
+    if matches!(
+        driver,
+        "duckdb" | "local_file" | "file" | "smtp" | "slack" | "webhook" | "command"
+    ) {
         return;
     }
     let name = reader.about.name.to_owned();
@@ -168,7 +212,7 @@ fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
             node.at,
             Code::InvalidValue,
             message,
-            "one of `duckdb`, `local_file`",
+            "one of `duckdb`, `local_file`, `smtp`, `slack`, `webhook`, `command`",
         ),
     }
 }
@@ -196,9 +240,20 @@ fn managed(reader: &mut Reader<'_, '_>, spec: &mut ConnectorSpec) {
 }
 
 /// Settings against their types; keys that are nearly known are told and passed on.
-fn check(reader: &mut Reader<'_, '_>, rest: &Map, known: &[(&str, Type)]) {
+fn check(reader: &mut Reader<'_, '_>, driver: &str, rest: &Map, known: &[(&str, Type)]) {
     if known.is_empty() {
         return;
+    }
+    let required = REQUIRED.iter().filter(|(name, _)| *name == driver);
+    for key in required
+        .flat_map(|(_, keys)| *keys)
+        .filter(|key| rest.get(**key).is_none())
+    {
+        let (at, message) = (
+            reader.fields.at(),
+            format!("a connector of the driver `{driver}` needs `{key}`"),
+        );
+        reader.findings().add(at, Code::MissingKey, message);
     }
     for (key, entry) in rest {
         let node = &entry.value;
@@ -220,9 +275,13 @@ fn check(reader: &mut Reader<'_, '_>, rest: &Map, known: &[(&str, Type)]) {
             );
             reader.findings().add(node.at, Code::WrongType, message);
         }
-        if key == "mode" && !matches!(node.as_str(), Some("read" | "readwrite") | None) {
-            let message = format!("\"mode\" can't be \"{}\"", node.scalar_text().unwrap_or_default());
-            let hint = "one of `read`, `readwrite`";
+        let words = WORDS.iter().find(|(of, name, _)| *of == driver && name == key);
+        if let (Some((_, _, words)), Some(text)) = (words, node.as_str())
+            && !words.contains(&text)
+            && !is_template(text)
+        {
+            let message = format!("\"{key}\" can't be \"{text}\"");
+            let hint = format!("one of `{}`", words.join("`, `"));
             reader
                 .findings()
                 .add_with_hint(node.at, Code::InvalidValue, message, hint);

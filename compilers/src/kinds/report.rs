@@ -108,6 +108,7 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
                 .add_with_hint(export_at, Code::MissingKey, message, hint);
         }
     }
+    reader.templates_of("notify");
     spec.notifiers = notify::take(&mut reader.fields).notifiers;
     if spec.notifiers.is_empty() {
         let at = reader.fields.at();

@@ -10,6 +10,7 @@
 //! | [`connector`] | tries the connection |
 //! | [`managed`] | moves long-lived things from stage to stage, by commands and HTTP calls |
 //! | [`migration`] | runs SQL once for each version, before anything else |
+//! | [`alert`] | asks a question, and tells people of its rows by notifications, which [`notifiers`] send |
 //!
 //! [`forecast`] says what a run would do, by the same decisions. A run may be for [`chosen`] resources alone.
 //!
@@ -23,6 +24,7 @@
     reason = "an error of a run is made once and stored on its resource"
 )]
 
+pub mod alert;
 pub mod canvas;
 pub mod chosen;
 pub mod component;
@@ -35,6 +37,7 @@ pub mod messages;
 pub mod metrics_view;
 pub mod migration;
 pub mod model;
+pub mod notifiers;
 pub mod outputs;
 pub mod places;
 pub mod programs;

@@ -39,7 +39,7 @@ mod inputs;
 pub(crate) mod partitions;
 pub(crate) mod place;
 mod run;
-mod schedule;
+pub(crate) mod schedule;
 mod source;
 mod state;
 mod triggers;

@@ -3,8 +3,10 @@
 use std::{path::PathBuf, sync::Arc};
 
 use watershed_controller::Builder;
+use watershed_delivery::Notifications;
 
 use crate::{
+    alert::{self, AlertReconciler},
     canvas::{self, CanvasReconciler},
     component::{self, ComponentReconciler},
     connector::{self, ConnectorReconciler},
@@ -12,10 +14,14 @@ use crate::{
     metrics_view::{self, MetricsViewReconciler},
     migration::{self, MigrationReconciler},
     model::{self, ModelReconciler},
+    notifiers::ProjectNotifiers,
     outputs::Outputs,
     project_parser::{self, ProjectParser, touched::Touched},
     theme::{self, ThemeReconciler},
 };
+
+/// Invocations of alerts and notifications, by which the limit of the controller grows: neither keeps a place from builds.
+pub const BESIDE_BUILDS: usize = alert::AT_ONCE + watershed_delivery::notification::AT_ONCE;
 
 /// The shared parts that the kinds of one project need.
 pub struct Setup {
@@ -50,8 +56,13 @@ impl Setup {
         let connector = ConnectorReconciler::new(Arc::clone(outputs), root, environment);
         let metrics_view = MetricsViewReconciler::new(Arc::clone(outputs), environment);
         let explore = ExploreReconciler::new(Arc::clone(outputs));
+        let project = self.root.file_name().map(|name| name.to_string_lossy());
+        let alert = AlertReconciler::new(Arc::clone(outputs), environment, project.unwrap_or_default());
+        let notifiers = ProjectNotifiers::new(root, environment, outputs.secrets().clone());
         let model = ModelReconciler::new(self.outputs, &self.root, self.environment);
-        builder
+        Notifications::new(notifiers)
+            .register(builder)
+            .kind(alert::options(), alert)
             .kind(project_parser::options(), parser)
             .kind(migration::options(), migration)
             .kind(connector::options(), connector)

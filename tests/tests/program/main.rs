@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `exports` | answers written into files |
 //! | `flights` | right answers on real data, and that only what changed is built |
+//! | `alerts` | questions whose rows people are told of, and messages that arrive |
 //! | `answers` | answers of single commands: places, lines, tables |
 //! | `assertions` | tests of models that change while nothing else does |
 //! | `attacks` | jobs and services while the program and the parent of their processes are killed |
@@ -47,6 +48,7 @@
 //! | `unit_tests` | queries on given rows |
 //! | `world` | a project that changes at random, with its reference |
 
+mod alerts;
 mod answers;
 mod assertions;
 mod attacks;

@@ -1,15 +1,20 @@
 //! The schedule of a model: when it is refreshed without an edit.
 
 use watershed_core::Timestamp;
-use watershed_proto::ModelSpec;
+use watershed_proto::{ModelSpec, Schedule as Said};
 use watershed_schedule::{
     Cron, Due, Schedule, Zone,
     jiff::{self, SignedDuration, tz::TimeZone},
 };
 
-/// Returns the schedule that a spec asks for; none if it has no times. The compiler has refused what can't be read.
+/// Returns the schedule that a spec asks for; none if it has no times.
 pub(super) fn from_spec(spec: &ModelSpec) -> Option<Schedule> {
-    let said = spec.refresh_schedule.as_ref().filter(|said| !said.disable)?;
+    read(spec.refresh_schedule.as_ref())
+}
+
+/// Returns the schedule that a file says; none if it has no times. The compiler has refused what can't be read.
+pub(crate) fn read(said: Option<&Said>) -> Option<Schedule> {
+    let said = said.filter(|said| !said.disable)?;
     if said.cron.is_empty() && said.ticker_seconds == 0 {
         return None;
     }
@@ -48,7 +53,6 @@ fn instant(time: Timestamp) -> jiff::Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use watershed_proto::Schedule as Said;
 
     fn schedule(said: Said) -> Option<Schedule> {
         from_spec(&ModelSpec {

@@ -49,7 +49,7 @@ pub(super) fn sql_in(spec: &ModelSpec, scope: &Scope, paths: &[impl AsRef<str>])
 }
 
 /// Returns the values that the templates of a model see.
-pub(super) fn scope(variables: BTreeMap<String, String>, name: &str, environment: &str) -> Scope {
+pub(crate) fn scope(variables: BTreeMap<String, String>, name: &str, environment: &str) -> Scope {
     Scope {
         environment: environment.to_owned(),
         variables,

@@ -19,7 +19,7 @@ use crate::exit::Exit;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings, findings};
 use crate::report::kinds::managed::is_managed;
-use crate::report::kinds::{PROJECT_PARSER, programs};
+use crate::report::kinds::{PROJECT_PARSER, is_alert_or_message, programs};
 use crate::report::problems::{ReportedProblems, problems};
 use crate::report::{Entry, Hidden, names};
 use crate::selection::States;
@@ -471,12 +471,13 @@ impl Instance {
             self.choice.chosen.add([entry.row.uid]);
             let run = entry.row.last_run.as_ref();
             let is_tried = run.is_some_and(|run| run.started_at.0 >= began.millis());
+            let is_told = is_alert_or_message(&entry.row);
             // A start looks at a managed resource that has failed, and lets its failure stand.
-            if is_tried && !is_managed(&entry.row) {
+            if is_tried && !is_told && !is_managed(&entry.row) {
                 continue;
             }
             // The end of a program is remembered until somebody asks for another try.
-            if programs::is_program(&entry.row) {
+            if is_told || programs::is_program(&entry.row) {
                 settle(vec![
                     self.controller
                         .refresh(Target::Uid(entry.row.uid), Refresh::Plain)

@@ -70,6 +70,7 @@ use watershed_proto::ProjectParserSpec;
 use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::project_parser::touched::{Scope, Touched};
 use watershed_reconcilers::secrets::Secrets;
+use watershed_reconcilers::setup::BESIDE_BUILDS;
 use watershed_reconcilers::{Setup, model, project_parser};
 use watershed_workloads::Workloads;
 
@@ -254,7 +255,9 @@ impl Runtime {
         let workloads = workloads::open(&options, &state, &secrets, &choice.chosen, settings);
         let calls = managed::of_project(&options, &state, &secrets, &choice.chosen)?;
         let limits = Limits::default()
-            .concurrency(jobs(&options) + PARSERS + workloads.concurrency() + managed::CONCURRENCY)
+            .concurrency(
+                jobs(&options) + PARSERS + workloads.concurrency() + managed::CONCURRENCY + BESIDE_BUILDS,
+            )
             // Resources of kinds that have no reconciler yet are listed as unsupported.
             .unregistered_kinds();
         let builder = Controller::builder()

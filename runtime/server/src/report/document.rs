@@ -218,11 +218,13 @@ impl Account<'_> {
     fn exit(&self, failed: bool) -> Exit {
         let found = |severity| self.findings.iter().any(|finding| finding.severity == severity);
         let warned = self.warnings == Warnings::AreErrors && found(Severity::Warning);
-        // Hidden resources fail too: a project that can't be listed, for instance.
+        // Hidden resources fail too: a project that can't be listed, for instance. A receiver that refuses a message is no
+        // mistake of the project.
+        let counts = |row: &Row| row.hidden && !kinds::is_alert_or_message(row);
         let hidden = self
             .entries
             .iter()
-            .any(|e| e.row.hidden && super::health::own_error(&e.row).is_some());
+            .any(|e| counts(&e.row) && super::health::own_error(&e.row).is_some());
         if failed || hidden || warned || found(Severity::Error) {
             Exit::ProjectError
         } else {

@@ -1,8 +1,11 @@
 //! Parts of documents for resources of particular kinds.
 
+mod alerts;
 mod declared;
 pub(crate) mod managed;
 pub(crate) mod programs;
+
+pub(crate) use alerts::is_alert_or_message;
 
 use serde_json::{Map, Value, json};
 use watershed_compilers::Kind;
@@ -21,13 +24,16 @@ pub(crate) const PROJECT_PARSER: &str = "project_parser";
 
 /// Returns true if resources of a kind are run here.
 pub(crate) fn is_supported(kind: &str) -> bool {
-    kind == PROJECT_PARSER || Kind::read(kind).is_some_and(Kind::is_supported)
+    kind == PROJECT_PARSER
+        || kind == watershed_delivery::KIND
+        || Kind::read(kind).is_some_and(Kind::is_supported)
 }
 
 /// Returns the result of a resource.
 pub(crate) fn result(row: &Row) -> Option<Value> {
     if row.kind.as_str() != MODEL {
         let result = programs::result(row).or_else(|| managed::result(row));
+        let result = result.or_else(|| alerts::result(row));
         return result.or_else(|| declared::result(row));
     }
     let state = glance(row)?;

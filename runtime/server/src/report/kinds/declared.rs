@@ -117,5 +117,5 @@ pub(super) fn problems(row: &Row) -> Vec<Diagnostic> {
 
 /// Returns the stored state; null where there is none, or it can't be read.
 pub(super) fn state(row: &Row) -> Value {
-    result(row).unwrap_or_default()
+    super::result(row).unwrap_or_default()
 }

@@ -1,0 +1,337 @@
+//! The decisions about an alert: when it is evaluated and what people are told, as pure functions (rules N1 and N5).
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use watershed_controller::Timestamp;
+use watershed_proto::AlertSpec;
+use watershed_schedule::{Due, Schedule, jiff};
+
+/// The result of an evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// No row.
+    Pass,
+    /// Some rows.
+    Fail,
+    /// It could not be evaluated.
+    Error,
+}
+
+impl Verdict {
+    /// Returns the word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What is said about when people are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// They are told of a failure.
+    pub on_fail: bool,
+    /// They are told of an error.
+    pub on_error: bool,
+    /// They are told of a recovery.
+    pub on_recover: bool,
+    /// The time after which they are told of the same again; none for never.
+    pub renotify: Option<Duration>,
+    /// The time after a failure was told in which nothing but a recovery is.
+    pub cool_down: Duration,
+}
+
+impl From<&AlertSpec> for Settings {
+    fn from(spec: &AlertSpec) -> Self {
+        let seconds = |seconds: u32| Duration::from_secs(u64::from(seconds));
+        Self {
+            on_fail: spec.notify_on_fail,
+            on_error: spec.notify_on_error,
+            on_recover: spec.notify_on_recover,
+            renotify: spec.renotify.then(|| seconds(spec.renotify_after_seconds)),
+            cool_down: seconds(spec.cool_down_seconds),
+        }
+    }
+}
+
+/// The facts that decide whether people are told. The history decides nothing (N4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Memory {
+    /// The last verdict.
+    pub last: Option<Verdict>,
+    /// The verdict that was told last, and when; none once it has passed since.
+    pub told: Option<(Verdict, Timestamp)>,
+    /// The time at which a failure was last told, whatever came after.
+    pub failure_told: Option<Timestamp>,
+    /// Evaluations that were not told since the last one that was.
+    pub suppressed: u32,
+    /// The time since which that is so.
+    pub suppressed_since: Option<Timestamp>,
+}
+
+/// The decision about one evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Telling {
+    /// Nobody is told.
+    Nobody,
+    /// People are told of the verdict, and of how many before it they were not told.
+    Verdict {
+        /// Evaluations that were not told.
+        suppressed: u32,
+    },
+    /// People are told that it has recovered.
+    Recovery,
+}
+
+/// Decides whether people are told of a verdict (N5).
+#[must_use]
+pub fn decide(settings: &Settings, memory: Memory, verdict: Verdict, now: Timestamp) -> (Memory, Telling) {
+    let last = Some(verdict);
+    let wanted = match verdict {
+        Verdict::Pass => {
+            let telling = match settings.on_recover && memory.told.is_some() {
+                true => Telling::Recovery,
+                false => Telling::Nobody,
+            };
+            let passed = Memory {
+                last,
+                failure_told: memory.failure_told,
+                ..Memory::default()
+            };
+            return (passed, telling);
+        }
+        Verdict::Fail => settings.on_fail,
+        Verdict::Error => settings.on_error,
+    };
+    let memory = Memory { last, ..memory };
+    if !wanted {
+        return (memory, Telling::Nobody);
+    }
+    let is_due = match memory.told {
+        Some((told, at)) if told == verdict => settings.renotify.is_some_and(|after| at.after(after) <= now),
+        _ => true,
+    };
+    let is_cool = memory
+        .failure_told
+        .is_none_or(|at| at.after(settings.cool_down) <= now);
+    if !is_due || !is_cool {
+        let held = Memory {
+            suppressed: memory.suppressed.saturating_add(1),
+            suppressed_since: memory.suppressed_since.or(Some(now)),
+            ..memory
+        };
+        return (held, Telling::Nobody);
+    }
+    let suppressed = memory.suppressed;
+    let told = Memory {
+        last,
+        told: Some((verdict, now)),
+        failure_told: match verdict {
+            Verdict::Fail => Some(now),
+            _ => memory.failure_told,
+        },
+        suppressed: 0,
+        suppressed_since: None,
+    };
+    (told, Telling::Verdict { suppressed })
+}
+
+/// The reason to evaluate now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// Somebody asked for it.
+    Request,
+    /// The question is another one.
+    Question,
+    /// Something that it reads has changed.
+    Refs,
+    /// A scheduled time has come.
+    Schedule(Timestamp),
+}
+
+impl Trigger {
+    /// Returns the moment that is evaluated: the clean scheduled time if only the schedule asks.
+    #[must_use]
+    pub fn moment(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Schedule(at) => at,
+            _ => now,
+        }
+    }
+}
+
+/// Changes since the last evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// Somebody asked.
+    pub requested: bool,
+    /// The question.
+    pub question: bool,
+    /// What it reads, if that is a reason.
+    pub refs: bool,
+}
+
+/// Decides whether an alert is evaluated now (N1); `mark` is the time up to which its schedule was answered.
+#[must_use]
+pub fn trigger(
+    schedule: Option<&Schedule>,
+    mark: Timestamp,
+    changes: Changes,
+    now: Timestamp,
+) -> Option<Trigger> {
+    match changes {
+        Changes { requested: true, .. } => return Some(Trigger::Request),
+        Changes { question: true, .. } => return Some(Trigger::Question),
+        Changes { refs: true, .. } => return Some(Trigger::Refs),
+        _ => {}
+    }
+    match schedule?.due(instant(mark), instant(now)) {
+        Due::Now(tick) => Some(Trigger::Schedule(Timestamp(tick.time.as_millisecond()))),
+        Due::Later(_) | Due::Never | Due::Rewound => None,
+    }
+}
+
+/// Returns the next time at which the schedule asks, after `mark`, and after `now` if the mark is in the future.
+#[must_use]
+pub fn next(schedule: Option<&Schedule>, mark: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    let next = schedule?.next_after(instant(mark.min(now)))?;
+    Some(Timestamp(next.as_millisecond()))
+}
+
+fn instant(at: Timestamp) -> jiff::Timestamp {
+    jiff::Timestamp::from_millisecond(at.0).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Verdict::{Error, Fail, Pass};
+
+    const MINUTE: i64 = 60_000;
+    const PLAIN: Settings = Settings {
+        on_fail: true,
+        on_error: false,
+        on_recover: false,
+        renotify: None,
+        cool_down: Duration::ZERO,
+    };
+    const ALL: Settings = Settings {
+        on_error: true,
+        on_recover: true,
+        ..PLAIN
+    };
+
+    /// The letters of what is told for verdicts a minute apart: `F3` is a failure that tells of three before it.
+    fn story(settings: &Settings, verdicts: &[Verdict]) -> String {
+        let mut memory = Memory::default();
+        let mut told = Vec::new();
+        for (minute, verdict) in (0..).zip(verdicts) {
+            let (after, telling) = decide(settings, memory, *verdict, Timestamp(minute * MINUTE));
+            memory = after;
+            told.push(match (telling, verdict) {
+                (Telling::Nobody, _) => "-".to_owned(),
+                (Telling::Recovery, _) => "R".to_owned(),
+                (Telling::Verdict { suppressed }, Fail) => format!("F{suppressed}"),
+                (Telling::Verdict { suppressed }, _) => format!("E{suppressed}"),
+            });
+        }
+        told.join(" ")
+    }
+
+    /// N5.
+    #[test]
+    fn people_are_told_once_and_again_only_after_a_pass() {
+        let cases: [(&Settings, &[Verdict], &str); 6] = [
+            (&PLAIN, &[Pass, Fail, Fail, Fail], "- F0 - -"),
+            (&PLAIN, &[Fail, Pass, Fail], "F0 - F0"),
+            (&PLAIN, &[Fail, Error, Fail, Pass, Error], "F0 - - - -"),
+            (&ALL, &[Pass, Fail, Fail, Pass, Pass], "- F0 - R -"),
+            (&ALL, &[Fail, Error, Error, Fail, Pass], "F0 E0 - F1 R"),
+            (&ALL, &[Error, Pass, Error], "E0 R E0"),
+        ];
+        for (settings, verdicts, expected) in cases {
+            assert_eq!(story(settings, verdicts), expected, "{verdicts:?}");
+        }
+    }
+
+    /// N5.
+    #[test]
+    fn the_same_is_told_again_after_a_while_if_that_is_wanted() {
+        let again = Settings {
+            renotify: Some(Duration::from_secs(120)),
+            ..PLAIN
+        };
+        assert_eq!(story(&again, &[Fail, Fail, Fail, Fail, Fail]), "F0 - F1 - F1");
+        let always = Settings {
+            renotify: Some(Duration::ZERO),
+            ..PLAIN
+        };
+        assert_eq!(story(&always, &[Fail, Fail]), "F0 F0");
+    }
+
+    /// N5.
+    #[test]
+    fn a_cool_down_holds_back_all_but_a_recovery_and_the_next_one_counts() {
+        let cool = Settings {
+            cool_down: Duration::from_secs(180),
+            ..ALL
+        };
+        assert_eq!(
+            story(&cool, &[Fail, Pass, Fail, Fail, Fail, Pass]),
+            "F0 R - F1 - R"
+        );
+        assert_eq!(story(&cool, &[Fail, Error, Error, Error]), "F0 - - E2");
+        assert_eq!(
+            story(&cool, &[Fail, Pass, Fail, Pass, Fail]),
+            "F0 R - - F0",
+            "what was not told has no recovery"
+        );
+    }
+
+    /// N1.
+    #[test]
+    fn an_alert_is_evaluated_for_the_clean_time_if_only_its_schedule_asks() {
+        let hourly = Schedule::every(jiff::SignedDuration::from_hours(1)).expect("it is long enough");
+        let (mark, hour) = (Timestamp(0), 60 * MINUTE);
+        let late = Timestamp(2 * hour + 5 * MINUTE);
+        let none = Changes::default();
+        let of = |schedule, changes, now| trigger(schedule, mark, changes, now);
+        assert_eq!(of(Some(&hourly), none, Timestamp(hour - 1)), None);
+        let due = of(Some(&hourly), none, late);
+        assert_eq!(
+            due,
+            Some(Trigger::Schedule(Timestamp(2 * hour))),
+            "missed ones once"
+        );
+        assert_eq!(due.map(|due| due.moment(late)), Some(Timestamp(2 * hour)));
+        assert_eq!(of(None, none, late), None);
+        let requested = Changes {
+            requested: true,
+            ..none
+        };
+        let asked = of(Some(&hourly), requested, late);
+        assert_eq!(asked.map(|asked| asked.moment(late)), Some(late));
+        for (changes, expected) in [
+            (
+                Changes {
+                    question: true,
+                    ..none
+                },
+                Trigger::Question,
+            ),
+            (Changes { refs: true, ..none }, Trigger::Refs),
+        ] {
+            assert_eq!(of(None, changes, late), Some(expected));
+        }
+        assert_eq!(
+            next(Some(&hourly), late, mark),
+            Some(Timestamp(hour)),
+            "a clock that went back"
+        );
+    }
+}

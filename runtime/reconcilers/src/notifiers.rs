@@ -1,0 +1,236 @@
+//! Notifiers of a project: made of its connectors, whose secrets they alone get to see.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
+
+use watershed_compilers::{Scope, render_text};
+use watershed_controller::{Handle, Resource};
+use watershed_core::{Key, Uid};
+use watershed_delivery::{
+    Connect, DeliveryError, Notifier, Receiver,
+    notify::{Client, Command, File, Login, Secret, Slack, Smtp, SmtpSettings, Tls, Webhook},
+};
+use watershed_proto::{ConnectorSpec, Value};
+
+use crate::{
+    alert::{self, record::AlertRecord},
+    connector,
+    messages::Proto,
+    secrets::Secrets,
+};
+
+/// Makes the notifiers of a project.
+pub struct ProjectNotifiers {
+    root: PathBuf,
+    environment: String,
+    secrets: Secrets,
+    /// Made when the first message goes over HTTP, which most projects never send.
+    client: OnceLock<Result<Client, String>>,
+}
+
+impl ProjectNotifiers {
+    /// Those of the project below `root`, in one environment.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>, environment: impl Into<String>, secrets: Secrets) -> Self {
+        Self {
+            root: root.into(),
+            environment: environment.into(),
+            secrets,
+            client: OnceLock::new(),
+        }
+    }
+
+    fn client(&self) -> Result<Client, DeliveryError> {
+        let made = self
+            .client
+            .get_or_init(|| Client::new().map_err(|error| error.to_string()));
+        made.clone().map_err(DeliveryError::transient)
+    }
+
+    /// Fills in the templates of a text, and opens what stands for a secret in it.
+    fn render(&self, text: &str, variables: &BTreeMap<String, String>) -> Result<String, DeliveryError> {
+        let unknown = |error: crate::secrets::Unknown| DeliveryError::transient(error.to_string());
+        let stated = BTreeMap::from([(String::new(), text.to_owned())]);
+        let mut stated = self.secrets.open(&stated).map_err(unknown)?;
+        let text = stated.remove("").unwrap_or_default();
+        if !text.contains("{{") {
+            return Ok(text);
+        }
+        let scope = Scope {
+            environment: self.environment.clone(),
+            variables: self.secrets.open(variables).map_err(unknown)?,
+            ..Scope::default()
+        };
+        render_text(&text, &scope).map_err(|error| DeliveryError::permanent(error.message))
+    }
+
+    fn make(&self, spec: &ConnectorSpec, name: &str) -> Result<Arc<dyn Notifier>, DeliveryError> {
+        let settings = Settings { of: self, spec, name };
+        match spec.driver.as_str() {
+            "webhook" => settings.webhook(),
+            "slack" => settings.slack(),
+            "smtp" => settings.smtp(),
+            "command" => settings.command(),
+            "file" | "local_file" => {
+                let folder = settings.text("path")?.unwrap_or_default();
+                Ok(Arc::new(File::new(&self.root, folder)))
+            }
+            driver => Err(DeliveryError::permanent(format!(
+                "connector \"{name}\" has the driver `{driver}`, which tells nobody"
+            ))),
+        }
+    }
+}
+
+impl Connect for ProjectNotifiers {
+    fn connect(
+        &self,
+        handle: &Handle,
+        receiver: &Receiver,
+    ) -> Result<(Arc<dyn Notifier>, String), DeliveryError> {
+        let to = self.render(&receiver.to, &receiver.variables)?;
+        if to.contains("://") {
+            let slack = Slack::webhook(self.client()?, &to);
+            let slack = slack.map_err(|error| DeliveryError::permanent(error.to_string()))?;
+            return Ok((Arc::new(slack), String::new()));
+        }
+        let name = receiver.connector.as_str();
+        let found = handle.get(Key::new(connector::KIND, name));
+        let found = found.map_err(|_| {
+            // It may be declared in a file that does not compile at the moment.
+            DeliveryError::transient(format!("connector \"{name}\" does not exist"))
+        })?;
+        let spec: Proto<ConnectorSpec> = found
+            .spec()
+            .map_err(|error| DeliveryError::transient(error.to_string()))?;
+        Ok((self.make(&spec.0, name)?, to))
+    }
+
+    fn redact(&self, text: String) -> String {
+        self.secrets.redact(&text).into_owned()
+    }
+
+    fn is_noted(&self, handle: &Handle, sender: Uid, key: &watershed_delivery::Key) -> bool {
+        let Ok(found) = handle.get(sender) else {
+            return true;
+        };
+        if found.kind().as_str() != alert::KIND {
+            return true;
+        }
+        let record = Resource::state_of::<AlertRecord>(&found.row);
+        let record = record.ok().flatten().unwrap_or_default();
+        !record.outbox.iter().any(|one| one.message.key == *key)
+    }
+}
+
+/// The settings of a connector.
+struct Settings<'a> {
+    of: &'a ProjectNotifiers,
+    spec: &'a ConnectorSpec,
+    name: &'a str,
+}
+
+impl Settings<'_> {
+    fn text(&self, key: &str) -> Result<Option<String>, DeliveryError> {
+        let value = self.spec.properties.as_ref().and_then(|all| all.get(key));
+        let text = match value.and_then(Value::as_str) {
+            Some(text) => self.of.render(text, &self.spec.variables)?,
+            None => return Ok(value.and_then(Value::as_int).map(|number| number.to_string())),
+        };
+        Ok(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    fn needed(&self, key: &str) -> Result<String, DeliveryError> {
+        let missing = || self.wrong(&format!("`{key}` is missing"));
+        self.text(key)?.ok_or_else(missing)
+    }
+
+    fn wrong(&self, what: &str) -> DeliveryError {
+        DeliveryError::permanent(format!("connector \"{}\": {what}", self.name))
+    }
+
+    fn webhook(&self) -> Result<Arc<dyn Notifier>, DeliveryError> {
+        let mut secrets = Vec::new();
+        for key in ["secret", "previous_secret"] {
+            if let Some(text) = self.text(key)? {
+                let secret = Secret::new(&text).map_err(|error| self.wrong(&error.to_string()))?;
+                secrets.push(secret);
+            }
+        }
+        let webhook = Webhook::new(self.of.client()?, &self.needed("url")?, secrets);
+        let webhook = webhook.map_err(|error| self.wrong(&error.to_string()))?;
+        Ok(Arc::new(webhook))
+    }
+
+    fn slack(&self) -> Result<Arc<dyn Notifier>, DeliveryError> {
+        let api = self.text("api")?;
+        let bot = Slack::bot(self.of.client()?, self.needed("token")?, api.as_deref());
+        let bot = bot.map_err(|error| self.wrong(&error.to_string()))?;
+        Ok(Arc::new(bot))
+    }
+
+    fn smtp(&self) -> Result<Arc<dyn Notifier>, DeliveryError> {
+        let tls = match self.text("tls")?.as_deref() {
+            None | Some("starttls") => Tls::Starttls,
+            Some("implicit") => Tls::Implicit,
+            Some("none") => Tls::None,
+            Some(_) => return Err(self.wrong("`tls` is one of `starttls`, `implicit`, `none`")),
+        };
+        let port = match self.text("port")? {
+            None => None,
+            Some(text) => Some(text.parse().map_err(|_| self.wrong("`port` is no port"))?),
+        };
+        let login = match (self.text("user")?, self.text("password")?) {
+            (Some(user), Some(password)) => Some(Login { user, password }),
+            (None, None) => None,
+            _ => return Err(self.wrong("`user` and `password` belong together")),
+        };
+        let authorities = match self.text("ca_file")? {
+            None => None,
+            Some(file) => {
+                let read = std::fs::read(self.of.root.join(file));
+                Some(read.map_err(|error| self.wrong(&format!("`ca_file` can't be read: {error}")))?)
+            }
+        };
+        let smtp = Smtp::new(&SmtpSettings {
+            host: self.needed("host")?,
+            port,
+            tls,
+            login,
+            from: self.needed("from")?,
+            authorities,
+            within: None,
+        });
+        Ok(Arc::new(smtp.map_err(|error| self.wrong(&error.to_string()))?))
+    }
+
+    fn command(&self) -> Result<Arc<dyn Notifier>, DeliveryError> {
+        let properties = self.spec.properties.clone().unwrap_or_default();
+        let value = properties.get("command");
+        let parts: Vec<String> = match value.and_then(Value::as_list) {
+            Some(list) => list
+                .iter()
+                .filter_map(|one| one.as_str().map(str::to_owned))
+                .collect(),
+            None => value
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+                .into_iter()
+                .collect(),
+        };
+        let mut arguments = Vec::new();
+        for part in &parts {
+            arguments.push(self.of.render(part, &self.spec.variables)?);
+        }
+        let mut command = Command::new(&self.of.root, arguments);
+        let environment = properties.get("environment").and_then(Value::as_map).cloned();
+        for (name, value) in environment.unwrap_or_default() {
+            let text = value.as_str().unwrap_or_default();
+            command = command.variable(name, self.of.render(text, &self.spec.variables)?);
+        }
+        Ok(Arc::new(command))
+    }
+}

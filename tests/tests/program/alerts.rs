@@ -1,0 +1,258 @@
+//! Alerts end to end: evaluated, told once to a file and a webhook, and not forgotten when the program dies.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+/// A secret that is in no output and no file but `.env`.
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+/// Commits of a run after which the program dies, counted from each start.
+const VISITS: u32 = 6;
+
+const ALERT: &str = "type: alert
+display_name: Late departures
+refresh: {ref_update: true}
+data: {sql: 'SELECT flight, delay FROM late ORDER BY 1'}
+on_recover: true
+notify: {webhook: ops, file: archive}
+";
+
+/// A receiver on loopback, which keeps what it is sent and answers as it is told.
+#[derive(Clone)]
+struct Receiver {
+    port: u16,
+    /// The keys and titles of messages, as they came.
+    got: Arc<Mutex<Vec<(String, String)>>>,
+    status: Arc<Mutex<&'static str>>,
+}
+
+impl Receiver {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has ports");
+        let receiver = Self {
+            port: listener.local_addr().expect("it is bound").port(),
+            got: Arc::default(),
+            status: Arc::new(Mutex::new("204 No Content")),
+        };
+        let serving = receiver.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                // Whoever goes away in the middle sent nothing.
+                let _ = serving.exchange(stream);
+            }
+        });
+        receiver
+    }
+
+    fn exchange(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        let mut reader = BufReader::new(stream.try_clone()?);
+        let mut headers = BTreeMap::new();
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line)?;
+            match line.trim_end().split_once(':') {
+                Some((name, value)) => headers.insert(name.to_lowercase(), value.trim().to_owned()),
+                None if line.trim_end().is_empty() => break,
+                None => continue,
+            };
+        }
+        let length = headers
+            .get("content-length")
+            .map_or(0, |text| text.parse().unwrap_or(0));
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        let status = *self.status.lock().unwrap_or_else(PoisonError::into_inner);
+        if status.starts_with("204") {
+            let message: Value = serde_json::from_slice(&body)?;
+            assert!(headers.contains_key("webhook-signature"), "it is signed");
+            let told = (headers["webhook-id"].clone(), text(&message["title"]));
+            self.got.lock().unwrap_or_else(PoisonError::into_inner).push(told);
+        }
+        write!(
+            stream,
+            "HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        )
+    }
+
+    fn answer(&self, status: &'static str) {
+        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
+    }
+
+    fn titles(&self) -> Vec<String> {
+        let got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
+        got.iter().map(|(_, title)| title.clone()).collect()
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn project(receiver: &Receiver) -> Sandbox {
+    let url = format!("http://127.0.0.1:{}/hook", receiver.port);
+    let hook =
+        format!("type: connector\ndriver: webhook\nurl: {url}\nsecret: '{{{{ .env.HOOK_SECRET }}}}'\n");
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (".env", &format!("HOOK_SECRET={SECRET}\n")),
+        ("connectors/ops.yaml", &hook),
+        (
+            "connectors/archive.yaml",
+            "type: connector\ndriver: file\npath: told\n",
+        ),
+        ("alerts/late.yaml", ALERT),
+    ]);
+    fs::create_dir(project.path().join("told")).expect("a folder can be made");
+    late(&project, &[("UA1", 70)]);
+    project
+}
+
+/// Writes the model that the alert reads.
+fn late(project: &Sandbox, rows: &[(&str, u32)]) {
+    let values: Vec<String> = rows
+        .iter()
+        .map(|(flight, delay)| format!("SELECT '{flight}' AS flight, {delay} AS delay"))
+        .collect();
+    let none = "SELECT '' AS flight, 0 AS delay WHERE false".to_owned();
+    let sql = match values.is_empty() {
+        true => none,
+        false => values.join(" UNION ALL "),
+    };
+    project.write("models/late.sql", &format!("-- @materialize: true\n{sql}\n"));
+}
+
+/// The titles of the messages in the folder of the connector `archive`.
+fn archived(project: &Sandbox) -> Vec<String> {
+    let folder = fs::read_dir(project.path().join("told")).expect("the folder is there");
+    let mut titles: Vec<(String, String)> = folder
+        .map(|entry| {
+            let path = entry.expect("it can be listed").path();
+            let text = fs::read(path).expect("it can be read");
+            let message: Value = serde_json::from_slice(&text).expect("it is JSON");
+            (self::text(&message["moment"]), self::text(&message["title"]))
+        })
+        .collect();
+    titles.sort();
+    titles.into_iter().map(|(_, title)| title).collect()
+}
+
+fn verdict(project: &Sandbox) -> Value {
+    let document = project.call(&["status", "alert/late", "--json"]);
+    let document = document.json();
+    let resources = document["resources"].as_array().cloned().unwrap_or_default();
+    let alert = resources.into_iter().find(|one| one["kind"] == "alert");
+    alert.expect("the alert is listed")["result"].clone()
+}
+
+/// N1, N3, N5, N6.
+#[test]
+fn people_are_told_once_and_again_only_after_a_recovery() {
+    let receiver = Receiver::start();
+    let project = project(&receiver);
+    let failed = "Late departures: 1 row".to_owned();
+    project.run(0);
+    assert_eq!(receiver.titles(), [failed.clone()]);
+    assert_eq!(archived(&project), [failed.clone()]);
+    assert_eq!(verdict(&project)["verdict"], "fail");
+    project.run(0);
+    late(&project, &[("UA1", 70), ("UA2", 80)]);
+    project.run(0);
+    assert_eq!(receiver.titles().len(), 1, "the same verdict is not told again");
+    late(&project, &[]);
+    project.run(0);
+    late(&project, &[("UA3", 90)]);
+    project.run(0);
+    let recovered = "Late departures: has recovered".to_owned();
+    let story = [failed.clone(), recovered, failed];
+    assert_eq!(receiver.titles(), story);
+    assert_eq!(archived(&project), story);
+    let said = project.call(&["show", "alert/late", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(verdict(&project)["history"].as_array().map(Vec::len), Some(4));
+}
+
+/// N6, N7: the program dies after each step, and every message arrives, by its key never twice in the folder.
+#[test]
+fn a_message_that_is_due_arrives_whenever_the_program_dies() {
+    let receiver = Receiver::start();
+    let project = project(&receiver);
+    let mut deaths = 0;
+    for point in watershed_controller::store::CRASH_POINTS {
+        for visits in 0..VISITS {
+            deaths += u32::from(project.dies_at(point, visits));
+        }
+    }
+    assert!(deaths > 0, "the points are passed");
+    project.run(0);
+    assert_eq!(archived(&project), ["Late departures: 1 row"]);
+    let got = receiver
+        .got
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    let mut keys: Vec<&String> = got.iter().map(|(key, _)| key).collect();
+    assert!(!keys.is_empty());
+    keys.dedup();
+    assert_eq!(keys.len(), 1, "each repetition has the key of the first: {got:?}");
+}
+
+/// N8.
+#[test]
+fn what_was_refused_for_good_is_sent_by_retry() {
+    let receiver = Receiver::start();
+    receiver.answer("410 Gone");
+    let project = project(&receiver);
+    project.run(0);
+    assert!(receiver.titles().is_empty());
+    assert_eq!(
+        archived(&project).len(),
+        1,
+        "one receiver keeps no other from being told"
+    );
+    let status = project.call(&["status", "--all", "--json"]).json();
+    let resources = status["resources"]
+        .as_array()
+        .expect("resources are listed")
+        .iter();
+    let dead: Vec<&Value> = resources
+        .filter(|one| one["kind"] == "notification" && one["health"] == "failed")
+        .collect();
+    let [dead] = dead.as_slice() else {
+        panic!("one message is dead: {status}");
+    };
+    assert_eq!(dead["error"]["code"], "delivery-failed");
+    receiver.answer("204 No Content");
+    let name = format!("notification/{}", text(&dead["name"]));
+    let said = project.call(&["retry", &name]);
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    assert_eq!(receiver.titles(), ["Late departures: 1 row"]);
+}
+
+#[test]
+fn no_file_and_no_output_holds_the_secret_of_a_connector() {
+    let receiver = Receiver::start();
+    receiver.answer("500 Internal Server Error");
+    let project = project(&receiver);
+    let said = project.call(&["run", "--json", "-v"]);
+    assert!(!said.stdout.contains(SECRET) && !said.stderr.contains(SECRET));
+    let mut folders = vec![project.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("the folder is there") {
+            let path = entry.expect("it can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.file_name().is_some_and(|name| name != ".env") {
+                let bytes = fs::read(&path).unwrap_or_default();
+                let holds = bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes());
+                assert!(!holds, "{}", path.display());
+            }
+        }
+    }
+}
