@@ -31,7 +31,7 @@ impl Verdict {
     }
 }
 
-/// What is said about when people are told.
+/// The settings of an alert that say when people are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// They are told of a failure.
@@ -172,7 +172,7 @@ pub struct Changes {
     pub requested: bool,
     /// The question.
     pub question: bool,
-    /// What it reads, if that is a reason.
+    /// The versions of what it reads are others, and that is a reason.
     pub refs: bool,
 }
 

@@ -16,7 +16,7 @@ use crate::{
     outputs::Outputs,
 };
 
-/// What an evaluation found.
+/// The finding of an evaluation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     pub(super) verdict: Verdict,

@@ -6,7 +6,7 @@ use watershed_proto::{AlertSpec, Notifier, Value};
 
 use super::{policy::Telling, question::Found};
 
-/// What messages are made of.
+/// The parts that messages are made of.
 pub(super) struct Teller<'a> {
     pub(super) spec: &'a AlertSpec,
     pub(super) name: &'a str,
