@@ -158,8 +158,8 @@ fn people_are_told_once_and_again_only_after_a_recovery() {
     let project = project(&receiver);
     let failed = "Late departures: 1 row".to_owned();
     project.run(0);
-    assert_eq!(receiver.titles(), [failed.clone()]);
-    assert_eq!(archived(&project), [failed.clone()]);
+    assert_eq!(receiver.titles(), std::slice::from_ref(&failed));
+    assert_eq!(archived(&project), std::slice::from_ref(&failed));
     assert_eq!(verdict(&project)["verdict"], "fail");
     project.run(0);
     late(&project, &[("UA1", 70), ("UA2", 80)]);
