@@ -35,6 +35,11 @@ const PROJECT: &[(&str, &str)] = &[
         "models/parts.yaml",
         "type: model\npartitions: {sql: 'SELECT unnest([1, 2]) AS n'}\nsql: SELECT {{ .partition.n }} AS n\n",
     ),
+    (
+        "models/checked.yaml",
+        "type: model\nmaterialize: true\nsql: SELECT range AS x FROM range(3)\n\
+         tests: [{name: few, assert: x < 2, severity: warn, store_failures: true}]\n",
+    ),
 ];
 
 /// Text that can't be compressed much: enough that its build is followed by a checkpoint.
@@ -58,6 +63,7 @@ fn dead_at_any_point_of_a_change_the_next_run_ends_like_a_fresh_one() {
     project.run(0);
     project.edit("models/paid.sql", "> 0", "> 10");
     project.edit("models/parts.yaml", "[1, 2]", "[1, 2, 3]");
+    project.edit("models/checked.yaml", "range(3)", "range(4)");
     project.edit("models/total.sql", "-- @materialize: true\n", "");
     project.rename("models/moved.sql", "models/other.sql");
     project.remove("models/gone.sql");

@@ -8,15 +8,16 @@ mod address;
 mod client;
 mod listener;
 mod protocol;
+mod rows;
 
 pub use address::Address;
 pub use client::{ConnectError, Connection};
 pub use listener::Listener;
 pub use protocol::{
-    Activity, Answer, ExportRequest, Fault, ManagedChange, MetricsRequest, Owner, PartitionChoice,
-    PartitionsRequest, ProgramOutput, Refusal, Reply, Request, Rows, RunRequest, Selection, ServiceChange,
-    StatsForm, TestRequest, TrashRequest,
+    Activity, Answer, Fault, ManagedChange, Owner, PartitionChoice, PartitionsRequest, ProgramOutput,
+    Refusal, Reply, Request, RunRequest, Selection, ServiceChange, StatsForm, TestRequest, TrashRequest,
 };
+pub use rows::{ExportRequest, MetricsRequest, Rows};
 
 use tokio::sync::mpsc;
 

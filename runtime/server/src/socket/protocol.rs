@@ -11,6 +11,7 @@ use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 use watershed_managers::CloudEvent;
 
+use super::rows::{ExportRequest, MetricsRequest};
 use crate::documents::{
     BackupDocument, CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument,
     ExportDocument, GcDocument, GraphDocument, HistoryDocument, LogLine, LogsDocument, MetricsDocument,
@@ -242,54 +243,6 @@ impl Selection {
     pub fn is_empty(&self) -> bool {
         self.select.is_empty() && self.exclude.is_empty()
     }
-}
-
-/// Rows to be written into a file by the process that is asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExportRequest {
-    /// The rows.
-    pub rows: Rows,
-    /// At most so many of them.
-    pub limit: Option<u64>,
-    /// Give up after so long.
-    pub timeout_ms: Option<u64>,
-    /// The file, with its whole path. Its name says its form.
-    pub file: PathBuf,
-    /// Replace a file that is there.
-    pub force: bool,
-}
-
-/// Rows that are asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Rows {
-    /// Of a statement that reads.
-    Query(String),
-    /// Of a resource, by its name.
-    Of(String),
-}
-
-/// A query of a metrics view.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MetricsRequest {
-    /// The query in its JSON form.
-    pub query: Value,
-    /// A condition in SQL on the rows that count.
-    pub condition: Option<String>,
-    /// A condition in SQL on the groups that are shown.
-    pub having: Option<String>,
-    /// The attributes of the user who asks; none for the owner.
-    pub user: Option<serde_json::Map<String, Value>>,
-    /// The time that the question is put at, if it is not now.
-    pub at: Option<String>,
-    /// At most so many rows, if the query itself has no limit; the answer says if there are more.
-    pub shown: Option<u64>,
-    /// The statement instead of the rows.
-    pub sql: bool,
-    /// Into this file, with its whole path, instead of being shown.
-    pub file: Option<PathBuf>,
-    /// Replace a file that is there.
-    pub force: bool,
 }
 
 /// The partitions that are listed.
