@@ -27,6 +27,8 @@ pub struct ProjectNotifiers {
     root: PathBuf,
     environment: String,
     secrets: Secrets,
+    /// Messages go to files of the project alone.
+    is_confined: bool,
     /// Made when the first message goes over HTTP, which most projects never send.
     client: OnceLock<Result<Client, String>>,
 }
@@ -39,7 +41,25 @@ impl ProjectNotifiers {
             root: root.into(),
             environment: environment.into(),
             secrets,
+            is_confined: false,
             client: OnceLock::new(),
+        }
+    }
+
+    /// Sends messages to files of the project alone, as of a project that nobody trusts.
+    #[must_use]
+    pub fn confined(mut self, is_confined: bool) -> Self {
+        self.is_confined = is_confined;
+        self
+    }
+
+    /// Refuses what leaves a confined project.
+    fn refuse_confined(&self) -> Result<(), DeliveryError> {
+        match self.is_confined {
+            true => Err(DeliveryError::permanent(
+                "a project in a sandbox sends messages to its own files alone",
+            )),
+            false => Ok(()),
         }
     }
 
@@ -68,6 +88,9 @@ impl ProjectNotifiers {
     }
 
     fn make(&self, spec: &ConnectorSpec, name: &str) -> Result<Arc<dyn Notifier>, DeliveryError> {
+        if !matches!(spec.driver.as_str(), "file" | "local_file") {
+            self.refuse_confined()?;
+        }
         let settings = Settings { of: self, spec, name };
         match spec.driver.as_str() {
             "webhook" => settings.webhook(),
@@ -93,6 +116,7 @@ impl Connect for ProjectNotifiers {
     ) -> Result<(Arc<dyn Notifier>, String), DeliveryError> {
         let to = self.render(&receiver.to, &receiver.variables)?;
         if to.contains("://") {
+            self.refuse_confined()?;
             let slack = Slack::webhook(self.client()?, &to);
             let slack = slack.map_err(|error| DeliveryError::permanent(error.to_string()))?;
             return Ok((Arc::new(slack), String::new()));

@@ -58,7 +58,8 @@ impl Setup {
         let explore = ExploreReconciler::new(Arc::clone(outputs));
         let project = self.root.file_name().map(|name| name.to_string_lossy());
         let alert = AlertReconciler::new(Arc::clone(outputs), environment, project.unwrap_or_default());
-        let notifiers = ProjectNotifiers::new(root, environment, outputs.secrets().clone());
+        let notifiers = ProjectNotifiers::new(root, environment, outputs.secrets().clone())
+            .confined(outputs.sandbox().is_some());
         let model = ModelReconciler::new(self.outputs, &self.root, self.environment);
         Notifications::new(notifiers)
             .register(builder)

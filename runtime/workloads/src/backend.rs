@@ -271,6 +271,9 @@ pub enum Error {
         /// The thing that is not supported.
         message: String,
     },
+    /// The project may not start programs.
+    #[error("a project in a sandbox starts no programs")]
+    Confined,
     /// The request was refused for another reason.
     #[error("`{backend}` refuses: {message}")]
     Refused {

@@ -23,6 +23,8 @@ pub trait Connect: Send + Sync {
 /// The backends of a project.
 pub(crate) struct Backends {
     all: Vec<Box<dyn Connect>>,
+    /// None of them is connected: nothing is started, checked or stopped.
+    is_confined: bool,
     connected: Mutex<Option<Connected>>,
     /// The epoch in which the first reconciler acted: before it there is nothing to watch.
     epoch: watch::Sender<Option<u64>>,
@@ -37,9 +39,10 @@ struct Connected {
 }
 
 impl Backends {
-    pub(crate) fn new(all: Vec<Box<dyn Connect>>) -> Self {
+    pub(crate) fn new(all: Vec<Box<dyn Connect>>, is_confined: bool) -> Self {
         Self {
             all,
+            is_confined,
             connected: Mutex::new(None),
             epoch: watch::Sender::new(None),
         }
@@ -98,6 +101,9 @@ impl Backends {
     }
 
     fn at(&self, epoch: u64) -> Result<Connected, Error> {
+        if self.is_confined {
+            return Err(Error::Confined);
+        }
         let mut connected = self.connected.lock().unpoisoned();
         if let Some(found) = connected.as_ref().filter(|found| found.epoch >= epoch) {
             return Ok(found.clone());

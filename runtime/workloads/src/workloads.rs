@@ -42,6 +42,7 @@ pub struct WorkloadsBuilder {
     root: PathBuf,
     output: PathBuf,
     backends: Vec<Box<dyn Connect>>,
+    is_confined: bool,
     render: Arc<dyn Render>,
     asks: Arc<dyn Asks>,
     interval: Duration,
@@ -55,6 +56,13 @@ impl WorkloadsBuilder {
     #[must_use]
     pub fn backend(mut self, backend: impl Connect + 'static) -> Self {
         self.backends.push(Box::new(backend));
+        self
+    }
+
+    /// Starts, checks and stops nothing at all: for projects that nobody trusts.
+    #[must_use]
+    pub fn confined(mut self, is_confined: bool) -> Self {
+        self.is_confined = is_confined;
         self
     }
 
@@ -107,7 +115,7 @@ impl WorkloadsBuilder {
                 root: self.root,
                 output: self.output,
             },
-            backends: Backends::new(self.backends),
+            backends: Backends::new(self.backends, self.is_confined),
             observations: Observations::default(),
             probes: Probes::new(self.asks),
             ports: PortPool::default(),
@@ -131,6 +139,7 @@ impl Workloads {
             root: root.into(),
             output: output.into(),
             backends: Vec::new(),
+            is_confined: false,
             render: Arc::new(Verbatim),
             asks: Arc::new(Network),
             interval: SCAN_INTERVAL,

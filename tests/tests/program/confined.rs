@@ -249,3 +249,35 @@ fn the_process_that_works_on_the_project_must_be_confined_too() {
         assert!(said.stderr.contains("outside the sandbox"), "{}", said.stderr);
     }
 }
+
+#[test]
+fn programs_and_messages_stay_inside() {
+    let sandbox = project(&[
+        ("jobs/touch.yaml", "type: job\ncommand: [touch, touched.txt]\n"),
+        (
+            "services/serve.yaml",
+            "type: service\ncommand: [sh, -c, 'touch served.txt; sleep 60']\n",
+        ),
+        (
+            "connectors/shell.yaml",
+            "type: connector\ndriver: command\ncommand: [touch, told.txt]\n",
+        ),
+        (
+            "alerts/any.yaml",
+            "type: alert\ndata: {sql: SELECT 1 AS x}\nrefresh: {every: 24h}\nnotify: {command: shell}\n",
+        ),
+    ]);
+    let said = run(&sandbox);
+    for program in ["touch", "serve"] {
+        assert_refused(&said, program);
+    }
+    for file in ["touched.txt", "served.txt", "told.txt"] {
+        assert!(!sandbox.path().join(file).exists(), "{file}: {}", said.stdout);
+    }
+    assert_eq!(
+        sandbox.call(&["run"]).code,
+        Some(0),
+        "the same project with trust"
+    );
+    assert!(sandbox.path().join("touched.txt").exists());
+}

@@ -368,6 +368,10 @@ fn limits(spec: &ReplicaSpec) -> backend::Limits {
 pub(crate) fn backend_error(error: &backend::Error) -> Error {
     match error {
         backend::Error::Unsupported { .. } => Error::permanent("unsupported", error.to_string()),
+        backend::Error::Confined => Error {
+            hint: Some("run a project that you trust without `--sandbox`".into()),
+            ..Error::permanent("outside-sandbox", error.to_string())
+        },
         backend::Error::StaleEpoch { .. } | backend::Error::Refused { .. } => {
             Error::permanent("engine-refused", error.to_string())
         }

@@ -20,6 +20,7 @@ pub(crate) use self::addresses::addresses;
 use self::converge::{Decided, Facts, There, decide};
 pub use self::record::{Candidate, Halt, RELEASES_MAX, Release, ServiceRecord};
 
+use crate::backend;
 use crate::message::Service;
 use crate::policy::readiness::is_service_ready;
 use crate::policy::rollout::{Availability, Replica};
@@ -72,6 +73,7 @@ impl Reconciler for ServiceReconciler {
         }
         // What runs goes on; only edits wait (W1).
         refs::check(context.refs())?;
+        self.refuse_impossible(&context)?;
         let owned = owned(&context)?;
         let checks: Vec<CheckSpec> = spec.checks.iter().filter_map(settings::check).collect();
         let there: Vec<There> = owned.iter().filter(|one| !is_over(one)).map(there).collect();
@@ -118,6 +120,24 @@ impl Reconciler for ServiceReconciler {
             edited.map_err(|error| Error::transient("edit", error.to_string()))?;
         }
         tell(&context, &record_now, &owned, &decided, is_changed || is_edited)
+    }
+}
+
+impl ServiceReconciler {
+    /// Fails for good where its programs can never be started: each replica would fail by itself, and whoever waits for the
+    /// service would wait in vain.
+    fn refuse_impossible(&self, context: &Context<Self>) -> Result<(), Error> {
+        let spec = &context.spec().0;
+        if wanted_replicas(spec) == 0 {
+            return Ok(());
+        }
+        let program = Program::from_spec(&spec.program.clone().unwrap_or_default(), &spec.variables);
+        match self.shared.backends.for_program(&program, context.epoch().0) {
+            Err(error @ (backend::Error::Confined | backend::Error::Unsupported { .. })) => {
+                Err(replica::backend_error(&error))
+            }
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 }
 
