@@ -1,6 +1,5 @@
 //! `plan`, `status`, `graph`, `history`, `show`, `query`: what looks without changing anything.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use watershed_drivers::olap::FileFormat;
 use super::args::{Format, Graph, History, Partitions, Plan, Query, Shared, Show, Status, Test};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
+use super::input;
 use super::mistake::TYPED;
 use super::present::Presenter;
 use super::project::Location;
@@ -223,25 +223,10 @@ pub(super) fn is_for_programs(format: Format) -> bool {
 
 /// The statement: given, in a file, or on standard input.
 fn statement(args: &Query) -> Result<String, Failure> {
-    let unreadable = |what: String| {
-        move |error: std::io::Error| Failure {
-            exit: Exit::Usage,
-            error: anyhow::Error::new(error).context(format!("can't read {what}")),
-            hint: None,
-        }
-    };
     match (&args.sql, &args.file) {
-        (_, Some(file)) if file.as_os_str() != "-" => {
-            std::fs::read_to_string(file).map_err(unreadable(format!("`{}`", file.display())))
-        }
-        (Some(sql), _) if sql != "-" => Ok(sql.clone()),
-        _ => {
-            let mut sql = String::new();
-            std::io::stdin()
-                .read_to_string(&mut sql)
-                .map_err(unreadable("standard input".to_owned()))?;
-            Ok(sql)
-        }
+        (_, Some(file)) => input::text(file, u64::MAX),
+        (Some(sql), None) if sql != "-" => Ok(sql.clone()),
+        _ => input::text(Path::new("-"), u64::MAX),
     }
 }
 

@@ -1,6 +1,5 @@
 //! `set`, `event`: managed resources, changed by hand.
 
-use std::io::Read;
 use std::path::Path;
 
 use watershed_managers::{BODY_MAX, CloudEvent};
@@ -8,6 +7,7 @@ use watershed_managers::{BODY_MAX, CloudEvent};
 use super::args::{Event, Format, Set, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
+use super::input;
 use super::present::{self, Presenter};
 use super::project::Location;
 use super::session::{self, Purpose, Session};
@@ -32,20 +32,8 @@ pub(super) fn event(console: &mut Console, shared: &Shared, args: &Event) -> Res
 
 /// Reads one event, or a list of them.
 fn read(file: &Path) -> Result<Vec<CloudEvent>, Failure> {
-    let unreadable = |error: std::io::Error| {
-        Failure::new(Exit::Usage, format!("can't read `{}`: {error}", file.display()))
-    };
     let most = u64::try_from(BODY_MAX).unwrap_or(u64::MAX).saturating_add(1);
-    let mut body = Vec::new();
-    if file == Path::new("-") {
-        std::io::stdin()
-            .take(most)
-            .read_to_end(&mut body)
-            .map_err(unreadable)?;
-    } else {
-        let opened = std::fs::File::open(file).map_err(unreadable)?;
-        opened.take(most).read_to_end(&mut body).map_err(unreadable)?;
-    }
+    let body = input::bytes(file, most)?;
     let events = match body.trim_ascii_start().first() {
         Some(b'[') => CloudEvent::batch(&body),
         _ => CloudEvent::structured(&body).map(|event| vec![event]),

@@ -1,6 +1,5 @@
 //! `metrics`: a question to a metrics view.
 
-use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -10,6 +9,7 @@ use watershed_reconcilers::project_parser::compilation;
 use super::args::{Metrics, Shared};
 use super::console::Console;
 use super::failure::Failure;
+use super::input;
 use super::look;
 use super::project::Location;
 use crate::exit::Exit;
@@ -50,7 +50,7 @@ pub(super) fn metrics(console: &mut Console, shared: &Shared, args: &Metrics) ->
 /// The query in its JSON form: that of the file, with what the options say laid over it.
 fn query(args: &Metrics) -> Result<Value, Failure> {
     let mut query = match &args.query {
-        Some(file) => match serde_json::from_str(&content(file)?) {
+        Some(file) => match serde_json::from_str(&input::text(file, LARGEST_FILE)?) {
             Ok(Value::Object(query)) => query,
             Ok(_) => return Err(Failure::usage(format!("`{}` holds no mapping", file.display()))),
             Err(error) => {
@@ -168,7 +168,7 @@ fn attributes(shared: &Shared, location: &Location, typed: &str) -> Result<Map<S
     }
     let file = Path::new(typed);
     if typed == "-" || file.is_file() {
-        return read(&content(file)?, &format!("`{typed}`"));
+        return read(&input::text(file, LARGEST_FILE)?, &format!("`{typed}`"));
     }
     let emails: Vec<String> = users.iter().filter_map(email).collect();
     let failure = Failure::usage(format!("no mock user has the e-mail `{typed}`"));
@@ -192,21 +192,4 @@ fn mock_users(shared: &Shared, location: &Location) -> Result<Vec<Map<String, Va
         _ => Map::new(),
     };
     Ok(users.into_iter().map(attributes).collect())
-}
-
-/// The content of a file; `-` is standard input.
-fn content(file: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    let read = match file.as_os_str() == "-" {
-        true => std::io::stdin().take(LARGEST_FILE).read_to_string(&mut text),
-        false => std::fs::File::open(file).and_then(|open| open.take(LARGEST_FILE).read_to_string(&mut text)),
-    };
-    match read {
-        Ok(_) => Ok(text),
-        Err(error) => Err(Failure {
-            exit: Exit::Usage,
-            error: anyhow::Error::new(error).context(format!("can't read `{}`", file.display())),
-            hint: None,
-        }),
-    }
 }

@@ -12,6 +12,7 @@ mod debug;
 mod failure;
 mod hints;
 mod init;
+mod input;
 mod logging;
 mod logs;
 mod look;
