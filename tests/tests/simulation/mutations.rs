@@ -233,27 +233,37 @@ fn noticed_by(workspace: &Path, mutant: usize) -> Option<&'static str> {
 #[test]
 #[ignore = "compiles the core anew, and runs its tests once for each mutation"]
 fn every_mutation_of_the_core_is_noticed() {
-    let picked = std::env::var("WATERSHED_MUTATIONS").unwrap_or_default();
     let (workspace, mutations) = (workspace(), mutations());
     plant(&workspace.join("core/src"), &mutations);
     build(&workspace, "watershed-core", &["--lib"]);
     build(&workspace, "simulation", &["--test", "simulation"]);
+    assert_noticed(&mutations, |number| noticed_by(&workspace, number));
+}
+
+#[test]
+fn every_mutation_still_fits_the_core() {
+    assert_fits(&mutations(), "runtime/core/src");
+}
+
+/// Sees that somebody notices each mutation that is picked; `noticed_by` makes one and says who did.
+#[track_caller]
+#[expect(
+    clippy::print_stdout,
+    reason = "it goes on for minutes, and whoever runs it wants to see how far it is"
+)]
+pub(super) fn assert_noticed(mutations: &[Mutation], noticed_by: impl Fn(usize) -> Option<&'static str>) {
+    let picked = std::env::var("WATERSHED_MUTATIONS").unwrap_or_default();
     let mut survived = Vec::new();
     let picked = mutations
         .iter()
         .enumerate()
         .filter(|(_, it)| it.name.contains(&picked));
     for (number, mutation) in picked {
-        let by = noticed_by(&workspace, number);
-        println!("{:55} {}", mutation.name, by.unwrap_or("NOBODY"));
+        let by = noticed_by(number);
+        println!("{:75} {}", mutation.name, by.unwrap_or("NOBODY"));
         survived.extend(by.is_none().then_some(mutation.name));
     }
     assert!(survived.is_empty(), "not noticed: {survived:?}");
-}
-
-#[test]
-fn every_mutation_still_fits_the_core() {
-    assert_fits(&mutations(), "runtime/core/src");
 }
 
 /// Sees that the text of each mutation stands once in its file below a folder, and that there are enough.

@@ -6,7 +6,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::mutations::{Mutation, assert_fits, build, cargo, copy_folder, ends_well, parse, plant, root};
+use crate::mutations::{
+    Mutation, assert_fits, assert_noticed, build, cargo, copy_folder, ends_well, parse, plant, root,
+};
 
 /// Worlds of one run of the simulation: enough for what other tests leave to it.
 const WORLDS: &str = "150";
@@ -41,29 +43,14 @@ fn workspace() -> PathBuf {
 #[test]
 #[ignore = "compiles the workloads anew, and runs their tests once for each mutation"]
 fn every_mutation_of_the_workloads_is_noticed() {
-    let picked = std::env::var("WATERSHED_MUTATIONS").unwrap_or_default();
     let (workspace, mutations) = (workspace(), mutations());
     plant(&workspace.join("workloads/src"), &mutations);
     build(&workspace, "watershed-workloads", &["--lib"]);
-    let mut survived = Vec::new();
-    let picked = mutations
-        .iter()
-        .enumerate()
-        .filter(|(_, it)| it.name.contains(&picked));
-    for (number, mutation) in picked {
+    assert_noticed(&mutations, |number| {
         let mut tests = cargo(&workspace, "watershed-workloads", &["--lib"], Some(number));
-        let is_noticed = !ends_well({
-            tests.env("WATERSHED_WORKLOAD_ROUNDS", WORLDS);
-            tests
-        });
-        println!(
-            "{:75} {}",
-            mutation.name,
-            if is_noticed { "noticed" } else { "NOBODY" }
-        );
-        survived.extend((!is_noticed).then_some(mutation.name));
-    }
-    assert!(survived.is_empty(), "not noticed: {survived:?}");
+        tests.env("WATERSHED_WORKLOAD_ROUNDS", WORLDS);
+        (!ends_well(tests)).then_some("tests of the crate")
+    });
 }
 
 #[test]
