@@ -2,3 +2,4 @@
 
 pub mod measure;
 pub mod postgres;
+pub mod s3;

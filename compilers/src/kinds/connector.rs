@@ -86,6 +86,76 @@ const WEBHOOK: &[(&str, Type)] = &[
 /// Settings of a command.
 const COMMAND: &[(&str, Type)] = &[("command", Type::Texts), ("environment", Type::Map)];
 
+/// Settings of S3 and of stores that speak it.
+const S3: &[(&str, Type)] = &[
+    ("aws_access_key_id", Type::Text),
+    ("aws_secret_access_key", Type::Text),
+    ("aws_session_token", Type::Text),
+    ("aws_access_token", Type::Text),
+    ("key_id", Type::Text),
+    ("secret", Type::Text),
+    ("session_token", Type::Text),
+    ("region", Type::Text),
+    ("aws_region", Type::Text),
+    ("endpoint", Type::Text),
+    ("aws_endpoint", Type::Text),
+    ("path_style", Type::Bool),
+    ("url_style", Type::Text),
+    ("path_prefixes", Type::Texts),
+    ("allow_host_access", Type::Bool),
+];
+
+/// Settings of Google Cloud Storage.
+const GCS: &[(&str, Type)] = &[
+    ("key_id", Type::Text),
+    ("secret", Type::Text),
+    ("endpoint", Type::Text),
+    ("path_style", Type::Bool),
+    ("url_style", Type::Text),
+    ("path_prefixes", Type::Texts),
+    ("google_application_credentials", Type::Text),
+    ("allow_host_access", Type::Bool),
+];
+
+/// Settings of Azure's Blob Storage.
+const AZURE: &[(&str, Type)] = &[
+    ("azure_storage_account", Type::Text),
+    ("azure_storage_key", Type::Text),
+    ("account", Type::Text),
+    ("key", Type::Text),
+    ("endpoint", Type::Text),
+    ("path_prefixes", Type::Texts),
+    ("azure_storage_sas_token", Type::Text),
+    ("azure_storage_connection_string", Type::Text),
+    ("allow_host_access", Type::Bool),
+];
+
+/// Settings of web servers.
+const HTTPS: &[(&str, Type)] = &[
+    ("path", Type::Text),
+    ("headers", Type::Map),
+    ("path_prefixes", Type::Texts),
+];
+
+/// Settings that are known and not followed: access would fail in words about something else.
+const NOT_FOLLOWED: &[(&str, &str, &str)] = &[
+    (
+        "gcs",
+        "google_application_credentials",
+        "use the `key_id` and `secret` of an HMAC key",
+    ),
+    (
+        "azure",
+        "azure_storage_sas_token",
+        "use `azure_storage_account` and `azure_storage_key`",
+    ),
+    (
+        "azure",
+        "azure_storage_connection_string",
+        "use `azure_storage_account` and `azure_storage_key`",
+    ),
+];
+
 /// Settings without which a driver can do nothing.
 const REQUIRED: &[(&str, &[&str])] = &[
     ("smtp", &["host", "from"]),
@@ -97,6 +167,8 @@ const REQUIRED: &[(&str, &[&str])] = &[
 const WORDS: &[(&str, &str, &[&str])] = &[
     ("duckdb", "mode", &["read", "readwrite"]),
     ("smtp", "tls", &["starttls", "implicit", "none"]),
+    ("s3", "url_style", &["path", "vhost"]),
+    ("gcs", "url_style", &["path", "vhost"]),
 ];
 
 blocks! {
@@ -135,6 +207,10 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         "slack" => SLACK,
         "webhook" => WEBHOOK,
         "command" => COMMAND,
+        "s3" => S3,
+        "gcs" => GCS,
+        "azure" => AZURE,
+        "https" => HTTPS,
         _ => &[],
     };
     check(reader, &name, &rest, known);
@@ -189,7 +265,17 @@ fn refuse_elsewhere(reader: &mut Reader<'_, '_>, settings: &Map) {
 fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
     if matches!(
         driver,
-        "duckdb" | "local_file" | "file" | "smtp" | "slack" | "webhook" | "command"
+        "duckdb"
+            | "local_file"
+            | "file"
+            | "smtp"
+            | "slack"
+            | "webhook"
+            | "command"
+            | "s3"
+            | "gcs"
+            | "azure"
+            | "https"
     ) {
         return;
     }
@@ -212,7 +298,7 @@ fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
             node.at,
             Code::InvalidValue,
             message,
-            "one of `duckdb`, `local_file`, `smtp`, `slack`, `webhook`, `command`",
+            "one of `duckdb`, `local_file`, `https`, `s3`, `gcs`, `azure`, `smtp`, `slack`, `webhook`, `command`",
         ),
     }
 }
@@ -254,6 +340,13 @@ fn check(reader: &mut Reader<'_, '_>, driver: &str, rest: &Map, known: &[(&str, 
             format!("a connector of the driver `{driver}` needs `{key}`"),
         );
         reader.findings().add(at, Code::MissingKey, message);
+    }
+    for (_, key, instead) in NOT_FOLLOWED.iter().filter(|(of, ..)| *of == driver) {
+        if let Some(entry) = rest.get(*key).filter(|entry| !entry.value.is_null()) {
+            let message = format!("\"{key}\" of the driver `{driver}` is not supported yet");
+            let findings = reader.findings();
+            findings.add_with_hint(entry.key_at, Code::NotSupportedYet, message, *instead);
+        }
     }
     for (key, entry) in rest {
         let node = &entry.value;

@@ -2,6 +2,7 @@
 //!
 //! - [`olap`]: what the reconcilers ask of an engine ([`olap::Olap`]), in plain types.
 //! - [`duckdb`]: DuckDB behind it, and its parser.
+//! - [`objects`]: objects in stores, looked at without reading them.
 //! - [`regular`]: regular files, read up to a bound.
 //! - [`sandbox`]: the folders that an engine is confined to.
 //! - [`volume`]: the room that is left where a path is.
@@ -10,6 +11,7 @@
 //! Work that blocks runs off the async threads, bounded; see each module.
 
 pub mod duckdb;
+pub mod objects;
 pub mod olap;
 pub mod regular;
 pub mod sandbox;

@@ -1,7 +1,10 @@
 //! Connectors: access to another system, tried when its settings change.
 //!
 //! DuckDB is tried by a question: the project's own engine where the connector names no file, the file itself, opened
-//! for reading only, where it does. Local files are tried by a look at their folder. Other drivers are kept.
+//! for reading only, where it does. Local files are tried by a look at their folder, stores of objects by a listing. Other
+//! drivers are kept.
+
+pub(crate) mod access;
 
 use std::{
     collections::BTreeMap,
@@ -10,11 +13,13 @@ use std::{
     sync::Arc,
 };
 
+use tokio_util::sync::CancellationToken;
 use watershed_compilers::{Scope, render_text, sql::statements_digest};
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::{Error, Outcome, Parents, Row, SourcePosition, Work};
 use watershed_drivers::{
     duckdb::{Access, Engine, Options},
+    objects,
     olap::{Olap as _, Query, QueryError, Session},
 };
 use watershed_proto::{ConnectorSpec, ConnectorState, Message, Value};
@@ -58,14 +63,33 @@ pub fn sessions<'a>(
     secrets: &Secrets,
 ) -> Vec<(Session, Version)> {
     let session = |(name, spec): (&str, &ConnectorSpec)| {
+        if access::is_store(&spec.driver) {
+            return store_session(name, spec, environment);
+        }
         let is_own = spec.driver == "duckdb" && !has_file(spec);
         let sql = session_sql(spec, &spec.variables, environment).filter(|_| is_own)?;
         let connector = name.to_owned();
-        Some((Session { connector, sql }, version(spec, secrets)))
+        let optional = false;
+        Some((
+            Session {
+                connector,
+                sql,
+                optional,
+            },
+            version(spec, secrets),
+        ))
     };
     let mut sessions: Vec<_> = connectors.filter_map(session).collect();
     sessions.sort_by(|(a, _), (b, _)| a.connector.cmp(&b.connector));
     sessions
+}
+
+/// The statement that gives the engine the access of a store's connector. It is no input of what is built: new credentials
+/// build nothing.
+fn store_session(name: &str, spec: &ConnectorSpec, environment: &str) -> Option<(Session, Version)> {
+    let access = access::access(spec, &spec.variables, environment).ok()??;
+    let prefixes = access::prefixes(spec, access.driver);
+    Some((access::session(name, &access, &prefixes)?, Version::default()))
 }
 
 /// The same of rows of the catalog. What reads values that are not known yet is left out until they are.
@@ -205,6 +229,8 @@ enum Target {
     File { path: PathBuf, made: bool },
     /// A folder of files.
     Folder(PathBuf),
+    /// A store of objects, by an address in it; none if the connector names no bucket.
+    Store(Box<objects::Access>, Option<String>),
     /// A driver that is kept.
     Kept,
 }
@@ -213,7 +239,7 @@ impl Target {
     /// Returns true if what was tried before is still there, as far as a look without opening tells.
     fn is_there(&self) -> bool {
         match self {
-            Self::Own | Self::Memory | Self::Kept => true,
+            Self::Own | Self::Memory | Self::Store(..) | Self::Kept => true,
             Self::File { path, made } => *made || path.exists(),
             Self::Folder(path) => path.is_dir(),
         }
@@ -248,8 +274,24 @@ impl Trial<'_> {
                 let folder = self.setting(&["path", "root", "dsn"])?.unwrap_or_default();
                 Ok(Target::Folder(self.connectors.root.join(folder)))
             }
+            driver if access::is_store(driver) => self.store(),
             _ => Ok(Target::Kept),
         }
+    }
+
+    fn store(&self) -> Result<Target, Error> {
+        let variables = self.connectors.outputs.secrets().open(&self.spec.variables)?;
+        let access = access::access(self.spec, &variables, &self.connectors.environment);
+        let access = access.map_err(|error| failure::from_render(&error))?;
+        let Some(access) = access else {
+            return Ok(Target::Kept);
+        };
+        let prefixes = access::prefixes(self.spec, access.driver);
+        // A prefix of a scheme alone names nothing that could be asked.
+        let address = prefixes
+            .into_iter()
+            .find(|prefix| objects::Location::parse(prefix).is_some());
+        Ok(Target::Store(Box::new(access), address))
     }
 
     /// The first of these settings that is there, its template executed.
@@ -278,7 +320,8 @@ impl Trial<'_> {
     /// Tries it; says what answered.
     async fn run(&self, target: &Target, engine: Asking<'_>) -> Result<String, Error> {
         match target {
-            Target::Kept => Ok(String::new()),
+            Target::Kept | Target::Store(_, None) => Ok(String::new()),
+            Target::Store(access, Some(address)) => self.ask_store(access, address, engine.cancel).await,
             Target::Own => match engine.rows("SELECT version()".to_owned()).await {
                 Ok(Ok(rows)) => Ok(answer(rows)),
                 Ok(Err(error)) => Err(failure::from_sql(&error)),
@@ -300,6 +343,23 @@ impl Trial<'_> {
                 Err(error) => Err(self.unreachable("path", &format!("`{}`: {error}", path.display()))),
             },
         }
+    }
+
+    async fn ask_store(
+        &self,
+        access: &objects::Access,
+        address: &str,
+        cancel: &CancellationToken,
+    ) -> Result<String, Error> {
+        if self.connectors.outputs.sandbox().is_some() {
+            return Err(failure::confined_store());
+        }
+        let asked = objects::try_access(access, address, cancel).await;
+        asked.map_err(|error| Error {
+            place: Some(self.place("path_prefixes")),
+            ..failure::from_store(&error)
+        })?;
+        Ok(format!("{address} answers"))
     }
 
     fn is_outside(&self, path: &Path) -> bool {
@@ -325,7 +385,15 @@ impl Trial<'_> {
         let variables = self.connectors.outputs.secrets().open(&self.spec.variables)?;
         let sql = session_sql(self.spec, &variables, &self.connectors.environment);
         let connector = "this one".to_owned();
-        engine.begin_with(sql.map(|sql| Session { connector, sql }).into_iter().collect());
+        engine.begin_with(
+            sql.map(|sql| Session {
+                connector,
+                sql,
+                optional: false,
+            })
+            .into_iter()
+            .collect(),
+        );
         let query = Query {
             sql: "SELECT version()".to_owned(),
             limit: None,

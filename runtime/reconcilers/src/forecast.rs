@@ -97,6 +97,7 @@ pub async fn forecast(
         parsed
             .sessions
             .iter()
+            .filter(|(session, _)| !session.optional)
             .map(|(session, version)| (session.connector.as_str(), *version)),
     );
     for row in rows.iter().filter(|row| row.kind.as_str() == migration::KIND) {
@@ -411,7 +412,8 @@ impl<'a> After<'a> {
                 PlannedWork::Fail(failure::held_edit(row.name.as_str(), &reason)),
                 None,
             ),
-            Decision::Nothing => (PlannedWork::Nothing, None),
+            // Only a run asks stores.
+            Decision::Nothing | Decision::Unchanged => (PlannedWork::Nothing, None),
         };
         let Some(failed) = failed else {
             return (work, reason, took_ms);

@@ -36,6 +36,7 @@ pub mod statement;
 pub(crate) mod failure;
 pub use failure::{HELD_CODE, STALE_INPUT, from_sql};
 mod inputs;
+mod objects;
 pub(crate) mod partitions;
 pub(crate) mod place;
 mod run;

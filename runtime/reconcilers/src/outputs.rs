@@ -168,6 +168,7 @@ impl Outputs {
     pub fn begin_with(&self, sessions: Vec<(Session, Version)>) {
         let versions = sessions
             .iter()
+            .filter(|(session, _)| !session.optional)
             .map(|(session, version)| (session.connector.as_str(), *version));
         self.made.begin_with(versions);
         self.olap

@@ -9,6 +9,10 @@ const NAMED_IN: &[(&str, &str, &str)] = &[
     ("scripts/fetch-duckdb", "\nPACKAGE_VERSION=", "-r."),
     ("runtime/server/src/cli/mod.rs", "const ENGINE: &str = \"", "\""),
     ("README.md", "(DuckDB ", ";"),
+    ("scripts/fetch-extensions", "\nVERSION=", "\n"),
+    ("docs/connectors/README.md", "exactly its version (", ")"),
+    ("docs/connectors/README.md", "`v", "/linux_amd64"),
+    ("docs/connectors/s3.md", "`v", "/linux_amd64"),
     ("docs/troubleshooting.md", "`libduckdb.so` of DuckDB ", " "),
     ("docs/troubleshooting.md", "<target triple>/", "/"),
 ];

@@ -96,6 +96,7 @@ mod selections;
 mod services;
 mod sharing;
 mod stale_input;
+mod stores;
 mod storms;
 mod terminal;
 mod together;

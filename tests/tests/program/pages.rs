@@ -101,6 +101,25 @@ fn every_example_in_the_guides_compiles_without_a_word_and_converges() {
     }
 }
 
+/// Pages of connectors to what no test reaches: their examples are compiled.
+const CONNECTORS: [&str; 4] = [
+    "connectors/azure.md",
+    "connectors/gcs.md",
+    "connectors/https.md",
+    "connectors/s3.md",
+];
+
+#[test]
+fn every_example_of_a_connector_compiles_without_a_word() {
+    for page in CONNECTORS {
+        let blocks = blocks(page);
+        let said = project(page, &blocks).call(&["validate", "--json"]);
+        assert_eq!(said.code, Some(0), "{page}: {}", said.stdout);
+        let found = said.json()["diagnostics"].as_array().map(Vec::len);
+        assert_eq!(found, Some(0), "{page}: {}", said.stdout);
+    }
+}
+
 #[test]
 fn every_command_in_the_guides_ends_as_they_say() {
     for page in PAGES {

@@ -37,6 +37,9 @@ pub struct Options {
     /// The folders that SQL may reach; all that the process may by default. The working folder of the process must then
     /// be `root`.
     pub sandbox: Option<Sandbox>,
+    /// Folders of extensions, looked through before the engine's own cache: below each, a folder of the engine's version,
+    /// in it one of the platform.
+    pub extensions: Vec<PathBuf>,
     /// The time that work waits for a file that another process has open; not at all by default.
     pub patience: Duration,
     /// Units of work that run in it at the same time; more of them wait.
@@ -59,6 +62,7 @@ impl Options {
             temp_limit: None,
             threads: None,
             sandbox: None,
+            extensions: Vec::new(),
             patience: Duration::ZERO,
             // A query or two are answered while every core builds.
             connections: cores.saturating_add(2),

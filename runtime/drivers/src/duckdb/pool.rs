@@ -7,7 +7,7 @@ use super::confine::confine;
 use super::failure::classify_open;
 use super::options::{Access, Options};
 use super::sys::{Connection, Database, RawError};
-use crate::olap::{Failure, OpenError, Value};
+use crate::olap::{Failure, OpenError, Value, quote_literal};
 
 /// The engine takes 80 % of the memory that it sees unless told otherwise; ours is 60 %.
 const SHARE_OF_ENGINES_DEFAULT: (u64, u64) = (60, 80);
@@ -74,6 +74,14 @@ pub(super) fn open(options: &Options) -> Result<(Pool, Connection), OpenError> {
             run(&format!("SET memory_limit = '{bytes}B'")).map_err(said)?;
             memory_limit = Some(bytes);
         }
+    }
+    if !options.extensions.is_empty() {
+        let folders = options
+            .extensions
+            .iter()
+            .map(|folder| quote_literal(&folder.to_string_lossy()));
+        let folders = folders.collect::<Vec<_>>().join(", ");
+        run(&format!("SET GLOBAL extension_directories = [{folders}]")).map_err(said)?;
     }
     // Answers must not depend on where they are computed. Without the ICU extension there are no time zones.
     if let Err(raw) = run("SET GLOBAL TimeZone = 'UTC'") {

@@ -83,6 +83,9 @@ impl Beginnings {
             };
             match each_statement(&work, &sql) {
                 Ok(()) => {}
+                Err(error) if session.optional => {
+                    tracing::warn!(%error, connector = session.connector, "the engine has no access by this connector");
+                }
                 Err(error) if turn == Turn::Looking => {
                     tracing::debug!(%error, connector = session.connector, "statements were left out");
                 }

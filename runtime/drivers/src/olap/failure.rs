@@ -197,7 +197,7 @@ impl Failure {
             Self::MissingExtension { extension, .. } => {
                 Some(format!(
                     "`init_sql: INSTALL {extension}` in `connectors/duckdb.yaml` fetches it when the project runs; \
-                     or bring the data as local files"
+                     a folder that has it can be named by `--extensions`; or bring the data as local files"
                 ))
             }
             Self::Sql(error) => error.hint.clone(),

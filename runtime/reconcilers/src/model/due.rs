@@ -21,7 +21,7 @@ pub fn is_bound_of_age(row: &Row, at: Timestamp) -> bool {
 #[must_use]
 pub fn scheduled(row: &Row, now: Timestamp) -> Option<Timestamp> {
     let (spec, record) = read(row)?;
-    schedule::next(&schedule::from_spec(&spec)?, Timestamp(record.built_at_ms), now)
+    schedule::next(&schedule::from_spec(&spec)?, Timestamp(record.mark_ms()), now)
 }
 
 fn read(row: &Row) -> Option<(ModelSpec, Record)> {

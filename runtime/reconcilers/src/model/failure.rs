@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use watershed_drivers::objects::StoreError;
 
 use watershed_compilers::RenderError;
 use watershed_core::{Error, ErrorKind, Ref, SourcePosition};
@@ -106,6 +107,29 @@ pub(super) fn from_files(error: &FilesError) -> Error {
 /// The hint of errors about what is outside the sandbox.
 pub(crate) const CONFINED: &str = "with `--sandbox` a project reaches its own folder and its state alone; copy it there, \
                                    or run a project that you trust without it";
+
+/// A store that can't be asked.
+pub(crate) fn from_store(error: &StoreError) -> Error {
+    if *error == StoreError::Cancelled {
+        return cancelled();
+    }
+    let kind = match error.passes() {
+        true => ErrorKind::Transient,
+        false => ErrorKind::Permanent,
+    };
+    Error {
+        hint: error.hint().map(Into::into),
+        ..Error::new(kind, error.code(), error.to_string())
+    }
+}
+
+/// Stores are outside the sandbox.
+pub(crate) fn confined_store() -> Error {
+    Error {
+        hint: Some(CONFINED.into()),
+        ..Error::permanent("outside-sandbox", "stores of objects are outside the sandbox")
+    }
+}
 
 pub(super) fn from_source(error: &SourceError) -> Error {
     Error {

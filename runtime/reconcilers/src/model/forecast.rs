@@ -23,6 +23,7 @@ use super::{
     failure, files,
     fit::{self, Candidate, Fit},
     inputs::{self, Inputs},
+    objects,
     plan::{self, Again, Decision, ExistingOutput, Object, Output, Triggers, Wanted, plan},
     record::{BuildId, Meaning, Record, Refreshes, Shape},
     statement,
@@ -97,7 +98,10 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         .map(|record| record.files.clone())
         .unwrap_or_default();
     let patterns = inputs::patterns(&spec, &made.files);
-    let files = inputs::local_files(sky.view.root, sky.view.sandbox, patterns, seen, sky.view.cancel).await?;
+    let mut files =
+        inputs::local_files(sky.view.root, sky.view.sandbox, patterns, seen, sky.view.cancel).await?;
+    files.extend(objects::remembered(record.as_ref()));
+    files.sort_by(|a, b| a.path.cmp(&b.path));
     let meaning = spec.output_meaning.as_ref().and_then(Meaning::from_proto);
     let meaning =
         meaning.ok_or_else(|| Error::permanent("spec-incomplete", "a spec without a fingerprint"))?;
@@ -123,6 +127,8 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         incremental: adds_rows(&spec),
         on_edit: on_edit(&spec, record),
         left: has_left(record),
+        // A plan asks no store: it says what is built if there is something new.
+        asked_store: false,
     };
     // What is told by another version's rules is not compared here: the run knows the text.
     let refingerprinted = |record: &Record| (record.meaning.version != meaning.version).then_some(&meaning);

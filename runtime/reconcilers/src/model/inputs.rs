@@ -195,6 +195,8 @@ pub(super) async fn confirmed(
     let after = blocking(root, cancel, move |root| {
         let same = |file: &FileSeen| {
             plan::is_list(&file.path)
+                // What a store has now is asked by the run that is for it.
+                || plan::is_address(&file.path)
                 || files::look(root, &file.path).is_ok_and(|now| {
                     now.iter()
                         .any(|now| now.modified_ns == file.modified_ns && now.size == file.size)

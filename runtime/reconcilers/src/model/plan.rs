@@ -19,7 +19,9 @@
 //! 9. A build whose statements afterwards failed, or were cut off, is made again.
 //! 10. While something that it reads has failed, its own edit alone is a reason to build. What was built so is built again
 //!     when that is mended and stands for another build, whatever its triggers.
-//! 11. What else is no reason to build is left out by the model's [`Triggers`]. A view is made again all the same when
+//! 11. A store of objects that was asked for a refresh or a schedule answers it: nothing is built unless its objects are
+//!     others than those that were read.
+//! 12. What else is no reason to build is left out by the model's [`Triggers`]. A view is made again all the same when
 //!     what it names has changed.
 
 use std::collections::BTreeMap;
@@ -53,6 +55,8 @@ pub struct Wanted<'a> {
     pub on_edit: OnEdit,
     /// The last build left partitions that failed.
     pub left: bool,
+    /// All rows come of objects whose store was asked just now.
+    pub asked_store: bool,
 }
 
 /// The reasons to build a model again without an edit of its own.
@@ -148,6 +152,8 @@ pub enum Decision {
     Hold(BuildReason),
     /// Take over another definition, rows as they are.
     Accept,
+    /// Take what asked for new rows as answered: there are none.
+    Unchanged,
     /// Make a view again whose definition did not change, because what it names did.
     MakeViewAgain(Again),
     /// Take over the output of a lost catalog as it stands.
@@ -211,6 +217,11 @@ pub(super) const CLOCK_GRAIN_NS: i64 = 2_000_000_000;
 /// The beginning of a path that stands for a list of files, which are partitions: the pattern follows.
 pub(super) const LIST: &str = "glob:";
 
+/// Returns whether a recorded path is the address of an object in a store, whose version stands for its content.
+pub(super) fn is_address(path: &str) -> bool {
+    path.contains("://")
+}
+
 /// Returns whether a recorded path stands for a list of files.
 pub(super) fn is_list(path: &str) -> bool {
     path.starts_with(LIST)
@@ -263,6 +274,13 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
             return Decision::Build(reason.clone());
         }
         (Some(_), OnEdit::Keep) | (None, _) => {}
+    }
+    if wanted.asked_store && (refresh || wanted.triggers.due) {
+        return match file_changed(wanted, record) {
+            Some(reason) => again(wanted, reason),
+            None if edit.is_none() => Decision::Unchanged,
+            None => again(wanted, BuildReason::Refresh),
+        };
     }
     if refresh {
         return again(wanted, BuildReason::Refresh);
@@ -426,7 +444,7 @@ pub fn unproven(then: &[FileSeen], now: &[FileNow]) -> Vec<usize> {
 }
 
 fn is_proven(then: &FileSeen, now: &FileNow) -> bool {
-    let same = then.modified_ns == now.modified_ns && then.size == now.size;
+    let same = then.modified_ns == now.modified_ns && then.size == now.size && !is_address(&now.path);
     let settled = then.modified_ns.saturating_add(CLOCK_GRAIN_NS) < then.seen_at_ns;
     same && settled && then.content.is_some()
 }

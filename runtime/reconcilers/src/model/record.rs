@@ -114,11 +114,19 @@ pub struct Record {
     pub unfinished: bool,
     /// The build read the last good output of something that had failed.
     pub stale_input: bool,
+    /// The time at which its stores were asked last and had nothing new, milliseconds since the epoch; 0: not since the build.
+    pub asked_at_ms: i64,
     /// The first row of the state's query after the last build; none if there is no such query, or no row.
     pub state: Option<MapValue>,
 }
 
 impl Record {
+    /// Returns the time from which its schedule counts: of the last build, or of the last question that found nothing new.
+    #[must_use]
+    pub fn mark_ms(&self) -> i64 {
+        self.built_at_ms.max(self.asked_at_ms)
+    }
+
     /// Reads what [`Record::encode`] wrote; none if the bytes are anything else.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
@@ -169,6 +177,7 @@ impl Record {
             partitions: state.partitions,
             unfinished: state.unfinished,
             stale_input: state.stale_input,
+            asked_at_ms: state.stores_asked_on_ms,
             state: state.incremental_state.clone(),
         })
     }
@@ -211,6 +220,7 @@ impl Record {
             partitions: self.partitions,
             unfinished: self.unfinished,
             stale_input: self.stale_input,
+            stores_asked_on_ms: self.asked_at_ms,
         }
     }
 }
@@ -380,6 +390,7 @@ mod tests {
             partitions: Some(PartitionCounts { done: 3, failed: 1 }),
             unfinished: true,
             stale_input: true,
+            asked_at_ms: 9,
             state: Some(MapValue {
                 fields: BTreeMap::from([("top".into(), 3_i64.into())]),
             }),

@@ -6,6 +6,7 @@
 mod act;
 mod build;
 mod known_output;
+mod objects_now;
 mod partitions;
 mod take_back;
 
@@ -24,6 +25,7 @@ use super::{
     data_tests::Tests,
     failure, files, freshness, hooks,
     inputs::{self, Inputs},
+    objects,
     plan::{self, Again, BuildReason, Decision, FileNow, Object, Triggers, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     retries, schedule, statement,
@@ -69,6 +71,8 @@ struct Plan {
     failed: Option<Ref>,
     files: Vec<FileNow>,
     made: Reads,
+    /// All rows come of objects whose store was asked just now.
+    asked_store: bool,
     /// The refreshes that a build answers.
     asked: Refreshes,
     /// The time at which the files were looked at, nanoseconds since the epoch.
@@ -204,6 +208,15 @@ impl<'a> Run<'a> {
         match decision {
             Decision::Nothing => Ok(Done::at(mark, self.keep(plan, known_output).await?)),
             Decision::Accept => Ok(Done::at(mark, self.accept(plan, known_output).await?)),
+            Decision::Unchanged => {
+                let since = known_output.since();
+                let now = self.context.now();
+                let outcome = self.answer(plan, known_output).await?;
+                Ok(Done {
+                    since,
+                    ..Done::at(now, outcome)
+                })
+            }
             Decision::Rename { .. } => {
                 let (outcome, record) = self.give_name(known_output).await?;
                 self.test(record).await?;
@@ -298,7 +311,7 @@ impl<'a> Run<'a> {
         let seen = record.map(|record| record.files.clone()).unwrap_or_default();
         let made = self.model.outputs.made().read_by_model(&self.spec().uses);
         let patterns = inputs::patterns(self.spec(), &made.files);
-        let files = inputs::local_files(
+        let mut files = inputs::local_files(
             &self.model.root,
             self.model.outputs.sandbox(),
             patterns,
@@ -306,7 +319,12 @@ impl<'a> Run<'a> {
             self.cancel(),
         )
         .await?;
+        let objects = self.objects(record).await?;
+        let asked_store = objects.is_some();
+        files.extend(objects.unwrap_or_else(|| objects::remembered(record)));
+        files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Plan {
+            asked_store,
             table: self.table().to_owned(),
             shape: statement::shape(self.spec()),
             meaning: self.meaning()?,
@@ -387,6 +405,7 @@ impl<'a> Run<'a> {
             incremental: adds_rows(self.spec()),
             on_edit: on_edit(self.spec(), record),
             left: has_left(record),
+            asked_store: plan.asked_store,
         }
     }
 

@@ -1,7 +1,10 @@
 //! Models without SQL: files that the engine reads by itself.
 
 use watershed_compilers::{READER_OPTIONS, RenderError, Scope, render_text};
-use watershed_drivers::olap::{quote_identifier, quote_literal};
+use watershed_drivers::{
+    objects::{Driver, Location},
+    olap::{quote_identifier, quote_literal},
+};
 use watershed_proto::{ListValue, MapValue, ModelSpec, Value, value::Kind};
 
 use thiserror::Error;
@@ -18,6 +21,14 @@ pub(super) enum SourceError {
     /// A template in it can't be executed.
     #[error(transparent)]
     Template(#[from] RenderError),
+    /// It is no address of its connector's store.
+    #[error("\"{path}\" is no address of connector \"{connector}\"")]
+    Address {
+        /// The path as the model says it.
+        path: String,
+        /// The connector.
+        connector: String,
+    },
     /// The format can't be told from the path, or is none that the engine reads.
     #[error("can't tell the format of \"{0}\"")]
     Format(String),
@@ -31,6 +42,7 @@ impl SourceError {
             Self::Connector(_) => "connector-unsupported",
             Self::NoPath => "path-missing",
             Self::Template(_) => "template",
+            Self::Address { .. } => "bad-address",
             Self::Format(_) => "format-unknown",
         }
     }
@@ -39,7 +51,10 @@ impl SourceError {
     #[must_use]
     pub(super) fn hint(&self) -> Option<&str> {
         match self {
-            Self::Connector(_) => Some("`local_file` and `duckdb` are"),
+            Self::Connector(_) => Some("`local_file`, `duckdb`, `https`, `s3`, `gcs` and `azure` are"),
+            Self::Address { .. } => Some(
+                "an address has a scheme and a bucket or host, as in `s3://bucket/file.parquet` or `https://host/file.csv`",
+            ),
             Self::NoPath => None,
             Self::Template(error) => error.hint.as_deref(),
             Self::Format(_) => Some("set `format` to `csv`, `parquet` or `json`"),
@@ -73,20 +88,58 @@ pub(super) fn check_sql(spec: &ModelSpec) -> Result<(), SourceError> {
     }
 }
 
+/// Returns the driver of the store that a source reads from; none if it reads files, or is SQL.
+pub(super) fn store(spec: &ModelSpec) -> Option<Driver> {
+    match spec.sql {
+        Some(_) => None,
+        None => Driver::from_name(driver(spec)),
+    }
+}
+
+/// Returns the addresses, or patterns of them, that a source reads from a store.
+///
+/// # Errors
+/// When one is none of its connector's store.
+pub(super) fn addresses(spec: &ModelSpec, scope: &Scope) -> Result<Vec<String>, SourceError> {
+    let empty = MapValue::default();
+    let properties = rendered_map(spec.input_properties.as_ref().unwrap_or(&empty), scope)?;
+    let path = path(&properties)?;
+    let one = path.as_str().map(|one| vec![one.to_owned()]);
+    let list = path.as_list().unwrap_or_default().iter();
+    let all = one.unwrap_or_else(|| list.filter_map(Value::as_str).map(str::to_owned).collect());
+    let wanted = Driver::from_name(driver(spec));
+    for address in &all {
+        if Location::parse(address).map(|location| location.driver) != wanted {
+            return Err(SourceError::Address {
+                path: address.clone(),
+                connector: spec.input_connector.clone(),
+            });
+        }
+    }
+    Ok(all)
+}
+
+fn path(properties: &MapValue) -> Result<&Value, SourceError> {
+    properties
+        .get("path")
+        .or_else(|| properties.get("uri"))
+        .ok_or(SourceError::NoPath)
+}
+
 /// The SELECT that reads the files of a source; templates in its properties see `scope`.
 ///
 /// # Errors
 /// When the source does not say what to read.
 pub(super) fn sql(spec: &ModelSpec, scope: &Scope) -> Result<String, SourceError> {
-    if !CONNECTORS.contains(&driver(spec)) {
+    if !CONNECTORS.contains(&driver(spec)) && store(spec).is_none() {
         return Err(SourceError::Connector(spec.input_connector.clone()));
     }
     let empty = MapValue::default();
     let properties = rendered_map(spec.input_properties.as_ref().unwrap_or(&empty), scope)?;
-    let path = properties
-        .get("path")
-        .or_else(|| properties.get("uri"))
-        .ok_or(SourceError::NoPath)?;
+    if store(spec).is_some() {
+        addresses(spec, scope)?;
+    }
+    let path = path(&properties)?;
     let first = path.as_list().map_or(Some(path), |paths| paths.first());
     let first = first.and_then(Value::as_str).ok_or(SourceError::NoPath)?;
     let reader =
@@ -122,6 +175,12 @@ fn rendered_map(map: &MapValue, scope: &Scope) -> Result<MapValue, RenderError> 
 
 fn reader(path: &str, format: Option<&str>) -> Option<&'static str> {
     let path = path.to_ascii_lowercase();
+    // Of an address of the web a query may follow.
+    let path = path
+        .split(['?', '#'])
+        .next()
+        .filter(|_| path.contains("://"))
+        .unwrap_or(&path);
     let plain = path.trim_end_matches(".gz").trim_end_matches(".zst");
     let extension = plain.rsplit_once('.').map(|(_, extension)| extension);
     match format
@@ -266,13 +325,37 @@ mod tests {
     #[test]
     fn what_can_not_be_read_is_said() {
         assert_eq!(sql_of(&spec([])), Err(SourceError::NoPath));
-        let s3 = ModelSpec {
-            input_connector: "s3".into(),
-            ..spec([("path", "s3://x/y.csv".into())])
+        let of = |connector: &str, path: &str| ModelSpec {
+            input_connector: connector.into(),
+            ..spec([("path", path.into())])
         };
         assert_eq!(
-            sql_of(&s3).unwrap_err().to_string(),
-            "connector \"s3\" is not supported yet"
+            sql_of(&of("snowflake", "x/y.csv")).unwrap_err().to_string(),
+            "connector \"snowflake\" is not supported yet"
+        );
+        for path in ["y.csv", "gs://x/y.csv", "https://x/y.csv", "s3:///y.csv"] {
+            let said = sql_of(&of("s3", path)).unwrap_err();
+            assert_eq!(said.code(), "bad-address", "{path}");
+        }
+    }
+
+    #[test]
+    fn objects_of_stores_are_read_by_their_addresses() {
+        let of = |connector: &str, path: &str| {
+            let input_connector = connector.into();
+            sql_of(&ModelSpec {
+                input_connector,
+                ..spec([("path", path.into())])
+            })
+            .unwrap()
+        };
+        assert_eq!(
+            of("s3", "s3://b/{{ .env.folder }}/*.parquet"),
+            "SELECT * FROM read_parquet('s3://b/data/*.parquet')"
+        );
+        assert_eq!(
+            of("https", "https://host/a.csv?day=1.json"),
+            "SELECT * FROM read_csv('https://host/a.csv?day=1.json')"
         );
     }
 }

@@ -213,6 +213,17 @@ pub(super) struct Shared {
     )]
     #[arg(hide_env_values = true)]
     pub sandbox: bool,
+    /// A folder of the engine's extensions, looked through first.
+    #[arg(
+        long,
+        value_name = "FOLDER",
+        global = true,
+        env = "WATERSHED_EXTENSIONS",
+        hide_env_values = true,
+        hide_short_help = true,
+        help_heading = "Work"
+    )]
+    pub extensions: Option<PathBuf>,
     /// The time to wait for a folder or tables that another process holds, such as 30s [default: 10s].
     #[arg(
         long,

@@ -29,6 +29,7 @@ mod compiled;
 mod converge;
 mod data_tests;
 mod export;
+mod extensions;
 mod folder;
 mod live;
 mod logs;
@@ -473,6 +474,7 @@ pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Acc
         access,
         patience: options.engine_patience,
         sandbox: sandbox(options, state),
+        extensions: extensions::folders(options),
         ..duckdb::Options::new(state.engine(), options.root.clone())
     }
 }

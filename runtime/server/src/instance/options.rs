@@ -30,6 +30,8 @@ pub struct Options {
     /// Confines the project to its own folder and its state, for projects of people whom you don't trust. The
     /// working folder of the process must then be the project's. It is not by default.
     pub sandbox: bool,
+    /// A folder of the engine's extensions, looked through first.
+    pub extensions: Option<PathBuf>,
     /// True if files are watched; they are by default.
     pub files: Files,
     /// The program that is the parent of local processes when it is called with `shim FOLDER`, as the program
@@ -63,6 +65,7 @@ impl Options {
             memory_limit: None,
             engine_patience: Duration::MAX,
             sandbox: false,
+            extensions: None,
             files: Files::default(),
             shim: PathBuf::from("watershed"),
             selection: Selection::default(),

@@ -1,3 +1,5 @@
+mod stores;
+
 use uuid::Uuid;
 
 use super::*;
@@ -53,6 +55,7 @@ struct Case {
     meaning: Meaning,
     inputs: Vec<Input>,
     files: Vec<FileNow>,
+    asked_store: bool,
     made: BTreeMap<String, Version>,
     asked: Refreshes,
     triggers: Triggers,
@@ -90,6 +93,7 @@ impl Case {
             partitions: None,
             unfinished: false,
             stale_input: false,
+            asked_at_ms: 0,
             state: None,
         };
         Self {
@@ -107,6 +111,7 @@ impl Case {
             },
             incremental: false,
             on_edit: OnEdit::Reset,
+            asked_store: false,
             record,
             refingerprinted: None,
             known_output: Some(("m", shape, build(7))),
@@ -125,6 +130,7 @@ impl Case {
             triggers: self.triggers,
             incremental: self.incremental,
             left: false,
+            asked_store: self.asked_store,
             on_edit: self.on_edit,
         }
     }

@@ -121,6 +121,7 @@ impl Run<'_> {
             partitions: staged.as_ref().map(|staged| staged.counts),
             unfinished: !hooks.after.is_empty(),
             stale_input: plan.failed.is_some(),
+            asked_at_ms: 0,
             state: None,
         };
         let mut build = Build {

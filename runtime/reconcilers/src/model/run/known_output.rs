@@ -121,7 +121,7 @@ impl Run<'_> {
 impl KnownOutput {
     /// Returns the time of the last build.
     pub(super) fn mark(&self) -> Timestamp {
-        Timestamp(self.record.as_ref().map_or(0, |record| record.built_at_ms))
+        Timestamp(self.record.as_ref().map_or(0, Record::mark_ms))
     }
 
     /// Returns the time when the rows came.
@@ -137,6 +137,12 @@ impl KnownOutput {
             let took_ms = copy.as_ref().map_or(record.took_ms, |copy| copy.took_ms);
             let total_ms = copy.as_ref().map_or(record.total_ms, |copy| copy.total_ms);
             let stale_input = copy.as_ref().map_or(record.stale_input, |copy| copy.stale_input);
+            // A question to a store that found nothing new is known to the catalog alone.
+            let answered = copy
+                .as_ref()
+                .filter(|copy| copy.asked_at_ms > 0)
+                .map(|copy| (copy.answered, copy.asked_at_ms));
+            let (answered, asked_at_ms) = answered.unwrap_or((record.answered, record.asked_at_ms));
             // Tests are run again without a build, so what the catalog says of them is newer.
             let (files, tests, results) = match copy {
                 Some(copy) => (copy.files, copy.tests, copy.results),
@@ -150,6 +156,8 @@ impl KnownOutput {
                 took_ms,
                 total_ms,
                 stale_input,
+                answered,
+                asked_at_ms,
                 ..record
             }
         });

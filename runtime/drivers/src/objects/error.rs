@@ -1,0 +1,218 @@
+//! The reasons why a store can't be asked.
+
+use std::error::Error;
+
+use thiserror::Error;
+
+/// The reason why a store can't be asked.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StoreError {
+    /// There is no such object, or nothing matches.
+    #[error("there is no object \"{0}\"")]
+    Missing(String),
+    /// More objects match than can be looked at.
+    #[error("more than {max} objects match \"{0}\"", max = super::MAX_OBJECTS)]
+    TooMany(String),
+    /// The pattern is none.
+    #[error("can't read the pattern \"{0}\"")]
+    Pattern(String),
+    /// There is no such bucket or container.
+    #[error("there is no bucket \"{0}\"")]
+    NoBucket(String),
+    /// The store does not know the key, or its secret is another.
+    #[error("the store refuses the credentials")]
+    Login,
+    /// They are good, and not enough.
+    #[error("the credentials give no right to list or read \"{0}\"")]
+    Forbidden(String),
+    /// The clock of this machine is wrong.
+    #[error("the clock of this machine differs too much from the store's")]
+    ClockSkew,
+    /// The name of the host has no address.
+    #[error("the host of \"{0}\" is unknown")]
+    UnknownHost(String),
+    /// Nobody listens there.
+    #[error("the store of \"{0}\" refuses connections")]
+    Refused(String),
+    /// The certificate of the host is not trusted.
+    #[error("the certificate of the store of \"{0}\" is not trusted")]
+    Certificate(String),
+    /// It did not answer in time.
+    #[error("the store of \"{0}\" did not answer in time")]
+    Timeout(String),
+    /// It is busy or broken.
+    #[error("the store of \"{0}\" is busy or out of order: {1}")]
+    Busy(String, String),
+    /// Something else.
+    #[error("can't ask the store of \"{0}\": {1}")]
+    Other(String, String),
+    /// The caller gave up.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// The most characters of a store's answer that an error shows.
+const SHOWN: usize = 300;
+
+impl StoreError {
+    /// Returns the error's stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Missing(_) => "object-missing",
+            Self::TooMany(_) => "too-many-objects",
+            Self::Pattern(_) => "bad-pattern",
+            Self::NoBucket(_) => "bucket-missing",
+            Self::Login => "credentials-refused",
+            Self::Forbidden(_) => "access-denied",
+            Self::ClockSkew => "clock-skew",
+            Self::UnknownHost(_) => "host-unknown",
+            Self::Refused(_) => "connection-refused",
+            Self::Certificate(_) => "certificate-untrusted",
+            Self::Timeout(_) => "store-timeout",
+            Self::Busy(..) => "store-busy",
+            Self::Other(..) => "store-failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Returns a hint.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Login => Some(
+                "check the key and its secret in the connector or in `.env`, and that the key was not withdrawn",
+            ),
+            Self::Forbidden(_) => Some("the key needs the rights to list the bucket and to read its objects"),
+            Self::NoBucket(_) => Some("check its name and the connector's `region` and `endpoint`"),
+            Self::ClockSkew => Some("set the clock; stores refuse signatures that are minutes old"),
+            Self::UnknownHost(_) | Self::Refused(_) => {
+                Some("check the connector's `endpoint`, and that this machine reaches it")
+            }
+            Self::Certificate(_) => Some("its certificate must be signed by a public authority"),
+            _ => None,
+        }
+    }
+
+    /// Returns true if the same question may be answered a moment later.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        matches!(self, Self::Timeout(_) | Self::Busy(..) | Self::Refused(_))
+    }
+
+    /// Reads what a client said about an address.
+    pub(super) fn from_client(error: &(dyn Error + 'static), address: &str, bucket: &str) -> Self {
+        let mut said = error.to_string();
+        let mut source = error.source();
+        while let Some(inner) = source {
+            let inner_said = inner.to_string();
+            if !said.contains(&inner_said) {
+                said.push_str(": ");
+                said.push_str(&inner_said);
+            }
+            source = inner.source();
+        }
+        Self::from_words(&said, address, bucket)
+    }
+
+    /// Reads the answer's words: the codes are those of the stores' interfaces.
+    fn from_words(said: &str, address: &str, bucket: &str) -> Self {
+        let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        let (at, of) = (address.to_owned(), bucket.to_owned());
+        if has(&["RequestTimeTooSkewed", "RequestExpired"]) {
+            Self::ClockSkew
+        } else if has(&[
+            "InvalidAccessKeyId",
+            "SignatureDoesNotMatch",
+            "InvalidToken",
+            "ExpiredToken",
+            "AuthenticationFailed",
+            "401 Unauthorized",
+        ]) {
+            Self::Login
+        } else if has(&["NoSuchBucket", "ContainerNotFound"]) {
+            Self::NoBucket(of)
+        } else if has(&[
+            "AccessDenied",
+            "403 Forbidden",
+            "AuthorizationFailure",
+            "AuthorizationPermissionMismatch",
+        ]) {
+            Self::Forbidden(of)
+        } else if has(&[
+            "dns error",
+            "failed to lookup address",
+            "Name or service not known",
+        ]) {
+            Self::UnknownHost(at)
+        } else if has(&["certificate", "UnknownIssuer"]) {
+            Self::Certificate(at)
+        } else if has(&["Connection refused"]) {
+            Self::Refused(at)
+        } else if has(&[
+            "SlowDown",
+            "429 Too Many",
+            "500 Internal",
+            "502 Bad",
+            "503 Service",
+            "504 Gateway",
+            "connection closed",
+            "Connection reset",
+        ]) {
+            Self::Busy(at, cut(said))
+        } else if has(&["operation timed out", "deadline has elapsed"]) {
+            Self::Timeout(at)
+        } else {
+            Self::Other(at, cut(said))
+        }
+    }
+}
+
+fn cut(said: &str) -> String {
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    match flat.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", flat.get(..end).unwrap_or(&flat)),
+        None => flat,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_stores_are_said_in_words_for_people() {
+        let read = |said: &str| StoreError::from_words(said, "s3://b/k", "b").code();
+        for (said, code) in [
+            (
+                "403 Forbidden: <Code>InvalidAccessKeyId</Code>",
+                "credentials-refused",
+            ),
+            ("403 Forbidden: <Code>AccessDenied</Code>", "access-denied"),
+            ("403 Forbidden: <Code>RequestTimeTooSkewed</Code>", "clock-skew"),
+            ("404 Not Found: <Code>NoSuchBucket</Code>", "bucket-missing"),
+            (
+                "error sending request: dns error: failed to lookup address information",
+                "host-unknown",
+            ),
+            (
+                "tcp connect error: Connection refused (os error 111)",
+                "connection-refused",
+            ),
+            ("invalid peer certificate: UnknownIssuer", "certificate-untrusted"),
+            ("Server returned 503 Service Unavailable", "store-busy"),
+            ("operation timed out", "store-timeout"),
+            ("418 I'm a teapot", "store-failed"),
+        ] {
+            assert_eq!(read(said), code, "{said}");
+        }
+    }
+
+    #[test]
+    fn long_answers_are_cut() {
+        let StoreError::Other(_, said) = StoreError::from_words(&"ä ".repeat(10_000), "a", "b") else {
+            panic!("another error");
+        };
+        assert!(said.chars().count() <= SHOWN + 1);
+    }
+}

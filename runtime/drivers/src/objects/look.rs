@@ -1,0 +1,332 @@
+//! Listing of objects.
+
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, SystemTime};
+
+use futures::TryStreamExt as _;
+use globset::{GlobBuilder, GlobMatcher};
+use object_store::aws::AmazonS3Builder;
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::client::{ClientOptions, HttpClient, HttpConnector};
+use object_store::path::Path as Key;
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, RetryConfig};
+use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
+use reqwest::{Client, Method, StatusCode};
+use tokio_util::sync::CancellationToken;
+
+use super::{Access, Driver, Location, StoreError};
+
+/// The most objects that one pattern may match: each is held against what was read.
+pub const MAX_OBJECTS: usize = 100_000;
+
+/// The longest time in which a connection must come about.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// The longest time of one request: a page of a listing.
+const REQUEST_WITHIN: Duration = Duration::from_secs(30);
+/// The attempts after the first one, of what passes by itself.
+const RETRIES: usize = 3;
+/// The longest time of all attempts.
+const RETRY_WITHIN: Duration = Duration::from_secs(60);
+
+/// Where Google's storage speaks S3.
+const GOOGLE: &str = "https://storage.googleapis.com";
+
+/// An object as its store describes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    /// Its address.
+    pub address: String,
+    /// Modification time, nanoseconds since the epoch; 0 if the store does not say.
+    pub modified_ns: i64,
+    /// Size in bytes; 0 if the store does not say.
+    pub size: u64,
+    /// The version of its content, as the store calls it: an `ETag` if there is one. None: time and size are all that is
+    /// known.
+    pub version: Option<String>,
+}
+
+/// Returns the objects at an address or of a pattern, sorted by address. Their contents are not read.
+///
+/// Cancel-safe: dropping it closes its connections.
+///
+/// # Errors
+/// When the store can't be asked, or nothing matches. What passes by itself was tried again before.
+pub async fn look(
+    access: &Access,
+    address: &str,
+    cancel: &CancellationToken,
+) -> Result<Vec<Object>, StoreError> {
+    let location = Location::parse(address).ok_or_else(|| StoreError::Missing(address.to_owned()))?;
+    let looked = async {
+        if location.driver == Driver::Https {
+            return Ok(vec![head(access, address, &location).await?]);
+        }
+        let store = store(access, &location).map_err(|error| said(&error, address, &location))?;
+        match location.folder() {
+            None => {
+                let found = store.head(&Key::from(location.key.as_str())).await;
+                let found = found.map_err(|error| said(&error, address, &location))?;
+                Ok(vec![object(&location, found)])
+            }
+            Some(folder) => list(store.as_ref(), &location, folder, address).await,
+        }
+    };
+    cancel
+        .run_until_cancelled(looked)
+        .await
+        .unwrap_or(Err(StoreError::Cancelled))
+}
+
+/// Tries an access: lists one object of a bucket, or asks a web server for its root.
+///
+/// # Errors
+/// When the store can't be asked. A web server may answer anything.
+pub async fn try_access(
+    access: &Access,
+    address: &str,
+    cancel: &CancellationToken,
+) -> Result<(), StoreError> {
+    let location = Location::parse(address).ok_or_else(|| StoreError::Missing(address.to_owned()))?;
+    let tried = async {
+        if location.driver == Driver::Https {
+            return match head(access, address, &location).await {
+                Err(error @ (StoreError::Missing(_) | StoreError::Other(..))) => {
+                    tracing::debug!(%error, "the server is there");
+                    Ok(())
+                }
+                other => other.map(drop),
+            };
+        }
+        let store = store(access, &location).map_err(|error| said(&error, address, &location))?;
+        let mut listed = store.list(None);
+        let first = listed.try_next().await;
+        first.map(drop).map_err(|error| said(&error, address, &location))
+    };
+    cancel
+        .run_until_cancelled(tried)
+        .await
+        .unwrap_or(Err(StoreError::Cancelled))
+}
+
+async fn list(
+    store: &dyn ObjectStore,
+    location: &Location,
+    folder: &str,
+    address: &str,
+) -> Result<Vec<Object>, StoreError> {
+    let matcher = matcher(&location.key, address)?;
+    let prefix = (!folder.is_empty()).then(|| Key::from(folder));
+    let mut listed = store.list(prefix.as_ref());
+    let mut found = Vec::new();
+    while let Some(meta) = listed
+        .try_next()
+        .await
+        .map_err(|error| said(&error, address, location))?
+    {
+        // Markers of folders are no data.
+        if !matcher.is_match(meta.location.as_ref()) || meta.location.as_ref().ends_with('/') {
+            continue;
+        }
+        if found.len() == MAX_OBJECTS {
+            return Err(StoreError::TooMany(address.to_owned()));
+        }
+        found.push(object(location, meta));
+    }
+    if found.is_empty() {
+        return Err(StoreError::Missing(address.to_owned()));
+    }
+    found.sort_by(|a, b| a.address.cmp(&b.address));
+    Ok(found)
+}
+
+fn matcher(pattern: &str, address: &str) -> Result<GlobMatcher, StoreError> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    let glob = glob.map_err(|_| StoreError::Pattern(address.to_owned()))?;
+    Ok(glob.compile_matcher())
+}
+
+fn object(location: &Location, meta: ObjectMeta) -> Object {
+    Object {
+        address: location.address_of(meta.location.as_ref()),
+        modified_ns: meta.last_modified.timestamp_nanos_opt().unwrap_or_default(),
+        size: meta.size,
+        version: meta.version.or(meta.e_tag),
+    }
+}
+
+fn said(error: &object_store::Error, address: &str, location: &Location) -> StoreError {
+    match StoreError::from_client(error, address, &location.bucket) {
+        StoreError::Other(..) if matches!(error, object_store::Error::NotFound { .. }) => {
+            StoreError::Missing(address.to_owned())
+        }
+        StoreError::Other(..) if matches!(error, object_store::Error::PermissionDenied { .. }) => {
+            StoreError::Forbidden(location.bucket.clone())
+        }
+        StoreError::Other(..) if matches!(error, object_store::Error::Unauthenticated { .. }) => {
+            StoreError::Login
+        }
+        other => other,
+    }
+}
+
+/// The client of a store, for one bucket.
+fn store(access: &Access, location: &Location) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let retry = RetryConfig {
+        max_retries: RETRIES,
+        retry_timeout: RETRY_WITHIN,
+        ..RetryConfig::default()
+    };
+    if location.driver == Driver::Azure {
+        let mut builder = MicrosoftAzureBuilder::new()
+            .with_container_name(&location.bucket)
+            .with_retry(retry)
+            .with_http_connector(Connector)
+            .with_allow_http(true)
+            .with_skip_signature(access.is_anonymous());
+        if let Some(account) = &access.key {
+            builder = builder.with_account(account);
+        }
+        if let Some(key) = &access.secret {
+            builder = builder.with_access_key(key);
+        }
+        if let Some(endpoint) = access.endpoint_url() {
+            builder = builder.with_endpoint(endpoint);
+        }
+        return Ok(Arc::new(builder.build()?));
+    }
+    let endpoint = access
+        .endpoint_url()
+        .or_else(|| (location.driver == Driver::Gcs).then(|| GOOGLE.to_owned()));
+    let path_style = access.path_style.unwrap_or(endpoint.is_some());
+    let mut builder = AmazonS3Builder::new()
+        .with_bucket_name(&location.bucket)
+        .with_region(access.region.as_deref().unwrap_or("us-east-1"))
+        .with_retry(retry)
+        .with_http_connector(Connector)
+        .with_allow_http(true)
+        .with_virtual_hosted_style_request(!path_style)
+        .with_skip_signature(access.is_anonymous());
+    if let (Some(key), Some(secret)) = (&access.key, &access.secret) {
+        builder = builder.with_access_key_id(key).with_secret_access_key(secret);
+    }
+    if let Some(token) = &access.session_token {
+        builder = builder.with_token(token);
+    }
+    if let Some(endpoint) = endpoint {
+        builder = builder.with_endpoint(if path_style {
+            endpoint
+        } else {
+            in_host(&endpoint, &location.bucket)
+        });
+    }
+    Ok(Arc::new(builder.build()?))
+}
+
+/// An endpoint with a bucket in its host's name.
+fn in_host(endpoint: &str, bucket: &str) -> String {
+    match endpoint.split_once("://") {
+        Some((scheme, host)) => format!("{scheme}://{bucket}.{host}"),
+        None => endpoint.to_owned(),
+    }
+}
+
+/// Makes the stores' HTTP clients: the one client of this process.
+#[derive(Debug)]
+struct Connector;
+
+impl HttpConnector for Connector {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        match &*CLIENT {
+            Ok(client) => Ok(HttpClient::new(client.clone())),
+            Err(error) => Err(object_store::Error::Generic {
+                store: "HTTP",
+                source: error.clone().into(),
+            }),
+        }
+    }
+}
+
+/// Connections are kept and shared: a run asks many sources of one store.
+static CLIENT: LazyLock<Result<Client, String>> = LazyLock::new(client);
+
+fn client() -> Result<Client, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let roots = rustls::RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    };
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Client::builder()
+        .tls_backend_preconfigured(tls)
+        .connect_timeout(CONNECT_WITHIN)
+        .timeout(REQUEST_WITHIN)
+        .build()
+        .map_err(|error| error.to_string())
+}
+
+/// Asks a web server about a file.
+async fn head(access: &Access, address: &str, location: &Location) -> Result<Object, StoreError> {
+    let other = |text: String| StoreError::Other(address.to_owned(), text);
+    let client = CLIENT.as_ref().map_err(|error| other(error.clone()))?;
+    let headers =
+        headers(access).ok_or_else(|| other("a header of the connector is no header".to_owned()))?;
+    let mut attempt = 0;
+    loop {
+        let asked = client
+            .request(Method::HEAD, address)
+            .headers(headers.clone())
+            .send()
+            .await;
+        let error = match asked {
+            Ok(answer) if answer.status().is_success() => return Ok(described(address, answer.headers())),
+            Ok(answer) => match answer.status() {
+                StatusCode::NOT_FOUND | StatusCode::GONE => {
+                    return Err(StoreError::Missing(address.to_owned()));
+                }
+                StatusCode::UNAUTHORIZED => return Err(StoreError::Login),
+                StatusCode::FORBIDDEN => return Err(StoreError::Forbidden(address.to_owned())),
+                // Some servers answer GET alone: the file is there, and nothing is known of it.
+                StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
+                    return Ok(described(address, &HeaderMap::new()));
+                }
+                status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+                    StoreError::Busy(address.to_owned(), status.to_string())
+                }
+                status => return Err(other(status.to_string())),
+            },
+            Err(error) => StoreError::from_client(&error, address, &location.bucket),
+        };
+        if attempt == RETRIES || !error.passes() {
+            return Err(error);
+        }
+        tokio::time::sleep(Duration::from_millis(200 << attempt)).await;
+        attempt += 1;
+    }
+}
+
+fn headers(access: &Access) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &access.headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+        headers.insert(name, HeaderValue::from_str(value).ok()?);
+    }
+    Some(headers)
+}
+
+fn described(address: &str, headers: &HeaderMap) -> Object {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let modified = text(LAST_MODIFIED).and_then(|at| httpdate::parse_http_date(at).ok());
+    let since = modified.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let size = text(reqwest::header::CONTENT_LENGTH).and_then(|size| size.parse().ok());
+    Object {
+        address: address.to_owned(),
+        modified_ns: since
+            .and_then(|since| i64::try_from(since.as_nanos()).ok())
+            .unwrap_or_default(),
+        size: size.unwrap_or_default(),
+        version: text(ETAG).map(str::to_owned),
+    }
+}

@@ -1,0 +1,119 @@
+//! Objects in stores that a source reads, as files: which they are, and whether they are still the ones that were read.
+//!
+//! A store is asked when a build is asked for (a refresh, a schedule, another definition), never by a run that finds
+//! nothing to do: between such times its objects are what the last build read.
+
+use std::time::SystemTime;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use tokio_util::sync::CancellationToken;
+use watershed_core::Error;
+use watershed_drivers::objects::{self, Access, Driver, Object};
+
+use super::{
+    failure, files,
+    plan::{FileNow, is_address},
+    record::Record,
+};
+
+/// The most stores that one source asks at once.
+const AT_ONCE: usize = 16;
+
+/// The objects that a source reads.
+pub(super) struct Objects<'a> {
+    /// The access to their store; without one nobody logs in.
+    pub(super) access: Option<Access>,
+    /// The store's driver.
+    pub(super) driver: Driver,
+    /// Their addresses, or patterns of them.
+    pub(super) addresses: Vec<String>,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+impl Objects<'_> {
+    /// Asks the store for the objects, sorted by address.
+    ///
+    /// # Errors
+    /// When it can't be asked, or something is missing.
+    pub(super) async fn look(&self) -> Result<Vec<FileNow>, Error> {
+        let anonymous = Access {
+            driver: self.driver,
+            ..Access::default()
+        };
+        let access = self.access.as_ref().unwrap_or(&anonymous);
+        let asked = self
+            .addresses
+            .clone()
+            .into_iter()
+            .map(|address| async move { objects::look(access, &address, self.cancel).await });
+        let found: Vec<Vec<Object>> = stream::iter(asked)
+            .buffered(AT_ONCE)
+            .try_collect()
+            .await
+            .map_err(|error| failure::from_store(&error))?;
+        let mut all: Vec<FileNow> = found.into_iter().flatten().map(as_file).collect();
+        all.sort_by(|a, b| a.path.cmp(&b.path));
+        all.dedup_by(|a, b| a.path == b.path);
+        Ok(all)
+    }
+}
+
+/// Returns the objects that the last build read, as if they were those of now.
+pub(super) fn remembered(record: Option<&Record>) -> Vec<FileNow> {
+    let files = record.map(|record| record.files.as_slice()).unwrap_or_default();
+    let objects = files.iter().filter(|file| is_address(&file.path));
+    let as_they_were = objects.map(|file| FileNow {
+        path: file.path.clone(),
+        modified_ns: file.modified_ns,
+        size: file.size,
+        content: file.content,
+    });
+    as_they_were.collect()
+}
+
+/// An object as a file, its version in place of its content. Of which nothing is known, nothing is ever the same.
+fn as_file(object: Object) -> FileNow {
+    let mut hasher = blake3::Hasher::new();
+    match &object.version {
+        Some(version) => hasher.update(version.as_bytes()),
+        None if object.modified_ns == 0 => hasher.update(&files::nanos(SystemTime::now()).to_le_bytes()),
+        None => hasher.update(&object.modified_ns.to_le_bytes()),
+    };
+    hasher.update(&object.size.to_le_bytes());
+    FileNow {
+        path: object.address,
+        modified_ns: object.modified_ns,
+        size: object.size,
+        content: Some(hasher.finalize().into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(version: Option<&str>, modified_ns: i64) -> Object {
+        Object {
+            address: "s3://lake/a.parquet".into(),
+            modified_ns,
+            size: 3,
+            version: version.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn an_object_is_the_same_by_its_version_and_without_one_by_its_time() {
+        let content = |version, modified| as_file(object(version, modified)).content;
+        assert_eq!(content(Some("\"e1\""), 5), content(Some("\"e1\""), 5));
+        assert_ne!(content(Some("\"e1\""), 5), content(Some("\"e2\""), 5));
+        assert_eq!(content(None, 5), content(None, 5));
+        assert_ne!(content(None, 5), content(None, 6));
+    }
+
+    #[test]
+    fn an_object_of_which_nothing_is_known_is_never_the_same() {
+        let first = as_file(object(None, 0)).content;
+        std::hint::black_box(&first);
+        assert_ne!(first, as_file(object(None, 0)).content);
+    }
+}

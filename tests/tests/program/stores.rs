@@ -1,0 +1,252 @@
+//! Sources in stores of objects: read, asked for changes without being read, and their credentials.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use watershed_tests::s3::{self, Store};
+
+use crate::sandbox::{Said, Sandbox, files_below};
+
+const SECRET: &str = "hush-hush-4711";
+
+const CONNECTOR: &str = r#"type: connector
+driver: s3
+aws_access_key_id: key-of-a-test
+aws_secret_access_key: "{{ .env.lake_secret }}"
+endpoint: STORE
+path_prefixes: s3://lake/
+"#;
+
+/// A project that reads all days of a bucket.
+fn project(store: &str) -> Sandbox {
+    Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (".env", &format!("lake_secret={SECRET}\n")),
+        ("connectors/lake.yaml", &CONNECTOR.replace("STORE", store)),
+        (
+            "sources/days.yaml",
+            "connector: lake\npath: s3://lake/days/*.csv\n",
+        ),
+        (
+            "models/total.sql",
+            "-- @materialize: true\nSELECT sum(n) AS total FROM days",
+        ),
+    ])
+}
+
+fn call(sandbox: &Sandbox, arguments: &[&str]) -> Said {
+    let output = sandbox
+        .command(arguments)
+        .env("WATERSHED_EXTENSIONS", s3::extensions())
+        .output()
+        .expect("the program runs");
+    Said {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// The resources of a run by name, each by the work that was done, or the code of its error.
+fn run(sandbox: &Sandbox, arguments: &[&str], code: i32) -> Vec<(String, String)> {
+    let said = call(sandbox, arguments);
+    assert_eq!(said.code, Some(code), "{}{}", said.stdout, said.stderr);
+    let document = said.json();
+    let resources = document["resources"].as_array().expect("a list of resources");
+    let word = |resource: &Value, key: &str| resource[key].as_str().unwrap_or_default().to_owned();
+    let of = |resource: &Value| match resource["error"]["code"].as_str() {
+        Some(code) => code.to_owned(),
+        None => word(resource, "work"),
+    };
+    let all = resources
+        .iter()
+        .filter(|resource| resource["kind"] != "project_parser");
+    all.map(|resource| (word(resource, "name"), of(resource)))
+        .collect()
+}
+
+fn outcome<'a>(outcomes: &'a [(String, String)], name: &str) -> &'a str {
+    let found = outcomes.iter().find(|(other, _)| other == name);
+    found.map_or("", |(_, outcome)| outcome)
+}
+
+fn total(sandbox: &Sandbox) -> Value {
+    let said = call(sandbox, &["query", "SELECT total FROM total", "--json"]);
+    said.json()["rows"][0][0].clone()
+}
+
+#[test]
+fn a_refresh_builds_what_reads_changed_objects_and_nothing_else() {
+    let Some(store) = Store::start() else { return };
+    store.create_bucket("lake");
+    store.write("lake", "days/a.csv", b"n\n1\n");
+    store.write("lake", "days/b.csv", b"n\n2\n");
+    store.write("lake", "other/c.csv", b"n\n100\n");
+    let sandbox = project(&store.url());
+    let first = run(&sandbox, &["run", "--json"], 0);
+    assert_eq!(outcome(&first, "days"), "built");
+    assert_eq!(total(&sandbox), 3);
+
+    let idle = run(&sandbox, &["run", "--json"], 0);
+    assert_eq!(outcome(&idle, "days"), "none");
+    let asked = run(&sandbox, &["refresh", "days", "--json"], 0);
+    assert_eq!(outcome(&asked, "days"), "checked", "the store has nothing new");
+
+    // The same size within the same second: its tag alone says that it is another.
+    store.write("lake", "days/b.csv", b"n\n7\n");
+    let not_asked = run(&sandbox, &["run", "--json"], 0);
+    assert_eq!(
+        outcome(&not_asked, "days"),
+        "none",
+        "a run asks no store by itself"
+    );
+    let changed = run(&sandbox, &["refresh", "days", "--json"], 0);
+    assert_eq!(
+        (outcome(&changed, "days"), outcome(&changed, "total")),
+        ("built", "built")
+    );
+    assert_eq!(total(&sandbox), 8);
+
+    store.write("lake", "days/c.csv", b"n\n10\n");
+    run(&sandbox, &["refresh", "days", "--json"], 0);
+    assert_eq!(total(&sandbox), 18, "a new object of the pattern is read");
+}
+
+#[test]
+fn other_credentials_build_nothing_and_stand_nowhere() {
+    let Some(store) = Store::start() else { return };
+    store.create_bucket("lake");
+    store.write("lake", "days/a.csv", b"n\n1\n");
+    let sandbox = project(&store.url());
+    run(&sandbox, &["run", "--json"], 0);
+    sandbox.write(".env", "lake_secret=another-4712\n");
+    let outcomes = run(&sandbox, &["run", "--json", "--verbose"], 0);
+    assert_eq!(outcome(&outcomes, "days"), "none");
+    let mut texts = String::new();
+    for arguments in [
+        &["show", "connector/lake", "--json"] as &[&str],
+        &["compile", "--json"],
+        &["plan", "--json"],
+        &["history", "--json"],
+        &["query", "SELECT * FROM duckdb_secrets()", "--json"],
+    ] {
+        let said = call(&sandbox, arguments);
+        texts.push_str(&said.stdout);
+        texts.push_str(&said.stderr);
+    }
+    for file in files_below(sandbox.path()) {
+        if file.file_name().is_some_and(|name| name != ".env") {
+            texts.push_str(&String::from_utf8_lossy(
+                &fs::read(&file).expect("a file of the project"),
+            ));
+        }
+    }
+    for secret in [SECRET, "another-4712"] {
+        assert!(!texts.contains(secret), "{secret} is somewhere");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_and_the_last_good_table_stays() {
+    let Some(mut store) = Store::start() else { return };
+    store.create_bucket("lake");
+    store.write("lake", "days/a.csv", b"n\n1\n");
+    let sandbox = project(&store.url());
+    run(&sandbox, &["run", "--json"], 0);
+
+    sandbox.edit("sources/days.yaml", "days/*", "none/*");
+    let missing = run(&sandbox, &["run", "--json"], 1);
+    assert_eq!(outcome(&missing, "days"), "object-missing");
+    sandbox.edit("sources/days.yaml", "s3://lake/none/*", "s3://pond/days/*");
+    let no_bucket = run(&sandbox, &["run", "--json"], 1);
+    assert_eq!(outcome(&no_bucket, "days"), "bucket-missing");
+    sandbox.edit("sources/days.yaml", "s3://pond", "https://pond");
+    let address = run(&sandbox, &["run", "--json"], 1);
+    assert_eq!(outcome(&address, "days"), "bad-address");
+    sandbox.edit("sources/days.yaml", "https://pond", "s3://lake");
+    let confined = run(&sandbox, &["refresh", "days", "--sandbox", "--json"], 1);
+    assert_eq!(outcome(&confined, "days"), "outside-sandbox");
+
+    store.stop();
+    let gone = run(&sandbox, &["refresh", "lake", "days", "--json"], 1);
+    assert_eq!(outcome(&gone, "lake"), "connection-refused");
+    assert_eq!(total(&sandbox), 1);
+}
+
+/// A web server with one file, whose tag is its content.
+fn web(content: &str) -> (String, Arc<Mutex<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let content = Arc::new(Mutex::new(content.to_owned()));
+    let shown = Arc::clone(&content);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            answer(stream, &shown.lock().expect("nobody panicked"));
+        }
+    });
+    (format!("http://{address}/rows.csv"), content)
+}
+
+/// Answers one request: HEAD, or GET of the whole or of a range.
+fn answer(mut stream: TcpStream, content: &str) {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+        head.extend(byte);
+    }
+    let head = String::from_utf8_lossy(&head).to_ascii_lowercase();
+    let range = head.split_once("range: bytes=").and_then(|(_, rest)| {
+        let (from, to) = rest.split("\r\n").next()?.split_once('-')?;
+        Some((
+            from.parse::<usize>().ok()?,
+            to.parse::<usize>().unwrap_or(usize::MAX),
+        ))
+    });
+    let tag = content.len().to_string() + &content.replace('\n', "-");
+    let (status, body) = match range {
+        Some((from, to)) => (
+            "206 Partial Content",
+            &content[from..content.len().min(to.saturating_add(1))],
+        ),
+        None => ("200 OK", content),
+    };
+    let length = body.len();
+    let mut answer = format!(
+        "HTTP/1.1 {status}\r\nETag: \"{tag}\"\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
+    if !head.starts_with("head") {
+        answer.push_str(body);
+    }
+    let _ = stream.write_all(answer.as_bytes());
+}
+
+#[test]
+fn a_file_of_a_web_server_is_read_again_when_its_tag_changes() {
+    if !s3::extensions().is_dir() {
+        assert!(
+            std::env::var_os(s3::REQUIRED).is_none(),
+            "scripts/fetch-extensions was not run"
+        );
+        return;
+    }
+    let (url, content) = web("n\n4\n");
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("sources/days.yaml", &format!("connector: https\npath: {url}\n")),
+        (
+            "models/total.sql",
+            "-- @materialize: true\nSELECT sum(n) AS total FROM days",
+        ),
+    ]);
+    run(&sandbox, &["run", "--json"], 0);
+    assert_eq!(total(&sandbox), 4);
+    let asked = run(&sandbox, &["refresh", "days", "--json"], 0);
+    assert_eq!(outcome(&asked, "days"), "checked");
+    "n\n5\n".clone_into(&mut content.lock().expect("nobody panicked"));
+    let changed = run(&sandbox, &["refresh", "days", "--json"], 0);
+    assert_eq!(outcome(&changed, "days"), "built");
+    assert_eq!(total(&sandbox), 5);
+}
