@@ -101,6 +101,7 @@ pub(crate) fn read(kind: Kind, mut draft: Draft, mut reader: Reader<'_, '_>) -> 
     draft.refs.extend(declared.refs);
     draft.refs.append(&mut uses.refs);
     draft.connectors = declared.connectors;
+    draft.table_at = declared.table_at;
     draft.blocks = reader.blocks;
     let implied = declared.implied.into_iter().map(|implied| Draft {
         tags: draft.tags.clone(),

@@ -94,6 +94,7 @@ mod sandbox;
 mod secrets;
 mod selections;
 mod services;
+mod shared_outputs;
 mod sharing;
 mod stale_input;
 mod storms;
