@@ -13,7 +13,7 @@ pub(crate) use place::{TextPlace, source};
 pub(crate) use uses::{Uses, reads};
 
 use crate::{
-    diagnostics::{At, Findings},
+    diagnostics::{At, Findings, Role},
     resource::{Kind, Requirement, Spec},
     template::Variant,
 };
@@ -33,6 +33,8 @@ pub(crate) struct Draft {
     pub(crate) body: Body,
     /// It came with another resource; an explicit one of its name wins, quietly.
     pub(crate) implicit: bool,
+    /// The place where a model says its table.
+    pub(crate) table_at: Option<At>,
 }
 
 impl Draft {
@@ -48,7 +50,14 @@ impl Draft {
             blocks: Vec::new(),
             body: Body::Unsupported,
             implicit: false,
+            table_at: None,
         }
+    }
+
+    /// The place that decides which table a model writes.
+    pub(crate) fn output_at(&self) -> At {
+        let said = self.table_at.filter(|at| at.role != Role::Manifest);
+        said.unwrap_or(self.name_at)
     }
 
     /// It can't be compiled: only who it is stays known.

@@ -25,8 +25,8 @@ pub(crate) mod unsupported;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use common::{COMMON, PARSER};
-pub use model::READER_OPTIONS;
 pub(crate) use model::is_known;
+pub use model::{READER_OPTIONS, refused_output};
 use reader::Declared;
 pub(crate) use reader::{About, Reader};
 
@@ -101,6 +101,7 @@ pub(crate) fn read(kind: Kind, mut draft: Draft, mut reader: Reader<'_, '_>) -> 
     draft.refs.extend(declared.refs);
     draft.refs.append(&mut uses.refs);
     draft.connectors = declared.connectors;
+    draft.table_at = declared.table_at;
     draft.blocks = reader.blocks;
     let implied = declared.implied.into_iter().map(|implied| Draft {
         tags: draft.tags.clone(),

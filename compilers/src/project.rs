@@ -14,6 +14,7 @@ mod fields;
 mod files;
 mod lanes;
 mod link;
+mod outputs;
 mod places;
 mod surroundings;
 mod uses;
@@ -37,6 +38,7 @@ use crate::{
 use claims::Claims;
 use dangling::Dangling;
 use files::Files;
+use outputs::Outputs;
 
 pub use places::{Location, Reference};
 
@@ -90,6 +92,7 @@ pub struct Project {
     drivers: BTreeMap<String, String>,
     groups: BTreeMap<String, Group>,
     claims: Claims,
+    outputs: Outputs,
     readers: BTreeMap<ResourceKey, BTreeSet<String>>,
     resources: BTreeMap<ResourceKey, Resource>,
     on_cycle: BTreeSet<ResourceKey>,

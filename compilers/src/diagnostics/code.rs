@@ -240,6 +240,11 @@ codes! {
         example: "models/a.sql and models/old/a.sql",
         fix: "Rename one of the files, or set `name`.",
     }
+    OutputShared = Error "output-shared" {
+        meaning: "Two models write the same table. The first by its path has it, and nothing is built of the other.",
+        example: "models/orders.sql, and models/all_orders.yaml with output: {table: orders}",
+        fix: "Give one of them another name, or another `output.table`.",
+    }
     MissingRef = Warning "missing-ref" {
         meaning: "A ref names a resource that no file declares.",
         example: "refs: [model/ordres]",

@@ -1,6 +1,7 @@
 //! Models and sources: from settings and SQL to a spec.
 
 mod data_tests;
+mod files;
 mod hooks;
 mod incremental;
 mod inputs;
@@ -8,6 +9,7 @@ pub(crate) mod keys;
 mod queries;
 mod unit_tests;
 
+pub use files::refused as refused_output;
 pub use inputs::READER_OPTIONS;
 pub(crate) use inputs::is_known;
 
@@ -34,6 +36,13 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     declared
 }
 
+/// The places of an output's settings.
+struct OutputPlaces {
+    table: Option<At>,
+    order_by: Option<At>,
+    materialize: Option<At>,
+}
+
 impl Reader<'_, '_> {
     fn model(&mut self, declared: &mut Declared) -> ModelSpec {
         let is_source = self.about.is_source;
@@ -56,7 +65,8 @@ impl Reader<'_, '_> {
         if driver != "duckdb" && driver != spec.input_connector {
             spec.input_driver = driver.to_owned();
         }
-        let (materialize_at, order_by_at) = self.output(&mut spec, is_source);
+        let places = self.output(&mut spec, is_source);
+        declared.table_at = places.table;
         self.stage(&mut spec);
         self.main_sql(&mut spec);
         self.state(&mut spec, declared);
@@ -66,8 +76,8 @@ impl Reader<'_, '_> {
         self.unit_tests(&mut spec, declared);
         self.input_properties(&mut spec);
         self.partition_files(&mut spec);
-        self.output_kind(&mut spec, materialize_at);
-        self.order_by(&mut spec, order_by_at);
+        self.output_kind(&mut spec, places.materialize);
+        self.order_by(&mut spec, places.order_by);
         spec
     }
 
@@ -133,6 +143,7 @@ impl Reader<'_, '_> {
             warn_seconds: warn,
             error_seconds: error,
             at: spot(at),
+            ..Freshness::default()
         })
     }
 
@@ -194,18 +205,26 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads the output. Returns where it says whether it is a table, and the order of its rows.
-    fn output(&mut self, spec: &mut ModelSpec, is_source: bool) -> (Option<At>, Option<At>) {
+    /// Reads the output.
+    fn output(&mut self, spec: &mut ModelSpec, is_source: bool) -> OutputPlaces {
+        let output_at = self.fields.key_at("output").unwrap_or(self.fields.at());
         let (connector, settings) = self.connector_and_settings("output").unwrap_or_default();
         spec.output_connector = match connector {
             Some(node) => self.connector_name(&node),
             None => self.context.olap.to_owned(),
         };
+        let settings = self.output_files(spec, settings, output_at);
         self.incremental_output(spec, &settings);
-        let order_by_at = settings.get("order_by").filter(|entry| !entry.value.is_null());
-        let order_by_at = order_by_at.map(|entry| entry.value.at);
+        let at = |key: &str| {
+            let said = settings.get(key).filter(|entry| !entry.value.is_null());
+            said.map(|entry| entry.value.at)
+        };
+        let places = OutputPlaces {
+            table: at("table"),
+            order_by: at("order_by"),
+            materialize: self.fields.key_at("materialize"),
+        };
         let mut properties = self.properties(settings);
-        let materialize_at = self.fields.key_at("materialize");
         if let Some(materialize) = self.fields.bool("materialize") {
             properties.insert("materialize".to_owned(), Value::from(materialize));
         } else if is_source {
@@ -214,7 +233,7 @@ impl Reader<'_, '_> {
                 .or_insert_with(|| Value::from(true));
         }
         spec.output_properties = Some(MapValue { fields: properties });
-        (materialize_at, order_by_at)
+        places
     }
 
     fn stage(&mut self, spec: &mut ModelSpec) {

@@ -48,6 +48,8 @@ pub(crate) struct Declared {
     pub(crate) connectors: Vec<String>,
     /// Resources that come with it.
     pub(crate) implied: Vec<Implied>,
+    /// The place where a model says its table.
+    pub(crate) table_at: Option<At>,
 }
 
 /// A resource that comes with another one.
@@ -67,6 +69,7 @@ impl Declared {
             refs: Vec::new(),
             connectors: Vec::new(),
             implied: Vec::new(),
+            table_at: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Changes, Group, Project, Source, claims::Claim, lanes, work::Work};
+use super::{Changes, Group, Project, Source, claims::Claim, lanes, outputs, outputs::Writer, work::Work};
 use crate::{
     diagnostics::{Code, Diagnostic, Findings},
     draft::{Compiled, Context, Draft, SqlBlock},
@@ -123,6 +123,10 @@ impl Project {
             let name = ResourceKey::new(draft.kind, &draft.name);
             self.note_name(&name, work);
             self.claims.remove(&name, &claim(key, group, index, draft));
+        }
+        for (table, writer) in writers(key, group) {
+            self.outputs.remove(&table, &writer);
+            work.tables.insert(table);
         }
         for name in &group.reads {
             if let Some(readers) = self.readers.get_mut(name) {
@@ -296,6 +300,10 @@ impl Project {
                 self.note_name(&name, work);
                 self.claims.insert(name, claim);
             }
+            let group = self.groups.get(&key).into_iter();
+            for (table, writer) in group.flat_map(|group| writers(&key, group)).collect::<Vec<_>>() {
+                self.outputs.insert(table, writer);
+            }
             work.links.insert(key);
         }
         for (name, before) in &work.names {
@@ -313,6 +321,17 @@ impl Project {
                 work.links.extend(new.collect::<Vec<_>>());
             }
         }
+        self.settle_outputs(work);
+    }
+
+    /// Finds who asks for a table that another one has, had or asks for too.
+    fn settle_outputs(&self, work: &mut Work) {
+        let linked = work.links.iter().filter_map(|key| self.groups.get(key));
+        let tables = linked.flat_map(outputs::tables).map(|(_, _, table)| table);
+        work.tables.extend(tables.collect::<Vec<_>>());
+        let groups = work.tables.iter().flat_map(|table| self.outputs.groups(table));
+        let new = groups.filter(|group| !work.links.contains(*group)).cloned();
+        work.links.extend(new.collect::<Vec<_>>());
     }
 
     fn link_groups(&mut self, parser: &dyn SqlParser, work: &mut Work) {
@@ -337,10 +356,11 @@ impl Project {
                 .collect();
             names.iter().for_each(|name| self.note_name(name, work));
         }
+        let names = (&self.claims, &self.outputs);
         let linked = lanes::map(&keys, |key| {
             self.groups
                 .contains_key(key)
-                .then(|| super::link::link(key, &self.groups, &self.claims, &version, &self.manifest_path))
+                .then(|| super::link::link(key, &self.groups, names, &version, &self.manifest_path))
         });
         for (key, linked) in keys.into_iter().zip(linked) {
             let Some(linked) = linked else { continue };
@@ -463,6 +483,16 @@ fn claims(key: &str, group: &Group) -> Vec<(ResourceKey, Claim)> {
         (name, claim(key, group, index, draft))
     });
     claimed.collect()
+}
+
+/// The models of a group with the tables that they ask for.
+fn writers(key: &str, group: &Group) -> Vec<(String, Writer)> {
+    let drafts = &group.compiled.drafts;
+    let writer = |(index, name, table)| {
+        let claim = claim(key, group, index, drafts.get(index)?);
+        Some((table, Writer { claim, key: name }))
+    };
+    outputs::tables(group).filter_map(writer).collect()
 }
 
 fn claim(key: &str, group: &Group, draft_index: usize, draft: &Draft) -> Claim {

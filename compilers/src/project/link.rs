@@ -11,6 +11,7 @@ use super::{
     Group,
     claims::{Claim, Claims},
     dangling::Dangling,
+    outputs::{self, Outputs},
     uses::uses,
 };
 use crate::{
@@ -248,8 +249,10 @@ fn statement_word(sql: &str) -> Option<String> {
 
 /// The connectors that a model uses.
 fn connectors(spec: &ModelSpec) -> impl Iterator<Item = &str> {
+    let files = spec.export.as_ref().map(|export| &export.connector);
     [&spec.input_connector, &spec.output_connector]
         .into_iter()
+        .chain(files)
         .filter(|name| !name.is_empty())
         .map(String::as_str)
 }
@@ -294,7 +297,7 @@ fn analyses_of(group: &Group) -> impl Iterator<Item = &[Vec<Arc<SqlAnalysis>>]> 
 pub(super) fn link(
     key: &str,
     groups: &BTreeMap<String, Group>,
-    claims: &Claims,
+    (claims, outputs): (&Claims, &Outputs),
     version: &Arc<str>,
     manifest_path: &str,
 ) -> Linked {
@@ -327,9 +330,13 @@ pub(super) fn link(
         let name = ResourceKey::new(draft.kind, &draft.name);
         match claims.winner(&name) {
             Some(winner) if winner.group == key && winner.draft == index => {
-                linked
-                    .resources
-                    .push(resource(draft, analyses, group, claims, version));
+                let mut made = resource(draft, analyses, group, claims, version);
+                if let Some(found) = other_writer(draft, group, groups, (claims, outputs)) {
+                    // What it last said stays, and nothing is built of it: the table is another model's.
+                    made = broken(made, version);
+                    linked.diagnostics.push(found);
+                }
+                linked.resources.push(made);
                 let dangling = dangling(draft, analyses, group, claims);
                 linked.dangling.push((name, dangling));
             }
@@ -406,6 +413,50 @@ fn collision(draft: &Draft, group: &Group, winner: &Claim, first: Option<&Group>
     };
     // In every file of the group, for a person may have any one of them open.
     group.paths().iter().map(tell).collect()
+}
+
+/// The finding about a model whose table another one has.
+fn other_writer(
+    draft: &Draft,
+    group: &Group,
+    groups: &BTreeMap<String, Group>,
+    (claims, outputs): (&Claims, &Outputs),
+) -> Option<Diagnostic> {
+    let table = outputs::table(draft)?;
+    let own = ResourceKey::new(draft.kind, &draft.name);
+    let owner = outputs.owner(&table, claims).filter(|owner| owner.key != own)?;
+    let first = groups.get(&owner.claim.group)?;
+    let other = first.compiled.drafts.get(owner.claim.draft)?;
+    let path = |group: &Group, at: At| group.path(at.role).cloned().unwrap_or_default();
+    let (at, there) = (draft.output_at(), other.output_at());
+    let finding = Finding {
+        at,
+        code: Code::OutputShared,
+        message: format!("\"{table}\" is the table of model \"{}\" too", other.name),
+        hint: Some("give one of them another name, or another `output.table`".to_owned()),
+        related: Vec::new(),
+    };
+    let about = DiagnosticResource {
+        key: own,
+        name: draft.name.clone(),
+    };
+    let mut found = finding.in_file(&path(group, at), Some(&about));
+    found.related.push(Related {
+        path: path(first, there),
+        span: there.span,
+        message: Nearby::first(there).message.to_owned(),
+    });
+    Some(found)
+}
+
+/// The same resource as one that does not compile.
+fn broken(made: Resource, version: &Arc<str>) -> Resource {
+    Resource {
+        spec: Spec::None,
+        meaning: nothing(made.kind, version),
+        health: Health::Broken,
+        ..made
+    }
 }
 
 fn resource(

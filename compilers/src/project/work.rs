@@ -14,6 +14,8 @@ pub(super) struct Work {
     pub(super) env_files: BTreeSet<String>,
     /// Names whose claims changed, with whether they were claimed and who won.
     pub(super) names: BTreeMap<ResourceKey, Option<Claim>>,
+    /// Tables that models asked for, or ask for no longer, in lower case.
+    pub(super) tables: BTreeSet<String>,
     /// Groups to be linked anew.
     pub(super) links: BTreeSet<String>,
     /// Resources as they were before, of names that were touched.

@@ -3,6 +3,7 @@
 //! - [`olap`]: what the reconcilers ask of an engine ([`olap::Olap`]), in plain types.
 //! - [`duckdb`]: DuckDB behind it, and its parser.
 //! - [`objects`]: objects in stores, looked at without reading them.
+//! - [`placing`]: files and folders that take their place whole.
 //! - [`regular`]: regular files, read up to a bound.
 //! - [`sandbox`]: the folders that an engine is confined to.
 //! - [`volume`]: the room that is left where a path is.
@@ -13,6 +14,7 @@
 pub mod duckdb;
 pub mod objects;
 pub mod olap;
+pub mod placing;
 pub mod regular;
 pub mod sandbox;
 pub mod volume;

@@ -357,6 +357,7 @@ impl<'a> After<'a> {
         let Foreseen {
             decision,
             state,
+            writes,
             restored,
             took_ms,
             spec,
@@ -413,7 +414,13 @@ impl<'a> After<'a> {
                 None,
             ),
             // Only a run asks stores.
-            Decision::Nothing | Decision::Unchanged => (PlannedWork::Nothing, None),
+            Decision::Nothing | Decision::Unchanged => match writes {
+                Some(path) => (
+                    PlannedWork::Build,
+                    Some(format!("its rows are written to `{path}`")),
+                ),
+                None => (PlannedWork::Nothing, None),
+            },
         };
         let Some(failed) = failed else {
             return (work, reason, took_ms);

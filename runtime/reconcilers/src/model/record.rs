@@ -221,6 +221,8 @@ impl Record {
             unfinished: self.unfinished,
             stale_input: self.stale_input,
             stores_asked_on_ms: self.asked_at_ms,
+            // The run that writes the state adds it.
+            export: None,
         }
     }
 }

@@ -15,6 +15,7 @@ mod rows;
 use super::candidates::complete_names;
 use super::values::{Limit, Size, Variable, Wait};
 use crate::socket::Selection;
+use watershed_reconcilers::model::sample::Sample;
 pub(super) use kept::{Backup, Consent, Empty, Restore, RestoreBackup, Trash, TrashAction};
 pub(super) use managed::{Event, Set};
 pub(super) use metrics::Metrics;
@@ -202,6 +203,15 @@ pub(super) struct Shared {
     /// Count warnings as errors.
     #[arg(long, global = true, hide_short_help = true, help_heading = "Work")]
     pub warn_error: bool,
+    /// Read a part of every source: a number of rows, or the last days such as P3D. It has a state of its own.
+    #[arg(
+        long,
+        value_name = "N|SPAN",
+        global = true,
+        hide_short_help = true,
+        help_heading = "Work"
+    )]
+    pub sample: Option<Sample>,
     /// Let the project's SQL reach the project's folder and its state alone.
     #[arg(
         long,

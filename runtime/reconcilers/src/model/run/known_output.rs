@@ -1,10 +1,11 @@
 //! The situation that a run finds: the output of its model, the record beside it, and who else has its name.
 
 use uuid::Uuid;
+use watershed_compilers::Code;
 use watershed_controller::Resource;
 use watershed_core::{Error, Target, Timestamp};
 use watershed_drivers::olap::{Output, OutputKind};
-use watershed_proto::ModelSpec;
+use watershed_proto::{Fault, ModelSpec};
 
 use super::Run;
 use crate::{
@@ -92,8 +93,8 @@ impl Run<'_> {
             .ok()
     }
 
-    /// Refuses to take the name of another model's output. One that is on its way to another name is no obstacle:
-    /// the engine moves it out of the way.
+    /// Refuses to take the name of another model's output. One that is on its way to another name is no obstacle, nor is
+    /// that of a model to which the compiler gives the name no more: the engine moves it out of the way.
     pub(super) async fn refuse_shared_output(&self) -> Result<(), Error> {
         let Some(output) = self
             .standing_at_name()
@@ -111,6 +112,10 @@ impl Run<'_> {
         let Ok(Proto(spec)) = other.spec::<Proto<ModelSpec>>() else {
             return Ok(());
         };
+        let lost = |fault: &Fault| fault.code == Code::OutputShared.as_str();
+        if spec.fault.as_ref().is_some_and(lost) {
+            return Ok(());
+        }
         if statement::table(&spec, other.row.name.as_str()).eq_ignore_ascii_case(self.table()) {
             return Err(failure::shared_output(self.table(), other.row.name.as_str()));
         }

@@ -1,0 +1,74 @@
+//! The tables that models write, and the one of several models that has a table.
+//!
+//! Two models of different names may ask for one table. The first of them by its path has it, in whatever order their
+//! files came: of the other one nothing is built, so that neither takes the rows of the other for its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Group, claims::Claim, claims::Claims};
+use crate::{
+    draft::{Body, Draft},
+    resource::{Kind, ResourceKey, Spec},
+};
+
+/// A model that asks for a table. The smaller has it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Writer {
+    /// Its declaration.
+    pub(super) claim: Claim,
+    /// Its name.
+    pub(super) key: ResourceKey,
+}
+
+/// The models that ask for tables, by the tables' names in lower case.
+#[derive(Debug, Default)]
+pub(super) struct Outputs(BTreeMap<String, BTreeSet<Writer>>);
+
+impl Outputs {
+    pub(super) fn insert(&mut self, table: String, writer: Writer) {
+        self.0.entry(table).or_default().insert(writer);
+    }
+
+    pub(super) fn remove(&mut self, table: &str, writer: &Writer) {
+        if let Some(writers) = self.0.get_mut(table) {
+            writers.remove(writer);
+            if writers.is_empty() {
+                self.0.remove(table);
+            }
+        }
+    }
+
+    /// Returns the model that has a table. Who loses its own name writes nothing.
+    pub(super) fn owner(&self, table: &str, claims: &Claims) -> Option<&Writer> {
+        let mut writers = self.0.get(table).into_iter().flatten();
+        writers.find(|writer| claims.winner(&writer.key) == Some(&writer.claim))
+    }
+
+    /// Returns the groups of all that ask for a table, if it is one that was fought over.
+    pub(super) fn groups(&self, table: &str) -> impl Iterator<Item = &String> {
+        let writers = self.0.get(table).into_iter().flatten();
+        writers.map(|writer| &writer.claim.group)
+    }
+}
+
+/// Returns the table that a model asks for, in lower case; none for what is no model or does not compile.
+pub(super) fn table(draft: &Draft) -> Option<String> {
+    let Body::Spec(spec) = &draft.body else {
+        return None;
+    };
+    let Spec::Model(spec) = spec.as_ref() else {
+        return None;
+    };
+    let said = spec.output_properties.as_ref().and_then(|all| all.str("table"));
+    let said = said.filter(|said| !said.is_empty());
+    Some(said.unwrap_or(&draft.name).to_ascii_lowercase())
+}
+
+/// Returns the tables that the models of a group ask for, with the place of each among the drafts.
+pub(super) fn tables(group: &Group) -> impl Iterator<Item = (usize, ResourceKey, String)> {
+    let drafts = group.compiled.drafts.iter().enumerate();
+    drafts.filter_map(|(index, draft)| {
+        let key = ResourceKey::new(Kind::Model, &draft.name);
+        Some((index, key, table(draft)?))
+    })
+}
