@@ -74,6 +74,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("folders", &["watershed-controller"]),
+    ("lab", &["watershed-controller", "watershed-managers"]),
     ("site", &["watershed-controller", "watershed-stategraph"]),
     (
         "supervisor",
