@@ -11,7 +11,7 @@ use super::{
     Group,
     claims::{Claim, Claims},
     dangling::Dangling,
-    outputs::{self, Outputs},
+    outputs::{Outputs, other_writer},
     uses::uses,
 };
 use crate::{
@@ -413,40 +413,6 @@ fn collision(draft: &Draft, group: &Group, winner: &Claim, first: Option<&Group>
     };
     // In every file of the group, for a person may have any one of them open.
     group.paths().iter().map(tell).collect()
-}
-
-/// The finding about a model whose table another one has.
-fn other_writer(
-    draft: &Draft,
-    group: &Group,
-    groups: &BTreeMap<String, Group>,
-    (claims, outputs): (&Claims, &Outputs),
-) -> Option<Diagnostic> {
-    let table = outputs::table(draft)?;
-    let own = ResourceKey::new(draft.kind, &draft.name);
-    let owner = outputs.owner(&table, claims).filter(|owner| owner.key != own)?;
-    let first = groups.get(&owner.claim.group)?;
-    let other = first.compiled.drafts.get(owner.claim.draft)?;
-    let path = |group: &Group, at: At| group.path(at.role).cloned().unwrap_or_default();
-    let (at, there) = (draft.output_at(), other.output_at());
-    let finding = Finding {
-        at,
-        code: Code::OutputShared,
-        message: format!("\"{table}\" is the table of model \"{}\" too", other.name),
-        hint: Some("give one of them another name, or another `output.table`".to_owned()),
-        related: Vec::new(),
-    };
-    let about = DiagnosticResource {
-        key: own,
-        name: draft.name.clone(),
-    };
-    let mut found = finding.in_file(&path(group, at), Some(&about));
-    found.related.push(Related {
-        path: path(first, there),
-        span: there.span,
-        message: Nearby::first(there).message.to_owned(),
-    });
-    Some(found)
 }
 
 /// The same resource as one that does not compile.

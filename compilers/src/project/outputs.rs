@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Group, claims::Claim, claims::Claims};
 use crate::{
+    diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding, Nearby, Related},
     draft::{Body, Draft},
     resource::{Kind, ResourceKey, Spec},
 };
@@ -71,4 +72,38 @@ pub(super) fn tables(group: &Group) -> impl Iterator<Item = (usize, ResourceKey,
         let key = ResourceKey::new(Kind::Model, &draft.name);
         Some((index, key, table(draft)?))
     })
+}
+
+/// The finding about a model whose table another one has.
+pub(super) fn other_writer(
+    draft: &Draft,
+    group: &Group,
+    groups: &BTreeMap<String, Group>,
+    (claims, outputs): (&Claims, &Outputs),
+) -> Option<Diagnostic> {
+    let table = table(draft)?;
+    let own = ResourceKey::new(draft.kind, &draft.name);
+    let owner = outputs.owner(&table, claims).filter(|owner| owner.key != own)?;
+    let first = groups.get(&owner.claim.group)?;
+    let other = first.compiled.drafts.get(owner.claim.draft)?;
+    let path = |group: &Group, at: At| group.path(at.role).cloned().unwrap_or_default();
+    let (at, there) = (draft.output_at(), other.output_at());
+    let finding = Finding {
+        at,
+        code: Code::OutputShared,
+        message: format!("\"{table}\" is the table of model \"{}\" too", other.name),
+        hint: Some("give one of them another name, or another `output.table`".to_owned()),
+        related: Vec::new(),
+    };
+    let about = DiagnosticResource {
+        key: own,
+        name: draft.name.clone(),
+    };
+    let mut found = finding.in_file(&path(group, at), Some(&about));
+    found.related.push(Related {
+        path: path(first, there),
+        span: there.span,
+        message: Nearby::first(there).message.to_owned(),
+    });
+    Some(found)
 }

@@ -1,4 +1,4 @@
-//! What is left outside: folders, processes and ports that nobody removed.
+//! Leftovers outside: folders, processes and ports that nobody removed.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

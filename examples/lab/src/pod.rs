@@ -128,6 +128,7 @@ impl Manager for Pods {
 }
 
 impl Pods {
+    #[expect(clippy::result_large_err, reason = "managers return errors of the core")]
     fn note(&self, is_first: bool, word: &str, name: &str) -> Result<(), Error> {
         match is_first {
             true => {

@@ -18,9 +18,9 @@ struct Played {
     text: String,
     /// The last stage of each resource.
     stages: BTreeMap<String, String>,
-    /// How often a step was recorded, by resource and stages.
+    /// Number of records of each step, by resource and stages.
     steps: BTreeMap<String, usize>,
-    /// How often an effect was had outside.
+    /// Number of times that each effect was had outside.
     effects: BTreeMap<String, usize>,
 }
 
@@ -30,8 +30,8 @@ fn play(kill_at: &str) -> Played {
     if !kill_at.is_empty() {
         demo.args(["--kill-at", kill_at]);
     }
-    let output = demo.output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let output = demo.output().expect("the demo runs");
+    let text = String::from_utf8(output.stdout).expect("its output is text");
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(
         output.status.success(),
@@ -99,10 +99,6 @@ fn check(played: &Played, kill_at: &str) {
 
 /// `WATERSHED_LAB_PLAYS` says how many plays, `WATERSHED_SEED` from which seed.
 #[test]
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever sees it fail wants to play the seed again"
-)]
 fn a_session_comes_to_the_same_end_wherever_the_program_is_killed() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let (first, plays) = (

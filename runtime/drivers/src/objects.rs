@@ -14,4 +14,7 @@ mod look;
 pub use access::{Access, Driver};
 pub use error::StoreError;
 pub use location::Location;
-pub use look::{MAX_OBJECTS, Object, look, try_access};
+pub use look::{Object, look, try_access};
+
+/// The most objects that one pattern may match: each is held against what was read.
+pub const MAX_OBJECTS: usize = 100_000;

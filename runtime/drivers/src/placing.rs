@@ -84,7 +84,7 @@ fn is_unknown(error: rustix::io::Errno) -> bool {
     [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP].contains(&error)
 }
 
-/// Where the system has no such rename: what comes to stand there in between is lost.
+/// Renames without the system's help: what comes to stand there in between is lost.
 fn rename_if_nothing(part: &Path, target: &Path) -> io::Result<()> {
     match target.symlink_metadata() {
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -92,7 +92,7 @@ fn rename_if_nothing(part: &Path, target: &Path) -> io::Result<()> {
     }
 }
 
-/// Where the system can't exchange: for a moment nothing stands there.
+/// Exchanges without the system's help: for a moment nothing stands there.
 fn exchange_by_three(part: &Path, target: &Path) -> io::Result<()> {
     let aside = aside(part);
     fs::rename(target, &aside)?;

@@ -100,7 +100,7 @@ fn ending(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Why a model writes no rows to a path; none if it may. What a template makes of it is looked at again in the run.
+/// Returns the reason why a model writes no rows to a path; none if it may. What a template makes of it is looked at again in the run.
 pub fn refused(path: &str) -> Option<&'static str> {
     if !is_local(path) {
         return Some("only files on this machine are written");

@@ -30,17 +30,6 @@ impl Driver {
         }
     }
 
-    /// Returns its name in connectors.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::S3 => "s3",
-            Self::Gcs => "gcs",
-            Self::Azure => "azure",
-            Self::Https => "https",
-        }
-    }
-
     /// Returns the schemes of its addresses, the usual one first.
     #[must_use]
     pub fn schemes(self) -> &'static [&'static str] {
@@ -75,7 +64,7 @@ pub struct Access {
     pub session_token: Option<String>,
     /// The region.
     pub region: Option<String>,
-    /// Where the store is asked, if it is not the provider's own: a URL or `host:port`.
+    /// The place at which the store is asked, if it is not the provider's own: a URL or `host:port`.
     pub endpoint: Option<String>,
     /// The bucket stands in the path, not in the host's name.
     pub path_style: Option<bool>,

@@ -14,10 +14,7 @@ use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
 use reqwest::{Client, Method, StatusCode};
 use tokio_util::sync::CancellationToken;
 
-use super::{Access, Driver, Location, StoreError};
-
-/// The most objects that one pattern may match: each is held against what was read.
-pub const MAX_OBJECTS: usize = 100_000;
+use super::{Access, Driver, Location, MAX_OBJECTS, StoreError};
 
 /// The longest time in which a connection must come about.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -28,7 +25,7 @@ const RETRIES: usize = 3;
 /// The longest time of all attempts.
 const RETRY_WITHIN: Duration = Duration::from_secs(60);
 
-/// Where Google's storage speaks S3.
+/// The address at which Google's storage speaks S3.
 const GOOGLE: &str = "https://storage.googleapis.com";
 
 /// An object as its store describes it.

@@ -7,6 +7,6 @@ pub struct Session {
     pub connector: String,
     /// One or more statements.
     pub sql: String,
-    /// Where they fail, work begins all the same: what needs them fails by itself.
+    /// Work begins even if they fail: what needs them fails by itself.
     pub optional: bool,
 }

@@ -26,7 +26,7 @@ const MOST_FILES: usize = 10_000;
 /// The code of files that somebody else made, or changed.
 const TAKEN: &str = "export-taken";
 /// The code of files that can't be written.
-const FAILED: &str = "export-failed";
+const UNWRITTEN: &str = "export-failed";
 
 /// Files by their paths below a folder; the one file by an empty path.
 pub(super) type Stamps = BTreeMap<String, LocalFileState>;
@@ -80,7 +80,7 @@ pub(super) fn place(
     }
     if let Some(why) = refused_output(&path) {
         let message = format!("rows can't be written to \"{path}\": {why}");
-        return Err(Error::permanent(FAILED, message));
+        return Err(Error::permanent(UNWRITTEN, message));
     }
     let place = Place::of(root, &path);
     match sandbox {
@@ -256,13 +256,13 @@ pub(super) fn taken(place: &Place) -> Error {
 /// Files that can't be written or looked at.
 pub(super) fn unwritable(place: &Place, error: &io::Error) -> Error {
     let message = format!("can't write \"{}\": {error}", place.path);
-    Error::permanent(FAILED, message)
+    Error::permanent(UNWRITTEN, message)
 }
 
 /// A model that would read its own files.
 pub(super) fn reads_itself(place: &Place) -> Error {
     let message = format!("\"{}\" is among the files that the model reads", place.path);
-    Error::permanent(FAILED, message)
+    Error::permanent(UNWRITTEN, message)
 }
 
 /// The place of the output in the model's file, for errors that have none.

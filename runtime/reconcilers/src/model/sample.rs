@@ -74,7 +74,12 @@ impl Sample {
 /// The column of times: the one that says how fresh the rows are, else the first.
 fn time_column<'a>(spec: &'a ModelSpec, columns: &'a [(String, String)]) -> Option<&'a str> {
     let is_time = |kind: &str| kind == "DATE" || kind.starts_with("TIMESTAMP");
-    let times = || columns.iter().filter(|(_, kind)| is_time(kind)).map(|(name, _)| name.as_str());
+    let times = || {
+        columns
+            .iter()
+            .filter(|(_, kind)| is_time(kind))
+            .map(|(name, _)| name.as_str())
+    };
     let said = spec.freshness.as_ref().map(|freshness| freshness.column.as_str());
     let said = said.and_then(|said| times().find(|name| name.eq_ignore_ascii_case(said)));
     said.or_else(|| times().next())
@@ -97,13 +102,23 @@ mod tests {
     #[test]
     fn the_last_days_are_told_by_the_first_column_of_times() {
         let columns = |all: &[(&str, &str)]| -> Vec<(String, String)> {
-            all.iter().map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned())).collect()
+            all.iter()
+                .map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned()))
+                .collect()
         };
         let spec = ModelSpec::default();
-        let flights = columns(&[("id", "BIGINT"), ("day", "DATE"), ("at", "TIMESTAMP WITH TIME ZONE")]);
+        let flights = columns(&[
+            ("id", "BIGINT"),
+            ("day", "DATE"),
+            ("at", "TIMESTAMP WITH TIME ZONE"),
+        ]);
         assert_eq!(time_column(&spec, &flights), Some("day"));
         let ports = columns(&[("id", "BIGINT"), ("name", "VARCHAR")]);
         assert_eq!(Sample::Last(60).limited(&spec, "FROM x", &ports), "FROM x");
-        assert!(Sample::Rows(5).limited(&spec, "FROM x", &ports).ends_with("LIMIT 5"));
+        assert!(
+            Sample::Rows(5)
+                .limited(&spec, "FROM x", &ports)
+                .ends_with("LIMIT 5")
+        );
     }
 }

@@ -112,6 +112,7 @@ impl Site {
             parse_cache: Some(self.state.path().join("parse-cache")),
             touched: Default::default(),
             jobs: 2,
+            sample: None,
         };
         let controller = setup
             .register(Controller::builder().store(self.store.clone()))

@@ -77,7 +77,10 @@ impl Run<'_> {
         let scope = self.scope_of_build(&spec, &base).await?;
         let sql = match &staged {
             Some(staged) => staged.sql.clone(),
-            None => self.sampled(statement::sql_in(&spec, &scope, self.paths())?).await?,
+            None => {
+                self.sampled(statement::sql_in(&spec, &scope, self.paths())?)
+                    .await?
+            }
         };
         // Those of partitions were run with each of them.
         let hooks = match &staged {
@@ -235,7 +238,10 @@ impl Run<'_> {
         };
         // What can't be described is told by the build, at its place.
         let columns = asking.describe(&sql).await?;
-        Ok(columns.map_or_else(|_| sql.clone(), |columns| sample.limited(self.spec(), &sql, &columns)))
+        Ok(columns.map_or_else(
+            |_| sql.clone(),
+            |columns| sample.limited(self.spec(), &sql, &columns),
+        ))
     }
 
     /// Returns the build that the engine is asked for.

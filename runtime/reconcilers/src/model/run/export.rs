@@ -22,7 +22,7 @@ use crate::model::{
 /// Files that are written and not in their place.
 struct Part {
     place: Place,
-    /// What stands at the place.
+    /// The files that stand at the place.
     found: Option<Stamps>,
     files: ExportedFiles,
 }
