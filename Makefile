@@ -16,5 +16,6 @@ interleavings: ## Let a checker decide every switch of the controller's threads.
 bench: ## Run the benchmarks; one JSON object a line.
 	@scripts/fetch-duckdb
 	@cargo bench --package watershed-tests --bench controller -- --json
+	@cargo bench --package watershed-tests --bench builds -- --json
 	@cargo bench --package watershed-tests --bench compilers -- --json
 	@cargo bench --package watershed-tests --bench stategraph -- --json

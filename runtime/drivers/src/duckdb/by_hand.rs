@@ -1,6 +1,7 @@
 //! The engine as another program would use it: for tests that meddle with a file, or compare it with one of their own.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::sys::{Connection, Database, RawError};
 use crate::olap::Value;
@@ -8,7 +9,7 @@ use crate::olap::Value;
 /// A database that is opened with no setting of ours and knows nothing of tags and records.
 ///
 /// Every method panics with the engine's message where the engine refuses: it serves tests only.
-pub struct ByHand(Connection);
+pub struct ByHand(Connection, Arc<Database>);
 
 impl ByHand {
     /// Opens a file that nobody else has open; makes it where there is none.
@@ -21,8 +22,7 @@ impl ByHand {
     /// Opens a file, unless another process has it open.
     #[must_use]
     pub fn try_open(file: &Path) -> Option<Self> {
-        let connection = Database::open(Some(file), &[]).and_then(|database| Connection::new(&database));
-        connection.ok().map(Self)
+        connect(Some(file)).ok()
     }
 
     /// An empty database in memory.
@@ -30,6 +30,15 @@ impl ByHand {
     #[track_caller]
     pub fn in_memory() -> Self {
         Self::connect(None)
+    }
+
+    /// Returns another connection to the same database.
+    #[must_use]
+    #[track_caller]
+    pub fn beside(&self) -> Self {
+        let connection = Connection::new(&self.1);
+        let connection = connection.unwrap_or_else(|RawError(message)| panic!("{message}"));
+        Self(connection, Arc::clone(&self.1))
     }
 
     /// Runs one or more statements; gives back the rows of the last.
@@ -51,7 +60,11 @@ impl ByHand {
 
     #[track_caller]
     fn connect(file: Option<&Path>) -> Self {
-        let connection = Database::open(file, &[]).and_then(|database| Connection::new(&database));
-        Self(connection.unwrap_or_else(|RawError(message)| panic!("{message}")))
+        connect(file).unwrap_or_else(|RawError(message)| panic!("{message}"))
     }
+}
+
+fn connect(file: Option<&Path>) -> Result<ByHand, RawError> {
+    let database = Database::open(file, &[])?;
+    Ok(ByHand(Connection::new(&database)?, database))
 }
