@@ -25,8 +25,8 @@ pub(crate) mod unsupported;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use common::{COMMON, PARSER};
-pub use model::READER_OPTIONS;
 pub(crate) use model::is_known;
+pub use model::{READER_OPTIONS, refused_output};
 use reader::Declared;
 pub(crate) use reader::{About, Reader};
 

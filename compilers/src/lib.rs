@@ -37,7 +37,7 @@ pub use blocks::workloads::WorkloadSettings;
 pub use diagnostics::{Code, Diagnostic, Severity};
 pub use draft::is_driver;
 pub use file::{FileEvent, FileProblem, IGNORED, MANIFESTS, is_relevant};
-pub use kinds::READER_OPTIONS;
+pub use kinds::{READER_OPTIONS, refused_output};
 pub use options::Options;
 pub use project::{Changes, Location, Project, Reference, Trust};
 pub use resource::{
@@ -51,4 +51,4 @@ pub use template::{
     render::{self, render, render_text},
     render_rule,
 };
-pub use text::{names::nearest as nearest_name, size::parse_size};
+pub use text::{duration::seconds as parse_seconds, names::nearest as nearest_name, size::parse_size};

@@ -5,6 +5,7 @@
 
 use crate::{
     diagnostics::{At, Code, Findings, Role},
+    kinds::model::keys::FILES,
     resource::{FileKind, Kind},
     yaml::{Data, Map},
 };
@@ -131,7 +132,10 @@ fn found(key: &str, settings: &Map) -> Vec<(String, At)> {
     let Some(Data::Map(block)) = settings.get(outer).map(|entry| &entry.value.data) else {
         return Vec::new();
     };
+    let connector = block.get("connector").and_then(|entry| entry.value.as_str());
+    let is_files = connector.is_some_and(|connector| connector != "duckdb");
     let is_meant = |name: &str| match inner {
+        "*" if is_files && FILES.key(name).is_some() => false,
         "*" => !OUTPUT.contains(&name) && !has_own_row(outer, name),
         _ => name == inner,
     };

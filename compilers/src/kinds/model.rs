@@ -1,6 +1,7 @@
 //! Models and sources: from settings and SQL to a spec.
 
 mod data_tests;
+mod files;
 mod hooks;
 mod incremental;
 mod inputs;
@@ -8,6 +9,7 @@ pub(crate) mod keys;
 mod queries;
 mod unit_tests;
 
+pub use files::refused as refused_output;
 pub use inputs::READER_OPTIONS;
 pub(crate) use inputs::is_known;
 
@@ -204,11 +206,13 @@ impl Reader<'_, '_> {
 
     /// Reads the output.
     fn output(&mut self, spec: &mut ModelSpec, is_source: bool) -> OutputPlaces {
+        let output_at = self.fields.key_at("output").unwrap_or(self.fields.at());
         let (connector, settings) = self.connector_and_settings("output").unwrap_or_default();
         spec.output_connector = match connector {
             Some(node) => self.connector_name(&node),
             None => self.context.olap.to_owned(),
         };
+        let settings = self.output_files(spec, settings, output_at);
         self.incremental_output(spec, &settings);
         let at = |key: &str| {
             let said = settings.get(key).filter(|entry| !entry.value.is_null());

@@ -249,8 +249,10 @@ fn statement_word(sql: &str) -> Option<String> {
 
 /// The connectors that a model uses.
 fn connectors(spec: &ModelSpec) -> impl Iterator<Item = &str> {
+    let files = spec.export.as_ref().map(|export| &export.connector);
     [&spec.input_connector, &spec.output_connector]
         .into_iter()
+        .chain(files)
         .filter(|name| !name.is_empty())
         .map(String::as_str)
 }

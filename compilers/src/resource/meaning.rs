@@ -145,6 +145,9 @@ fn settings(spec: &ModelSpec) -> ModelSpec {
     if let Some(freshness) = &mut spec.freshness {
         freshness.at = None;
     }
+    if let Some(export) = &mut spec.export {
+        export.at = None;
+    }
     if let Some(properties) = &mut spec.input_properties {
         properties.fields.remove("sql");
         SQL_KEYS
@@ -170,6 +173,8 @@ fn output_spec(spec: &ModelSpec) -> ModelSpec {
     spec.change_mode = 0;
     spec.protect = None;
     spec.freshness = None;
+    // Files are written of the rows that there are.
+    spec.export = None;
     spec.defined_as_source = false;
     if let Some(properties) = &mut spec.output_properties {
         // `output_kind` says it, defaults included.

@@ -7,7 +7,7 @@ const DAY: i64 = 86_400;
 
 /// Reads whole seconds: a number of seconds, a duration such as `1h30m`, or ISO 8601 (`PT1H30M`). Parts of a second
 /// count as a whole one. Months and years, which have no fixed length, count 30 and 365 days.
-pub(crate) fn seconds(text: &str) -> Option<u32> {
+pub fn seconds(text: &str) -> Option<u32> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<u32>() {
         return Some(seconds);

@@ -30,6 +30,8 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::give_up::after",
     "drivers::export::before",
     "drivers::export::after",
+    "drivers::place::before",
+    "drivers::place::after",
     "drivers::close::before",
     "drivers::close::after",
 ];

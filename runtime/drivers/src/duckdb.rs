@@ -5,7 +5,7 @@
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
 //! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
 //! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it, `sharing` lets other programs have it,
-//! `export` writes answers into files, `confine` closes what lies outside a sandbox, `give_back` is about memory. `sys` is the only place that calls the C interface.
+//! `export` writes answers into files, `write_rows` outputs, `confine` closes what lies outside a sandbox, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
 mod build;
 #[cfg(feature = "by-hand")]
@@ -48,6 +48,7 @@ mod tidy;
 mod trash;
 mod verify;
 mod work;
+mod write_rows;
 
 #[cfg(feature = "by-hand")]
 pub use by_hand::ByHand;
@@ -67,7 +68,7 @@ use uuid::Uuid;
 use crate::olap::{
     Build, BuildError, Built, Check, Dropped, Export, ExportError, Exported, Failure, Guard, KeptRows, Left,
     Migrated, Migration, Object, Olap, Output, PartitionRun, Query, QueryError, Rename, RenameError, Renamed,
-    Rows, Session, StageStep, Tag, TrashLimits, Trashed, Verdict,
+    Rows, Session, StageStep, Tag, TrashLimits, Trashed, Verdict, WriteRows,
 };
 
 impl Olap for Engine {
@@ -234,5 +235,13 @@ impl Olap for Engine {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Exported, ExportError>> {
         self.write_file(export, cancel).boxed()
+    }
+
+    fn write_rows<'a>(
+        &'a self,
+        job: &'a WriteRows,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<u64>, ExportError>> {
+        self.write_rows_of(job, cancel).boxed()
     }
 }

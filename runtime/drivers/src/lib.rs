@@ -2,6 +2,7 @@
 //!
 //! - [`olap`]: what the reconcilers ask of an engine ([`olap::Olap`]), in plain types.
 //! - [`duckdb`]: DuckDB behind it, and its parser.
+//! - [`placing`]: files and folders that take their place whole.
 //! - [`regular`]: regular files, read up to a bound.
 //! - [`sandbox`]: the folders that an engine is confined to.
 //! - [`volume`]: the room that is left where a path is.
@@ -11,6 +12,7 @@
 
 pub mod duckdb;
 pub mod olap;
+pub mod placing;
 pub mod regular;
 pub mod sandbox;
 pub mod volume;

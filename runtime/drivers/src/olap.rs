@@ -24,7 +24,7 @@ pub use build::{
     Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, KeptRows, NamedRow, NewColumns, Over,
     Rename, RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
 };
-pub use export::{Existing, Export, ExportError, Exported, FileFormat};
+pub use export::{Existing, Export, ExportError, Exported, FileFormat, WriteRows};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use hooks::{HookError, Hooks};
 pub use migration::{Left, Migrated, Migration, Thing, ThingKind};
@@ -205,4 +205,11 @@ pub trait Olap: Send + Sync + 'static {
         export: &'a Export,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Exported, ExportError>>;
+
+    /// Writes the rows of an output into files that nobody reads yet. Returns their number, if the engine says.
+    fn write_rows<'a>(
+        &'a self,
+        job: &'a WriteRows,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<u64>, ExportError>>;
 }

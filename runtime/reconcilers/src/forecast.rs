@@ -356,6 +356,7 @@ impl<'a> After<'a> {
         let Foreseen {
             decision,
             state,
+            writes,
             restored,
             took_ms,
             spec,
@@ -411,7 +412,13 @@ impl<'a> After<'a> {
                 PlannedWork::Fail(failure::held_edit(row.name.as_str(), &reason)),
                 None,
             ),
-            Decision::Nothing => (PlannedWork::Nothing, None),
+            Decision::Nothing => match writes {
+                Some(path) => (
+                    PlannedWork::Build,
+                    Some(format!("its rows are written to `{path}`")),
+                ),
+                None => (PlannedWork::Nothing, None),
+            },
         };
         let Some(failed) = failed else {
             return (work, reason, took_ms);

@@ -9,12 +9,14 @@
 //! | [`pattern`] | which paths these may have, for whoever watches |
 //! | `fit` | whether an output of the trash is what is wanted |
 //! | [`forecast`] | the same decision without a run, for `plan` |
+//! | `export` | the files that its rows are written to, and whose they are |
 //! | [`freshness`] | how old the rows may become |
 //! | [`retries`] | when a failed build is tried again |
 //! | `schedule` | when it is built again by time |
 //! | `partitions` | the list of a model's partitions, and which are to be built |
 //! | `state` | what an incremental build leaves for the next |
 //! | [`statement`] | the statement, name and shape that a spec asks for |
+//! | [`sample`] | the part of a source that is read |
 //! | `run` | one reconcile: look, decide, act |
 //!
 //! The record in the engine is written in the transaction that makes the output, so it is what really happened; the
@@ -22,6 +24,7 @@
 
 pub mod data_tests;
 pub mod due;
+mod export;
 pub mod files;
 pub(crate) mod fit;
 pub mod forecast;
@@ -39,6 +42,7 @@ mod inputs;
 pub(crate) mod partitions;
 pub(crate) mod place;
 mod run;
+pub mod sample;
 pub(crate) mod schedule;
 mod source;
 mod state;
@@ -59,6 +63,7 @@ use crate::{
 };
 use record::Record;
 use run::Run;
+use sample::Sample;
 
 /// The kind's name.
 pub const KIND: &str = "model";
@@ -114,6 +119,8 @@ pub struct ModelReconciler {
     outputs: Arc<Outputs>,
     root: Arc<Path>,
     environment: String,
+    /// The part of every source that is read; then nothing is written outside of the engine.
+    sample: Option<Sample>,
 }
 
 impl ModelReconciler {
@@ -125,7 +132,15 @@ impl ModelReconciler {
             outputs,
             root: root.into(),
             environment: environment.into(),
+            sample: None,
         }
+    }
+
+    /// The same for a run over a part of every source.
+    #[must_use]
+    pub fn with_sample(mut self, sample: Option<Sample>) -> Self {
+        self.sample = sample;
+        self
     }
 }
 

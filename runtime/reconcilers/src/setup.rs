@@ -13,7 +13,7 @@ use crate::{
     explore::{self, ExploreReconciler},
     metrics_view::{self, MetricsViewReconciler},
     migration::{self, MigrationReconciler},
-    model::{self, ModelReconciler},
+    model::{self, ModelReconciler, sample::Sample},
     notifiers::ProjectNotifiers,
     outputs::Outputs,
     project_parser::{self, ProjectParser, touched::Touched},
@@ -37,6 +37,8 @@ pub struct Setup {
     pub touched: Touched,
     /// Models built at once.
     pub jobs: usize,
+    /// The part of every source that is read; all of it if none.
+    pub sample: Option<Sample>,
 }
 
 impl Setup {
@@ -59,8 +61,8 @@ impl Setup {
         let project = self.root.file_name().map(|name| name.to_string_lossy());
         let alert = AlertReconciler::new(Arc::clone(outputs), environment, project.unwrap_or_default());
         let notifiers = ProjectNotifiers::new(root, environment, outputs.secrets().clone())
-            .confined(outputs.sandbox().is_some());
-        let model = ModelReconciler::new(self.outputs, &self.root, self.environment);
+            .confined(outputs.sandbox().is_some() || self.sample.is_some());
+        let model = ModelReconciler::new(self.outputs, &self.root, self.environment).with_sample(self.sample);
         Notifications::new(notifiers)
             .register(builder)
             .kind(alert::options(), alert)

@@ -64,6 +64,7 @@ mod editors;
 mod engines;
 mod exports;
 mod failures;
+mod file_outputs;
 mod flights;
 mod freshness;
 mod going;

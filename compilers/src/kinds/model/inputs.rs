@@ -150,6 +150,8 @@ impl Reader<'_, '_> {
             Some("it is incremental")
         } else if spec.partitions.is_some() {
             Some("it has partitions")
+        } else if spec.export.is_some() {
+            Some("its rows are written to files")
         } else if spec.input_connector != spec.output_connector {
             Some("its input is another connector than its output")
         } else {

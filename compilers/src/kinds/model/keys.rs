@@ -8,6 +8,12 @@ use crate::{
 /// Names of the ways in which new rows come into a table.
 pub(super) const STRATEGIES: [&str; 4] = ["append", "merge", "overwrite", "partition_overwrite"];
 
+/// The forms of files that rows are written in.
+pub(super) const FILE_FORMATS: [&str; 3] = ["csv", "json", "parquet"];
+
+/// Compressions of files.
+pub(super) const COMPRESSIONS: [&str; 5] = ["none", "gzip", "zstd", "snappy", "uncompressed"];
+
 /// The fates of columns that a table does not have.
 pub(super) const SCHEMA_CHANGES: [&str; 3] = ["fail", "ignore", "append_new_columns"];
 
@@ -67,6 +73,16 @@ blocks! {
         "partition_by": Text, "The expression whose value tells the groups of rows apart that new ones take the place of.";
         "order_by": Texts, "The order in which rows of a table are written, as ORDER BY takes it.";
         "on_schema_change": Word(&SCHEMA_CHANGES), "What becomes of columns of new rows that the table does not have.";
+    }
+
+    /// Settings of an output that writes rows into files.
+    pub(crate) static FILES = "output" Kept {
+        "path": Text, "The file, or with `partition_by` the folder, that the rows are written to.";
+        "format": Word(&FILE_FORMATS), "The form of the files; if not said, the ending of the path tells.";
+        "partition_by": Texts, "The columns whose values name folders, each of which holds the rows that have them.";
+        "header": Bool, "Whether names of columns stand first in CSV.";
+        "delimiter": Text, "The text between values in CSV.";
+        "compression": Word(&COMPRESSIONS), "How the files are compressed.";
     }
 
     /// Keys of the block `retry`.

@@ -88,6 +88,7 @@ fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, Ex
     let form = match export.format {
         FileFormat::Csv => "FORMAT csv, HEADER true",
         FileFormat::Parquet => "FORMAT parquet",
+        FileFormat::Json => "FORMAT json",
     };
     let path = part.0.to_str().ok_or_else(|| {
         let message = "its path is not in UTF-8".to_owned();

@@ -31,6 +31,8 @@ pub enum FileFormat {
     Csv,
     /// Apache Parquet.
     Parquet,
+    /// An object of JSON a line. Answers are not written in it.
+    Json,
 }
 
 impl FileFormat {
@@ -52,6 +54,27 @@ pub enum Existing {
     Keep,
     /// It is replaced when the new one is whole.
     Replace,
+}
+
+/// The rows of an output to be written into files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteRows {
+    /// The output.
+    pub table: String,
+    /// The file or, with `partition_by`, the folder, with its whole path. Nothing stands there; its folder is there.
+    pub place: PathBuf,
+    /// The form of the files.
+    pub format: FileFormat,
+    /// Columns whose values name folders, each of which holds the rows that have them.
+    pub partition_by: Vec<String>,
+    /// Names of columns stand first, in CSV.
+    pub header: bool,
+    /// The text between values, in CSV.
+    pub delimiter: Option<String>,
+    /// A compression that the engine knows for the form.
+    pub compression: Option<String>,
+    /// The longest that it may take.
+    pub timeout: Option<Duration>,
 }
 
 /// A file that was written.

@@ -20,7 +20,7 @@ use watershed_drivers::{
 use watershed_proto::{Message, ModelSpec, ModelState, OutputKind};
 
 use super::{
-    failure, files,
+    export, failure, files,
     fit::{self, Candidate, Fit},
     inputs::{self, Inputs},
     plan::{self, Again, Decision, ExistingOutput, Object, Output, Triggers, Wanted, plan},
@@ -68,6 +68,8 @@ pub(crate) struct Foreseen {
     pub(crate) state: ModelState,
     /// The use that the trash is of.
     pub(crate) restored: Option<Fit>,
+    /// The path that its rows are written to although nothing is built.
+    pub(crate) writes: Option<String>,
     /// The time that its last build took, if there was one.
     pub(crate) took_ms: Option<u64>,
     /// Its spec.
@@ -187,6 +189,10 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         Shape::Table => OutputKind::Table,
         Shape::View => OutputKind::View,
     };
+    let writes = match (&decision, &state) {
+        (Decision::Nothing, Some(state)) => export::due(&spec, state, sky.view.root),
+        _ => None,
+    };
     // As others read it: the name of the output, and which build it is.
     let state = ModelState {
         result_table: table.to_owned(),
@@ -198,6 +204,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
     Ok(Foreseen {
         decision,
         state,
+        writes,
         took_ms,
         restored: restored.map(|(fit, _)| fit),
         spec,

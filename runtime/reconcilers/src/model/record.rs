@@ -211,6 +211,8 @@ impl Record {
             partitions: self.partitions,
             unfinished: self.unfinished,
             stale_input: self.stale_input,
+            // The run that writes the state adds it.
+            export: None,
         }
     }
 }

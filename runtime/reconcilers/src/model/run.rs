@@ -5,11 +5,16 @@
 
 mod act;
 mod build;
+mod export;
 mod known_output;
 mod partitions;
 mod take_back;
 
-use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+    time::SystemTime,
+};
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -17,7 +22,7 @@ use watershed_compilers::sql::names_in;
 use watershed_controller::Context;
 use watershed_core::{Error, Outcome, Ref, Timestamp};
 use watershed_drivers::olap::{BuildError, Failure, Fate, Hooks, OutputKind};
-use watershed_proto::{ConnectorSpec, Message, ModelSpec, SqlSource};
+use watershed_proto::{ConnectorSpec, Message, ModelSpec, ModelState, SqlSource};
 
 use super::{
     KIND, ModelReconciler,
@@ -35,6 +40,8 @@ use known_output::KnownOutput;
 pub(super) struct Run<'a> {
     model: &'a ModelReconciler,
     context: &'a Context<ModelReconciler>,
+    /// The state that this run wrote last; none if it wrote none.
+    written: Mutex<Option<ModelState>>,
 }
 
 /// An end of a run without an error.
@@ -94,14 +101,18 @@ impl Plan {
 
 impl<'a> Run<'a> {
     pub(super) fn new(model: &'a ModelReconciler, context: &'a Context<ModelReconciler>) -> Self {
-        Self { model, context }
+        Self {
+            model,
+            context,
+            written: Mutex::default(),
+        }
     }
 
     pub(super) async fn reconcile(&self) -> Result<Outcome, Error> {
         if !self.model.outputs.chosen().holds(self.context.uid()) {
             return Ok(Box::pin(self.follow_names()).await);
         }
-        let result = self.converge().await;
+        let result = self.converge_with_files().await;
         let schedule = schedule::from_spec(self.spec());
         let now = self.context.now();
         let next = |mark| schedule.as_ref().and_then(|it| schedule::next(it, mark, now));
@@ -121,6 +132,13 @@ impl<'a> Run<'a> {
                 ..retries::judged(self.spec(), self.tell_what_stays(error))
             }),
         }
+    }
+
+    /// Brings the output up to date, and then the files that its rows are written to.
+    async fn converge_with_files(&self) -> Result<Done, Error> {
+        let done = self.converge().await?;
+        let outcome = Box::pin(self.write_files(done.outcome)).await?;
+        Ok(Done { outcome, ..done })
     }
 
     /// Passes over a model that is not chosen. Where it stands as a view over something that has another name now, the
@@ -555,6 +573,7 @@ fn text_of(spec: &ModelSpec) -> ModelSpec {
         pre_exec: Vec::new(),
         post_exec: Vec::new(),
         order_by_at: None,
+        export: None,
         ..spec.clone()
     }
 }

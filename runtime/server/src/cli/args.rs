@@ -20,6 +20,7 @@ pub(super) use managed::{Event, Set};
 pub(super) use metrics::Metrics;
 pub(super) use programs::{Logs, Restart, Rollback, Scale};
 pub(super) use rows::{Partitions, Query, Show};
+use watershed_reconcilers::model::sample::Sample;
 
 /// Builds the tables that a folder of SQL and YAML declares, and keeps them up to date: in the right order, rebuilt when
 /// what they depend on changes, dropped when their file goes.
@@ -202,6 +203,15 @@ pub(super) struct Shared {
     /// Count warnings as errors.
     #[arg(long, global = true, hide_short_help = true, help_heading = "Work")]
     pub warn_error: bool,
+    /// Read a part of every source: a number of rows, or the last days such as P3D. It has a state of its own.
+    #[arg(
+        long,
+        value_name = "N|SPAN",
+        global = true,
+        hide_short_help = true,
+        help_heading = "Work"
+    )]
+    pub sample: Option<Sample>,
     /// Let the project's SQL reach the project's folder and its state alone.
     #[arg(
         long,

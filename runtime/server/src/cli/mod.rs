@@ -261,6 +261,7 @@ fn options(shared: &args::Shared, location: &project::Location) -> Options {
         engine_threads: shared.engine_threads.map(values::Limit::get),
         memory_limit: shared.memory_limit.map(|size| size.0),
         sandbox: location.sandbox,
+        sample: location.sample,
         engine_patience: shared.wait.map_or(session::WAIT, |wait| wait.0),
         files: Files::Once,
         // A program that has lost its own path is found by its name.

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use watershed_compilers::MANIFESTS;
+use watershed_reconcilers::model::sample::Sample;
 
 use super::args::Shared;
 use super::failure::Failure;
 use crate::exit::Exit;
+use crate::instance::state_name;
 use crate::state_folder::{self, STATE_FOLDER, StateFolder};
 
 /// A project's folder with everything from the command line that is about it.
@@ -23,6 +25,8 @@ pub(super) struct Location {
     pub variables: BTreeMap<String, String>,
     /// The project is confined to its folder and its state.
     pub sandbox: bool,
+    /// The part of every source that is read.
+    pub sample: Option<Sample>,
 }
 
 impl Location {
@@ -37,7 +41,8 @@ impl Location {
             Some(folder) => std::path::absolute(folder).map_err(|error| unreadable(folder, error))?,
             None => root.join(STATE_FOLDER),
         };
-        let state = StateFolder::new(state_root, &shared.environment).map_err(state_failure)?;
+        let state_name = state_name(&shared.environment, shared.sample);
+        let state = StateFolder::new(state_root, &state_name).map_err(state_failure)?;
         if shared.sandbox {
             std::env::set_current_dir(&root).map_err(|error| unreadable(&root, error))?;
         }
@@ -52,6 +57,7 @@ impl Location {
             environment: shared.environment.clone(),
             variables,
             sandbox: shared.sandbox,
+            sample: shared.sample,
         })
     }
 }

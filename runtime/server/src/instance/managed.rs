@@ -29,7 +29,7 @@ pub(super) fn of_project(
         secrets.clone(),
         chosen.clone(),
     )?;
-    Ok(calls.confined(options.sandbox))
+    Ok(calls.confined(options.sandbox || options.sample.is_some()))
 }
 
 /// Returns true if a managed resource is about to come nearer to its goal by itself. A window is nothing to wait for.

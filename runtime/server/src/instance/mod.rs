@@ -86,6 +86,7 @@ pub(crate) use self::folder::Folder;
 pub use self::logs::LogFollower;
 pub use self::metrics::{MetricsError, Viewer};
 pub(crate) use self::operate::operate_alone;
+pub(crate) use self::options::state_name;
 pub use self::options::{Files, Options};
 pub(crate) use self::query::stream as stream_query;
 pub(crate) use self::services::operate_services_alone;
@@ -250,6 +251,7 @@ impl Runtime {
             parse_cache: Some(state.parse_cache()),
             touched: touched.clone(),
             jobs: jobs(&options),
+            sample: options.sample,
         };
         let settings = compiled::workload_settings(&options).await;
         let workloads = workloads::open(&options, &state, &secrets, &choice.chosen, settings);
@@ -494,7 +496,7 @@ impl Options {
             .state_dir
             .clone()
             .unwrap_or_else(|| self.root.join(STATE_FOLDER));
-        StateFolder::new(root, &self.environment)
+        StateFolder::new(root, &state_name(&self.environment, self.sample))
     }
 
     pub(crate) fn project(&self) -> Project {

@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use watershed_reconcilers::model::sample::Sample;
+
 use crate::socket::Selection;
 
 /// A project to be brought to life, and what it may use.
@@ -35,6 +37,9 @@ pub struct Options {
     /// The program that is the parent of local processes when it is called with `shim FOLDER`, as the program
     /// `watershed` is, which is looked for in `PATH` unless set.
     pub shim: PathBuf,
+    /// The part of every source that is read; all of it by default. A sample has a state of its own, writes no files, starts no
+    /// programs and sends no messages.
+    pub sample: Option<Sample>,
     /// The resources that something is done for; all by default. The others are recorded as the files declare them and
     /// otherwise left as they are.
     pub selection: Selection,
@@ -63,10 +68,20 @@ impl Options {
             memory_limit: None,
             engine_patience: Duration::MAX,
             sandbox: false,
+            sample: None,
             files: Files::default(),
             shim: PathBuf::from("watershed"),
             selection: Selection::default(),
         }
+    }
+}
+
+/// Returns the name of the folder that holds the state of an environment, or of a sample of it.
+#[must_use]
+pub(crate) fn state_name(environment: &str, sample: Option<Sample>) -> String {
+    match sample {
+        None => environment.to_owned(),
+        Some(sample) => format!("{environment}.sample-{sample}"),
     }
 }
 

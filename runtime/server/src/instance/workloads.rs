@@ -33,7 +33,7 @@ pub(super) fn open(
     let builder = Workloads::builder(&options.root, state.programs())
         .interval(settings.interval_ms.map_or(SCAN_INTERVAL, Duration::from_millis))
         .jobs_at_once(at_once.unwrap_or(JOBS_AT_ONCE))
-        .confined(options.sandbox)
+        .confined(options.sandbox || options.sample.is_some())
         .chooses(move |uid| chosen.holds(uid))
         .render(ProgramTemplates::new(secrets.clone(), &options.environment));
     #[cfg(target_os = "linux")]

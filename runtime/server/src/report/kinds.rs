@@ -40,12 +40,17 @@ pub(crate) fn result(row: &Row) -> Option<Value> {
     if state.result_table.is_empty() {
         return None;
     }
-    Some(json!({
+    let mut said = json!({
         "connector": state.result_connector,
         "table": state.result_table,
         "type": output_kind(state.result_kind()),
         "rows": state.rows,
-    }))
+    });
+    let spec = ModelSpecGlance::decode(row.spec.as_ref()).ok();
+    if let (Some(export), Some(said)) = (spec.and_then(|spec| spec.export), said.as_object_mut()) {
+        said.insert("file".to_owned(), export.path.into());
+    }
+    Some(said)
 }
 
 /// The name of a model's output, if it has one.
@@ -180,6 +185,11 @@ pub(crate) fn state(row: &Row) -> Value {
             "latest_execution_duration_ms": state.latest_execution_duration_ms,
             "local_files": state.local_files.keys().collect::<Vec<_>>(),
         });
+        if let (Some(files), Some(said)) = (state.export.and_then(|it| it.now), said.as_object_mut()) {
+            let names = files.files.keys().filter(|name| !name.is_empty());
+            let files = json!({"path": files.path, "files": names.collect::<Vec<_>>(), "rows": files.rows});
+            said.insert("export".to_owned(), files);
+        }
         if let (Some(partitions), Some(said)) = (state.partitions, said.as_object_mut()) {
             let partitions = json!({"done": partitions.done, "failed": partitions.failed});
             said.insert("partitions".to_owned(), partitions);
@@ -236,6 +246,17 @@ pub(crate) fn model_spec(spec: &ModelSpec) -> Value {
         "output".into(),
         place(&spec.output_connector, spec.output_properties.as_ref()),
     );
+    if let Some(export) = &spec.export {
+        out.insert(
+            "files".to_owned(),
+            json!({
+                "connector": export.connector,
+                "path": export.path,
+                "format": export.format,
+                "partition_by": export.partition_by,
+            }),
+        );
+    }
     if let Some(freshness) = &spec.freshness {
         let bounds = json!({"warn": freshness.warn_seconds, "error": freshness.error_seconds});
         out.insert("freshness".into(), bounds);

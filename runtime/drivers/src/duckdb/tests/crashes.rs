@@ -29,8 +29,13 @@ enum Step {
     Retrieve(u128, &'static str),
     GiveUp,
     Export(Existing),
+    /// A file takes its place, or that of the one before.
+    Place(&'static str),
     Close,
 }
+
+/// The file that takes its place.
+const PLACED: &str = "placed.txt";
 
 /// The file that is exported, and what it holds by turns.
 const EXPORTED: &str = "b.csv";
@@ -79,6 +84,8 @@ fn history() -> Vec<Step> {
         Step::Build(Box::new(once_more)),
         Step::Retrieve(5 << 64 | 1, "mine"),
         Step::Tidy,
+        Step::Place("first"),
+        Step::Place("second"),
         Step::Close,
     ]
 }
@@ -162,6 +169,15 @@ async fn take(step: &Step, engine: &Engine) {
                 existing: *existing,
             };
             engine.export(&export, &cancel).await.unwrap();
+        }
+        Step::Place(text) => {
+            let folder = &engine.options().root;
+            let (part, placed) = (folder.join("part"), folder.join(PLACED));
+            fs::write(&part, text).unwrap();
+            match placed.exists() {
+                true => crate::placing::swap(&part, &placed).unwrap(),
+                false => crate::placing::put(&part, &placed).unwrap(),
+            }
         }
         Step::Close => drop(engine.close().await.unwrap()),
     }
@@ -284,6 +300,10 @@ async fn whatever_the_moment_of_death_each_step_is_whole_or_absent() {
             let exports = steps.iter().filter(|step| matches!(step, Step::Export(_)));
             let whole = ["", FIRST, SECOND][exports.count()];
             assert_eq!(exported, whole, "{point}, visit {visits}");
+            let placed = fs::read_to_string(folder.path().join(PLACED)).unwrap_or_default();
+            let places = steps.iter().filter(|step| matches!(step, Step::Place(_)));
+            let whole = ["", "first", "second"][places.count()];
+            assert_eq!(placed, whole, "{point}, visit {visits}");
         }
         assert!(visits > 0, "`{point}` was never visited");
     }

@@ -2,7 +2,7 @@
 
 use watershed_core::{Error, Outcome, Work};
 use watershed_drivers::olap::{Dropped, Guard, KeptRows, Rename, RenameError, Tag, Verdict};
-use watershed_proto::{ModelState, TestResult};
+use watershed_proto::{ExportState, ModelState, TestResult};
 
 use super::{Plan, Run, known_output::KnownOutput};
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
         triggers::triggers,
     },
     outputs::Lookup,
+    sync::Unpoisoned,
 };
 
 impl Run<'_> {
@@ -222,6 +223,7 @@ impl Run<'_> {
     }
 
     pub(in crate::model) async fn delete(&self) -> Result<Outcome, Error> {
+        self.remove_all_files().await?;
         let found = self.model.outputs.find(self.uid(), self.cancel()).await;
         let nothing = match found.map_err(|failure| failure::from_failure(&failure))? {
             Lookup::AsLeft => self
@@ -256,12 +258,36 @@ impl Run<'_> {
     }
 
     async fn write(&self, state: ModelState) -> Result<(), Error> {
-        let state = Proto(state);
-        if self.context.state() == Some(&state) {
+        let export = self.state_so_far().export;
+        self.write_with(state, export).await
+    }
+
+    /// Writes the state with what is known of the files that were written.
+    pub(super) async fn write_with(
+        &self,
+        state: ModelState,
+        export: Option<ExportState>,
+    ) -> Result<(), Error> {
+        let state = ModelState { export, ..state };
+        if self.has_state() && self.state_so_far() == state {
             return Ok(());
         }
+        let state = Proto(state);
         let written = self.context.set_state(&state).await;
-        written.map_err(|error| Error::transient("state", error.to_string()))
+        written.map_err(|error| Error::transient("state", error.to_string()))?;
+        *self.written.lock().unpoisoned() = Some(state.0);
+        Ok(())
+    }
+
+    fn has_state(&self) -> bool {
+        self.context.state().is_some() || self.written.lock().unpoisoned().is_some()
+    }
+
+    /// The state as this run found it, or as it wrote it since.
+    pub(super) fn state_so_far(&self) -> ModelState {
+        let written = self.written.lock().unpoisoned().clone();
+        let found = || self.context.state().map(|state| state.0.clone());
+        written.or_else(found).unwrap_or_default()
     }
 }
 

@@ -20,6 +20,7 @@ use crate::{
         data_tests::{self, Tests},
         failure, hooks, inputs,
         record::{BuildId, Record, Shape},
+        sample::Sample,
         state, statement,
         triggers::adds_rows,
     },
@@ -76,7 +77,10 @@ impl Run<'_> {
         let scope = self.scope_of_build(&spec, &base).await?;
         let sql = match &staged {
             Some(staged) => staged.sql.clone(),
-            None => statement::sql_in(&spec, &scope, self.paths())?,
+            None => {
+                self.sampled(statement::sql_in(&spec, &scope, self.paths())?)
+                    .await?
+            }
         };
         // Those of partitions were run with each of them.
         let hooks = match &staged {
@@ -220,6 +224,20 @@ impl Run<'_> {
             .into_iter()
             .next()
             .map(|row| state::map(names.zip(row).collect())))
+    }
+
+    /// Returns the statement for the part of the rows that a sample has, where there is one to be taken.
+    pub(super) async fn sampled(&self, sql: String) -> Result<String, Error> {
+        let Some(sample) = self.model.sample.filter(|_| Sample::is_of(self.spec())) else {
+            return Ok(sql);
+        };
+        let asking = Asking {
+            outputs: &self.model.outputs,
+            cancel: self.cancel(),
+        };
+        // What can't be described is told by the build, at its place.
+        let columns = asking.describe(&sql).await?;
+        Ok(columns.map_or_else(|_| sql.clone(), |columns| sample.limited(&sql, &columns)))
     }
 
     /// Returns the build that the engine is asked for.

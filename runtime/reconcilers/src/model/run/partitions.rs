@@ -429,7 +429,10 @@ impl Stager<'_> {
             partition: one.data,
             ..self.scope.clone()
         };
-        let sql = statement::sql_in(self.spec, &scope, run.paths());
+        let sql = match statement::sql_in(self.spec, &scope, run.paths()) {
+            Ok(sql) => run.sampled(sql).await,
+            Err(error) => Err(error),
+        };
         let hooks = hooks::hooks(self.spec, &scope, run.paths());
         let error = match sql.and_then(|sql| Ok((sql, hooks?))) {
             Err(error) => error,

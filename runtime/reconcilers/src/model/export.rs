@@ -1,0 +1,333 @@
+//! The files that a model's rows are written to: what stands there, whose it is, and what it is made of.
+//!
+//! A file is a model's own only by its record in the catalog: by size and time, or by content. Anything else at its path
+//! is somebody's, and stays. What is about to be put there is recorded before it is, so that no crash makes a file of ours
+//! one of nobody.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use uuid::Uuid;
+use watershed_compilers::{Scope, refused_output, render_text};
+use watershed_core::{Error, SourcePosition};
+use watershed_drivers::{olap::FileFormat, placing, sandbox::Sandbox};
+use watershed_proto::{ExportedFiles, FileExport, LocalFileState, Message, ModelSpec, ModelState};
+
+use super::{failure, files::nanos, record::Record};
+use crate::places;
+
+/// The most files of one export: each is recorded with its size and time.
+const MOST_FILES: usize = 10_000;
+
+/// The code of files that somebody else made, or changed.
+const TAKEN: &str = "export-taken";
+/// The code of files that can't be written.
+const FAILED: &str = "export-failed";
+
+/// Files by their paths below a folder; the one file by an empty path.
+pub(super) type Stamps = BTreeMap<String, LocalFileState>;
+
+/// The place of an export on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// As it is recorded and told.
+    pub(super) path: String,
+    /// With its whole path.
+    pub(super) whole: PathBuf,
+}
+
+impl Place {
+    /// The place of recorded files.
+    pub(super) fn of(root: &Path, path: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            whole: root.join(path),
+        }
+    }
+
+    /// Returns the name of what is not complete yet. Its model alone has one of this name.
+    pub(super) fn part(&self, uid: Uuid) -> PathBuf {
+        let folder = self.whole.parent().unwrap_or(Path::new(""));
+        folder.join(format!(".watershed-{}.part", uid.simple()))
+    }
+
+    /// Removes what an earlier run left beside it.
+    pub(super) fn clear(&self, uid: Uuid) -> io::Result<()> {
+        let part = self.part(uid);
+        placing::remove(&placing::aside(&part))?;
+        placing::remove(&part)
+    }
+}
+
+/// Returns the place that a spec asks for, its template executed.
+///
+/// # Errors
+/// When the template can't be executed, or its path is none that rows are written to.
+pub(super) fn place(
+    export: &FileExport,
+    scope: &Scope,
+    root: &Path,
+    sandbox: Option<&Sandbox>,
+) -> Result<Place, Error> {
+    let path = render_text(&export.path, scope).map_err(|error| failure::from_render(&error))?;
+    let path = path.trim().trim_start_matches("./").to_owned();
+    if path.is_empty() {
+        return Err(Error::permanent("path-missing", "the path of its files is empty"));
+    }
+    if let Some(why) = refused_output(&path) {
+        let message = format!("rows can't be written to \"{path}\": {why}");
+        return Err(Error::permanent(FAILED, message));
+    }
+    let place = Place::of(root, &path);
+    match sandbox {
+        Some(sandbox) if !sandbox.holds(&place.whole) => Err(Error {
+            hint: Some(failure::CONFINED.into()),
+            ..Error::permanent("outside-sandbox", format!("\"{path}\" is outside the sandbox"))
+        }),
+        _ => Ok(place),
+    }
+}
+
+/// Returns the digest of what files are made of: rows of one build, and the settings of the files.
+pub(super) fn made_of(record: &Record, export: &FileExport) -> Vec<u8> {
+    let settings = FileExport {
+        path: String::new(),
+        connector: String::new(),
+        at: None,
+        ..export.clone()
+    };
+    let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 files of a build");
+    hasher
+        .update(record.build.0.as_bytes())
+        .update(&record.steps.to_le_bytes())
+        .update(record.table.as_bytes())
+        .update(&settings.encode_to_vec());
+    hasher.finalize().as_bytes().to_vec()
+}
+
+/// Returns the path that rows are to be written to although nothing else is to be done; none if they stand there. A path
+/// that is a template is known in the run alone.
+pub(super) fn due(spec: &ModelSpec, state: &ModelState, root: &Path) -> Option<String> {
+    let export = spec
+        .export
+        .as_ref()
+        .filter(|export| !export.path.contains("{{"))?;
+    let record = Record::from_state(state)?;
+    let path = export.path.trim_start_matches("./");
+    let made_of = made_of(&record, export);
+    let known = state.export.clone().unwrap_or_default();
+    let found = stamps(&root.join(path)).ok().flatten();
+    let stands = known
+        .now
+        .iter()
+        .chain(&known.next)
+        .any(|it| it.path == path && it.made_of == made_of && Some(&it.files) == found.as_ref());
+    (!stands).then(|| path.to_owned())
+}
+
+/// The form of files that a spec says.
+pub(super) fn format(export: &FileExport) -> FileFormat {
+    match export.format.as_str() {
+        "csv" => FileFormat::Csv,
+        "json" => FileFormat::Json,
+        _ => FileFormat::Parquet,
+    }
+}
+
+/// Returns the files that stand at a place, unread; none if nothing does.
+///
+/// # Errors
+/// When they can't be listed, are too many, or are none that are written: links, pipes.
+pub(super) fn stamps(place: &Path) -> io::Result<Option<Stamps>> {
+    let found = match fs::symlink_metadata(place) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found?,
+    };
+    let mut all = Stamps::new();
+    if !found.is_dir() {
+        all.insert(String::new(), stamp(&found)?);
+        return Ok(Some(all));
+    }
+    for entry in walkdir::WalkDir::new(place).min_depth(1) {
+        let entry = entry?;
+        if entry.file_type().is_dir() {
+            continue;
+        }
+        if all.len() == MOST_FILES {
+            return Err(io::Error::other(format!(
+                "there are more than {MOST_FILES} files"
+            )));
+        }
+        let below = entry.path().strip_prefix(place).unwrap_or(entry.path());
+        let below = below
+            .to_str()
+            .ok_or_else(|| io::Error::other("a name is not in UTF-8"))?;
+        all.insert(below.to_owned(), stamp(&entry.metadata()?)?);
+    }
+    Ok(Some(all))
+}
+
+fn stamp(found: &fs::Metadata) -> io::Result<LocalFileState> {
+    if !found.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    Ok(LocalFileState {
+        size: found.len(),
+        modified_ns: found.modified().map(nanos).unwrap_or_default(),
+        ..LocalFileState::default()
+    })
+}
+
+/// Returns the digest of the names and contents of files.
+///
+/// # Errors
+/// When one of them can't be read.
+pub(super) fn content(place: &Path, stamps: &Stamps) -> io::Result<Vec<u8>> {
+    let mut all = blake3::Hasher::new_derive_key("watershed 2026 content of files");
+    for path in stamps.keys() {
+        let file = if path.is_empty() {
+            place.to_owned()
+        } else {
+            place.join(path)
+        };
+        let mut one = blake3::Hasher::new();
+        one.update_reader(File::open(file)?)?;
+        all.update(&(path.len() as u64).to_le_bytes())
+            .update(path.as_bytes())
+            .update(one.finalize().as_bytes());
+    }
+    Ok(all.finalize().as_bytes().to_vec())
+}
+
+/// Returns whether what stands at a place is what is recorded: by sizes and times, or else by content.
+///
+/// # Errors
+/// When it can't be read.
+pub(super) fn is_ours<'a>(
+    place: &Place,
+    stamps: &Stamps,
+    known: impl IntoIterator<Item = &'a ExportedFiles>,
+) -> io::Result<bool> {
+    let known: Vec<_> = known.into_iter().filter(|it| it.path == place.path).collect();
+    if known.iter().any(|it| it.files == *stamps) {
+        return Ok(true);
+    }
+    if known.is_empty() {
+        return Ok(false);
+    }
+    let content = content(&place.whole, stamps)?;
+    Ok(known.iter().any(|it| it.content == content))
+}
+
+/// Removes recorded files, if they are still as they were written. Says whether nothing of them is left.
+///
+/// # Errors
+/// When they can't be looked at or removed.
+pub(super) fn remove(root: &Path, uid: Uuid, files: &ExportedFiles) -> io::Result<bool> {
+    let place = Place::of(root, &files.path);
+    place.clear(uid)?;
+    let Some(stamps) = stamps(&place.whole)? else {
+        return Ok(true);
+    };
+    if !is_ours(&place, &stamps, [files])? {
+        return Ok(false);
+    }
+    placing::remove(&place.whole)?;
+    Ok(true)
+}
+
+/// Files that are somebody's.
+pub(super) fn taken(place: &Place) -> Error {
+    let message = format!(
+        "\"{}\" was not written by this model, or was changed since: it stays as it is",
+        place.path
+    );
+    let hint = "move it away or delete it, and the next run writes the rows there; or give the model another `output.path`";
+    Error {
+        hint: Some(hint.into()),
+        ..Error::permanent(TAKEN, message)
+    }
+}
+
+/// Files that can't be written or looked at.
+pub(super) fn unwritable(place: &Place, error: &io::Error) -> Error {
+    let message = format!("can't write \"{}\": {error}", place.path);
+    Error::permanent(FAILED, message)
+}
+
+/// A model that would read its own files.
+pub(super) fn reads_itself(place: &Place) -> Error {
+    let message = format!("\"{}\" is among the files that the model reads", place.path);
+    Error::permanent(FAILED, message)
+}
+
+/// The place of the output in the model's file, for errors that have none.
+pub(super) fn at_its_place(error: Error, export: &FileExport, paths: &[std::sync::Arc<str>]) -> Error {
+    let place = error.place.clone();
+    let place: SourcePosition = place.unwrap_or_else(|| places::from_spot(paths, export.at.as_ref()));
+    Error {
+        place: Some(place),
+        ..error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(place: &Place) -> ExportedFiles {
+        let files = stamps(&place.whole).unwrap().unwrap();
+        ExportedFiles {
+            path: place.path.clone(),
+            content: content(&place.whole, &files).unwrap(),
+            files,
+            ..ExportedFiles::default()
+        }
+    }
+
+    #[test]
+    fn a_touched_file_is_ours_and_one_of_another_content_is_not() {
+        let temp = tempfile::tempdir().unwrap();
+        let place = Place::of(temp.path(), "a.csv");
+        fs::write(&place.whole, "x\n1\n").unwrap();
+        let ours = known(&place);
+        let again = File::options().append(true).open(&place.whole).unwrap();
+        again.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+        let now = stamps(&place.whole).unwrap().unwrap();
+        assert_ne!(now, ours.files);
+        assert!(is_ours(&place, &now, [&ours]).unwrap());
+        fs::write(&place.whole, "x\n2\n").unwrap();
+        let now = stamps(&place.whole).unwrap().unwrap();
+        assert!(!is_ours(&place, &now, [&ours]).unwrap());
+        assert!(!remove(temp.path(), Uuid::nil(), &ours).unwrap());
+        assert!(place.whole.exists(), "somebody changed it");
+    }
+
+    #[test]
+    fn a_folder_with_a_file_of_somebody_is_not_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let place = Place::of(temp.path(), "days");
+        fs::create_dir_all(place.whole.join("day=1")).unwrap();
+        fs::write(place.whole.join("day=1/a.csv"), "x\n").unwrap();
+        let ours = known(&place);
+        fs::write(place.whole.join("notes.txt"), "mine").unwrap();
+        assert!(!remove(temp.path(), Uuid::nil(), &ours).unwrap());
+        fs::remove_file(place.whole.join("notes.txt")).unwrap();
+        assert!(remove(temp.path(), Uuid::nil(), &ours).unwrap());
+        assert!(!place.whole.exists());
+        assert!(remove(temp.path(), Uuid::nil(), &ours).unwrap(), "once more");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_never_ours() {
+        let temp = tempfile::tempdir().unwrap();
+        let place = Place::of(temp.path(), "a.csv");
+        std::os::unix::fs::symlink("elsewhere.csv", &place.whole).unwrap();
+        assert!(stamps(&place.whole).is_err());
+    }
+}

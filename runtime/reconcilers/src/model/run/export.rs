@@ -1,0 +1,307 @@
+//! Writing a model's rows into files, once its table is what it should be.
+//!
+//! The rows are written beside the place and put there when they are complete. Before that the catalog holds, on the disk,
+//! what is about to stand there; so whatever dies, the next run knows which files are the model's own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use watershed_core::{Error, Outcome, Work};
+use watershed_drivers::olap::{ExportError, Failure, QueryError, WriteRows};
+use watershed_drivers::placing;
+use watershed_proto::{ExportState, ExportedFiles, FileExport};
+
+use super::Run;
+use crate::model::{
+    export::{self, Place, Stamps},
+    failure,
+    record::Record,
+    statement,
+};
+
+/// Files that are written and not in their place.
+struct Part {
+    place: Place,
+    /// What stands at the place.
+    found: Option<Stamps>,
+    files: ExportedFiles,
+}
+
+impl Run<'_> {
+    /// Has the files hold the rows of the table, and no others be there. Returns the outcome of the run with that.
+    pub(super) async fn write_files(&self, outcome: Outcome) -> Result<Outcome, Error> {
+        let state = self.state_so_far();
+        if self.model.sample.is_some() || (self.spec().export.is_none() && state.export.is_none()) {
+            return Ok(outcome);
+        }
+        let Some(record) = Record::from_state(&state) else {
+            return Ok(outcome);
+        };
+        let known = state.export.unwrap_or_default();
+        let written = match &self.spec().export {
+            Some(export) => {
+                let written = self.write_export(export, &record, known).await;
+                written.map_err(|error| export::at_its_place(error, export, self.paths()))?
+            }
+            None => {
+                self.remove_files(all(&known).cloned().collect()).await?;
+                self.tell_files(None).await?;
+                true
+            }
+        };
+        Ok(match written {
+            true => Outcome {
+                work: Work::Built,
+                ..outcome
+            },
+            false => outcome,
+        })
+    }
+
+    /// Removes the files that were written for the model, but for those that somebody changed since.
+    pub(super) async fn remove_all_files(&self) -> Result<(), Error> {
+        let state = self.state_so_far().export.unwrap_or_default();
+        self.remove_files(all(&state).cloned().collect()).await
+    }
+
+    /// Says whether anything was written or removed.
+    async fn write_export(
+        &self,
+        export: &FileExport,
+        record: &Record,
+        known: ExportState,
+    ) -> Result<bool, Error> {
+        let opened = self.opened_spec()?;
+        let scope = statement::scope(opened.variables, self.name(), &self.model.environment);
+        let sandbox = self.model.outputs.sandbox();
+        let place = export::place(export, &scope, &self.model.root, sandbox)?;
+        if record.files.iter().any(|file| file.path == place.path) {
+            return Err(export::reads_itself(&place));
+        }
+        let made_of = export::made_of(record, export);
+        let found = self.look_at(&place).await?;
+        let standing = all(&known)
+            .find(|it| it.path == place.path && it.made_of == made_of && Some(&it.files) == found.as_ref());
+        if let Some(standing) = standing {
+            let standing = standing.clone();
+            return self.settle_files(standing, known).await;
+        }
+        self.context.progress(format!("writing {}", place.path));
+        let part = self.write_part(export, place, found, made_of).await?;
+        let standing = self.put_in_place(part, &known).await?;
+        self.settle_files(standing, known).await?;
+        Ok(true)
+    }
+
+    async fn look_at(&self, place: &Place) -> Result<Option<Stamps>, Error> {
+        let (at, uid) = (place.clone(), self.uid());
+        let found = blocking(move || {
+            at.clear(uid)?;
+            export::stamps(&at.whole)
+        });
+        found.await.map_err(|error| match error.kind() {
+            // A link, a pipe, or more files than are ever written: somebody's.
+            std::io::ErrorKind::Other => export::taken(place),
+            _ => export::unwritable(place, &error),
+        })
+    }
+
+    /// Writes the rows beside the place.
+    async fn write_part(
+        &self,
+        export: &FileExport,
+        place: Place,
+        found: Option<Stamps>,
+        made_of: Vec<u8>,
+    ) -> Result<Part, Error> {
+        let part = place.part(self.uid());
+        let folder = part.parent().map(Path::to_owned);
+        let is_folder = !export.partition_by.is_empty();
+        let unwritable = |error: &std::io::Error| export::unwritable(&place, error);
+        let made = blocking(move || folder.map_or(Ok(()), std::fs::create_dir_all)).await;
+        made.map_err(|error| unwritable(&error))?;
+        let job = WriteRows {
+            table: self.table().to_owned(),
+            place: part.clone(),
+            format: export::format(export),
+            partition_by: export.partition_by.clone(),
+            header: export.header.unwrap_or(true),
+            delimiter: Some(export.delimiter.clone()).filter(|it| !it.is_empty()),
+            compression: Some(export.compression.clone()).filter(|it| !it.is_empty()),
+            timeout: Some(self.time_limit()),
+        };
+        let rows = match self.model.outputs.olap().write_rows(&job, self.cancel()).await {
+            Ok(rows) => rows,
+            Err(error) => {
+                self.give_up(&place).await;
+                return Err(self.unwritten(&place, &error));
+            }
+        };
+        let looked = blocking(move || {
+            if is_folder {
+                // The engine makes none for no rows.
+                std::fs::create_dir_all(&part)?;
+            }
+            let files = export::stamps(&part)?.unwrap_or_default();
+            let content = export::content(&part, &files)?;
+            Ok((files, content))
+        });
+        let (files, content) = match looked.await {
+            Ok(looked) => looked,
+            Err(error) => {
+                self.give_up(&place).await;
+                return Err(unwritable(&error));
+            }
+        };
+        let files = ExportedFiles {
+            path: place.path.clone(),
+            folder: is_folder,
+            made_of,
+            content,
+            files,
+            rows,
+        };
+        Ok(Part { place, found, files })
+    }
+
+    /// Puts complete files in their place, unless the same stand there. Returns what stands there then.
+    async fn put_in_place(&self, part: Part, known: &ExportState) -> Result<ExportedFiles, Error> {
+        let Part { place, found, files } = part;
+        let unwritable = |error: std::io::Error| export::unwritable(&place, &error);
+        if let Some(found) = found.clone() {
+            let (at, own) = (place.clone(), all(known).cloned().collect::<Vec<_>>());
+            let (same, standing) = (files.content.clone(), found.clone());
+            let looked = blocking(move || {
+                let is_same = export::content(&at.whole, &found)? == same;
+                Ok((is_same, is_same || export::is_ours(&at, &found, &own)?))
+            });
+            let (is_same, is_ours) = looked.await.map_err(unwritable)?;
+            if is_same || !is_ours {
+                self.give_up(&place).await;
+            }
+            if is_same {
+                return Ok(ExportedFiles {
+                    files: standing,
+                    ..files
+                });
+            }
+            if !is_ours {
+                return Err(export::taken(&place));
+            }
+        }
+        let about_to = ExportState {
+            now: known.now.clone(),
+            next: Some(files.clone()),
+        };
+        self.tell_files(Some(about_to)).await?;
+        let committed = self.context.committed().await;
+        committed.map_err(|error| Error::transient("state", error.to_string()))?;
+        let (at, uid) = (place.clone(), self.uid());
+        let put = blocking(move || {
+            let part = at.part(uid);
+            let Some(found) = found else {
+                return placing::put(&part, &at.whole).map(|()| true);
+            };
+            placing::swap(&part, &at.whole)?;
+            // Somebody may have put another there since it was looked at.
+            if export::stamps(&part).ok().flatten().as_ref() != Some(&found) {
+                placing::swap(&part, &at.whole)?;
+                return Ok(false);
+            }
+            Ok(true)
+        });
+        let put = put.await;
+        self.give_up(&place).await;
+        match put {
+            Ok(true) => Ok(files),
+            Ok(false) => Err(export::taken(&place)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(export::taken(&place)),
+            Err(error) => Err(unwritable(error)),
+        }
+    }
+
+    /// Notes what stands there, and removes what stood elsewhere before. Says whether anything was removed.
+    async fn settle_files(&self, standing: ExportedFiles, known: ExportState) -> Result<bool, Error> {
+        let others: Vec<_> = all(&known)
+            .filter(|it| it.path != standing.path)
+            .cloned()
+            .collect();
+        let moved = !others.is_empty();
+        if moved {
+            self.tell_files(Some(ExportState {
+                now: others.first().cloned(),
+                next: Some(standing.clone()),
+            }))
+            .await?;
+            self.remove_files(others).await?;
+        }
+        self.tell_files(Some(ExportState {
+            now: Some(standing),
+            next: None,
+        }))
+        .await?;
+        Ok(moved)
+    }
+
+    async fn remove_files(&self, files: Vec<ExportedFiles>) -> Result<(), Error> {
+        for one in files {
+            let place = Place::of(&self.model.root, &one.path);
+            // A confined project touches nothing outside, whatever an earlier one wrote there.
+            let sandbox = self.model.outputs.sandbox();
+            if sandbox.is_some_and(|sandbox| !sandbox.holds(&place.whole)) {
+                tracing::warn!(path = %one.path, "outside the sandbox: the file that was written stays");
+                continue;
+            }
+            let (root, uid) = (Arc::clone(&self.model.root), self.uid());
+            let removed = blocking(move || export::remove(&root, uid, &one)).await;
+            match removed {
+                Ok(true) => {}
+                Ok(false) => {
+                    tracing::warn!(path = %place.path, "changed since it was written: the file stays")
+                }
+                Err(error) => return Err(export::unwritable(&place, &error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes files that are not to be put in their place. What stays is removed by the next run.
+    async fn give_up(&self, place: &Place) {
+        let (at, uid) = (place.clone(), self.uid());
+        if let Err(error) = blocking(move || at.clear(uid)).await {
+            tracing::debug!(%error, path = %place.path, "what is not complete stays");
+        }
+    }
+
+    fn unwritten(&self, place: &Place, error: &ExportError) -> Error {
+        match error {
+            ExportError::Query(QueryError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
+                failure::timeout(self.time_limit().as_secs())
+            }
+            ExportError::Query(QueryError::Failed(failure)) => failure::from_failure(failure),
+            error => {
+                let error = std::io::Error::other(error.to_string());
+                export::unwritable(place, &error)
+            }
+        }
+    }
+
+    async fn tell_files(&self, export: Option<ExportState>) -> Result<(), Error> {
+        let state = self.state_so_far();
+        self.write_with(state, export).await
+    }
+}
+
+/// Files that may stand there.
+fn all(state: &ExportState) -> impl Iterator<Item = &ExportedFiles> {
+    state.now.iter().chain(&state.next)
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> std::io::Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(std::io::Error::other(error)),
+    }
+}
