@@ -91,6 +91,7 @@ mod refusals;
 mod removals;
 mod renames;
 mod retries;
+mod samples;
 mod sandbox;
 mod secrets;
 mod selections;
