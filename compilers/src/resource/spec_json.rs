@@ -59,7 +59,7 @@ fn name_for_people(map: &mut Map<String, Value>, name: &str) {
 fn model(spec: &ModelSpec) -> Value {
     let schedule = spec.refresh_schedule.clone().unwrap_or_default();
     let retry = spec.retry.clone().unwrap_or_default();
-    let freshness = spec.freshness.clone().unwrap_or_default();
+    let freshness = spec.freshness.unwrap_or_default();
     let patterns = match retry.if_error_matches.as_slice() {
         [] => DEFAULT_RETRIED.map(str::to_owned).to_vec(),
         some => some.to_vec(),

@@ -86,7 +86,6 @@ mod tests {
             warn_seconds: Some(10),
             error_seconds: Some(20),
             at: None,
-            ..Freshness::default()
         };
         let at = |seconds: i64| Timestamp(seconds * 1_000);
         assert_eq!(next(&freshness, at(100), at(100)), Some(at(110)));

@@ -54,10 +54,10 @@ impl Sample {
 
     /// Returns the statement for a part of the rows of `sql`, whose columns have these names and types. A table without
     /// times has no last days: it is read whole.
-    pub(super) fn limited(self, spec: &ModelSpec, sql: &str, columns: &[(String, String)]) -> String {
+    pub(super) fn limited(self, sql: &str, columns: &[(String, String)]) -> String {
         match self {
             Self::Rows(rows) => format!("SELECT * FROM ({sql}\n) AS sampled LIMIT {rows}"),
-            Self::Last(seconds) => match time_column(spec, columns) {
+            Self::Last(seconds) => match time_column(columns) {
                 None => sql.to_owned(),
                 Some(column) => {
                     let column = quote_identifier(column);
@@ -71,18 +71,11 @@ impl Sample {
     }
 }
 
-/// The column of times: the one that says how fresh the rows are, else the first.
-fn time_column<'a>(spec: &'a ModelSpec, columns: &'a [(String, String)]) -> Option<&'a str> {
+/// The first column of times.
+fn time_column(columns: &[(String, String)]) -> Option<&str> {
     let is_time = |kind: &str| kind == "DATE" || kind.starts_with("TIMESTAMP");
-    let times = || {
-        columns
-            .iter()
-            .filter(|(_, kind)| is_time(kind))
-            .map(|(name, _)| name.as_str())
-    };
-    let said = spec.freshness.as_ref().map(|freshness| freshness.column.as_str());
-    let said = said.and_then(|said| times().find(|name| name.eq_ignore_ascii_case(said)));
-    said.or_else(|| times().next())
+    let mut times = columns.iter().filter(|(_, kind)| is_time(kind));
+    times.next().map(|(name, _)| name.as_str())
 }
 
 #[cfg(test)]
@@ -106,19 +99,14 @@ mod tests {
                 .map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned()))
                 .collect()
         };
-        let spec = ModelSpec::default();
         let flights = columns(&[
             ("id", "BIGINT"),
             ("day", "DATE"),
             ("at", "TIMESTAMP WITH TIME ZONE"),
         ]);
-        assert_eq!(time_column(&spec, &flights), Some("day"));
+        assert_eq!(time_column(&flights), Some("day"));
         let ports = columns(&[("id", "BIGINT"), ("name", "VARCHAR")]);
-        assert_eq!(Sample::Last(60).limited(&spec, "FROM x", &ports), "FROM x");
-        assert!(
-            Sample::Rows(5)
-                .limited(&spec, "FROM x", &ports)
-                .ends_with("LIMIT 5")
-        );
+        assert_eq!(Sample::Last(60).limited("FROM x", &ports), "FROM x");
+        assert!(Sample::Rows(5).limited("FROM x", &ports).ends_with("LIMIT 5"));
     }
 }

@@ -238,10 +238,7 @@ impl Run<'_> {
         };
         // What can't be described is told by the build, at its place.
         let columns = asking.describe(&sql).await?;
-        Ok(columns.map_or_else(
-            |_| sql.clone(),
-            |columns| sample.limited(self.spec(), &sql, &columns),
-        ))
+        Ok(columns.map_or_else(|_| sql.clone(), |columns| sample.limited(&sql, &columns)))
     }
 
     /// Returns the build that the engine is asked for.
