@@ -1,9 +1,11 @@
 //! The door for events: each match is stored, and the resource is told to look.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use watershed_controller::{EditError, Handle, Key, Kind, Refusal, Resource, Select, json_message};
 
-use crate::cloud::CloudEvent;
+use crate::cloud::{BadEvent, CloudEvent};
 use crate::desired::desired_of;
 use crate::record::record_of;
 
@@ -20,6 +22,38 @@ pub struct Received {
 }
 
 json_message!(Received, format = 1);
+
+/// Events that were taken in by one request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Taken {
+    /// The number of events.
+    pub events: usize,
+    /// The number of times that one concerns a resource.
+    pub matched: usize,
+}
+
+/// The reasons for which a request with events is not answered with 202.
+#[derive(Debug, thiserror::Error)]
+pub enum NotTaken {
+    /// It is no request with events.
+    #[error(transparent)]
+    Bad(#[from] BadEvent),
+    /// Its events are stored in part or not at all, and may be sent again.
+    #[error("the events are not stored")]
+    NotStored(#[from] EditError),
+}
+
+impl NotTaken {
+    /// Returns the HTTP status that says so: 413 for what is too much, 400 for what is wrong, 503 for what may be
+    /// sent again.
+    pub fn status(&self) -> u16 {
+        match self {
+            Self::Bad(BadEvent::TooLarge | BadEvent::TooMany) => 413,
+            Self::Bad(BadEvent::Body(_) | BadEvent::Attribute { .. }) => 400,
+            Self::NotStored(_) => 503,
+        }
+    }
+}
 
 /// Takes events in for the resources of some kinds. Cheap to clone.
 ///
@@ -49,6 +83,25 @@ impl EventDoor {
             handle,
             kinds: kinds.into_iter().map(Into::into).collect(),
         }
+    }
+
+    /// Takes in the events of an HTTP request, in whichever mode its headers say (names in lower case), and returns
+    /// when all are stored: the answer is 202 then.
+    ///
+    /// Cancel-safe, as [`deliver`](Self::deliver).
+    ///
+    /// # Errors
+    /// [`NotTaken`] with the status of the answer. Nothing is stored of a request that is wrong.
+    pub async fn receive(&self, headers: &BTreeMap<String, String>, body: &[u8]) -> Result<Taken, NotTaken> {
+        let events = CloudEvent::read(headers, body)?;
+        let mut taken = Taken {
+            events: events.len(),
+            matched: 0,
+        };
+        for event in &events {
+            taken.matched += self.deliver(event).await?;
+        }
+        Ok(taken)
     }
 
     /// Stores an event for each resource that it concerns, and returns how many those are, also if it had come before.

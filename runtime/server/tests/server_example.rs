@@ -5,10 +5,16 @@
     reason = "what fails here fails the test, with its place"
 )]
 
+#[path = "../examples/server/door.rs"]
+mod door;
 #[path = "../examples/server/events.rs"]
 mod events;
 #[path = "../examples/server/routes.rs"]
 mod routes;
+#[path = "server_example/told.rs"]
+mod told;
+#[path = "../examples/server/trees.rs"]
+mod trees;
 #[path = "../examples/server/view.rs"]
 mod view;
 
@@ -36,16 +42,19 @@ struct Site {
 
 impl Site {
     async fn start() -> Self {
+        let two = "-- @materialize: true\nSELECT n + 1 AS n FROM one";
+        Self::of(&[("models/one.sql", "SELECT 1 AS n"), ("models/two.sql", two)]).await
+    }
+
+    /// Starts over a project called `shop` of these files.
+    async fn of(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("shop");
         fs::create_dir_all(root.join("models")).unwrap();
         fs::write(root.join("watershed.yaml"), "").unwrap();
-        fs::write(root.join("models/one.sql"), "SELECT 1 AS n").unwrap();
-        fs::write(
-            root.join("models/two.sql"),
-            "-- @materialize: true\nSELECT n + 1 AS n FROM one",
-        )
-        .unwrap();
+        for (path, text) in files {
+            fs::write(root.join(path), text).unwrap();
+        }
         let instance = Runtime::new().open(Options::new(&root)).await.unwrap();
         instance.controller().wait_until_idle(DEADLINE).await.unwrap();
         let mut projects = Projects::default();

@@ -36,7 +36,10 @@ pub(crate) fn append(report: &Report, samples: usize) {
     rows(&maker, &project, 0, ROWS);
     program::call(&project, &["run"]);
     let raw = temp.path().join("raw.duckdb");
-    let select = format!("SELECT * FROM read_parquet('{}/data/*.parquet')", project.display());
+    let select = format!(
+        "SELECT * FROM read_parquet('{}/data/*.parquet')",
+        project.display()
+    );
     ByHand::open(&raw).run(&format!("CREATE TABLE events AS {select}"));
     let once = |round: usize| {
         let from = ROWS + round as u64 * (ROWS / 100);
@@ -73,11 +76,18 @@ pub(crate) fn partitions(report: &Report, samples: usize) {
     write(&project, "rill.yaml", "olap_connector: duckdb\n");
     write(&project, "models/events.yaml", PARTITIONED);
     let maker = ByHand::in_memory();
-    let make = |from: usize, to: usize| (from..to).for_each(|nth| rows(&maker, &project, nth as u64 * 10, nth as u64 * 10 + 10));
+    let make = |from: usize, to: usize| {
+        (from..to).for_each(|nth| rows(&maker, &project, nth as u64 * 10, nth as u64 * 10 + 10))
+    };
     make(0, PARTITIONS);
     program::call(&project, &["run"]);
     let raw = temp.path().join("raw.duckdb");
-    let select = |file: &str| format!("SELECT * FROM read_parquet('{}/data/{file}.parquet')", project.display());
+    let select = |file: &str| {
+        format!(
+            "SELECT * FROM read_parquet('{}/data/{file}.parquet')",
+            project.display()
+        )
+    };
     ByHand::open(&raw).run(&format!("CREATE TABLE events AS {}", select("*")));
     let once = |round: usize| {
         let from = PARTITIONS + round * NEW;
@@ -85,7 +95,10 @@ pub(crate) fn partitions(report: &Report, samples: usize) {
         let (alone, ()) = time(|| {
             let engine = ByHand::open(&raw);
             for nth in from..from + NEW {
-                engine.run(&format!("INSERT INTO events {}", select(&format!("{:012}", nth * 10))));
+                engine.run(&format!(
+                    "INSERT INTO events {}",
+                    select(&format!("{:012}", nth * 10))
+                ));
             }
         });
         let (took, built) = program::run(&project);

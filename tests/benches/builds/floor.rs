@@ -19,7 +19,10 @@ const CONNECTIONS: usize = 2;
 pub(crate) fn cold(file: &Path, project: &Path, mix: &Mix) -> Duration {
     let _ = fs::remove_file(file);
     let data = project.join("data/events.csv");
-    let source = format!("CREATE TABLE {SOURCE} AS SELECT * FROM read_csv('{}')", data.display());
+    let source = format!(
+        "CREATE TABLE {SOURCE} AS SELECT * FROM read_csv('{}')",
+        data.display()
+    );
     build(file, Some(&source), mix, &(0..mix.0.len()).collect::<Vec<_>>())
 }
 
@@ -35,17 +38,24 @@ struct Board {
 }
 
 fn build(file: &Path, first: Option<&str>, mix: &Mix, places: &[usize]) -> Duration {
-    let statements: Vec<String> = mix.0.iter().map(|model| {
-        let kind = if model.is_table { "TABLE" } else { "VIEW" };
-        format!("CREATE OR REPLACE {kind} {} AS {}", model.name, model.sql())
-    }).collect();
+    let statements: Vec<String> = mix
+        .0
+        .iter()
+        .map(|model| {
+            let kind = if model.is_table { "TABLE" } else { "VIEW" };
+            format!("CREATE OR REPLACE {kind} {} AS {}", model.name, model.sql())
+        })
+        .collect();
     let reads: Vec<Vec<usize>> = reads(mix);
     let (took, ()) = time(|| {
         let engine = ByHand::open(file);
         if let Some(first) = first {
             engine.run(first);
         }
-        let board = Mutex::new(Board { left: places.to_vec(), running: BTreeSet::new() });
+        let board = Mutex::new(Board {
+            left: places.to_vec(),
+            running: BTreeSet::new(),
+        });
         let changed = Condvar::new();
         std::thread::scope(|scope| {
             for _ in 0..CONNECTIONS {
@@ -58,11 +68,19 @@ fn build(file: &Path, first: Option<&str>, mix: &Mix, places: &[usize]) -> Durat
     took
 }
 
-fn work(connection: &ByHand, board: &Mutex<Board>, changed: &Condvar, reads: &[Vec<usize>], statements: &[String]) {
+fn work(
+    connection: &ByHand,
+    board: &Mutex<Board>,
+    changed: &Condvar,
+    reads: &[Vec<usize>],
+    statements: &[String],
+) {
     let mut state = board.lock().expect("nobody panicked");
     loop {
         let is_ready = |place: &usize| {
-            !reads[*place].iter().any(|read| state.running.contains(read) || state.left.contains(read))
+            !reads[*place]
+                .iter()
+                .any(|read| state.running.contains(read) || state.left.contains(read))
         };
         // Those before it come first in the list, so a look at its beginning finds one soon.
         let ready = state.left.iter().position(is_ready);
@@ -84,8 +102,17 @@ fn work(connection: &ByHand, board: &Mutex<Board>, changed: &Condvar, reads: &[V
 
 /// The places that each model reads.
 fn reads(mix: &Mix) -> Vec<Vec<usize>> {
-    let places: std::collections::BTreeMap<&str, usize> =
-        mix.0.iter().enumerate().map(|(place, model)| (model.name.as_str(), place)).collect();
-    let of = |names: &[String]| names.iter().filter_map(|name| places.get(name.as_str()).copied()).collect();
+    let places: std::collections::BTreeMap<&str, usize> = mix
+        .0
+        .iter()
+        .enumerate()
+        .map(|(place, model)| (model.name.as_str(), place))
+        .collect();
+    let of = |names: &[String]| {
+        names
+            .iter()
+            .filter_map(|name| places.get(name.as_str()).copied())
+            .collect()
+    };
     mix.0.iter().map(|model| of(&model.reads)).collect()
 }

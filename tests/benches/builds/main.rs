@@ -15,7 +15,12 @@
 //! | `append_1pct_over_raw` | 1 % of 10 million rows added to an incremental model, over the raw statement |
 //! | `partition_overhead_ms` | 100 new of 10,000 partitions: for each, the time beyond its statement |
 
-#![allow(clippy::cast_precision_loss, clippy::expect_used, clippy::print_stdout, missing_docs)]
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::expect_used,
+    clippy::print_stdout,
+    missing_docs
+)]
 
 mod added;
 mod floor;

@@ -75,7 +75,11 @@ impl Mix {
 
     /// Writes the whole project.
     pub(crate) fn write(&self, folder: &Path) {
-        write(folder, "rill.yaml", "display_name: Generated\nolap_connector: duckdb\n");
+        write(
+            folder,
+            "rill.yaml",
+            "display_name: Generated\nolap_connector: duckdb\n",
+        );
         let source = "type: source\nconnector: local_file\npath: data/events.csv\n";
         write(folder, &format!("sources/{SOURCE}.yaml"), source);
         write(folder, "data/events.csv", &events());
@@ -85,14 +89,25 @@ impl Mix {
     /// Writes one model's file.
     pub(crate) fn write_model(&self, folder: &Path, place: usize) {
         let model = &self.0[place];
-        let head = if model.is_table { "-- @materialize: true\n" } else { "" };
-        write(folder, &format!("models/{}.sql", model.name), &format!("{head}{}\n", model.sql()));
+        let head = if model.is_table {
+            "-- @materialize: true\n"
+        } else {
+            ""
+        };
+        write(
+            folder,
+            &format!("models/{}.sql", model.name),
+            &format!("{head}{}\n", model.sql()),
+        );
     }
 
     /// Returns the place of a table that nothing reads.
     pub(crate) fn leaf(&self) -> usize {
         let is_leaf = |place: &usize| self.0[*place].is_table && self.below(*place).len() == 1;
-        (0..self.0.len()).rev().find(is_leaf).expect("the last layer has tables")
+        (0..self.0.len())
+            .rev()
+            .find(is_leaf)
+            .expect("the last layer has tables")
     }
 
     /// Returns the place of a table of the middle layer with a typical number of descendants.
@@ -128,8 +143,14 @@ fn events() -> String {
     let mut rng = SmallRng::seed_from_u64(11);
     let mut text = "event_id,day,user_id,kind,amount\n".to_owned();
     for event in 0..EVENTS {
-        let kind = ["buy", "click", "return", "view"].choose(&mut rng).expect("one of four");
-        let (day, user, amount) = (rng.random_range(1..=30), rng.random_range(0..400), rng.random_range(1..=5_000));
+        let kind = ["buy", "click", "return", "view"]
+            .choose(&mut rng)
+            .expect("one of four");
+        let (day, user, amount) = (
+            rng.random_range(1..=30),
+            rng.random_range(0..400),
+            rng.random_range(1..=5_000),
+        );
         let _ = writeln!(text, "{event},2024-01-{day:02},{user},{kind},{amount}");
     }
     text
@@ -156,7 +177,9 @@ fn query(reads: &[String], rng: &mut SmallRng) -> String {
              FROM {one} AS a LEFT JOIN (SELECT bucket, max(amount) AS total FROM {two} GROUP BY bucket) AS b USING (bucket)"
         ),
         several => {
-            let parts = several.iter().map(|name| format!("SELECT bucket, day, amount, events FROM {name}"));
+            let parts = several
+                .iter()
+                .map(|name| format!("SELECT bucket, day, amount, events FROM {name}"));
             format!(
                 "SELECT bucket, day, (sum(amount) % 1000003 + {{n}})::BIGINT AS amount, max(events) AS events\n\
                  FROM ({}) GROUP BY bucket, day",

@@ -18,8 +18,13 @@ fn ms(time: Duration) -> f64 {
 pub(crate) fn measure(report: &Report, models: usize, name: &str, samples: usize) {
     let figure = |figure: &str| figure.replace("1k", name);
     let wanted = [
-        "cold_1k_over_floor2", "noop_1k_ms", "noop_1k_asked_ms", "leaf_1k_above_floor_ms", "mid_1k_above_floor_ms",
-        "switch_back_1k_ms", "plan_1k_ms",
+        "cold_1k_over_floor2",
+        "noop_1k_ms",
+        "noop_1k_asked_ms",
+        "leaf_1k_above_floor_ms",
+        "mid_1k_above_floor_ms",
+        "switch_back_1k_ms",
+        "plan_1k_ms",
     ];
     if !wanted.iter().any(|wanted| report.wants(&figure(wanted))) {
         return;
@@ -28,9 +33,18 @@ pub(crate) fn measure(report: &Report, models: usize, name: &str, samples: usize
     let (project, file) = (temp.path().join("project"), temp.path().join("floor.duckdb"));
     let mut mix = Mix::new(models);
     mix.write(&project);
-    let bench = Bench { report, project: &project, file: &file, samples };
+    let bench = Bench {
+        report,
+        project: &project,
+        file: &file,
+        samples,
+    };
 
-    let rounds = if report.wants(&figure("cold_1k_over_floor2")) { samples } else { 1 };
+    let rounds = if report.wants(&figure("cold_1k_over_floor2")) {
+        samples
+    } else {
+        1
+    };
     let mut ratios = Vec::new();
     for _ in 0..rounds {
         let floor = floor::cold(&file, &project, &mix);
@@ -50,7 +64,9 @@ pub(crate) fn measure(report: &Report, models: usize, name: &str, samples: usize
     bench.plans(&figure("plan_1k_ms"), &mut mix, mid);
     if report.wants(&figure("noop_1k_asked_ms")) {
         let _started = program::Started::new(&project);
-        bench.each(&figure("noop_1k_asked_ms"), || ms(program::call(&project, &["run"])));
+        bench.each(&figure("noop_1k_asked_ms"), || {
+            ms(program::call(&project, &["run"]))
+        });
     }
     bench.switches(&figure("switch_back_1k_ms"), &mix);
 }
@@ -105,10 +121,14 @@ impl Bench<'_> {
             other.0[*place].edit();
         }
         self.each(name, || {
-            differ.iter().for_each(|place| other.write_model(self.project, *place));
+            differ
+                .iter()
+                .for_each(|place| other.write_model(self.project, *place));
             let (_, built) = program::run(self.project);
             assert!(built >= differ.len() || built == 0, "{built} were built");
-            differ.iter().for_each(|place| mix.write_model(self.project, *place));
+            differ
+                .iter()
+                .for_each(|place| mix.write_model(self.project, *place));
             let (took, built) = program::run(self.project);
             assert_eq!(built, 0, "all of it comes out of the trash");
             ms(took)

@@ -31,13 +31,20 @@ pub(crate) fn run(project: &Path) -> (Duration, usize) {
     assert!(output.status.success(), "{said}");
     let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
     let resources = document["resources"].as_array().expect("a list");
-    let built = resources.iter().filter(|resource| resource["work"] == "built").count();
+    let built = resources
+        .iter()
+        .filter(|resource| resource["work"] == "built")
+        .count();
     (took, built)
 }
 
 /// The most memory of a process until it ends, in megabytes.
 pub(crate) fn peak_mb(mut command: Command) -> f64 {
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    let mut child = command
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
     let file = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     loop {
@@ -60,7 +67,11 @@ impl Started {
     /// Starts it and waits until everything is settled.
     pub(crate) fn new(project: &Path) -> Self {
         let mut command = command(project, &["start", "--json"]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it starts");
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
         let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
         lines.next();
         // It writes on; nobody reads it, and it must not wait.

@@ -5,13 +5,21 @@
 //! curl localhost:8080/flights/resources
 //! curl -X POST localhost:8080/flights/reconcile/model/best_hours
 //! curl -N localhost:8080/flights/events
+//!
+//! cargo run --example server -- testdata/projects/lab
+//! curl -N localhost:8080/lab/trees/monday
+//! curl localhost:8080/lab/events -H 'ce-specversion: 1.0' -H 'ce-id: 1' -H 'ce-source: /exams' \
+//!     -H 'ce-type: lab.submitted' -H 'ce-subject: monday' -X POST
 //! ```
 //!
 //! `main.rs` is what every embedder writes: open, serve, close. `routes.rs` has the routes, `events.rs` the stream
-//! of changes, `view.rs` what callers get to see. `docs/embedding.md` goes through them.
+//! of changes, `trees.rs` that of a managed resource with its parts, `door.rs` takes events in, `view.rs` is what callers
+//! get to see. `docs/embedding.md` goes through them.
 
+mod door;
 mod events;
 mod routes;
+mod trees;
 mod view;
 
 use std::time::Duration;

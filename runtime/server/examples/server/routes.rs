@@ -1,4 +1,4 @@
-//! The routes: read, ask, follow.
+//! The routes: read, ask, tell, follow.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use watershed::Instance;
 use watershed_controller::Select;
 
-use crate::{events, view};
+use crate::{door, events, trees, view};
 
 /// The time for which a caller waits for the outcome of its request. The work goes on after that.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,13 +27,14 @@ pub(crate) struct Projects {
 }
 
 /// The answer to a call that can't be served.
-type Refused = (StatusCode, Json<Value>);
+pub(crate) type Refused = (StatusCode, Json<Value>);
 
 pub(crate) fn routes(projects: Projects) -> Router {
     Router::new()
         .route("/{project}/resources", get(resources))
         .route("/{project}/reconcile/{*name}", post(reconcile))
-        .route("/{project}/events", get(events::stream))
+        .route("/{project}/events", get(events::stream).post(door::receive))
+        .route("/{project}/trees/{name}", get(trees::stream))
         .with_state(projects)
 }
 
@@ -97,6 +98,6 @@ async fn reconcile(
     }
 }
 
-fn refused(status: StatusCode, message: &str) -> Refused {
+pub(crate) fn refused(status: StatusCode, message: &str) -> Refused {
     (status, Json(json!({ "error": message })))
 }
