@@ -143,7 +143,6 @@ impl Reader<'_, '_> {
             warn_seconds: warn,
             error_seconds: error,
             at: spot(at),
-            ..Freshness::default()
         })
     }
 

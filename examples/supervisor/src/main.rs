@@ -61,11 +61,12 @@ async fn supervise(folder: &Path, commands: &[String]) -> Result<(), Box<dyn Err
     }
     let mut changes = controller.watch(controller.list(Select::all()).revision);
     let mut told = BTreeMap::new();
+    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         tell(&controller, &mut told)?;
         tokio::select! {
             change = changes.next() => if matches!(change, None | Some(Event::Lagged)) { break },
-            interrupted = tokio::signal::ctrl_c() => break interrupted?,
+            interrupted = &mut interrupted => break interrupted?,
         }
     }
     workloads.leave();

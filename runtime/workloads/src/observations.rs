@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::backend::{News, Observation, Phase};
 use crate::sync::Unpoisoned;
@@ -106,16 +107,18 @@ impl Observations {
         self.changes.subscribe()
     }
 
-    /// Waits until all backends were listed once.
+    /// Waits until all backends were listed once. Returns false if the program is about to end before that: then nobody
+    /// lists them any more.
     ///
     /// # Errors
     /// When that takes too long: a backend can't be reached.
-    pub(crate) async fn listed(&self) -> Result<(), ()> {
+    pub(crate) async fn listed(&self, leaving: &CancellationToken) -> Result<bool, ()> {
         let mut is_listed = self.is_listed.subscribe();
-        let listed = timeout(FIRST_LISTING, is_listed.wait_for(|listed| *listed)).await;
-        match listed {
-            Ok(Ok(_)) => Ok(()),
-            _ => Err(()),
+        let listed = timeout(FIRST_LISTING, is_listed.wait_for(|listed| *listed));
+        match leaving.run_until_cancelled(listed).await {
+            None => Ok(false),
+            Some(Ok(Ok(_))) => Ok(true),
+            Some(_) => Err(()),
         }
     }
 
@@ -211,4 +214,28 @@ pub(crate) fn living(observations: &Observations) -> BTreeSet<String> {
             .is_some_and(|latest| latest.phase.is_alive())
     });
     alive.map(|(uid, _)| uid.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_the_first_listing_is_told_when_the_program_ends_before_it() {
+        let (observations, leaving) = (Observations::default(), CancellationToken::new());
+        let wait = observations.listed(&leaving);
+        let mut wait = std::pin::pin!(wait);
+        assert!(futures::poll!(wait.as_mut()).is_pending());
+        leaving.cancel();
+        assert_eq!(wait.await, Ok(false));
+
+        observations.is_listed.send_replace(true);
+        assert_eq!(observations.listed(&CancellationToken::new()).await, Ok(true));
+        observations.is_listed.send_replace(false);
+        assert_eq!(
+            observations.listed(&CancellationToken::new()).await,
+            Err(()),
+            "the bound"
+        );
+    }
 }

@@ -56,6 +56,7 @@ pub(crate) fn peak_mb(mut command: Command) -> f64 {
             assert!(ended.success(), "it ends well");
             return peak as f64 / 1024.0;
         }
+        #[allow(clippy::disallowed_methods, reason = "the system tells nobody of a peak")]
         std::thread::sleep(Duration::from_millis(2));
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn open(options: &Options) -> Result<(Pool, Connection), OpenError> {
     if options.access == Access::ReadOnly && !path.exists() {
         return Err(OpenError::Missing { path: path.clone() });
     }
-    let database = Database::open(Some(path), &settings(options)).map_err(|raw| classify_open(&raw, path))?;
+    let database = open_file(options)?;
     let connection = connect(&database, path)?;
     let run = |sql: &str| connection.run(sql, &[]).and_then(super::sys::Answer::collect);
     let said = |raw: RawError| classify_open(&raw, path);
@@ -99,6 +99,37 @@ pub(super) fn open(options: &Options) -> Result<(Pool, Connection), OpenError> {
         memory_limit,
     };
     Ok((opened, connection))
+}
+
+/// The bytes of a file's headers, without which it holds nothing: the engine writes them when it makes the file.
+const HEADERS: u64 = 3 * 4096;
+
+fn open_file(options: &Options) -> Result<Arc<Database>, OpenError> {
+    let path = &options.path;
+    let open = || Database::open(Some(path), &settings(options)).map_err(|raw| classify_open(&raw, path));
+    match open() {
+        Err(OpenError::Damaged { .. }) if is_unfinished(path) => match options.access {
+            // Nobody is at work in it: then it would be locked, and not damaged.
+            Access::ReadWrite => {
+                let removed = std::fs::remove_file(path);
+                removed.map_err(|error| OpenError::Io {
+                    path: path.clone(),
+                    message: format!("a file without its headers can't be removed: {error}"),
+                })?;
+                open()
+            }
+            Access::ReadOnly => Err(OpenError::Missing { path: path.clone() }),
+        },
+        opened => opened,
+    }
+}
+
+/// Returns true if whoever made the file died before it had its headers, so that nothing was ever in it.
+fn is_unfinished(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push(".wal");
+    let is_short = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() < HEADERS);
+    is_short && !Path::new(&log).exists()
 }
 
 pub(super) fn connect(database: &Arc<Database>, path: &Path) -> Result<Connection, OpenError> {
@@ -164,6 +195,41 @@ fn bytes_of(shown: &Value) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_whose_making_was_cut_off_is_made_anew_and_any_other_is_left_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let whole = temp.path().join("whole.duckdb");
+        drop(Database::open(Some(&whole), &[]).unwrap());
+        let headers = std::fs::read(&whole).unwrap();
+        assert_eq!(headers.len() as u64, HEADERS, "an empty file is its headers");
+        let path = temp.path().join("cut.duckdb");
+        let read_only = Options {
+            access: Access::ReadOnly,
+            ..Options::new(&path, temp.path())
+        };
+        let options = Options::new(&path, temp.path());
+        for length in [0, 1, 100, 4096, 8192, headers.len() - 1] {
+            std::fs::write(&path, &headers[..length]).unwrap();
+            let missing = open_file(&read_only).err();
+            assert!(
+                matches!(missing, Some(OpenError::Missing { .. })),
+                "{length}: {missing:?}"
+            );
+            assert!(open_file(&options).is_ok(), "{length}");
+        }
+        let log = temp.path().join("cut.duckdb.wal");
+        std::fs::write(&path, &headers[..4096]).unwrap();
+        std::fs::write(&log, "rows").unwrap();
+        assert!(open_file(&options).is_err(), "a log may hold rows");
+        std::fs::remove_file(&log).unwrap();
+        std::fs::write(&path, vec![7; headers.len()]).unwrap();
+        assert!(matches!(
+            open_file(&options).err(),
+            Some(OpenError::Damaged { .. })
+        ));
+        assert!(path.exists());
+    }
 
     #[test]
     fn sizes_are_read_as_the_engine_shows_them() {

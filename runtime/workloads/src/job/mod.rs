@@ -58,11 +58,15 @@ impl Reconciler for JobReconciler {
             .backends
             .for_program(&program, context.epoch().0)
             .map_err(|error| backend_error(&error))?;
-        if self.shared.observations.listed().await.is_err() {
-            return Err(Error::transient(
-                "engine-unreachable",
-                "processes could not be listed",
-            ));
+        match self.shared.observations.listed(&self.shared.leaving).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(Outcome::passed_over()),
+            Err(()) => {
+                return Err(Error::transient(
+                    "engine-unreachable",
+                    "processes could not be listed",
+                ));
+            }
         }
         Pass::new(&self.shared, &context, program, backend).run().await
     }

@@ -62,11 +62,15 @@ impl Reconciler for ReplicaReconciler {
             .backends
             .for_program(&context.spec().program, context.epoch().0)
             .map_err(|error| backend_error(&error))?;
-        if self.shared.observations.listed().await.is_err() {
-            return Err(backend_error(&backend::Error::Unreachable {
-                backend: backend.name(),
-                message: "its processes could not be listed".to_owned(),
-            }));
+        match self.shared.observations.listed(&self.shared.leaving).await {
+            Ok(true) => {}
+            Ok(false) => return Ok(Outcome::passed_over()),
+            Err(()) => {
+                return Err(backend_error(&backend::Error::Unreachable {
+                    backend: backend.name(),
+                    message: "its processes could not be listed".to_owned(),
+                }));
+            }
         }
         let uid = context.uid().to_string();
         let pass = Pass {
