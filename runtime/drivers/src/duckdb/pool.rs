@@ -1,6 +1,6 @@
 //! The open file and its connections.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::confine::confine;
@@ -104,32 +104,51 @@ pub(super) fn open(options: &Options) -> Result<(Pool, Connection), OpenError> {
 /// The bytes of a file's headers, without which it holds nothing: the engine writes them when it makes the file.
 const HEADERS: u64 = 3 * 4096;
 
+/// Opens the file, or makes it. While it is being made a mark stands beside it: whoever dies then leaves a file without its
+/// headers, which the mark tells from a damaged one.
 fn open_file(options: &Options) -> Result<Arc<Database>, OpenError> {
     let path = &options.path;
     let open = || Database::open(Some(path), &settings(options)).map_err(|raw| classify_open(&raw, path));
-    match open() {
-        Err(OpenError::Damaged { .. }) if is_unfinished(path) => match options.access {
-            // Nobody is at work in it: then it would be locked, and not damaged.
-            Access::ReadWrite => {
-                let removed = std::fs::remove_file(path);
-                removed.map_err(|error| OpenError::Io {
-                    path: path.clone(),
-                    message: format!("a file without its headers can't be removed: {error}"),
-                })?;
-                open()
+    let mark = beside(path, ".making");
+    if options.access == Access::ReadOnly {
+        return match open() {
+            Err(OpenError::Damaged { .. }) if mark.exists() && is_unfinished(path) => {
+                Err(OpenError::Missing { path: path.clone() })
             }
-            Access::ReadOnly => Err(OpenError::Missing { path: path.clone() }),
-        },
+            opened => opened,
+        };
+    }
+    let io = |error: std::io::Error| OpenError::Io {
+        path: path.clone(),
+        message: error.to_string(),
+    };
+    if !path.exists() {
+        std::fs::write(&mark, "").map_err(io)?;
+    }
+    let opened = match open() {
+        // Nobody is at work in it: then it would be locked, and not damaged.
+        Err(OpenError::Damaged { .. }) if mark.exists() && is_unfinished(path) => {
+            std::fs::remove_file(path).map_err(io)?;
+            open()
+        }
         opened => opened,
+    }?;
+    match std::fs::remove_file(&mark) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io(error)),
+        _ => Ok(opened),
     }
 }
 
-/// Returns true if whoever made the file died before it had its headers, so that nothing was ever in it.
+/// Returns true if a file is without its headers, and so is what is beside it.
 fn is_unfinished(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push(".wal");
     let is_short = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() < HEADERS);
-    is_short && !Path::new(&log).exists()
+    is_short && !beside(path, ".wal").exists()
+}
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
 }
 
 pub(super) fn connect(database: &Arc<Database>, path: &Path) -> Result<Connection, OpenError> {
@@ -209,15 +228,24 @@ mod tests {
             ..Options::new(&path, temp.path())
         };
         let options = Options::new(&path, temp.path());
+        let mark = beside(&path, ".making");
         for length in [0, 1, 100, 4096, 8192, headers.len() - 1] {
             std::fs::write(&path, &headers[..length]).unwrap();
+            let damaged = open_file(&options).err();
+            assert!(
+                matches!(damaged, Some(OpenError::Damaged { .. })),
+                "{length}: somebody else may have cut it"
+            );
+            std::fs::write(&mark, "").unwrap();
             let missing = open_file(&read_only).err();
             assert!(
                 matches!(missing, Some(OpenError::Missing { .. })),
                 "{length}: {missing:?}"
             );
             assert!(open_file(&options).is_ok(), "{length}");
+            assert!(!mark.exists(), "{length}");
         }
+        std::fs::write(&mark, "").unwrap();
         let log = temp.path().join("cut.duckdb.wal");
         std::fs::write(&path, &headers[..4096]).unwrap();
         std::fs::write(&log, "rows").unwrap();
