@@ -199,6 +199,27 @@ fn a_user_sees_the_rows_and_fields_that_rules_leave() {
 }
 
 #[test]
+fn a_file_has_all_rows_however_many_there_are() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "models/ids.sql",
+            "-- @materialize: true\nSELECT range AS id FROM range(1000001)",
+        ),
+        (
+            "metrics/all.yaml",
+            "version: 1\ntype: metrics_view\nmodel: ids\ndimensions: [{column: id}]\n\
+             measures: [{name: n, expression: count(*)}]\n",
+        ),
+    ]);
+    project.run(0);
+    let said = project.call(&["metrics", "all", "-d", "id", "-m", "n", "--out", "rows.csv"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let written = fs::read_to_string(project.path().join("rows.csv")).expect("the file was written");
+    assert_eq!(written.lines().count(), 1_000_002, "its rows, and the names of columns");
+}
+
+#[test]
 fn mistakes_are_told_with_their_place() {
     let project = project();
     for (arguments, said) in [

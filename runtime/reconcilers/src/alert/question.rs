@@ -218,6 +218,10 @@ fn from_query(error: &QueryError) -> Error {
     match error {
         QueryError::Failed(Failure::Sql(error)) => failure::from_sql(error),
         QueryError::Failed(failure) => failure::from_failure(failure),
+        QueryError::Timeout(_) => Error {
+            hint: Some("raise the alert's `timeout`".into()),
+            ..Error::permanent("timeout", error.to_string())
+        },
         other => Error::permanent("bad-query", other.to_string()),
     }
 }

@@ -14,9 +14,6 @@ use crate::exit::Exit;
 use crate::instance::export;
 use crate::socket::{Answer, Fault, MetricsRequest, Refusal, Replies};
 
-/// Rows of a file: what a spreadsheet takes.
-const MOST_EXPORTED: u64 = 1_000_000;
-
 /// Answers a request. Ends early when nobody listens any more.
 ///
 /// # Errors
@@ -115,7 +112,8 @@ fn export_of(sql: String, file: &Path, force: bool) -> Result<Export, Refusal> {
     };
     Ok(Export {
         sql,
-        limit: Some(MOST_EXPORTED),
+        // A file has all rows, or is not there: they pass through, and the time is bounded.
+        limit: None,
         timeout: Some(LONGEST),
         format,
         existing: match force {
