@@ -32,27 +32,36 @@ fn list_flights() {
     let mut files = Vec::new();
     find(&folder, &mut files);
     files.sort();
-    let ignored = here.join("templates/empty/gitignore");
-    let mut table = format!("&[\n    (\".gitignore\", include_bytes!({ignored:?})),\n");
+    // What every project keeps out of a repository, and what this one does besides.
+    let ignored = ["templates/empty/gitignore".into(), folder.join(".gitignore")];
+    let ignored = ignored.map(|file| fs::read_to_string(here.join(file)).expect("the list can be read"));
+    let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo names it"));
+    let all_ignored = out.join("gitignore");
+    fs::write(&all_ignored, ignored.concat()).expect("the list can be written");
+    let mut table = format!("&[\n    (\".gitignore\", include_bytes!({all_ignored:?})),\n");
     for file in files {
         let name = file.strip_prefix(&folder).expect("it was found there");
         // Writing to a text can't fail.
         let _ = writeln!(table, "    ({name:?}, include_bytes!({file:?})),");
     }
     table.push_str("]\n");
-    let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo names it"));
     fs::write(out.join("flights.rs"), table).expect("the table can be written");
 }
 
-/// The files of a folder, without the state that a run leaves there.
+/// Folders that a run leaves in the project.
+const LEFT_BY_RUNS: [&str; 2] = [".watershed", "exports"];
+
+/// The files of a folder, without what a run leaves there.
 fn find(folder: &Path, files: &mut Vec<PathBuf>) {
     println!("cargo:rerun-if-changed={}", folder.display());
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries {
         let path = entry.expect("a folder's entry can be read").path();
-        if path.is_dir() && !path.ends_with(".watershed") {
-            find(&path, files);
-        } else if path.is_file() {
+        if path.is_dir() {
+            if !LEFT_BY_RUNS.iter().any(|left| path.ends_with(left)) {
+                find(&path, files);
+            }
+        } else if path.is_file() && !path.ends_with(".gitignore") {
             files.push(path);
         }
     }

@@ -48,7 +48,7 @@ pub(crate) fn measure(report: &Report, models: usize, name: &str, samples: usize
     let mut ratios = Vec::new();
     for _ in 0..rounds {
         let floor = floor::cold(&file, &project, &mix);
-        let _ = std::fs::remove_dir_all(project.join(".watershed"));
+        program::set_state_aside(&project);
         ratios.push(program::call(&project, &["run"]).as_secs_f64() / floor.as_secs_f64());
     }
     if report.wants(&figure("cold_1k_over_floor2")) {
@@ -146,7 +146,7 @@ pub(crate) fn memory(report: &Report, samples: usize) {
     let project = temp.path().join("project");
     Mix::new(1_000).write(&project);
     let once = |_| {
-        let _ = std::fs::remove_dir_all(project.join(".watershed"));
+        program::set_state_aside(&project);
         let whole = program::peak_mb(program::command(&project, &["run"]));
         let mut alone = std::process::Command::new(std::env::current_exe().expect("this program"));
         alone.arg(crate::CHILD).arg(&project);

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::sandbox::{Sandbox, sample};
 
-/// The resources of the project: five sources and twenty models.
-const RESOURCES: usize = 25;
+/// The resources of the project: five sources and twenty-two models.
+const RESOURCES: usize = 27;
 
 #[test]
 fn the_answers_are_those_that_the_engine_alone_gives() {
@@ -59,6 +59,22 @@ fn only_what_an_edit_touches_is_built() {
         "airlines carrier_scorecard delays_by_carrier facts",
         "a file's content"
     );
+}
+
+#[test]
+fn a_month_is_built_alone_and_answers_stand_in_a_file() {
+    let project = Sandbox::from_project("flights");
+    project.run(0);
+    let table = fs::read_to_string(project.path().join("exports/carrier_scorecard.csv"));
+    let table = table.expect("the file was written");
+    assert!(table.starts_with("position,airline,scheduled"), "{table}");
+    assert_eq!(table.lines().count(), 17, "{table}");
+    let said = project.call(&["refresh", "months", "--partition", "2013-02-01", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let rows = project.query("SELECT count(*) AS rows, sum(scheduled) AS scheduled FROM months");
+    assert_eq!(plain(&rows["rows"]), [["36", "336776"]]);
+    let latest = project.query("SELECT minutes_late FROM record_delays ORDER BY ALL DESC LIMIT 1");
+    assert_eq!(plain(&latest["rows"]), [["1301"]]);
 }
 
 #[test]

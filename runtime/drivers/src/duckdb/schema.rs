@@ -8,9 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use super::names::{Entry, Names, Noted};
-use super::sys::Param;
+use super::sys::{ColumnValue, Param};
 use super::work::Work;
 use crate::olap::{Failure, Output, OutputKind, Tag, Value, is_in_trash, quote_identifier, quote_literal};
+
+/// The table of the records.
+const RECORDS: &str = "records";
 
 /// The schema of what is not an output.
 const SETUP: [&str; 6] = [
@@ -110,26 +113,25 @@ pub(super) fn write_record(
     before: Before,
 ) -> Result<(), Failure> {
     let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
-    let rows = rows.map_or_else(|| "NULL".to_owned(), |rows| rows.to_string());
     match before {
         Before::Nothing => {
-            let insert = format!("INSERT INTO _watershed.records VALUES (?, ?, {rows}, ?)");
-            work.run(
-                &insert,
-                &[Param::Text(&uid), Param::Text(&build), Param::Blob(record)],
-            )
+            let row = [
+                ColumnValue::Text(&uid),
+                ColumnValue::Text(&build),
+                ColumnValue::number(rows),
+                ColumnValue::Blob(record),
+            ];
+            work.append(RECORDS, &row)
         }
         Before::Record => {
+            let rows = rows.map_or_else(|| "NULL".to_owned(), |rows| rows.to_string());
             let update = format!(
                 "UPDATE _watershed.records SET build = ?, row_count = {rows}, record = ? WHERE uid = ?"
             );
-            work.run(
-                &update,
-                &[Param::Text(&build), Param::Blob(record), Param::Text(&uid)],
-            )
+            let params = [Param::Text(&build), Param::Blob(record), Param::Text(&uid)];
+            work.run(&update, &params).map(drop)
         }
     }
-    .map(drop)
 }
 
 /// The state that an owner left before.

@@ -10,6 +10,7 @@
 #![expect(unsafe_code, reason = "the engine is reached through its C interface")]
 
 mod answer;
+mod appender;
 mod connection;
 mod handle;
 mod shape;
@@ -18,6 +19,7 @@ mod text;
 mod vector;
 
 pub(super) use answer::Answer;
+pub(super) use appender::ColumnValue;
 pub(super) use connection::{Connection, Database, Interrupt};
 pub(super) use shape::Shape;
 pub(super) use statement::{Param, StatementKind};

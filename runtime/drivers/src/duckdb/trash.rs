@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::names::{Edit, Noted};
 use super::schema::{self, qualified};
-use super::sys::Param;
+use super::sys::{ColumnValue, Param};
 use super::work::Work;
 use crate::olap::{Failure, Tag, Thrown, Trashed, Value, quote_literal, trash_table};
 
@@ -58,20 +58,19 @@ pub(super) fn forget_row(work: &Work<'_>, build: Uuid) -> Result<(), Failure> {
 
 /// Writes what is known of a table in the trash.
 pub(super) fn write(work: &Work<'_>, trashed: &Trashed) -> Result<(), Failure> {
-    let number = |number: Option<u64>| number.map_or_else(|| "NULL".to_owned(), |number| number.to_string());
-    let insert = format!(
-        "INSERT INTO _watershed.trash VALUES (?, ?, ?, {}, {}, {}, {}, {}, {})",
-        quote_literal(trashed.why.as_str()),
-        trashed.at_ms,
-        number(trashed.rows),
-        number(trashed.bytes),
-        trashed.protected,
-        if trashed.record.is_some() { "?" } else { "NULL" },
-    );
     let (build, uid) = (trashed.tag.build.to_string(), trashed.tag.uid.to_string());
-    let mut params = vec![Param::Text(&build), Param::Text(&uid), Param::Text(&trashed.name)];
-    params.extend(trashed.record.as_deref().map(Param::Blob));
-    work.run(&insert, &params).map(drop)
+    let row = [
+        ColumnValue::Text(&build),
+        ColumnValue::Text(&uid),
+        ColumnValue::Text(&trashed.name),
+        ColumnValue::Text(trashed.why.as_str()),
+        ColumnValue::Number(trashed.at_ms),
+        ColumnValue::number(trashed.rows),
+        ColumnValue::number(trashed.bytes),
+        ColumnValue::Flag(trashed.protected),
+        trashed.record.as_deref().map_or(ColumnValue::Null, ColumnValue::Blob),
+    ];
+    work.append("trash", &row)
 }
 
 /// The owners of records and of notes of partitions, and the trash.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::failure::{Aftermath, Source, classify};
 use super::running::Running;
-use super::sys::{Answer, Connection, Param, RawError};
+use super::sys::{Answer, ColumnValue, Connection, Param, RawError};
 use crate::crash::{self, Around};
 use crate::olap::{Failure, NamedRow, OpenError, Value};
 use crate::volume::Volume;
@@ -58,6 +58,13 @@ impl<'a> Work<'a> {
         self.check_cancelled()?;
         let answer = self.connection.run(sql, params).and_then(Answer::collect);
         answer.map_err(|raw| self.fail(&raw, None))
+    }
+
+    /// Appends a row to a table of ours.
+    pub(super) fn append(&self, table: &str, row: &[ColumnValue<'_>]) -> Result<(), Failure> {
+        self.check_cancelled()?;
+        let appended = self.connection.append(("_watershed", table), row);
+        appended.map_err(|raw| self.fail(&raw, None))
     }
 
     /// Runs a caller's statement with something of ours before it, to its end. Places in errors are the caller's.

@@ -199,7 +199,7 @@ pub(super) enum Template {
     /// Two models.
     #[default]
     Empty,
-    /// A year of flights out of New York: five sources, twenty models, dashboards.
+    /// A year of flights out of New York: five sources, twenty-two models, dashboards.
     Flights,
 }
 

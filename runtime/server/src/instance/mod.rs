@@ -464,9 +464,15 @@ impl Drop for Instance {
     }
 }
 
+/// Resources that run at once beyond one for each core: each build waits for the disk when it commits, and another has
+/// its core meanwhile.
+const BEYOND_CORES: usize = 2;
+
 fn jobs(options: &Options) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    options.jobs.map_or_else(cores, std::num::NonZeroUsize::get)
+    options
+        .jobs
+        .map_or_else(|| cores() + BEYOND_CORES, std::num::NonZeroUsize::get)
 }
 
 pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Access) -> duckdb::Options {

@@ -9,7 +9,7 @@ use libduckdb_sys as ffi;
 
 use super::handle::OpenConnection;
 use super::statement::Statement;
-use super::{Answer, Param, RawError, text};
+use super::{Answer, ColumnValue, Param, RawError, appender, text};
 use crate::sync::Unpoisoned;
 
 /// An open database. Closes with its last connection; that writes what is left in the log into the file.
@@ -143,6 +143,11 @@ impl Connection {
     /// Prepares and runs; the answer is whole in memory.
     pub(in crate::duckdb) fn run(&self, sql: &str, params: &[Param<'_>]) -> Result<Answer<'_>, RawError> {
         self.prepare(sql)?.run(params)
+    }
+
+    /// Appends a row to a table of a schema, in the transaction that is open.
+    pub(in crate::duckdb) fn append(&self, table: (&str, &str), row: &[ColumnValue<'_>]) -> Result<(), RawError> {
+        appender::append_row(&self.open, table, row)
     }
 }
 

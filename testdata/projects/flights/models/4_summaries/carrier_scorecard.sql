@@ -1,7 +1,10 @@
 -- Which airline should I choose, all in all?
 -- Punctuality counts double, then cancellations, then the age of the fleet. An age is shown only
 -- where the aircraft of at least half of the flights are known.
+-- For whoever has no SQL at hand, the rows stand in a file, too.
 -- @materialize: true
+-- @output.connector: local_file
+-- @output.path: exports/carrier_scorecard.csv
 WITH fleets AS (
     SELECT
         carrier,
