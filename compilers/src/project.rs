@@ -228,6 +228,11 @@ impl Project {
         self.manifest.trash
     }
 
+    /// Returns whether the engine may fetch extensions that a resource needs, as the manifest says.
+    pub fn installs_extensions(&self) -> bool {
+        !self.manifest.no_installs
+    }
+
     /// The settings of all jobs and services that the manifest says.
     pub fn workloads(&self) -> WorkloadSettings {
         self.manifest.workloads

@@ -92,6 +92,8 @@ pub(crate) struct Manifest {
     /// Folders and files that are left out, without a leading slash.
     pub(crate) ignore_paths: Vec<String>,
     pub(crate) trash: Trash,
+    /// The engine fetches no extension.
+    pub(crate) no_installs: bool,
     /// Users whose view can be tried, with their attributes.
     pub(crate) mock_users: Vec<MapValue>,
     pub(crate) workloads: WorkloadSettings,

@@ -137,6 +137,41 @@ const HTTPS: &[(&str, Type)] = &[
     ("path_prefixes", Type::Texts),
 ];
 
+/// Settings of Postgres.
+const POSTGRES: &[(&str, Type)] = &[
+    ("dsn", Type::Text),
+    ("database_url", Type::Text),
+    ("host", Type::Text),
+    ("port", Type::Count),
+    ("user", Type::Text),
+    ("username", Type::Text),
+    ("password", Type::Text),
+    ("dbname", Type::Text),
+    ("database", Type::Text),
+    ("sslmode", Type::Text),
+    ("sslrootcert", Type::Text),
+    ("connect_timeout", Type::Count),
+];
+
+/// Settings of MySQL and MariaDB.
+const MYSQL: &[(&str, Type)] = &[
+    ("dsn", Type::Text),
+    ("host", Type::Text),
+    ("port", Type::Count),
+    ("user", Type::Text),
+    ("username", Type::Text),
+    ("password", Type::Text),
+    ("database", Type::Text),
+    ("dbname", Type::Text),
+    ("socket", Type::Text),
+    ("ssl_mode", Type::Text),
+    ("ssl-mode", Type::Text),
+    ("sslmode", Type::Text),
+];
+
+/// Settings of SQLite.
+const SQLITE: &[(&str, Type)] = &[("dsn", Type::Text), ("path", Type::Text), ("db", Type::Text)];
+
 /// Settings that are known and not followed: access would fail in words about something else.
 const NOT_FOLLOWED: &[(&str, &str, &str)] = &[
     (
@@ -211,6 +246,9 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         "gcs" => GCS,
         "azure" => AZURE,
         "https" => HTTPS,
+        "postgres" => POSTGRES,
+        "mysql" => MYSQL,
+        "sqlite" => SQLITE,
         _ => &[],
     };
     check(reader, &name, &rest, known);
@@ -276,6 +314,9 @@ fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
             | "gcs"
             | "azure"
             | "https"
+            | "postgres"
+            | "mysql"
+            | "sqlite"
     ) {
         return;
     }
@@ -298,7 +339,7 @@ fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
             node.at,
             Code::InvalidValue,
             message,
-            "one of `duckdb`, `local_file`, `https`, `s3`, `gcs`, `azure`, `smtp`, `slack`, `webhook`, `command`",
+            "one of `duckdb`, `local_file`, `https`, `s3`, `gcs`, `azure`, `postgres`, `mysql`, `sqlite`, `smtp`, `slack`, `webhook`, `command`",
         ),
     }
 }

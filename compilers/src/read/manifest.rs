@@ -48,6 +48,7 @@ blocks! {
         "ignore_paths": Texts, "Folders and files that are no part of the project; each begins with `/`.";
         "mock_users": List(&Block(&MOCK_USER)), "Users whose view can be tried.";
         "trash": Block(&TRASH), "How much is kept of tables that nothing stands for any more, and how long.";
+        "install_extensions": Bool, "Whether the engine may fetch extensions that a resource needs; it may unless this is false.";
         "workloads": Block(&WORKLOADS), "How all jobs and services together are run.";
     }
 
@@ -201,6 +202,7 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
         sources: defaults(fields, "sources", FileKind::Source),
         ignore_paths: ignore_paths(fields),
         trash: trash::take(fields),
+        no_installs: fields.bool("install_extensions") == Some(false),
         mock_users,
         workloads: workloads::take(fields),
     }

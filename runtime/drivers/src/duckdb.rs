@@ -7,6 +7,7 @@
 //! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it, `sharing` lets other programs have it,
 //! `export` writes answers into files, `write_rows` outputs, `confine` closes what lies outside a sandbox, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
+mod attach;
 mod build;
 #[cfg(feature = "by-hand")]
 mod by_hand;
@@ -23,6 +24,7 @@ mod failure;
 mod failures;
 mod give_back;
 mod hooks;
+mod install;
 mod left;
 mod migrate;
 mod moment;
@@ -66,9 +68,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::olap::{
-    Build, BuildError, Built, Check, Dropped, Export, ExportError, Exported, Failure, Guard, KeptRows, Left,
-    Migrated, Migration, Object, Olap, Output, PartitionRun, Query, QueryError, Rename, RenameError, Renamed,
-    Rows, Session, StageStep, Tag, TrashLimits, Trashed, Verdict, WriteRows,
+    Attached, Build, BuildError, Built, Check, Dropped, Export, ExportError, Exported, Failure, Guard,
+    KeptRows, Left, Migrated, Migration, Object, Olap, Output, PartitionRun, Query, QueryError, Rename,
+    RenameError, Renamed, Rows, Session, StageStep, Tag, TrashLimits, Trashed, Verdict, WriteRows,
 };
 
 impl Olap for Engine {
@@ -156,6 +158,10 @@ impl Olap for Engine {
         Engine::limit_trash(self, limits);
     }
 
+    fn allow_installs(&self, allowed: bool) {
+        Engine::allow_installs(self, allowed);
+    }
+
     fn retag<'a>(
         &'a self,
         from: Tag,
@@ -223,6 +229,14 @@ impl Olap for Engine {
 
     fn open<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
         Engine::open(self, cancel).boxed()
+    }
+
+    fn try_database<'a>(
+        &'a self,
+        database: &'a Attached,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        self.attach_and_detach(database, cancel).boxed()
     }
 
     fn changes_by_others(&self) -> u64 {

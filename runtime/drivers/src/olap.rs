@@ -7,6 +7,7 @@
 //! Tag and record change in the transaction that changes the output. After a crash they say what really happened.
 
 mod build;
+mod database;
 mod export;
 mod failure;
 mod hooks;
@@ -24,6 +25,7 @@ pub use build::{
     Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, KeptRows, NamedRow, NewColumns, Over,
     Rename, RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
 };
+pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, System};
 pub use export::{Existing, Export, ExportError, Exported, FileFormat, WriteRows};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use hooks::{HookError, Hooks};
@@ -137,6 +139,9 @@ pub trait Olap: Send + Sync + 'static {
     /// Sets the bounds of the trash.
     fn limit_trash(&self, limits: TrashLimits);
 
+    /// Says whether the engine may fetch extensions that a build needs, where its own options allow it.
+    fn allow_installs(&self, allowed: bool);
+
     /// Gives an output that is tagged with `from` another tag and record, rows untouched. Says whether it was there.
     fn retag<'a>(
         &'a self,
@@ -194,6 +199,13 @@ pub trait Olap: Send + Sync + 'static {
     /// Opens what the engine keeps its data in, waiting for another process that has it open. Other work does that by
     /// itself; this is for what must not be counted as begun before.
     fn open<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>>;
+
+    /// Tries whether a database of another system can be attached.
+    fn try_database<'a>(
+        &'a self,
+        database: &'a Attached,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>>;
 
     /// Returns how often the data was found changed by another process while this one did not hold it: what was known
     /// of outputs before such a change may be wrong.

@@ -5,6 +5,7 @@
 //! drivers are kept.
 
 pub(crate) mod access;
+pub(crate) mod database;
 
 use std::{
     collections::BTreeMap,
@@ -20,9 +21,9 @@ use watershed_core::{Error, Outcome, Parents, Row, SourcePosition, Work};
 use watershed_drivers::{
     duckdb::{Access, Engine, Options},
     objects,
-    olap::{Olap as _, Query, QueryError, Session},
+    olap::{Attached, Failure, Olap as _, Query, QueryError, Session, System},
 };
-use watershed_proto::{ConnectorSpec, ConnectorState, Message, Value};
+use watershed_proto::{ConnectorSpec, ConnectorState, MapValue, Message, Value};
 
 use crate::{
     asking::Asking, made::Version, messages::Proto, model::failure, outputs::Outputs, places, refs,
@@ -182,6 +183,7 @@ impl Reconciler for ConnectorReconciler {
         refs::check(context.refs(), self.outputs.chosen())?;
         let trial = Trial {
             connectors: self,
+            name: context.name().as_str(),
             spec,
             paths: &context.row().paths,
         };
@@ -231,6 +233,8 @@ enum Target {
     Folder(PathBuf),
     /// A store of objects, by an address in it; none if the connector names no bucket.
     Store(Box<objects::Access>, Option<String>),
+    /// A database of another system.
+    Database(Box<Attached>),
     /// A driver that is kept.
     Kept,
 }
@@ -240,6 +244,7 @@ impl Target {
     fn is_there(&self) -> bool {
         match self {
             Self::Own | Self::Memory | Self::Store(..) | Self::Kept => true,
+            Self::Database(attached) => !attached.system.is_file() || Path::new(&attached.target).is_file(),
             Self::File { path, made } => *made || path.exists(),
             Self::Folder(path) => path.is_dir(),
         }
@@ -248,6 +253,7 @@ impl Target {
 
 struct Trial<'a> {
     connectors: &'a ConnectorReconciler,
+    name: &'a str,
     spec: &'a ConnectorSpec,
     paths: &'a [Arc<str>],
 }
@@ -275,8 +281,54 @@ impl Trial<'_> {
                 Ok(Target::Folder(self.connectors.root.join(folder)))
             }
             driver if access::is_store(driver) => self.store(),
-            _ => Ok(Target::Kept),
+            driver => self.database(driver),
         }
+    }
+
+    fn database(&self, driver: &str) -> Result<Target, Error> {
+        let Some(system) = System::from_driver(driver) else {
+            return Ok(Target::Kept);
+        };
+        let empty = MapValue::default();
+        let scope = Scope {
+            environment: self.connectors.environment.clone(),
+            variables: self.connectors.outputs.secrets().open(&self.spec.variables)?,
+            ..Scope::default()
+        };
+        let connection = database::Connection {
+            system,
+            connector: self.name,
+            settings: vec![(self.spec.properties.as_ref().unwrap_or(&empty), scope)],
+            root: &self.connectors.root,
+        };
+        // Its own name: a model that reads through it at the same time has another.
+        let attached = connection.attached(&format!("trial_of_{}", self.name));
+        let attached = attached.map_err(|error| failure::from_render(&error))?;
+        Ok(Target::Database(Box::new(attached)))
+    }
+
+    async fn ask_database(&self, attached: &Attached, cancel: &CancellationToken) -> Result<String, Error> {
+        if self.connectors.outputs.sandbox().is_some() {
+            return Err(failure::confined_database());
+        }
+        let place = |error: Error| Error {
+            place: Some(places::from_spot(self.paths, None)),
+            ..error
+        };
+        if !Target::Database(Box::new(attached.clone())).is_there() {
+            return Err(place(failure::missing_database(Path::new(&attached.target))));
+        }
+        let tried = self
+            .connectors
+            .outputs
+            .olap()
+            .try_database(attached, cancel)
+            .await;
+        tried.map_err(|error| match error {
+            Failure::Interrupted => failure::cancelled(),
+            error => place(failure::from_failure(&error)),
+        })?;
+        Ok(format!("{} answers", self.spec.driver))
     }
 
     fn store(&self) -> Result<Target, Error> {
@@ -321,6 +373,7 @@ impl Trial<'_> {
     async fn run(&self, target: &Target, engine: Asking<'_>) -> Result<String, Error> {
         match target {
             Target::Kept | Target::Store(_, None) => Ok(String::new()),
+            Target::Database(attached) => self.ask_database(attached, engine.cancel).await,
             Target::Store(access, Some(address)) => self.ask_store(access, address, engine.cancel).await,
             Target::Own => match engine.rows("SELECT version()".to_owned()).await {
                 Ok(Ok(rows)) => Ok(answer(rows)),
@@ -406,7 +459,7 @@ impl Trial<'_> {
         .await;
         let closed = engine.close().await;
         let rows = asked.map_err(|error| match error {
-            QueryError::Failed(watershed_drivers::olap::Failure::Interrupted) => failure::cancelled(),
+            QueryError::Failed(Failure::Interrupted) => failure::cancelled(),
             error => self.unreachable("path", &error.to_string()),
         })?;
         closed.map_err(|failure| failure::from_failure(&failure))?;

@@ -159,6 +159,11 @@ impl Outputs {
         self.olap.limit_trash(limits);
     }
 
+    /// Says whether the engine may fetch extensions that a build needs, where it may at all.
+    pub fn allow_installs(&self, allowed: bool) {
+        self.olap.allow_installs(allowed);
+    }
+
     /// Lets the output of a resource be dropped although the trash has no room for it, as long as this process lives.
     pub fn approve_drop(&self, uid: Uuid) {
         self.approved.lock().unpoisoned().insert(uid);

@@ -117,6 +117,8 @@ struct Parse {
     /// The statements with which connections to the engine begin.
     sessions: Vec<(Session, Version)>,
     trash: TrashLimits,
+    /// The engine may fetch extensions.
+    installs: bool,
     /// A finding about it, if it removes most of the project.
     removal: Option<Diagnostic>,
 }
@@ -206,6 +208,7 @@ impl ProjectParser {
                 mut state,
                 sessions,
                 trash,
+                installs,
                 removal,
             } = self.parse(context, controller.list(Select::all())).await?;
             let batch = match batch {
@@ -226,6 +229,7 @@ impl ProjectParser {
                 self.set_state(context, state.clone()).await?;
             }
             self.outputs.limit_trash(trash);
+            self.outputs.allow_installs(installs);
             if batch.edits.is_empty() {
                 self.outputs.begin_with(sessions);
                 self.applied.store(true, Ordering::Release);
@@ -362,6 +366,7 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
         state,
         sessions,
         trash,
+        installs: project.installs_extensions(),
         removal,
     }
 }

@@ -56,7 +56,7 @@ fn only_what_an_edit_touches_is_built() {
     fs::write(&csv, text.replace("Envoy Air", "Envoy")).expect("the file can be written");
     assert_eq!(
         names(&project.run(0)),
-        "airlines carrier_scorecard delays_by_carrier facts",
+        "airlines carrier_scorecard delays_by_carrier facts record_delays",
         "a file's content"
     );
 }

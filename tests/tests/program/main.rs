@@ -60,6 +60,7 @@ mod changes;
 mod commands;
 mod confined;
 mod crashes;
+mod databases;
 mod editors;
 mod engines;
 mod exports;

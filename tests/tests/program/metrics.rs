@@ -216,7 +216,11 @@ fn a_file_has_all_rows_however_many_there_are() {
     let said = project.call(&["metrics", "all", "-d", "id", "-m", "n", "--out", "rows.csv"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let written = fs::read_to_string(project.path().join("rows.csv")).expect("the file was written");
-    assert_eq!(written.lines().count(), 1_000_002, "its rows, and the names of columns");
+    assert_eq!(
+        written.lines().count(),
+        1_000_002,
+        "its rows, and the names of columns"
+    );
 }
 
 #[test]

@@ -144,7 +144,10 @@ impl Sandbox {
         ] {
             command.env_remove(variable);
         }
-        command.env("NO_COLOR", "1");
+        // Tests fetch nothing from anywhere.
+        command
+            .env("NO_COLOR", "1")
+            .env("WATERSHED_NO_EXTENSION_INSTALL", "true");
         command
     }
 

@@ -20,7 +20,13 @@ impl Reader<'_, '_> {
     pub(super) fn main_sql(&mut self, spec: &mut ModelSpec) {
         let engine = self.context.speaks_engine_sql(&spec.input_connector);
         let Some(sql) = self.about.sql.take() else {
-            if engine && self.fields.key_at("path").is_none() && self.fields.key_at("uri").is_none() {
+            let reads_files = ["path", "uri"]
+                .iter()
+                .any(|key| self.fields.key_at(key).is_some());
+            // A table of another file of the engine.
+            let is_other = !spec.input_connector.eq_ignore_ascii_case(self.context.olap);
+            let reads_table = is_other && self.fields.key_at("table").is_some();
+            if engine && !reads_files && !reads_table {
                 let at = self.fields.at();
                 let hint = "write it under `sql:` or in a `.sql` file of the same name";
                 self.fields

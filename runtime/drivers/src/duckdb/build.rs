@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::attach::{attached, hidden};
 use super::check::verdicts;
 use super::engine::{Claim, Company, Engine};
 use super::failure::{Source, not_one};
@@ -167,6 +168,11 @@ impl Engine {
         let claim = Arc::new(claim);
         let mut attempts = 1;
         let mut made = self.try_build(build, &claim, Company::Others, cancel).await;
+        if let Err(BuildError::Failed(failure)) = &made
+            && self.install_for(failure, cancel).await
+        {
+            made = self.try_build(build, &claim, Company::Others, cancel).await;
+        }
         if let Err(error) = &made
             && let BuildError::Failed(Failure::OutOfMemory { limit, peak, .. }) = error.build_error()
         {
@@ -200,19 +206,22 @@ impl Engine {
         let turn = self.turn_of(&build.hooks, cancel).await?;
         self.work(cancel, company, move |work| {
             let _held = (claim, turn);
-            hooks::around(&engine, work, &build.hooks, || {
-                let made = try_here(&engine, work, &build);
-                if build.replaced != Fate::Trash || !is_tied(&made) {
-                    return made;
-                }
-                // The engine renames no table that has an index. A build has always cost those that people made.
-                let without_trash = Build {
-                    replaced: Fate::Gone,
-                    ..build.clone()
-                };
-                work.resume_interrupts();
-                try_here(&engine, work, &without_trash)
+            attached(work, &build.databases, || {
+                hooks::around(&engine, work, &build.hooks, || {
+                    let made = try_here(&engine, work, &build);
+                    if build.replaced != Fate::Trash || !is_tied(&made) {
+                        return made;
+                    }
+                    // The engine renames no table that has an index. A build has always cost those that people made.
+                    let without_trash = Build {
+                        replaced: Fate::Gone,
+                        ..build.clone()
+                    };
+                    work.resume_interrupts();
+                    try_here(&engine, work, &without_trash)
+                })
             })
+            .map_err(|error| hidden(&build.databases, error))
         })
         .await
     }

@@ -67,6 +67,8 @@ struct EngineInner {
     openings: Notify,
     /// The bounds of the trash, once they are known.
     trash: Mutex<Option<TrashLimits>>,
+    /// The project lets extensions be fetched.
+    installs: AtomicBool,
     /// Held by the one build with statements around it that is at work.
     hooks: Arc<tokio::sync::Mutex<()>>,
 }
@@ -123,6 +125,7 @@ impl Engine {
             changes: AtomicUsize::new(0),
             beginnings: Mutex::default(),
             trash: Mutex::default(),
+            installs: AtomicBool::new(true),
             hooks: Arc::default(),
         };
         Self {
@@ -309,6 +312,10 @@ impl Engine {
 
     pub(super) fn growth(&self) -> MutexGuard<'_, Growth> {
         self.shared.growth.lock().unpoisoned()
+    }
+
+    pub(super) fn installs(&self) -> &AtomicBool {
+        &self.shared.installs
     }
 
     pub(super) fn trash_lock(&self) -> &Mutex<Option<TrashLimits>> {

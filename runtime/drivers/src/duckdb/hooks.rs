@@ -21,8 +21,11 @@ use crate::olap::{
 };
 
 const SETTINGS: &str = "SELECT name, value FROM duckdb_settings()";
-const DATABASES: &str = "SELECT database_name FROM duckdb_databases() WHERE NOT internal";
-const SECRETS: &str = "SELECT name FROM duckdb_secrets() WHERE NOT persistent";
+/// Those that other builds have attached meanwhile are theirs.
+const DATABASES: &str = "SELECT database_name FROM duckdb_databases() \
+    WHERE NOT internal AND NOT starts_with(database_name, '_watershed_')";
+const SECRETS: &str =
+    "SELECT name FROM duckdb_secrets() WHERE NOT persistent AND NOT starts_with(name, '_watershed_')";
 const DATABASE: &str = "SELECT current_database()";
 
 /// Settings that say the same as another one, or that show a limit rounded.

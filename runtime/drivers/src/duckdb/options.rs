@@ -40,6 +40,9 @@ pub struct Options {
     /// Folders of extensions, looked through before the engine's own cache: below each, a folder of the engine's version,
     /// in it one of the platform.
     pub extensions: Vec<PathBuf>,
+    /// Extensions that a build needs, and that are nowhere here, are fetched from their makers' repository. They are not by
+    /// default.
+    pub installs: bool,
     /// The time that work waits for a file that another process has open; not at all by default.
     pub patience: Duration,
     /// Units of work that run in it at the same time; more of them wait.
@@ -63,9 +66,10 @@ impl Options {
             threads: None,
             sandbox: None,
             extensions: Vec::new(),
+            installs: false,
             patience: Duration::ZERO,
-            // A query or two are answered while every core builds.
-            connections: cores.saturating_add(2),
+            // A query or two are answered while all builds are at work, of which there are two more than cores.
+            connections: cores.saturating_add(4),
         }
     }
 }

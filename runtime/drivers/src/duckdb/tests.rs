@@ -75,6 +75,7 @@ fn build(n: u128, name: &str, kind: OutputKind, sql: &str) -> Build {
         sql: sql.to_owned(),
         order_by: None,
         hooks: Hooks::default(),
+        databases: Vec::new(),
         step: Step::Replace,
         key: Vec::new(),
         checks: Vec::new(),

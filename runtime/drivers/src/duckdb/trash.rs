@@ -68,7 +68,10 @@ pub(super) fn write(work: &Work<'_>, trashed: &Trashed) -> Result<(), Failure> {
         ColumnValue::number(trashed.rows),
         ColumnValue::number(trashed.bytes),
         ColumnValue::Flag(trashed.protected),
-        trashed.record.as_deref().map_or(ColumnValue::Null, ColumnValue::Blob),
+        trashed
+            .record
+            .as_deref()
+            .map_or(ColumnValue::Null, ColumnValue::Blob),
     ];
     work.append("trash", &row)
 }

@@ -166,7 +166,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn hold_interrupts(&self) {
+    /// Lets no interrupt reach the connection until they are resumed.
+    pub(super) fn hold_interrupts(&self) {
         if let Some(running) = self.running {
             running.disarm();
         }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Failure, Fate, HookError, Hooks, OutputKind, SqlError, Tag, Value};
+use super::{Attached, Failure, Fate, HookError, Hooks, OutputKind, SqlError, Tag, Value};
 
 /// An output to make, or rows to put into one.
 #[derive(Debug, Clone)]
@@ -18,6 +18,8 @@ pub struct Build {
     pub order_by: Option<String>,
     /// The statements around it.
     pub hooks: Hooks,
+    /// The databases of other systems that its statement reads.
+    pub databases: Vec<Attached>,
     /// The effect of its rows on those that are there.
     pub step: Step,
     /// Columns of which no two rows of the statement have the same values; empty for none.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+use super::DatabaseError;
+
 /// A line of a file of data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataPlace {
@@ -143,6 +145,9 @@ pub enum Failure {
     /// The statement is at fault.
     #[error(transparent)]
     Sql(#[from] SqlError),
+    /// A database of another system can't be attached.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
     /// The engine gave up; it is opened anew for the next work.
     #[error("the engine stopped: {message}")]
     Fatal {
@@ -174,6 +179,7 @@ impl Failure {
             Self::MissingExtension { .. } => "missing-extension",
             Self::Session { .. } => "init-sql",
             Self::Sql(_) => "sql",
+            Self::Database(error) => error.code(),
             Self::Fatal { .. } => "engine-fatal",
             Self::Closed => "engine-closed",
         }
@@ -196,11 +202,12 @@ impl Failure {
             }
             Self::MissingExtension { extension, .. } => {
                 Some(format!(
-                    "`init_sql: INSTALL {extension}` in `connectors/duckdb.yaml` fetches it when the project runs; \
-                     a folder that has it can be named by `--extensions`; or bring the data as local files"
+                    "without `--no-extension-install` the engine fetches it when it can reach its makers' repository; \
+                     or name a folder by `--extensions` that has `{extension}.duckdb_extension` for this version of the engine"
                 ))
             }
             Self::Sql(error) => error.hint.clone(),
+            Self::Database(error) => error.hint().map(str::to_owned),
             Self::Session { error, .. } => error.hint.clone(),
             Self::Open(OpenError::Damaged { .. }) => Some(
                 "`watershed doctor --repair` sets the file aside; the next `watershed run` makes everything anew"

@@ -131,6 +131,32 @@ pub(crate) fn confined_store() -> Error {
     }
 }
 
+/// Databases of other systems are outside the sandbox.
+pub(crate) fn confined_database() -> Error {
+    let message = "databases of other systems are outside the sandbox";
+    Error {
+        hint: Some(
+            "run a project that you trust without `--sandbox`, or bring what it reads as files".into(),
+        ),
+        ..Error::permanent("outside-sandbox", message)
+    }
+}
+
+/// Partitions of what a database yields.
+pub(super) fn partitioned_database() -> Error {
+    let message = "partitions of what a database yields are not supported yet";
+    Error {
+        hint: Some("read the table whole in a source, and partition a model that reads that".into()),
+        ..Error::permanent("not-supported-yet", message)
+    }
+}
+
+/// A database that is a file, and is not there.
+pub(crate) fn missing_database(file: &Path) -> Error {
+    let message = format!("the database `{}` does not exist", file.display());
+    Error::permanent("missing-file", message)
+}
+
 pub(super) fn from_source(error: &SourceError) -> Error {
     Error {
         hint: error.hint().map(Arc::from),
@@ -349,7 +375,7 @@ pub(super) fn shared_output(table: &str, other: &str) -> Error {
 
 /// SQL for a database that only a connector knows.
 pub(super) fn other_database(connector: &str, paths: &[Arc<str>]) -> Error {
-    let hint = "export what it holds to Parquet, say, and make that a source";
+    let hint = "name a table of it, `table: orders`, and query that in another model";
     Error {
         hint: Some(hint.into()),
         place: paths.first().map(|path| SourcePosition {
@@ -383,6 +409,7 @@ pub(crate) fn from_failure(failure: &Failure) -> Error {
         return from_sql(sql);
     }
     let kind = match failure {
+        Failure::Database(error) if !error.passes() => ErrorKind::Permanent,
         Failure::MissingExtension { .. }
         | Failure::Open(OpenError::Damaged { .. } | OpenError::Newer { .. }) => ErrorKind::Permanent,
         _ => ErrorKind::Transient,

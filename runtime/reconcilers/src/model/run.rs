@@ -5,6 +5,7 @@
 
 mod act;
 mod build;
+mod databases;
 mod export;
 mod known_output;
 mod objects_now;
@@ -529,6 +530,7 @@ impl Run<'_> {
         let (error, offset) = failure::from_build(error);
         let of_statement = || statement::place_of(self.spec(), self.paths(), sent, offset);
         // Where a row of data is wrong, the statement is not.
+        let about_sql = about_sql && !databases::is_sent_on(self.spec());
         let place = data.or_else(|| about_sql.then(of_statement).flatten());
         Error {
             place: place.or_else(|| error.place.clone()),

@@ -3,11 +3,13 @@
 use watershed_compilers::{READER_OPTIONS, RenderError, Scope, render_text};
 use watershed_drivers::{
     objects::{Driver, Location},
-    olap::{quote_identifier, quote_literal},
+    olap::{System, quote_identifier, quote_literal},
 };
 use watershed_proto::{ListValue, MapValue, ModelSpec, Value, value::Kind};
 
 use thiserror::Error;
+
+use crate::connector::database;
 
 /// The reason why there is nothing to send to the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -15,6 +17,12 @@ pub(super) enum SourceError {
     /// The connector can't be read from yet.
     #[error("connector \"{0}\" is not supported yet")]
     Connector(String),
+    /// Neither a query nor a table is said.
+    #[error("`sql` or `table` is missing")]
+    NoTable,
+    /// A query for a file of the engine.
+    #[error("a query is not sent to the database of connector \"{0}\"")]
+    Query(String),
     /// There is no path.
     #[error("a `path` is missing")]
     NoPath,
@@ -41,6 +49,8 @@ impl SourceError {
         match self {
             Self::Connector(_) => "connector-unsupported",
             Self::NoPath => "path-missing",
+            Self::NoTable => "table-missing",
+            Self::Query(_) => "connector-unsupported",
             Self::Template(_) => "template",
             Self::Address { .. } => "bad-address",
             Self::Format(_) => "format-unknown",
@@ -51,14 +61,81 @@ impl SourceError {
     #[must_use]
     pub(super) fn hint(&self) -> Option<&str> {
         match self {
-            Self::Connector(_) => Some("`local_file`, `duckdb`, `https`, `s3`, `gcs` and `azure` are"),
+            Self::Connector(_) => Some(
+                "`local_file`, `duckdb`, `https`, `s3`, `gcs`, `azure`, `postgres`, `mysql` and `sqlite` are",
+            ),
+            Self::NoTable => Some("`table: orders` reads a table, `sql: SELECT ...` what a query yields"),
+            Self::Query(_) => Some("name a table of it, `table: orders`, and query that in another model"),
             Self::Address { .. } => Some(
                 "an address has a scheme and a bucket or host, as in `s3://bucket/file.parquet` or `https://host/file.csv`",
             ),
             Self::NoPath => None,
             Self::Template(error) => error.hint.as_deref(),
-            Self::Format(_) => Some("set `format` to `csv`, `parquet` or `json`"),
+            Self::Format(_) => Some("set `format` to `csv`, `parquet`, `json` or `xlsx`"),
         }
+    }
+}
+
+/// Returns a model's own SQL as it is sent to the engine: as it stands, or handed on to the database that it is for.
+///
+/// # Errors
+/// When it is for neither.
+pub(super) fn sent(spec: &ModelSpec, scope: &Scope, sql: String) -> Result<String, SourceError> {
+    match database(spec) {
+        Some(system) => of_database(system, spec, scope, Some(&sql)),
+        None => check_sql(spec).map(|()| sql),
+    }
+}
+
+/// Returns the statement that reads a table of an attached database, or what the database answers to a query of its own.
+fn of_database(
+    system: System,
+    spec: &ModelSpec,
+    scope: &Scope,
+    sql: Option<&str>,
+) -> Result<String, SourceError> {
+    let alias = database::name(&scope.name);
+    let function = match system {
+        System::Postgres => Some("postgres_query"),
+        System::Mysql => Some("mysql_query"),
+        System::Sqlite => Some("sqlite_query"),
+        System::DuckDb => None,
+    };
+    match (sql, function) {
+        (Some(sql), Some(function)) => {
+            let (alias, sql) = (
+                quote_literal(&alias),
+                quote_literal(sql.trim_end().trim_end_matches(';')),
+            );
+            Ok(format!("SELECT * FROM {function}({alias}, {sql})"))
+        }
+        (Some(_), None) => Err(SourceError::Query(spec.input_connector.clone())),
+        (None, _) => {
+            let empty = MapValue::default();
+            let properties = rendered_map(spec.input_properties.as_ref().unwrap_or(&empty), scope)?;
+            let table = database::table(&properties).ok_or(SourceError::NoTable)?;
+            let parts = std::iter::once(alias.as_str()).chain(table.split('.'));
+            let parts: Vec<String> = parts.map(quote_identifier).collect();
+            Ok(format!("SELECT * FROM {}", parts.join(".")))
+        }
+    }
+}
+
+/// Returns the system whose database a model reads; none if it reads from none. Of the engine's own files it reads tables
+/// alone: SQL is for the engine that models are built on.
+pub(super) fn database(spec: &ModelSpec) -> Option<System> {
+    let names_table = || {
+        spec.input_properties
+            .as_ref()
+            .is_some_and(|all| database::table(all).is_some())
+    };
+    match System::from_driver(driver(spec)) {
+        Some(System::DuckDb) => (spec.sql.is_none() && names_table()).then_some(System::DuckDb),
+        // A connector to the engine's own files has no driver here.
+        None if spec.input_driver.is_empty() && !watershed_compilers::is_driver(&spec.input_connector) => {
+            (spec.sql.is_none() && names_table()).then_some(System::DuckDb)
+        }
+        system => system,
     }
 }
 
@@ -66,7 +143,7 @@ impl SourceError {
 const CONNECTORS: [&str; 2] = ["local_file", "file"];
 
 /// The driver of a model's input; none says that it is the engine under another name.
-fn driver(spec: &ModelSpec) -> &str {
+pub(super) fn driver(spec: &ModelSpec) -> &str {
     match spec.input_driver.as_str() {
         "" => &spec.input_connector,
         driver => driver,
@@ -77,7 +154,7 @@ fn driver(spec: &ModelSpec) -> &str {
 ///
 /// # Errors
 /// When the input is not the engine.
-pub(super) fn check_sql(spec: &ModelSpec) -> Result<(), SourceError> {
+fn check_sql(spec: &ModelSpec) -> Result<(), SourceError> {
     let is_engine = spec.input_driver.is_empty()
         && (!watershed_compilers::is_driver(&spec.input_connector) || spec.input_connector == "duckdb");
     let reads_files = CONNECTORS.contains(&driver(spec));
@@ -131,6 +208,9 @@ fn path(properties: &MapValue) -> Result<&Value, SourceError> {
 /// # Errors
 /// When the source does not say what to read.
 pub(super) fn sql(spec: &ModelSpec, scope: &Scope) -> Result<String, SourceError> {
+    if let Some(system) = database(spec) {
+        return of_database(system, spec, scope, None);
+    }
     if !CONNECTORS.contains(&driver(spec)) && store(spec).is_none() {
         return Err(SourceError::Connector(spec.input_connector.clone()));
     }
@@ -191,6 +271,7 @@ fn reader(path: &str, format: Option<&str>) -> Option<&'static str> {
     {
         "csv" | "tsv" | "txt" => Some("read_csv"),
         "parquet" => Some("read_parquet"),
+        "xlsx" => Some("read_xlsx"),
         "json" | "ndjson" | "jsonl" => Some("read_json"),
         _ => None,
     }
@@ -284,6 +365,7 @@ mod tests {
             ("data/*.CSV.gz", "read_csv"),
             ("a.parquet", "read_parquet"),
             ("a.ndjson", "read_json"),
+            ("report.xlsx", "read_xlsx"),
         ] {
             assert_eq!(
                 sql_of(&spec([("path", path.into())])),

@@ -30,8 +30,8 @@ pub fn sql(
 /// As [`sql`].
 pub(super) fn sql_in(spec: &ModelSpec, scope: &Scope, paths: &[impl AsRef<str>]) -> Result<String, Error> {
     match render(spec, scope) {
-        Ok(Some(sql)) => match source::check_sql(spec) {
-            Ok(()) => Ok(sql),
+        Ok(Some(sql)) => match source::sent(spec, scope, sql) {
+            Ok(sql) => Ok(sql),
             Err(error) => Err(Error {
                 place: query_place(spec, paths),
                 ..failure::from_source(&error)

@@ -155,13 +155,13 @@ async fn a_source_reads_through_a_connector_of_its_own_and_sql_for_another_syste
         ("rill.yaml", ""),
         ("data/a.csv", "x\n1\n"),
         ("connectors/files.yaml", "driver: local_file\npath: data\n"),
-        ("connectors/shop.yaml", "driver: postgres\n"),
+        ("connectors/shop.yaml", "driver: snowflake\n"),
         ("connectors/other.yaml", "driver: duckdb\npath: other.duckdb\n"),
         ("sources/a.yaml", "connector: files\npath: data/a.csv\n"),
         ("models/from_shop.sql", "-- @connector: shop\nSELECT * FROM a"),
         (
             "models/from_postgres.sql",
-            "-- @connector: postgres\nSELECT * FROM a",
+            "-- @connector: snowflake\nSELECT * FROM a",
         ),
         ("models/from_other.sql", "-- @connector: other\nSELECT * FROM a"),
         (

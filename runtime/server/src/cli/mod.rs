@@ -262,6 +262,7 @@ fn options(shared: &args::Shared, location: &project::Location) -> Options {
         memory_limit: shared.memory_limit.map(|size| size.0),
         sandbox: location.sandbox,
         extensions: shared.extensions.clone(),
+        installs: !shared.no_extension_install,
         sample: location.sample,
         engine_patience: shared.wait.map_or(session::WAIT, |wait| wait.0),
         files: Files::Once,

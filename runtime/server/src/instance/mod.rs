@@ -483,6 +483,7 @@ pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Acc
         patience: options.engine_patience,
         sandbox: sandbox(options, state),
         extensions: extensions::folders(options),
+        installs: options.installs,
         ..duckdb::Options::new(state.engine(), options.root.clone())
     }
 }

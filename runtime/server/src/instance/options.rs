@@ -34,6 +34,9 @@ pub struct Options {
     pub sandbox: bool,
     /// A folder of the engine's extensions, looked through first.
     pub extensions: Option<PathBuf>,
+    /// Extensions that a resource needs, and that are nowhere here, are fetched from their makers' repository, unless the
+    /// manifest forbids it. They are not by default.
+    pub installs: bool,
     /// True if files are watched; they are by default.
     pub files: Files,
     /// The program that is the parent of local processes when it is called with `shim FOLDER`, as the program
@@ -71,6 +74,7 @@ impl Options {
             engine_patience: Duration::MAX,
             sandbox: false,
             extensions: None,
+            installs: false,
             sample: None,
             files: Files::default(),
             shim: PathBuf::from("watershed"),

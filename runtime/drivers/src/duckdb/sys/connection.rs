@@ -146,7 +146,11 @@ impl Connection {
     }
 
     /// Appends a row to a table of a schema, in the transaction that is open.
-    pub(in crate::duckdb) fn append(&self, table: (&str, &str), row: &[ColumnValue<'_>]) -> Result<(), RawError> {
+    pub(in crate::duckdb) fn append(
+        &self,
+        table: (&str, &str),
+        row: &[ColumnValue<'_>],
+    ) -> Result<(), RawError> {
         appender::append_row(&self.open, table, row)
     }
 }

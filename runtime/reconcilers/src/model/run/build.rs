@@ -75,6 +75,7 @@ impl Run<'_> {
         let spec = self.opened_spec()?;
         let now = self.context.now();
         let scope = self.scope_of_build(&spec, &base).await?;
+        let databases = self.databases(&spec)?;
         let sql = match &staged {
             Some(staged) => staged.sql.clone(),
             None => {
@@ -131,6 +132,7 @@ impl Run<'_> {
         let mut build = Build {
             order_by,
             hooks,
+            databases,
             ..self.build_of(&base, &record, (sql, state), &tests)
         };
         if let Some(staged) = staged {
@@ -236,7 +238,7 @@ impl Run<'_> {
             outputs: &self.model.outputs,
             cancel: self.cancel(),
         };
-        // What can't be described is told by the build, at its place.
+        // What can't be described is told by the build, at its place; what another database yields is not there yet.
         let columns = asking.describe(&sql).await?;
         Ok(columns.map_or_else(|_| sql.clone(), |columns| sample.limited(&sql, &columns)))
     }
@@ -282,6 +284,7 @@ impl Run<'_> {
             sql,
             order_by: None,
             hooks: Hooks::default(),
+            databases: Vec::new(),
             step: match onto {
                 Some(_) => Step::Into { over, columns },
                 None => Step::Replace,

@@ -124,6 +124,7 @@ impl Run<'_> {
             sql: String::new(),
             order_by: None,
             hooks: Hooks::default(),
+            databases: Vec::new(),
             step: Step::TakeBack(record.build.0),
             key: Vec::new(),
             checks,

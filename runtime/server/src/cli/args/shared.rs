@@ -107,6 +107,17 @@ pub(in crate::cli) struct Shared {
         help_heading = "Work"
     )]
     pub extensions: Option<PathBuf>,
+    /// Fetch no extension of the engine, whatever the project needs.
+    #[arg(
+        long,
+        global = true,
+        env = "WATERSHED_NO_EXTENSION_INSTALL",
+        value_parser = clap::builder::BoolishValueParser::new(),
+        hide_env_values = true,
+        hide_short_help = true,
+        help_heading = "Work"
+    )]
+    pub no_extension_install: bool,
     /// The time to wait for a folder or tables that another process holds, such as 30s [default: 10s].
     #[arg(
         long,

@@ -1,0 +1,96 @@
+//! Databases of other systems, attached for the time of some work.
+
+use tokio_util::sync::CancellationToken;
+
+use super::engine::{Company, Engine};
+use super::failure::classify;
+use super::work::Work;
+use crate::olap::{Attached, BuildError, DatabaseError, Failure};
+
+impl Engine {
+    /// Attaches a database, and lets go of it again. A system that doesn't answer is given up after the time that its
+    /// client waits.
+    pub(super) async fn attach_and_detach(
+        &self,
+        database: &Attached,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let tried = self.try_to_attach(database, cancel).await;
+        match &tried {
+            Err(failure) if self.install_for(failure, cancel).await => {
+                self.try_to_attach(database, cancel).await
+            }
+            _ => tried,
+        }
+    }
+
+    async fn try_to_attach(&self, database: &Attached, cancel: &CancellationToken) -> Result<(), Failure> {
+        let databases = vec![database.clone()];
+        self.work(cancel, Company::Others, move |work| {
+            attached(work, &databases, || Ok::<_, Failure>(()))
+        })
+        .await
+    }
+}
+
+/// Runs `body` while databases are attached.
+pub(super) fn attached<T, E: From<Failure>>(
+    work: &Work<'_>,
+    databases: &[Attached],
+    body: impl FnOnce() -> Result<T, E>,
+) -> Result<T, E> {
+    let mut letting_go = LettingGo {
+        work,
+        attached: Vec::new(),
+    };
+    for database in databases {
+        work.check_cancelled()?;
+        letting_go.attached.push(database);
+        for sql in database.begin() {
+            attach(work, database, &sql)?;
+        }
+    }
+    body()
+}
+
+fn attach(work: &Work<'_>, database: &Attached, sql: &str) -> Result<(), Failure> {
+    let run = work.connection().run(sql, &[]);
+    let Err(raw) = run else { return Ok(()) };
+    match classify(&raw, None).0 {
+        Failure::Sql(error) => Err(Failure::Database(DatabaseError::read(database, &error.message))),
+        _ => Err(work.fail(&raw, None)),
+    }
+}
+
+/// Returns an error without the settings of the connections that it may quote.
+pub(super) fn hidden(databases: &[Attached], error: BuildError) -> BuildError {
+    match error {
+        BuildError::Failed(Failure::Sql(mut error)) => {
+            for database in databases {
+                error.message = database.hide(&error.message);
+            }
+            BuildError::Failed(Failure::Sql(error))
+        }
+        other => other,
+    }
+}
+
+/// Detaches on every way out.
+struct LettingGo<'a> {
+    work: &'a Work<'a>,
+    attached: Vec<&'a Attached>,
+}
+
+impl Drop for LettingGo<'_> {
+    fn drop(&mut self) {
+        if self.attached.is_empty() {
+            return;
+        }
+        self.work.hold_interrupts();
+        for sql in self.attached.iter().flat_map(|database| database.end()) {
+            if let Err(raw) = self.work.connection().run(&sql, &[]) {
+                tracing::warn!(error = %raw.0, "a database could not be detached");
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Extensions that a build needs and this machine does not have: fetched by the engine from its makers' repository, signed.
+
+use std::sync::atomic::Ordering;
+
+use tokio_util::sync::CancellationToken;
+
+use super::engine::{Company, Engine};
+use crate::olap::{Failure, quote_identifier};
+
+impl Engine {
+    /// Says whether extensions may be fetched, where [`Options::installs`](super::Options::installs) allows it.
+    pub fn allow_installs(&self, allowed: bool) {
+        self.installs().store(allowed, Ordering::Relaxed);
+    }
+
+    /// Fetches the extension for want of which some work has failed. Returns true if it is there now, so that the work may
+    /// be done again.
+    pub(super) async fn install_for(&self, failure: &Failure, cancel: &CancellationToken) -> bool {
+        let Failure::MissingExtension { extension, .. } = failure else {
+            return false;
+        };
+        let options = self.options();
+        let allowed =
+            options.installs && options.sandbox.is_none() && self.installs().load(Ordering::Relaxed);
+        if !allowed {
+            return false;
+        }
+        let sql = format!("INSTALL {}", quote_identifier(extension));
+        let installed = self
+            .work(cancel, Company::Others, move |work| work.run(&sql, &[]))
+            .await;
+        match installed {
+            Ok(_) => {
+                tracing::warn!(
+                    extension,
+                    "the engine's extension was fetched from its makers' repository"
+                );
+                // Connections begin with what it knows from now on, access to stores above all.
+                self.renew();
+                true
+            }
+            Err(error) => {
+                tracing::debug!(extension, %error, "an extension could not be fetched");
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Databases of other systems, which a build reads: attached for its time, and only to be read.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use super::{quote_identifier, quote_literal};
+
+/// The beginning of the names under which they are attached. Nothing else in an engine has such a name.
+pub const ATTACHED_PREFIX: &str = "_watershed_";
+
+/// The system that keeps a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum System {
+    /// A Postgres server.
+    Postgres,
+    /// A MySQL or MariaDB server.
+    Mysql,
+    /// A file of SQLite.
+    Sqlite,
+    /// Another file of DuckDB.
+    DuckDb,
+}
+
+impl System {
+    /// Returns the system of a driver by its name.
+    #[must_use]
+    pub fn from_driver(driver: &str) -> Option<Self> {
+        Some(match driver {
+            "postgres" => Self::Postgres,
+            "mysql" => Self::Mysql,
+            "sqlite" => Self::Sqlite,
+            "duckdb" => Self::DuckDb,
+            _ => return None,
+        })
+    }
+
+    /// Returns true if it is a file, and no server.
+    #[must_use]
+    pub fn is_file(self) -> bool {
+        matches!(self, Self::Sqlite | Self::DuckDb)
+    }
+
+    /// As the engine calls it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Mysql => "mysql",
+            Self::Sqlite => "sqlite",
+            Self::DuckDb => "duckdb",
+        }
+    }
+}
+
+/// A database to attach.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Attached {
+    /// The name that it has in SQL meanwhile.
+    pub name: String,
+    /// The system that keeps it.
+    pub system: System,
+    /// The connector, for errors.
+    pub connector: String,
+    /// The file, or settings of the connection in the words of the system's own clients.
+    pub target: String,
+    /// Further settings of the connection, by the engine's names of them. No message of the engine quotes them.
+    pub login: Vec<(&'static str, String)>,
+}
+
+impl Attached {
+    /// Returns the statements that attach it.
+    #[must_use]
+    pub fn begin(&self) -> Vec<String> {
+        let (name, system) = (quote_identifier(&self.name), self.system.word());
+        let target = quote_literal(&self.target);
+        if self.login.is_empty() {
+            return vec![format!("ATTACH {target} AS {name} (TYPE {system}, READ_ONLY)")];
+        }
+        let login = self.login.iter();
+        let login: Vec<String> = login
+            .map(|(option, value)| format!("{option} {}", quote_literal(value)))
+            .collect();
+        let secret = format!(
+            "CREATE OR REPLACE TEMPORARY SECRET {name} (TYPE {system}, {})",
+            login.join(", ")
+        );
+        let attach = format!("ATTACH {target} AS {name} (TYPE {system}, SECRET {name}, READ_ONLY)");
+        vec![secret, attach]
+    }
+
+    /// Returns the statements that detach it. They do nothing where nothing is attached.
+    #[must_use]
+    pub fn end(&self) -> Vec<String> {
+        let name = quote_identifier(&self.name);
+        let detach = format!("DETACH DATABASE IF EXISTS {name}");
+        match self.login.is_empty() {
+            true => vec![detach],
+            false => vec![detach, format!("DROP TEMPORARY SECRET IF EXISTS {name}")],
+        }
+    }
+
+    /// Returns a message without the settings of the connection, which may hold a password.
+    #[must_use]
+    pub fn hide(&self, message: &str) -> String {
+        match self.system.is_file() || self.target.is_empty() {
+            true => message.to_owned(),
+            false => message.replace(&self.target, "…"),
+        }
+    }
+}
+
+impl fmt::Debug for Attached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attached")
+            .field("name", &self.name)
+            .field("system", &self.system)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The reason why a database can't be attached.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("connector \"{connector}\": {message}")]
+pub struct DatabaseError {
+    /// The connector.
+    pub connector: String,
+    /// What is wrong.
+    pub cause: DatabaseCause,
+    /// The words of the system, on one line.
+    pub message: String,
+}
+
+/// What is wrong with a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DatabaseCause {
+    /// The name of the host has no address.
+    UnknownHost,
+    /// Nobody listens there.
+    Refused,
+    /// The user or the password is another.
+    Login,
+    /// There is no such database.
+    NoDatabase,
+    /// The certificate of the host is not trusted, or it speaks no TLS.
+    Certificate,
+    /// It did not answer in time.
+    Timeout,
+    /// Something else.
+    Other,
+}
+
+impl DatabaseError {
+    /// Reads what the engine said when it could not attach a database.
+    #[must_use]
+    pub fn read(attached: &Attached, message: &str) -> Self {
+        let said = attached.hide(message);
+        // Behind the connection's settings stands what its client said.
+        let said = said
+            .split_once("\": ")
+            .filter(|(before, _)| before.contains("nable to connect") || before.contains("ailed to connect"))
+            .map_or(said.as_str(), |(_, client)| client);
+        let line = said.lines().next().unwrap_or_default().trim();
+        Self {
+            connector: attached.connector.clone(),
+            cause: DatabaseCause::read(said),
+            message: line.to_owned(),
+        }
+    }
+
+    /// Returns the error's stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self.cause {
+            DatabaseCause::UnknownHost => "host-unknown",
+            DatabaseCause::Refused => "connection-refused",
+            DatabaseCause::Login => "credentials-refused",
+            DatabaseCause::NoDatabase => "database-missing",
+            DatabaseCause::Certificate => "certificate-untrusted",
+            DatabaseCause::Timeout | DatabaseCause::Other => "connection-failed",
+        }
+    }
+
+    /// Returns a remedy for a person to try.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self.cause {
+            DatabaseCause::UnknownHost | DatabaseCause::Refused | DatabaseCause::Timeout => {
+                Some("check the connector's `host` and `port`, and that this machine reaches the server")
+            }
+            DatabaseCause::Login => Some(
+                "check the connector's `user` and `password`, and that the server lets them in from here",
+            ),
+            DatabaseCause::NoDatabase => Some("check the connector's `dbname`"),
+            DatabaseCause::Certificate => {
+                Some("check the connector's `sslmode`, and who signed the server's certificate")
+            }
+            DatabaseCause::Other => None,
+        }
+    }
+
+    /// Returns true if the same attempt may succeed a moment later.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        matches!(
+            self.cause,
+            DatabaseCause::Refused | DatabaseCause::Timeout | DatabaseCause::Other
+        )
+    }
+}
+
+impl DatabaseCause {
+    /// The words of the clients of Postgres and of MariaDB.
+    fn read(said: &str) -> Self {
+        let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
+        if has(&[
+            "translate host name",
+            "Unknown server host",
+            "Unknown MySQL server host",
+        ]) {
+            Self::UnknownHost
+        } else if has(&["imeout", "timed out"]) {
+            Self::Timeout
+        } else if has(&[
+            "authentication failed",
+            "Access denied",
+            "no password supplied",
+            "role \"",
+        ]) {
+            Self::Login
+        } else if has(&["Unknown database"]) || (has(&["database \""]) && has(&["does not exist"])) {
+            Self::NoDatabase
+        } else if has(&["certificate", "SSL", "TLS"]) {
+            Self::Certificate
+        } else if has(&["refused", "No such file or directory", "Can't connect"]) {
+            Self::Refused
+        } else {
+            Self::Other
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shop(target: &str, login: Vec<(&'static str, String)>) -> Attached {
+        Attached {
+            name: "_watershed_orders".into(),
+            system: System::Postgres,
+            connector: "shop".into(),
+            target: target.into(),
+            login,
+        }
+    }
+
+    #[test]
+    fn a_login_is_a_secret_of_the_engine_and_stands_in_no_other_statement() {
+        let attached = shop("sslmode=require", vec![("PASSWORD", "it's".into())]);
+        let [secret, attach] = attached.begin().try_into().unwrap();
+        assert_eq!(
+            secret,
+            "CREATE OR REPLACE TEMPORARY SECRET \"_watershed_orders\" (TYPE postgres, PASSWORD 'it''s')"
+        );
+        assert_eq!(
+            attach,
+            "ATTACH 'sslmode=require' AS \"_watershed_orders\" (TYPE postgres, SECRET \"_watershed_orders\", READ_ONLY)"
+        );
+        assert_eq!(attached.end().len(), 2);
+        assert!(!format!("{attached:?}").contains("it's"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_without_the_settings() {
+        let attached = shop("postgres://u:pw@h/d", Vec::new());
+        let cases = [
+            (
+                "connection to server at \"127.0.0.1\", port 1 failed: Connection refused\n\tIs it running?",
+                "connection-refused",
+            ),
+            (
+                "could not translate host name \"h\" to address: Name or service not known\n",
+                "host-unknown",
+            ),
+            (
+                "FATAL:  password authentication failed for user \"u\"",
+                "credentials-refused",
+            ),
+            ("FATAL:  database \"d\" does not exist", "database-missing"),
+            (
+                "server does not support SSL, but SSL was required",
+                "certificate-untrusted",
+            ),
+            ("timeout expired", "connection-failed"),
+        ];
+        for (said, code) in cases {
+            let whole = format!("Unable to connect to Postgres at \"postgres://u:pw@h/d\": {said}");
+            let error = DatabaseError::read(&attached, &whole);
+            assert_eq!(error.code(), code, "{said}");
+            let told = error.to_string();
+            assert!(
+                told.starts_with("connector \"shop\": ") && !told.contains("pw"),
+                "{told}"
+            );
+            assert!(!told.contains('\n') && !told.contains("Unable"), "{told}");
+        }
+        let mysql = "Failed to connect to MySQL database with parameters \"\": Unknown database 'd'";
+        assert_eq!(
+            DatabaseError::read(&attached, mysql).cause,
+            DatabaseCause::NoDatabase
+        );
+    }
+}

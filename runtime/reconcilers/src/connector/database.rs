@@ -1,0 +1,202 @@
+//! Connectors to databases: how one is attached to the engine.
+
+use std::path::{Path, PathBuf};
+
+use watershed_compilers::{RenderError, Scope, render_text};
+use watershed_drivers::olap::{ATTACHED_PREFIX, Attached, System};
+use watershed_proto::{ConnectorSpec, MapValue, Value, value::Kind};
+
+/// Names under which settings hold the whole address of a server, or a file.
+const ADDRESS: [&str; 5] = ["dsn", "database_url", "url", "path", "db"];
+
+/// The most seconds that a client waits for a server, unless the settings say otherwise.
+const PATIENCE: &str = "15";
+
+/// A setting: its names in files, and the engine's name of it in a secret.
+type Login = (&'static [&'static str], &'static str);
+
+const SERVER: [Login; 6] = [
+    (&["socket"], "SOCKET"),
+    (&["host"], "HOST"),
+    (&["port"], "PORT"),
+    (&["user", "username"], "USER"),
+    (&["password"], "PASSWORD"),
+    (&["dbname", "database"], "DATABASE"),
+];
+
+/// Settings that go to the client of a system in its own words.
+const PASSED_ON: [(System, &[&str], &str); 4] = [
+    (System::Postgres, &["sslmode", "ssl_mode"], "sslmode"),
+    (System::Postgres, &["sslrootcert"], "sslrootcert"),
+    (System::Postgres, &["connect_timeout"], "connect_timeout"),
+    (System::Mysql, &["ssl_mode", "ssl-mode", "sslmode"], "ssl_mode"),
+];
+
+/// Returns the system whose tables a model reads through a connector; none if it is the engine itself, or no database.
+pub(crate) fn system(driver: &str, connector: Option<&ConnectorSpec>) -> Option<System> {
+    match System::from_driver(driver)? {
+        System::DuckDb => connector.is_some_and(super::has_file).then_some(System::DuckDb),
+        system => Some(system),
+    }
+}
+
+/// The settings of a connection: those of a connector, and above them those of the model that reads.
+pub(crate) struct Connection<'a> {
+    /// The system that it leads to.
+    pub(crate) system: System,
+    /// The connector's name.
+    pub(crate) connector: &'a str,
+    /// The settings, those that count more first.
+    pub(crate) settings: Vec<(&'a MapValue, Scope)>,
+    /// The project's folder.
+    pub(crate) root: &'a Path,
+}
+
+impl Connection<'_> {
+    /// Returns how the database is attached for whoever has this name.
+    ///
+    /// # Errors
+    /// When a template in the settings can't be executed.
+    pub(crate) fn attached(&self, reader: &str) -> Result<Attached, RenderError> {
+        let (target, login) = match self.system.is_file() {
+            true => (self.file()?.to_string_lossy().into_owned(), Vec::new()),
+            false => self.server()?,
+        };
+        Ok(Attached {
+            name: name(reader),
+            system: self.system,
+            connector: self.connector.to_owned(),
+            target,
+            login,
+        })
+    }
+
+    /// Returns the database's file.
+    ///
+    /// # Errors
+    /// When a template in its path can't be executed.
+    pub(crate) fn file(&self) -> Result<PathBuf, RenderError> {
+        let said = self.text(&ADDRESS)?.unwrap_or_default();
+        let path = said.split('?').next().unwrap_or_default();
+        let path = path.strip_prefix("file:").unwrap_or(path);
+        Ok(self.root.join(path))
+    }
+
+    fn server(&self) -> Result<(String, Vec<(&'static str, String)>), RenderError> {
+        if let Some(address) = self.text(&ADDRESS)? {
+            return Ok((address, Vec::new()));
+        }
+        let mut login = Vec::new();
+        // Clients of Postgres take the folder of a socket for a host.
+        let known = |option: &str| option != "SOCKET" || self.system == System::Mysql;
+        for (names, option) in SERVER.into_iter().filter(|(_, option)| known(option)) {
+            login.extend(self.text(names)?.map(|text| (option, text)));
+        }
+        let mut words = Vec::new();
+        for (_, names, word) in PASSED_ON.iter().filter(|(system, ..)| *system == self.system) {
+            words.extend(self.text(names)?.map(|text| (*word, text)));
+        }
+        if self.system == System::Postgres && !words.iter().any(|(word, _)| *word == "connect_timeout") {
+            words.push(("connect_timeout", PATIENCE.to_owned()));
+        }
+        let words = words
+            .iter()
+            .map(|(word, text)| format!("{word}='{}'", text.replace('\\', "\\\\").replace('\'', "\\'")));
+        Ok((words.collect::<Vec<_>>().join(" "), login))
+    }
+
+    /// The first of these settings that is there.
+    fn text(&self, names: &[&str]) -> Result<Option<String>, RenderError> {
+        for (properties, scope) in &self.settings {
+            for name in names {
+                let text = match properties.get(name).and_then(|value| value.kind.as_ref()) {
+                    Some(Kind::String(text)) => render_text(text, scope)?,
+                    Some(Kind::Int(number)) => number.to_string(),
+                    _ => continue,
+                };
+                if !text.is_empty() {
+                    return Ok(Some(text));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the name under which a database is attached for a reader.
+pub(crate) fn name(reader: &str) -> String {
+    format!("{ATTACHED_PREFIX}{reader}")
+}
+
+/// Returns the parts of a table's name as settings have it: `schema.table`, or the table alone.
+pub(crate) fn table(properties: &MapValue) -> Option<&str> {
+    properties.get("table").and_then(Value::as_str)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn attached<const N: usize>(driver: &str, properties: [(&str, Value); N]) -> Attached {
+        let fields = properties
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value));
+        let properties = MapValue {
+            fields: fields.collect(),
+        };
+        let scope = Scope {
+            variables: BTreeMap::from([("password".to_owned(), "p'w".to_owned())]),
+            ..Scope::default()
+        };
+        let connection = Connection {
+            system: System::from_driver(driver).unwrap(),
+            connector: "shop",
+            settings: vec![(&properties, scope)],
+            root: Path::new("/project"),
+        };
+        connection.attached("orders").unwrap()
+    }
+
+    #[test]
+    fn settings_of_a_server_are_a_login_and_the_rest_goes_to_its_client() {
+        let shop = attached(
+            "postgres",
+            [
+                ("host", "db".into()),
+                ("port", Value::from(5433_i64)),
+                ("user", "ada".into()),
+                ("password", "{{ .env.password }}".into()),
+                ("dbname", "shop".into()),
+                ("sslmode", "require".into()),
+            ],
+        );
+        assert_eq!(shop.target, "sslmode='require' connect_timeout='15'");
+        let login: Vec<_> = shop
+            .login
+            .iter()
+            .map(|(option, value)| (*option, value.as_str()))
+            .collect();
+        let expected = [
+            ("HOST", "db"),
+            ("PORT", "5433"),
+            ("USER", "ada"),
+            ("PASSWORD", "p'w"),
+            ("DATABASE", "shop"),
+        ];
+        assert_eq!(login, expected);
+    }
+
+    #[test]
+    fn an_address_stands_for_itself_and_files_stand_in_the_project() {
+        let shop = attached(
+            "postgres",
+            [("dsn", "postgres://h/d".into()), ("host", "x".into())],
+        );
+        assert_eq!((shop.target.as_str(), shop.login.len()), ("postgres://h/d", 0));
+        let notes = attached("sqlite", [("db", "data/notes.sqlite?mode=ro".into())]);
+        assert_eq!(notes.target, "/project/data/notes.sqlite");
+        assert_eq!(notes.name, "_watershed_orders");
+    }
+}

@@ -1,0 +1,68 @@
+//! The database of another system that a model reads, as it is attached for a build.
+
+use watershed_compilers::Scope;
+use watershed_core::Error;
+use watershed_drivers::olap::{Attached, System};
+use watershed_proto::{ConnectorSpec, MapValue, ModelSpec};
+
+use super::Run;
+use crate::{
+    connector::{
+        self,
+        database::{Connection, system},
+    },
+    model::{failure, source, statement},
+    refs,
+};
+
+impl Run<'_> {
+    /// Returns the database that the statement of a model reads, if it reads one. The spec's variables are open.
+    ///
+    /// # Errors
+    /// When it can't be: in a sandbox, without its file, or with a template that can't be executed.
+    pub(super) fn databases(&self, spec: &ModelSpec) -> Result<Vec<Attached>, Error> {
+        let Some(wanted) = source::database(spec) else {
+            return Ok(Vec::new());
+        };
+        if self.model.outputs.sandbox().is_some() {
+            return Err(failure::confined_database());
+        }
+        if spec.partitions.is_some() {
+            return Err(failure::partitioned_database());
+        }
+        let secrets = self.model.outputs.secrets();
+        let connector = refs::find(self.context.refs(), connector::KIND, &spec.input_connector);
+        let connector = connector.and_then(refs::spec::<ConnectorSpec>);
+        let known = system(source::driver(spec), connector.as_ref()).unwrap_or(wanted);
+        let (empty, mut settings) = (MapValue::default(), Vec::new());
+        let own = statement::scope(spec.variables.clone(), self.name(), &self.model.environment);
+        settings.push((spec.input_properties.as_ref().unwrap_or(&empty), own));
+        if let Some(connector) = &connector {
+            let scope = Scope {
+                environment: self.model.environment.clone(),
+                variables: secrets.open(&connector.variables)?,
+                ..Scope::default()
+            };
+            settings.push((connector.properties.as_ref().unwrap_or(&empty), scope));
+        }
+        let connection = Connection {
+            system: known,
+            connector: &spec.input_connector,
+            settings,
+            root: &self.model.root,
+        };
+        if known.is_file() {
+            let file = connection.file().map_err(|error| failure::from_render(&error))?;
+            if !file.is_file() {
+                return Err(failure::missing_database(&file));
+            }
+        }
+        let attached = connection.attached(self.name());
+        Ok(vec![attached.map_err(|error| failure::from_render(&error))?])
+    }
+}
+
+/// Returns true if an error of the statement has no place in the model's own text: the database reads another.
+pub(super) fn is_sent_on(spec: &ModelSpec) -> bool {
+    source::database(spec).is_some_and(|system| system != System::DuckDb)
+}
