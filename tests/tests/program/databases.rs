@@ -59,7 +59,7 @@ fn call(sandbox: &Sandbox, arguments: &[&str]) -> Said {
     command.output().expect("the program runs").into()
 }
 
-/// What became of a resource: the work that was done, or the code of its error.
+/// The outcome of a resource: the work that was done, or the code of its error.
 fn outcome(sandbox: &Sandbox, arguments: &[&str], name: &str) -> String {
     let said = call(sandbox, arguments);
     let document = said.json();

@@ -54,7 +54,7 @@ const KINDS: [(&str, &str, &str); 11] = [
     (
         "connector",
         "connectors/{n}.yaml",
-        "type: connector\ndriver: sqlite\ndsn: kept_{v}.db\n",
+        "type: connector\ndriver: snowflake\ndsn: kept_{v}\n",
     ),
     (
         "migration",

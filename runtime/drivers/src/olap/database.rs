@@ -124,13 +124,13 @@ impl fmt::Debug for Attached {
 pub struct DatabaseError {
     /// The connector.
     pub connector: String,
-    /// What is wrong.
+    /// The mistake.
     pub cause: DatabaseCause,
     /// The words of the system, on one line.
     pub message: String,
 }
 
-/// What is wrong with a connection.
+/// The mistake in a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseCause {
     /// The name of the host has no address.

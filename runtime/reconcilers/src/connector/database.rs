@@ -15,6 +15,9 @@ const PATIENCE: &str = "15";
 /// A setting: its names in files, and the engine's name of it in a secret.
 type Login = (&'static [&'static str], &'static str);
 
+/// A login, by the engine's names of its parts.
+type LoginOptions = Vec<(&'static str, String)>;
+
 const SERVER: [Login; 6] = [
     (&["socket"], "SOCKET"),
     (&["host"], "HOST"),
@@ -82,7 +85,8 @@ impl Connection<'_> {
         Ok(self.root.join(path))
     }
 
-    fn server(&self) -> Result<(String, Vec<(&'static str, String)>), RenderError> {
+    /// The address in the words of the system's clients, and the login beside it.
+    fn server(&self) -> Result<(String, LoginOptions), RenderError> {
         if let Some(address) = self.text(&ADDRESS)? {
             return Ok((address, Vec::new()));
         }

@@ -61,7 +61,7 @@ struct Rollout {
     disturbances: u64,
 }
 
-/// Ready replicas of a service, as the program believes and as they are there.
+/// Ready replicas of a service, as the program believes or may come to believe, and as they are there.
 pub(super) struct Ready {
     pub(super) believed: usize,
     pub(super) there: usize,
@@ -98,6 +98,12 @@ impl Reference {
     /// Something has changed what a rollout may rest on.
     pub(super) fn disturbed(&mut self) {
         self.disturbances += 1;
+    }
+
+    /// Returns true if a start of a replica has ended, whoever has learned of that.
+    pub(super) fn has_ended(&self, uid: Uid, counter: u64) -> bool {
+        let life = self.lives.get(&uid.to_string());
+        life.is_some_and(|life| life.newest == counter && life.living.is_none())
     }
 
     /// Reads what has happened, and compares it with what may happen.

@@ -228,17 +228,29 @@ fn check(stand: &Stand, reference: &mut Reference) -> Result<(), String> {
         let unavailable = spec.0.rollout.as_ref().map_or(0, |rollout| rollout.unavailable);
         let needed = record.replicas.saturating_sub(unavailable);
         let owned = all.iter().filter(|one| one.row.owner == Some(service.uid()));
-        let believed: Vec<Uid> = owned
+        let believed: Vec<(Uid, ReplicaSpec)> = owned
             .filter(|one| {
                 let state = one.state::<ReplicaRecord>().unwrap();
                 one.spec::<ReplicaSpec>().unwrap().is_wanted && state.is_some_and(|record| record.is_ready())
             })
-            .map(watershed_controller::Resource::uid)
+            .map(|one| (one.uid(), one.spec().unwrap()))
             .collect();
         let serves = |id: &StartId| !stand.answers.is_failing(id);
-        let lives = |uid: &&Uid| living.iter().any(|id| id.uid() == uid.to_string() && serves(id));
+        // An edit may add checks to copies that run, and that never pass them: the next one finds that out.
+        let fails =
+            |spec: &ReplicaSpec| !spec.checks.is_empty() && spec.program.environment.contains_key("HEALTH");
+        let lives = |(uid, spec): &&(Uid, ReplicaSpec)| {
+            !fails(spec) && living.iter().any(|id| id.uid() == uid.to_string() && serves(id))
+        };
+        // One that has ended may still be taken for ready, by a check that passed before.
+        let owned = all.iter().filter(|one| one.row.owner == Some(service.uid()));
+        let unlearned = owned.filter(|one| {
+            let record = one.state::<ReplicaRecord>().unwrap().unwrap_or_default();
+            matches!(record.stage, Stage::Starting | Stage::Running)
+                && reference.has_ended(one.uid(), record.counter)
+        });
         let ready = Ready {
-            believed: believed.len(),
+            believed: believed.len() + unlearned.count(),
             there: believed.iter().filter(lives).count(),
         };
         reference
