@@ -304,13 +304,15 @@ async fn check_at_rest(stand: &Stand, wanted: &Wanted, reference: &mut Reference
             }
         }
     }
-    for name in wanted.jobs.keys() {
+    for (name, spec) in &wanted.jobs {
         let record = stand.job_record(name);
-        // Nothing ends by itself any more.
-        if !matches!(
+        // Nothing ends by itself any more, but for what its timeout ends: that is tried again after a while.
+        let waits = spec.timeout_ms > 0 && record.stage == JobStage::BackingOff;
+        let rests = matches!(
             record.stage,
             JobStage::Completed | JobStage::Failed | JobStage::Running
-        ) {
+        );
+        if !rests && !waits {
             return Err(format!("job {name} is {:?}", record.stage));
         }
     }
