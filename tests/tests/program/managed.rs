@@ -117,6 +117,27 @@ fn lives(pid: i32) -> bool {
 }
 
 #[test]
+fn a_confined_project_makes_no_calls_and_says_so_at_once() {
+    let project = project(&[("managed/box.yaml", "type: managed\n")]);
+    let started = Instant::now();
+    let said = project.call(&["run", "--sandbox", "--json"]);
+    ends(&said, 1);
+    assert_eq!(
+        said.json()["resources"][0]["error"]["code"],
+        "outside-sandbox",
+        "{}",
+        said.stdout
+    );
+    assert!(
+        said.json()["resources"][0]["error"]["retryable"] == false,
+        "{}",
+        said.stdout
+    );
+    assert!(started.elapsed() < LONG / 4, "it is not tried again");
+    assert_eq!(called(&project), Vec::<String>::new());
+}
+
+#[test]
 fn the_lab_comes_up_in_order_rests_and_goes_down_when_that_is_desired() {
     let lab = Sandbox::from_project("lab");
     lab.run(0);

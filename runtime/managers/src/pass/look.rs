@@ -41,6 +41,15 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
             // After the deadline what is stored has to do: steps with force are harmless where there is nothing.
             Ok(Observation::Unclear(_)) | Err(_) if goal.force => Ok(Sight::Clear),
             Ok(Observation::Unclear(why)) => Err(Halt::failed(Error::transient("observe-unclear", why))),
+            // The manager refuses to look for the reason why it builds nothing: another attempt ends alike.
+            Err(error)
+                if self
+                    .refused
+                    .as_ref()
+                    .is_some_and(|refused| refused.code == error.code) =>
+            {
+                Err(Halt::failed(error))
+            }
             Err(error) => Err(Halt::failed(Error {
                 code: "observe-unclear".into(),
                 kind: watershed_controller::reconciler::ErrorKind::Transient,

@@ -89,8 +89,7 @@ impl Calls {
 
     async fn make(&self, view: &View<Self>, said: &ManagedCall, is_step: bool) -> Result<Answer, Error> {
         if self.is_confined {
-            let message = "a confined project makes no calls";
-            return Err(Error::permanent("outside-sandbox", message));
+            return Err(confined());
         }
         let spec = &view.spec().0;
         let known = view.details().cloned().unwrap_or_default();
@@ -225,7 +224,9 @@ impl Manager for Calls {
     }
 
     fn refuse(&self, spec: &Self::Spec) -> Option<Error> {
-        spec.0.fault.as_ref().map(failure::from_fault)
+        let makes_calls = spec.0.observe.is_some() || !spec.0.steps.is_empty();
+        let confined = || (self.is_confined && makes_calls).then(confined);
+        spec.0.fault.as_ref().map(failure::from_fault).or_else(confined)
     }
 
     fn chooses(&self, root: Uid) -> bool {
@@ -237,6 +238,14 @@ impl Manager for Calls {
             observe_every: AT_LEAST_EVERY,
             ..Policy::default()
         }
+    }
+}
+
+/// The refusal of every call of a project that is confined to its own folder.
+fn confined() -> Error {
+    Error {
+        hint: Some(failure::CONFINED.into()),
+        ..Error::permanent("outside-sandbox", "a confined project makes no calls")
     }
 }
 
