@@ -113,8 +113,11 @@ impl Pass<'_> {
 
     /// Returns what the last run means.
     pub(super) async fn finish(&mut self, wake: Option<Timestamp>) -> Result<Outcome, Error> {
-        if self.record.stage == JobStage::Pending && self.record.finished.is_some() {
-            // Another run was begun and is not wanted any more: what counts is the one that had finished.
+        let is_open = matches!(self.record.stage, JobStage::Pending | JobStage::BackingOff);
+        if is_open && self.record.finished.is_some() {
+            // Another run was begun, or was to be tried again, and is not wanted any more: what counts is the one that had
+            // finished.
+            (self.record.exits.next, self.record.starts.next) = (None, None);
             let stage = match self.record.finished_well {
                 true => JobStage::Completed,
                 false => JobStage::Failed,

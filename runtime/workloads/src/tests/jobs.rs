@@ -284,6 +284,40 @@ async fn a_job_that_is_edited_and_edited_back_stops_the_run_of_the_edit() {
     );
 }
 
+/// W8: the retry of an edit that was taken back is not made, and what had finished before is told.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_is_edited_back_while_a_retry_waits_is_as_it_had_finished() {
+    let faults = Faults {
+        exits: 1_000,
+        max_life: Duration::from_secs(1),
+        ..Faults::NONE
+    };
+    let stand = Stand::new(5, faults).await;
+    stand.job("import", &job()).await;
+    sleep(30).await;
+    let finished = stand.job_record("import").finished.expect("it ends soon");
+    let mut edited = job();
+    edited.program.as_mut().unwrap().command.push("all".into());
+    edited.success_codes = vec![77];
+    edited.retries = Some(JobRetries {
+        attempts: 5,
+        base_ms: 60_000,
+        cap_ms: 60_000,
+    });
+    stand.job("import", &edited).await;
+    sleep(5).await;
+    assert_eq!(stand.job_record("import").stage, JobStage::BackingOff);
+    stand.job("import", &job()).await;
+    sleep(600).await;
+    let record = stand.job_record("import");
+    assert!(
+        matches!(record.stage, JobStage::Completed | JobStage::Failed),
+        "{:?}",
+        record.stage
+    );
+    assert_eq!((record.finished, record.exits.next), (Some(finished), None));
+}
+
 /// W7.
 #[tokio::test(start_paused = true)]
 async fn a_job_that_may_use_more_memory_than_is_free_waits_for_room() {
