@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use watershed_core::{Answer, Batch, Call, CallId, Change, InvocationId, RunOutcome, Settlement, Stage, Uid};
+use watershed_core::{Answer, Batch, Call, CallId, InvocationId, RunOutcome, Settlement, Stage, Uid};
 
+use crate::model::Asked;
 use crate::world::{Check, Simulation, ensure};
 
 /// Every third call that edits is awaited; by its number, so that the worlds of kept seeds stay what they were.
@@ -17,11 +18,9 @@ pub(crate) struct Awaited {
     since: u64,
     /// Those that ran on when it was made: they have seen it.
     running: BTreeMap<Uid, u64>,
-    /// Those that had settled when it was made. No later settling is awaited of one whose edits request nothing: a retry
-    /// that a new policy makes due at once is a request of its own.
+    /// Those that had settled when it was made, and of which it requests nothing: no later settling is awaited of them. A
+    /// retry that a new policy makes due at once is a request of its own.
     rested: BTreeSet<Uid>,
-    /// For each of its edits, in their order: it requests nothing.
-    quiet: Vec<bool>,
     /// The resources of its edits, once it is acknowledged.
     uids: Vec<Uid>,
     is_acknowledged: bool,
@@ -38,29 +37,9 @@ pub(crate) fn call_of(id: CallId, by: Option<InvocationId>, batch: Batch) -> Cal
     }
 }
 
-impl Awaited {
-    /// Returns true if a resource had settled before and no edit has requested anything of it.
-    fn rests(&self, uid: Uid) -> bool {
-        let mut own = self.uids.iter().zip(&self.quiet).filter(|(of, _)| **of == uid);
-        self.rested.contains(&uid) && own.all(|(_, quiet)| *quiet)
-    }
-}
-
-/// Returns for each edit of a batch, in their order, whether it requests nothing.
-fn quiet(call: &Call) -> Vec<bool> {
-    let Call::ApplyAndAwait(batch) = call else {
-        return Vec::new();
-    };
-    let is_quiet = |change: &Change| match change {
-        Change::Update(update) => update.spec.is_none() && update.refs.is_none(),
-        _ => false,
-    };
-    batch.edits.iter().map(|edit| is_quiet(&edit.change)).collect()
-}
-
 impl Simulation {
     /// Notes what an awaited edit has to be told; `since` is the first invocation that started after it.
-    pub(crate) fn expect_ends(&mut self, id: CallId, by: Option<InvocationId>, since: u64, call: &Call) {
+    pub(crate) fn expect_ends(&mut self, id: CallId, by: Option<InvocationId>, since: u64, asked: &Asked) {
         if by.is_some() || !id.0.is_multiple_of(EVERY) {
             return;
         }
@@ -68,8 +47,7 @@ impl Simulation {
             asked: self.step,
             since,
             running: BTreeMap::new(),
-            rested: self.rested(),
-            quiet: quiet(call),
+            rested: self.rested(asked),
             uids: Vec::new(),
             is_acknowledged: false,
             outcomes: false,
@@ -78,12 +56,14 @@ impl Simulation {
         self.awaited.insert(id, awaited);
     }
 
-    /// The resources that have settled.
-    fn rested(&self) -> BTreeSet<Uid> {
+    /// The resources that have settled, but for those of which an edit requests something.
+    fn rested(&self, asked: &Asked) -> BTreeSet<Uid> {
+        let requests = [&asked.edited, &asked.ref_changed, &asked.deleted];
         let rests = self.stages.iter();
         rests
             .filter(|(_, stage)| matches!(stage, Stage::Settled(_)))
             .map(|(uid, _)| *uid)
+            .filter(|uid| !requests.iter().any(|requested| requested.contains(uid)))
             .collect()
     }
 
@@ -148,7 +128,7 @@ impl Simulation {
             let now = matches!(self.stages.get(uid), Some(Stage::Settled(_)));
             let since = self.past.get(uid);
             let since = since.is_some_and(|past| past.settled.max(past.completed_end) >= awaited.asked);
-            let rested = awaited.rests(*uid);
+            let rested = awaited.rested.contains(uid);
             ensure(now || since || rested, "edits", || {
                 format!("{call:?} settled before {uid}")
             })?;

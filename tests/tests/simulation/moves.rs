@@ -104,7 +104,7 @@ impl Simulation {
         let call = call_of(id, by, batch);
         let is_expected = matches!(self.calls.get(&id), Some(Expected::Applied));
         if is_expected {
-            self.expect_ends(id, by, since, &call);
+            self.expect_ends(id, by, since, &asked);
         }
         self.input(Input::Call { id, by, call })?;
         if is_expected {
