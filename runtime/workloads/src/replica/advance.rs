@@ -126,7 +126,11 @@ impl Pass<'_> {
                 Some(next) if next > self.facts.now => Action::Wait(Some(next)),
                 _ => self.begin(),
             },
-            // It is wanted again.
+            // It is wanted again, before anybody has removed it: what it waited for goes on.
+            Stage::Gone if self.record.exits.next.is_some_and(|next| next > self.facts.now) => {
+                self.enter(Stage::BackingOff, "wanted_again", "");
+                Action::Wait(self.record.exits.next)
+            }
             Stage::Gone | Stage::Stopping | Stage::Starting | Stage::Running => self.begin(),
             Stage::Completed | Stage::Failed => Action::Wait(None),
         }
