@@ -83,6 +83,19 @@ impl Reconciler for JobReconciler {
             .backends
             .for_program(&program(&context), context.epoch().0)
             .map_err(|error| backend_error(&error))?;
+        if record.is_open && record.stop.is_none() {
+            // Should the delete be taken back, the end that it orders is nobody's failure (rule W3).
+            let record = JobRecord {
+                stop: Some(JobStop::Replace),
+                ..record.clone()
+            };
+            let stored = async {
+                context.set_state(&record).await?;
+                context.committed().await
+            };
+            let stored = stored.await;
+            stored.map_err(|error| Error::transient("state", error.to_string()))?;
+        }
         let stop = pass::stop_order(&context, record, Then::ForgetWithOutput)?;
         self.shared.project.remove_earlier_output(&stop.id);
         let stopped = backend.stop(stop).await;

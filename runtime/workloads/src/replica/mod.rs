@@ -96,6 +96,19 @@ impl Reconciler for ReplicaReconciler {
             .for_program(&context.spec().program, context.epoch().0)
             .map_err(|error| backend_error(&error))?;
         let start = id_of(&uid, record)?;
+        if record.is_open && record.purpose.is_none() {
+            // Should the delete be taken back, the end that it orders is nobody's failure (rule W3).
+            let record = ReplicaRecord {
+                purpose: Some(Purpose::Remove),
+                ..record.clone()
+            };
+            let stored = async {
+                context.set_state(&record).await?;
+                context.committed().await
+            };
+            let stored = stored.await;
+            stored.map_err(|error| Error::transient("state", error.to_string()))?;
+        }
         self.shared.project.remove_earlier_output(&start);
         let stop = stop_of(context.spec(), start, Then::ForgetWithOutput);
         let stopped = backend.stop(stop).await;
