@@ -218,7 +218,11 @@ pub(crate) fn living(observations: &Observations) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
+    use watershed_controller::Timestamp;
+
     use super::*;
+    use crate::backend::{End, StartId};
+    use crate::policy::exit::Exit;
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_the_first_listing_is_told_when_the_program_ends_before_it() {
@@ -237,5 +241,56 @@ mod tests {
             Err(()),
             "the bound"
         );
+    }
+
+    fn observed(counter: u64, phase: Phase) -> Observation {
+        Observation {
+            id: StartId::new("uid", counter).unwrap(),
+            epoch: 1,
+            backend_id: None,
+            started: Timestamp(0),
+            stopping: false,
+            phase,
+        }
+    }
+
+    fn end_of(counter: u64) -> News {
+        News::Ended {
+            id: StartId::new("uid", counter).unwrap(),
+            end: End::Exit(Exit::Code(1)),
+            at: Timestamp(1),
+            was_stopped: false,
+        }
+    }
+
+    fn lives(observations: &Observations) -> bool {
+        let latest = observations.peek("uid").unwrap();
+        latest.phase.is_alive()
+    }
+
+    /// W2.
+    #[test]
+    fn an_end_that_comes_before_the_answer_about_its_start_stands() {
+        let observations = Observations::default();
+        observations.note(observed(1, Phase::Starting));
+        assert!(observations.end(&end_of(1)));
+        observations.note(observed(1, Phase::Running));
+        assert!(!lives(&observations));
+        observations.note(observed(2, Phase::Running));
+        assert!(lives(&observations), "the next start is another");
+    }
+
+    /// W2.
+    #[test]
+    fn a_listing_undoes_nothing_that_was_learned_since_it_began() {
+        let observations = Observations::default();
+        observations.note(observed(1, Phase::Running));
+        let began = observations.clock();
+        assert!(observations.end(&end_of(1)));
+        observations.apply(vec![observed(1, Phase::Running)], began);
+        assert!(!lives(&observations));
+        let began = observations.clock();
+        observations.apply(Vec::new(), began);
+        assert_eq!(observations.peek("uid"), None, "a later one knows better");
     }
 }

@@ -1,5 +1,7 @@
 //! Services and their replicas.
 
+use std::time::Duration;
+
 use watershed_controller::Key;
 use watershed_proto::{Operator, ServiceSpec};
 
@@ -406,4 +408,18 @@ async fn a_program_that_may_use_more_memory_than_is_free_waits_for_room() {
     stand.pass(15).await;
     assert_eq!(stand.stages(), "0 ready, 1 ready");
     assert_eq!(stand.machine.world.begun(), 2);
+}
+
+/// W13: what runs for another catalog belongs to nothing here.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_belongs_to_no_resource_is_stopped() {
+    let mut stand = Stand::new(1, Faults::NONE).await;
+    stand.service("a", &service(2)).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(stand.living().len(), 2);
+    stand.lose_catalog().await;
+    stand.service("b", &service(1)).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(stand.living(), [start_of(&stand, 0)]);
+    assert_eq!(stand.machine.world.kept(), 1);
 }

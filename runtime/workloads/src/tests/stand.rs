@@ -217,6 +217,12 @@ impl Stand {
         self.crash().await;
     }
 
+    /// Loses the catalog: another program starts on an empty one, and the one before ends.
+    pub(super) async fn lose_catalog(&mut self) {
+        self.store = MemoryStore::new();
+        self.restart().await;
+    }
+
     /// Starts another program on what is stored; the one before stands still where it is, and may act once more.
     pub(super) async fn crash(&mut self) {
         let (workloads, controller) = start(
