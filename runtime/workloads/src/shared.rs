@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use watershed_controller::kind::{Nudging, Parents};
-use watershed_controller::{KindOptions, RetryPolicy};
+use watershed_controller::{Context, Error, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::Uid;
 
 use crate::backend::Backend;
@@ -81,4 +81,14 @@ impl Shared {
         let random = RandomState::new().build_hasher().finish();
         u32::try_from(random & u64::from(u32::MAX)).unwrap_or(0)
     }
+}
+
+/// Stores a record, and waits until it is durable.
+pub(crate) async fn store<R: Reconciler>(context: &Context<R>, record: &R::State) -> Result<(), Error> {
+    let stored = async {
+        context.set_state(record).await?;
+        context.committed().await
+    };
+    let stored = stored.await;
+    stored.map_err(|error| Error::transient("state", error.to_string()))
 }

@@ -89,12 +89,7 @@ impl Reconciler for JobReconciler {
                 stop: Some(JobStop::Replace),
                 ..record.clone()
             };
-            let stored = async {
-                context.set_state(&record).await?;
-                context.committed().await
-            };
-            let stored = stored.await;
-            stored.map_err(|error| Error::transient("state", error.to_string()))?;
+            shared::store(&context, &record).await?;
         }
         let stop = pass::stop_order(&context, record, Then::ForgetWithOutput)?;
         self.shared.project.remove_earlier_output(&stop.id);

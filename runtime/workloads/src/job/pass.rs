@@ -20,7 +20,7 @@ use crate::program::Program;
 use crate::replica::backend_error;
 use crate::service;
 use crate::settings::{self, JobSettings, Logs, Stopping};
-use crate::shared::Shared;
+use crate::shared::{self, Shared};
 use crate::transition::{Transition, push};
 
 /// One pass over a job.
@@ -497,13 +497,9 @@ impl<'a> Pass<'a> {
     pub(super) async fn store(&mut self) -> Result<(), Error> {
         self.is_changed = true;
         crash_point(crash::RECORD_BEFORE);
-        let stored = async {
-            self.context.set_state(&self.record).await?;
-            self.context.committed().await
-        };
-        let stored = stored.await;
+        let stored = shared::store(self.context, &self.record).await;
         crash_point(crash::RECORD_AFTER);
-        stored.map_err(|error| Error::transient("state", error.to_string()))
+        stored
     }
 
     pub(super) fn enter(&mut self, stage: JobStage, reason: &str, detail: &str) {

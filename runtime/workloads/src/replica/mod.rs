@@ -102,12 +102,7 @@ impl Reconciler for ReplicaReconciler {
                 purpose: Some(Purpose::Remove),
                 ..record.clone()
             };
-            let stored = async {
-                context.set_state(&record).await?;
-                context.committed().await
-            };
-            let stored = stored.await;
-            stored.map_err(|error| Error::transient("state", error.to_string()))?;
+            shared::store(&context, &record).await?;
         }
         self.shared.project.remove_earlier_output(&start);
         let stop = stop_of(context.spec(), start, Then::ForgetWithOutput);
@@ -198,13 +193,9 @@ impl Pass<'_> {
     /// Stores a record durably: what it says is done next.
     async fn store(&self, record: &ReplicaRecord) -> Result<(), Error> {
         crash_point(crash::RECORD_BEFORE);
-        let stored = async {
-            self.context.set_state(record).await?;
-            self.context.committed().await
-        };
-        let stored = stored.await;
+        let stored = shared::store(self.context, record).await;
         crash_point(crash::RECORD_AFTER);
-        stored.map_err(|error| Error::transient("state", error.to_string()))
+        stored
     }
 
     /// Orders a start, with free ports, which are stored before it.
