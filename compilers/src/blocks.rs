@@ -7,6 +7,7 @@ pub(crate) mod notify;
 pub(crate) mod program;
 pub(crate) mod query;
 pub(crate) mod refs;
+pub(crate) mod run_as;
 pub(crate) mod schedule;
 pub(crate) mod security;
 pub(crate) mod selector;

@@ -9,12 +9,12 @@ use crate::{
         intervals::{self, INTERVALS},
         notify::{self, EMAIL, NOTIFY},
         query::{self, QUERY},
+        run_as::{self, FOR},
         schedule::{self, REFRESH},
     },
-    diagnostics::Code,
     draft::Purpose,
     resource::{Kind, Spec},
-    yaml::{Data, Fields, Node, keys::blocks},
+    yaml::keys::blocks,
 };
 
 blocks! {
@@ -38,13 +38,6 @@ blocks! {
         "notify": Block(&NOTIFY), "Who is told.";
         "email": Block(&EMAIL), "People who are told by e-mail." => "notify.email";
         "annotations": Map(&Text), "Free notes.";
-    }
-
-    /// Keys of the block `for`.
-    pub(crate) static FOR = "for" Refused {
-        "user_id": Text, "A user by identity.";
-        "user_email": Text, "A user by e-mail address.";
-        "attributes": Map(&Any), "Attributes of a user.";
     }
 }
 
@@ -73,19 +66,18 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     let data = reader.data("data", Purpose::Query, &mut declared);
     let query = query::take(&mut reader.fields);
     query::check_one("an alert", &mut reader.fields, data.is_some(), query.is_some());
+    let mut legacy = None;
     if let Some(query) = query {
         declared.refs.extend(query.refs);
         spec.query_name = query.name;
         spec.query_args = query.args;
-        let legacy = query.run_as;
-        run_as(legacy, &mut spec, &mut reader.fields);
+        legacy = query.run_as;
     }
     spec.data = data;
-    let run_as_block = reader
-        .fields
-        .map("for")
-        .map(|(map, at)| Node::new(at, Data::Map(map)));
-    run_as(run_as_block, &mut spec, &mut reader.fields);
+    let users = &reader.context.manifest.mock_users;
+    let run_as = run_as::take(legacy, &mut reader.fields, users);
+    (spec.for_user_id, spec.for_user_email) = (run_as.user_id, run_as.user_email);
+    spec.for_attributes = run_as.attributes;
     reader.templates_of("notify");
     let told = notify::take(&mut reader.fields);
     let old = told.legacy;
@@ -102,27 +94,4 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.finish(&ALERT);
     declared.spec = Spec::Alert(Box::new(spec));
     declared
-}
-
-/// Takes the user in whose name rows are read: exactly one way to say who.
-fn run_as(block: Option<Node>, spec: &mut AlertSpec, fields: &mut Fields<'_>) {
-    let Some(node) = block else { return };
-    let at = node.at;
-    let Data::Map(map) = node.data else { return };
-    let mut block = Fields::new(map, at, fields.findings());
-    let ways = ["user_id", "user_email", "attributes"];
-    let said = ways.into_iter().filter(|key| block.has(key)).count();
-    if said != 1 {
-        let message = "\"for\" takes one of `user_id`, `user_email` and `attributes`";
-        let code = if said == 0 {
-            Code::MissingKey
-        } else {
-            Code::ConflictingKeys
-        };
-        block.findings().add(at, code, message);
-    }
-    spec.for_user_id = block.text("user_id").unwrap_or_default();
-    spec.for_user_email = block.text("user_email").unwrap_or_default();
-    spec.for_attributes = block.value_map("attributes");
-    block.finish(&FOR);
 }

@@ -12,6 +12,7 @@ use crate::{
         intervals::{self, INTERVALS},
         notify::{self, EMAIL, NOTIFY},
         query::{self, QUERY},
+        run_as::{self, FOR},
         schedule::{self, REFRESH},
     },
     diagnostics::Code,
@@ -31,6 +32,7 @@ blocks! {
         "timeout": Duration, "How long the query may take; 5 minutes.";
         "data": Block(&DATA), "What yields its rows.";
         "query": Block(&QUERY), "What yields its rows." => "data";
+        "for": Block(&FOR), "The user in whose name the rows are read.";
         "export": Block(&EXPORT), "The file that is sent.";
         "notify": Block(&NOTIFY), "Who is sent it.";
         "email": Block(&EMAIL), "People who are sent it by e-mail." => "notify.email";
@@ -40,7 +42,8 @@ blocks! {
     /// Keys of the block `export`.
     pub(crate) static EXPORT = "export" Refused {
         "format": Word(&FORMATS), "The file's format.";
-        "include_header": Bool, "Whether the file begins with a header.";
+        "include_header": Bool, "Whether the file begins with the report's name and its time, above the columns; false.";
+        "raw": Bool, "Whether text that a spreadsheet would run stays as it is; false.";
         "limit": Count, "How many rows it holds at most.";
         "output_connector": Text, "The connector that the file is written to.";
         "output_properties": Map(&Any), "Settings of that connector.";
@@ -77,10 +80,16 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     spec.data = reader.data("data", Purpose::Query, &mut declared);
     let query = query::take(&mut reader.fields);
     let has_query = query.is_some();
+    let mut legacy = None;
     if let Some(query) = query {
         declared.refs.extend(query.refs);
         (spec.query_name, spec.query_args) = (query.name, query.args);
+        legacy = query.run_as;
     }
+    let users = &reader.context.manifest.mock_users;
+    let run_as = run_as::take(legacy, &mut reader.fields, users);
+    (spec.for_user_id, spec.for_user_email) = (run_as.user_id, run_as.user_email);
+    spec.for_attributes = run_as.attributes;
     let export_at = reader.fields.key_at("export").unwrap_or(reader.fields.at());
     spec.export = export(&mut reader.fields);
     let format = spec.export.as_ref().map_or("", |export| export.format.as_str());
@@ -129,6 +138,7 @@ fn export(fields: &mut Fields<'_>) -> Option<ReportExport> {
     let export = ReportExport {
         format: word(&mut block, "format", &FORMATS).unwrap_or_default(),
         include_header: block.bool("include_header").unwrap_or_default(),
+        raw: block.bool("raw").unwrap_or_default(),
         limit: block.count("limit").unwrap_or_default(),
         output_connector: block.text("output_connector").unwrap_or_default(),
         output_properties: block.value_map("output_properties"),

@@ -58,7 +58,7 @@ impl Kind {
 
     /// Returns whether resources of the kind are run here.
     pub const fn is_supported(self) -> bool {
-        self.has_spec() && !matches!(self, Kind::Api | Kind::Report)
+        self.has_spec()
     }
 }
 

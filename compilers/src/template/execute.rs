@@ -128,32 +128,17 @@ fn variable(variables: &BTreeMap<String, String>, name: &str) -> Result<Value, T
 
 pub(super) fn data(scope: &Scope) -> Value {
     let variables = variables(&scope.variables);
-    let mut state: BTreeMap<String, Value> = scope
-        .state
-        .iter()
-        .map(|(key, value)| (key.clone(), convert(value)))
-        .collect();
+    let mut state = converted(&scope.state);
     state.insert("incremental".to_owned(), Value::Bool(scope.incremental));
     let own = BTreeMap::from([
         ("kind".to_owned(), Value::from("model")),
         ("name".to_owned(), scope.name.as_str().into()),
         ("state".to_owned(), state.clone().into()),
     ]);
-    let known: BTreeMap<String, Value> = scope
-        .data
-        .iter()
-        .map(|(key, value)| (key.clone(), convert(value)))
-        .collect();
-    let partition: BTreeMap<String, Value> = scope
-        .partition
-        .iter()
-        .map(|(key, value)| (key.clone(), convert(value)))
-        .collect();
-    let user: BTreeMap<String, Value> = scope
-        .user
-        .iter()
-        .map(|(key, value)| (key.clone(), convert(value)))
-        .collect();
+    let known = converted(&scope.data);
+    let partition = converted(&scope.partition);
+    let user = converted(&scope.user);
+    let args = converted(&scope.args);
     BTreeMap::from([
         ("environment".to_owned(), Value::from(scope.environment.as_str())),
         ("env".to_owned(), variables.clone()),
@@ -169,6 +154,8 @@ pub(super) fn data(scope: &Scope) -> Value {
                 .map_or(Value::Nil, |version| Value::Int(i64::from(version))),
         ),
         ("user".to_owned(), user.into()),
+        ("args".to_owned(), args.into()),
+        ("export".to_owned(), Value::Bool(scope.export)),
         ("data".to_owned(), known.into()),
         ("table".to_owned(), scope.table.as_str().into()),
     ])
@@ -218,6 +205,13 @@ fn variables(variables: &BTreeMap<String, String>) -> Value {
         }
     }
     all.into()
+}
+
+fn converted(map: &BTreeMap<String, watershed_proto::Value>) -> BTreeMap<String, Value> {
+    let entries = map.iter();
+    entries
+        .map(|(key, value)| (key.clone(), convert(value)))
+        .collect()
 }
 
 fn convert(value: &watershed_proto::Value) -> Value {

@@ -1,9 +1,10 @@
-//! Rules of security, rendered for a viewer: what a template writes is a value, never SQL.
+//! SQL rendered for a viewer and a call: what either gives is a value, never SQL.
 //!
-//! Each action that reads the viewer's attributes is executed to its value, for which a mark stands in the text. When
+//! Each action that reads the viewer's attributes or arguments is executed to its value, for which a mark stands in the text. When
 //! all branches are taken the text is read once, as the engine would, and each mark becomes what fits its place: within
-//! single quotes the escaped text, elsewhere a literal or a list. An attribute that is missing makes the whole literal
-//! NULL in which it stands.
+//! single quotes the escaped text, elsewhere a literal or a list. An argument that is a number or a word stays as it is
+//! outside quotes, since authors let callers choose columns and directions; other text is refused there. What is missing
+//! makes the whole literal NULL in which it stands.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,14 +21,22 @@ use super::{Facts, Template, values};
 const MARK: char = '\u{F8FF}';
 /// The function that puts a value aside and writes its mark.
 const VALUE: &str = "_watershed_literal";
+/// The same for an argument of a call.
+const ARGUMENT: &str = "_watershed_argument";
 /// The function that writes a value as it is, for what is not about the viewer.
 const TEXT: &str = "_watershed_text";
+/// A value that stands for a mark, and the one who gave it.
+struct Given {
+    value: Value,
+    is_argument: bool,
+}
+
 /// The name that the template itself is called by.
 const BODY: &str = "_watershed_rule";
 /// The steps that all loops of one rule may take together.
 const MAX_STEPS: u64 = 10_000;
 
-/// Renders the SQL of a rule for the viewer of `scope`. Attributes can't change how it is read, whatever they hold.
+/// Renders SQL for the viewer and the arguments of `scope`. Neither can change how it is read, whatever they hold.
 ///
 /// # Errors
 /// When the text is no template, can't be executed, or has an attribute where no value can stand, such as a comment or
@@ -66,16 +75,19 @@ fn refused(message: &str) -> RenderError {
 }
 
 /// Executes a template whose actions write marks. Returns the text and the values that its marks number.
-fn execute(template: &Template, scope: &Scope) -> Result<(String, Vec<Value>), TemplateError> {
+fn execute(template: &Template, scope: &Scope) -> Result<(String, Vec<Given>), TemplateError> {
     let found = Arc::new(Mutex::new(Vec::new()));
-    let kept = Arc::clone(&found);
     let mut functions = project_functions(scope);
-    let value = move |arguments: &[Value]| {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.push(arguments.last().cloned().unwrap_or(Value::Nil));
-        Ok(format!("{MARK}{}{MARK}", kept.len() - 1).into())
-    };
-    functions.insert(VALUE.to_owned(), Arc::new(value));
+    for (name, is_argument) in [(VALUE, false), (ARGUMENT, true)] {
+        let kept = Arc::clone(&found);
+        let put_aside = move |arguments: &[Value]| {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let value = arguments.last().cloned().unwrap_or(Value::Nil);
+            kept.push(Given { value, is_argument });
+            Ok(format!("{MARK}{}{MARK}", kept.len() - 1).into())
+        };
+        functions.insert(name.to_owned(), Arc::new(put_aside));
+    }
     functions.insert(TEXT.to_owned(), Arc::new(written));
     let caller = format!("{{{{ template \"{BODY}\" . }}}}");
     let mut executed = gotmpl::Template::new("rule")
@@ -149,20 +161,36 @@ fn mark(pipe: &mut PipeNode, scope: &Scope, inner: bool) {
         pipe.commands.push(call(TEXT));
         return;
     }
+    let mut call = call(match reads_arguments_alone(pipe) {
+        true => ARGUMENT,
+        false => VALUE,
+    });
     if reads_missing(pipe, scope) && !has_fallback(pipe) {
-        let nothing = Expr::Nil(pos);
-        let mut call = call(VALUE);
-        call.args.push(nothing);
+        call.args.push(Expr::Nil(pos));
         pipe.commands = vec![call];
         return;
     }
-    pipe.commands.push(call(VALUE));
+    pipe.commands.push(call);
 }
 
-/// Returns true unless nothing in a pipeline can come from the viewer: variables and moved dots may.
+/// Returns true if a pipeline reads nothing but arguments of the call by their names, and constants.
+fn reads_arguments_alone(pipe: &PipeNode) -> bool {
+    expressions(pipe).all(|expression| match expression {
+        Expr::Field(_, path) => path.first().is_some_and(|name| name.as_str() == "args"),
+        Expr::Dot(_) | Expr::Variable(..) | Expr::Chain(..) => false,
+        _ => true,
+    })
+}
+
+/// Returns true unless nothing in a pipeline can come from the viewer or the caller: variables and moved dots may.
 fn reads_viewer(pipe: &PipeNode, inner: bool) -> bool {
     expressions(pipe).any(|expression| match expression {
-        Expr::Field(_, path) => inner || path.first().is_none_or(|name| name.as_str() == "user"),
+        Expr::Field(_, path) => {
+            inner
+                || path
+                    .first()
+                    .is_none_or(|name| matches!(name.as_str(), "user" | "args"))
+        }
         Expr::Dot(_) | Expr::Variable(..) | Expr::Chain(..) => true,
         _ => false,
     })
@@ -174,11 +202,15 @@ fn writes_literals(pipe: &PipeNode) -> bool {
     matches!(function, Some(Expr::Identifier(_, name)) if name.as_str() == "as_sql_list")
 }
 
-/// Returns true if a pipeline reads an attribute that the viewer does not have.
+/// Returns true if a pipeline reads an attribute that the viewer does not have, or an argument that was not given.
 fn reads_missing(pipe: &PipeNode, scope: &Scope) -> bool {
     expressions(pipe).any(|expression| match expression {
         Expr::Field(_, path) => match path.as_slice() {
-            [user, name, ..] if user.as_str() == "user" => !scope.user.contains_key(name.as_str()),
+            [of, name, ..] => match of.as_str() {
+                "user" => !scope.user.contains_key(name.as_str()),
+                "args" => !scope.args.contains_key(name.as_str()),
+                _ => false,
+            },
             _ => false,
         },
         _ => false,
@@ -222,7 +254,7 @@ enum Closed {
 }
 
 /// Puts values in the places of their marks.
-fn place(marked: &str, found: &[Value]) -> Result<String, RenderError> {
+fn place(marked: &str, found: &[Given]) -> Result<String, RenderError> {
     let mut out = String::with_capacity(marked.len());
     let mut stretch = Stretch::Plain;
     // The literal that is being read stands for NULL.
@@ -233,8 +265,9 @@ fn place(marked: &str, found: &[Value]) -> Result<String, RenderError> {
             let (value, after) = taken(rest, found)?;
             rest = after;
             match stretch {
-                Stretch::Plain => literal(&mut out, value, rest)?,
-                Stretch::Quoted(_) => match value {
+                Stretch::Plain if value.is_argument => argument(&mut out, &value.value, rest)?,
+                Stretch::Plain => literal(&mut out, &value.value, rest)?,
+                Stretch::Quoted(_) => match &value.value {
                     Value::Nil => absent = true,
                     Value::List(_) | Value::Map(_) | Value::Function(_) => {
                         return Err(refused(
@@ -245,7 +278,7 @@ fn place(marked: &str, found: &[Value]) -> Result<String, RenderError> {
                 },
                 Stretch::Closed(_) => {
                     return Err(refused(
-                        "an attribute stands alone or within single quotes, not in a name, a comment or another form of text",
+                        "a value stands alone or within single quotes, not in a name, a comment or another form of text",
                     ));
                 }
             }
@@ -266,7 +299,7 @@ fn place(marked: &str, found: &[Value]) -> Result<String, RenderError> {
 }
 
 /// Takes a mark off a text that begins with it.
-fn taken<'t, 'v>(text: &'t str, found: &'v [Value]) -> Result<(&'v Value, &'t str), RenderError> {
+fn taken<'t, 'v>(text: &'t str, found: &'v [Given]) -> Result<(&'v Given, &'t str), RenderError> {
     let mut parts = text.splitn(3, MARK);
     let (_, number, after) = (parts.next(), parts.next(), parts.next());
     let value = number
@@ -323,6 +356,35 @@ fn step(stretch: Stretch, text: &str, before: &str) -> (Stretch, usize) {
 fn is_prefix(text: &str) -> bool {
     let before = text.chars().rev().nth(1);
     before.is_none_or(|c| !c.is_alphanumeric() && c != '_')
+}
+
+/// Writes an argument that stands alone: a text that is a number or a word as it is, since it may choose a column.
+fn argument(out: &mut String, value: &Value, after: &str) -> Result<(), RenderError> {
+    let text = match value {
+        Value::String(text) => text,
+        other => return literal(out, other, after),
+    };
+    if !is_number(text) && !is_word(text) {
+        return Err(refused(
+            "an argument that is neither a number nor a word stands within single quotes, as in `'{{ .args.name }}'`",
+        ));
+    }
+    out.push_str(text);
+    Ok(())
+}
+
+fn is_word(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Returns true for digits with a point among them.
+fn is_number(text: &str) -> bool {
+    let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+    [whole, rest]
+        .iter()
+        .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Writes a value that stands alone, apart from the words around it. `after` is what follows.
@@ -404,8 +466,16 @@ mod tests {
             ("hostile", Value::from("' OR true --")),
             ("escape", Value::from("\\' OR true --")),
         ];
+        let args = [
+            ("limit", Value::from("10")),
+            ("column", Value::from("carrier")),
+            ("day", Value::from("2024-01-01' OR true --")),
+            ("codes", Value::from(vec![Value::from("a'b"), Value::from("c")])),
+            ("count", Value::from(3_i64)),
+        ];
         Scope {
             variables: BTreeMap::from([("table".to_owned(), "t".to_owned())]),
+            args: args.map(|(name, value)| (name.to_owned(), value)).into(),
             user: user.map(|(name, value)| (name.to_owned(), value)).into(),
             ..Scope::default()
         }
@@ -413,6 +483,31 @@ mod tests {
 
     fn rendered(text: &str) -> String {
         render_rule(text, &scope()).unwrap_or_else(|error| panic!("{text}: {error:?}"))
+    }
+
+    #[test]
+    fn arguments_are_values_but_for_words_and_numbers_alone() {
+        for (text, written) in [
+            ("x LIMIT {{ .args.limit }}", "x LIMIT 10"),
+            ("ORDER BY {{ .args.column }} DESC", "ORDER BY carrier DESC"),
+            ("d = '{{ .args.day }}'", "d = '2024-01-01'' OR true --'"),
+            ("c IN ({{ .args.codes }})", "c IN ('a''b', 'c')"),
+            ("n = {{ .args.count }}", "n = 3"),
+            ("n = {{ .args.gone }}", "n = NULL"),
+            ("n = '{{ .args.gone }}'", "n = NULL"),
+            ("n = {{ .args.gone | default 5 }}", "n = 5"),
+            ("{{ if .args.limit }}LIMIT {{ .args.limit }}{{ end }}", "LIMIT 10"),
+            ("{{ with .args.column }}x = {{ . }}{{ end }}", "x = 'carrier'"),
+        ] {
+            assert_eq!(rendered(text), written, "{text}");
+        }
+        for text in [
+            "d = {{ .args.day }}",
+            "d = \"{{ .args.column }}\"",
+            "-- {{ .args.limit }}",
+        ] {
+            assert!(render_rule(text, &scope()).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -23,6 +23,10 @@ pub struct Scope {
     pub table: String,
     /// The user in whose name rows are read.
     pub user: BTreeMap<String, Value>,
+    /// The arguments of a call.
+    pub args: BTreeMap<String, Value>,
+    /// The rows go into a file.
+    pub export: bool,
     /// The data that are known of a managed resource.
     pub data: BTreeMap<String, Value>,
     /// The version that a migration is run for.

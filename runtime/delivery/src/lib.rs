@@ -27,7 +27,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub use message::{Fact, Key, Message, Sender, Table};
+pub use message::{Attachment, Fact, Key, Message, Sender, Table};
 pub use notification::record::{Record, Standing};
 pub use notification::{Connect, KIND, Notification, Notifications, Receiver};
 pub use notify::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};

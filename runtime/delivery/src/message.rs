@@ -77,6 +77,34 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
+/// The largest file that is sent with a mail, in bytes: servers refuse more.
+pub const ATTACHED_MAX: u64 = 10 << 20;
+
+/// A file that a message is about. It stays where it is until the message is delivered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Its name, as receivers see it.
+    pub name: String,
+    /// Its media type.
+    pub media_type: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The BLAKE3 digest of its content, in hexadecimal digits.
+    pub hash: String,
+    /// The place where people find it: its path, or a link.
+    pub link: String,
+    /// Its path on the machine that sends.
+    pub path: String,
+}
+
+impl Attachment {
+    /// Returns true if it goes with a mail; a larger one is only linked.
+    #[must_use]
+    pub fn is_attached(&self) -> bool {
+        self.bytes <= ATTACHED_MAX
+    }
+}
+
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
@@ -88,7 +116,7 @@ pub struct Message {
     pub project: String,
     /// The sender.
     pub sender: Sender,
-    /// The verdict, as a word: `fail`, `error`, `recovered`.
+    /// The verdict, as a word: `fail`, `error`, `recovered`; `report` for a report.
     pub verdict: String,
     /// The moment that it is about (RFC 3339).
     pub moment: String,
@@ -100,6 +128,9 @@ pub struct Message {
     pub facts: Vec<Fact>,
     /// The rows that it is about.
     pub table: Option<Table>,
+    /// The file that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attachment: Option<Attachment>,
     /// Set if somebody tries the message out.
     pub is_test: bool,
 }
@@ -151,6 +182,9 @@ impl Message {
         if let Some(table) = &self.table {
             let _ = write!(text, "\n{}", table.plain());
         }
+        if let Some(file) = &self.attachment {
+            let _ = writeln!(text, "\n{}: {}", shown(&file.name), file.link);
+        }
         text
     }
 
@@ -167,6 +201,13 @@ impl Message {
         }
         if let Some(table) = &self.table {
             html.push_str(&table.html());
+        }
+        if let Some(file) = &self.attachment {
+            let (name, link) = (escaped(&shown(&file.name)), escaped(&file.link));
+            let _ = match file.link.starts_with("https://") {
+                true => writeln!(html, "<p><a href=\"{link}\">{name}</a></p>"),
+                false => writeln!(html, "<p>{name}: {link}</p>"),
+            };
         }
         html
     }

@@ -26,7 +26,7 @@ pub use build::{
     Rename, RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
 };
 pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, System};
-pub use export::{Existing, Export, ExportError, Exported, FileFormat, WriteRows};
+pub use export::{Existing, Export, ExportError, Exported, FileFormat, Layout, WriteRows};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use hooks::{HookError, Hooks};
 pub use migration::{Left, Migrated, Migration, Thing, ThingKind};

@@ -10,6 +10,7 @@
 mod decimal;
 mod pattern;
 mod preset;
+mod sheet;
 mod write;
 
 use decimal::Digits;
@@ -50,6 +51,14 @@ impl Format {
     /// [`FormatError`] for what is no pattern.
     pub fn d3_in(pattern: &str, locale: Locale) -> Result<Self, FormatError> {
         Ok(Self(Kind::Pattern(pattern.parse()?, Box::new(locale))))
+    }
+
+    /// Returns the code that spreadsheets have for it; none where they have nothing like it.
+    pub fn sheet_code(&self) -> Option<String> {
+        match &self.0 {
+            Kind::Preset(preset) => sheet::of_preset(*preset),
+            Kind::Pattern(pattern, locale) => sheet::of_pattern(pattern, locale),
+        }
     }
 
     /// Writes a number. What is no number at all (NaN) is a dash.

@@ -9,7 +9,7 @@ pub(crate) mod database;
 
 use std::{
     collections::BTreeMap,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -393,6 +393,10 @@ impl Trial<'_> {
             Target::File { path, made } => self.file(path, *made, engine).await,
             Target::Folder(path) => match fs::read_dir(path) {
                 Ok(_) => Ok(format!("folder {}", path.display())),
+                // Messages make it when the first one comes.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && self.spec.driver == "file" => {
+                    Ok(format!("folder {}, not there yet", path.display()))
+                }
                 Err(error) => Err(self.unreachable("path", &format!("`{}`: {error}", path.display()))),
             },
         }

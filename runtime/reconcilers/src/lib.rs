@@ -10,7 +10,9 @@
 //! | [`connector`] | tries the connection |
 //! | [`managed`] | moves long-lived things from stage to stage, by commands and HTTP calls |
 //! | [`migration`] | runs SQL once for each version, before anything else |
+//! | [`api`] | checks what programs call; [`resolvers`] answer them, and whoever else asks for rows |
 //! | [`alert`] | asks a question, and tells people of its rows by notifications, which [`notifiers`] send |
+//! | [`report`] | writes the rows of a question into a file on schedule, and sends it to people |
 //!
 //! [`forecast`] says what a run would do, by the same decisions. A run may be for [`chosen`] resources alone.
 //!
@@ -25,6 +27,7 @@
 )]
 
 pub mod alert;
+pub mod api;
 pub mod canvas;
 pub mod chosen;
 pub mod component;
@@ -42,15 +45,20 @@ pub mod outputs;
 pub mod places;
 pub mod programs;
 pub mod project_parser;
+pub mod report;
+pub mod resolvers;
 pub mod secrets;
 pub mod setup;
 pub mod sql_parser;
 pub mod theme;
 
+mod asked;
 mod asking;
 mod dashboard;
+mod intervals;
 mod refs;
 mod selector;
+mod sending;
 mod sync;
 
 pub use setup::Setup;

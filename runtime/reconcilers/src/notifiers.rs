@@ -19,6 +19,8 @@ use crate::{
     alert::{self, record::AlertRecord},
     connector,
     messages::Proto,
+    report::{self, record::ReportRecord},
+    resolvers::Resources,
     secrets::Secrets,
 };
 
@@ -108,10 +110,14 @@ impl ProjectNotifiers {
     }
 }
 
-impl Connect for ProjectNotifiers {
-    fn connect(
+impl ProjectNotifiers {
+    /// Returns the notifier of a receiver among a project's connectors, and its address with templates filled in.
+    ///
+    /// # Errors
+    /// When there is none, or its settings can't be used.
+    pub fn among(
         &self,
-        handle: &Handle,
+        resources: &dyn Resources,
         receiver: &Receiver,
     ) -> Result<(Arc<dyn Notifier>, String), DeliveryError> {
         let to = self.render(&receiver.to, &receiver.variables)?;
@@ -122,15 +128,24 @@ impl Connect for ProjectNotifiers {
             return Ok((Arc::new(slack), String::new()));
         }
         let name = receiver.connector.as_str();
-        let found = handle.get(Key::new(connector::KIND, name));
-        let found = found.map_err(|_| {
+        let found = resources.find(&Key::new(connector::KIND, name));
+        let found = found.ok_or_else(|| {
             // It may be declared in a file that does not compile at the moment.
             DeliveryError::transient(format!("connector \"{name}\" does not exist"))
         })?;
-        let spec: Proto<ConnectorSpec> = found
-            .spec()
+        let spec = Resource::spec_of::<Proto<ConnectorSpec>>(&found)
             .map_err(|error| DeliveryError::transient(error.to_string()))?;
         Ok((self.make(&spec.0, name)?, to))
+    }
+}
+
+impl Connect for ProjectNotifiers {
+    fn connect(
+        &self,
+        handle: &Handle,
+        receiver: &Receiver,
+    ) -> Result<(Arc<dyn Notifier>, String), DeliveryError> {
+        self.among(handle, receiver)
     }
 
     fn redact(&self, text: String) -> String {
@@ -141,12 +156,17 @@ impl Connect for ProjectNotifiers {
         let Ok(found) = handle.get(sender) else {
             return true;
         };
-        if found.kind().as_str() != alert::KIND {
-            return true;
-        }
-        let record = Resource::state_of::<AlertRecord>(&found.row);
-        let record = record.ok().flatten().unwrap_or_default();
-        !record.outbox.iter().any(|one| one.message.key == *key)
+        let outbox = match found.kind().as_str() {
+            alert::KIND => {
+                Resource::state_of::<AlertRecord>(&found.row).map(|record| record.map(|it| it.outbox))
+            }
+            report::KIND => {
+                Resource::state_of::<ReportRecord>(&found.row).map(|record| record.map(|it| it.outbox))
+            }
+            _ => return true,
+        };
+        let outbox = outbox.ok().flatten().unwrap_or_default();
+        !outbox.iter().any(|one| one.message.key == *key)
     }
 }
 

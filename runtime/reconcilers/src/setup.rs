@@ -4,9 +4,12 @@ use std::{path::PathBuf, sync::Arc};
 
 use watershed_controller::Builder;
 use watershed_delivery::Notifications;
+use watershed_drivers::duckdb::Conditions;
 
 use crate::{
     alert::{self, AlertReconciler},
+    api::{self, ApiReconciler},
+    asked::Surroundings,
     canvas::{self, CanvasReconciler},
     component::{self, ComponentReconciler},
     connector::{self, ConnectorReconciler},
@@ -17,11 +20,12 @@ use crate::{
     notifiers::ProjectNotifiers,
     outputs::Outputs,
     project_parser::{self, ProjectParser, touched::Touched},
+    report::{self, ReportReconciler, files::Files},
     theme::{self, ThemeReconciler},
 };
 
-/// Invocations of alerts and notifications, by which the limit of the controller grows: neither keeps a place from builds.
-pub const BESIDE_BUILDS: usize = alert::AT_ONCE + watershed_delivery::notification::AT_ONCE;
+/// Invocations of alerts, reports and notifications, by which the limit of the controller grows: neither keeps a place from builds.
+pub const BESIDE_BUILDS: usize = alert::AT_ONCE + report::AT_ONCE + watershed_delivery::notification::AT_ONCE;
 
 /// The shared parts that the kinds of one project need.
 pub struct Setup {
@@ -35,6 +39,8 @@ pub struct Setup {
     pub parse_cache: Option<PathBuf>,
     /// The touched files, as the watcher of the project's files notes them.
     pub touched: Touched,
+    /// The folder of files that reports make.
+    pub exports: PathBuf,
     /// Models built at once.
     pub jobs: usize,
     /// The part of every source that is read; all of it if none.
@@ -59,13 +65,22 @@ impl Setup {
         let metrics_view = MetricsViewReconciler::new(Arc::clone(outputs), environment);
         let explore = ExploreReconciler::new(Arc::clone(outputs));
         let project = self.root.file_name().map(|name| name.to_string_lossy());
-        let alert = AlertReconciler::new(Arc::clone(outputs), environment, project.unwrap_or_default());
+        let surroundings = Surroundings {
+            outputs: Arc::clone(outputs),
+            root: root.clone(),
+            environment: environment.clone(),
+            project: project.unwrap_or_default().into_owned(),
+            conditions: Arc::new(Conditions::new()),
+        };
+        let alert = AlertReconciler::new(surroundings.clone());
+        let report = ReportReconciler::new(surroundings, Files::new(&self.exports));
         let notifiers = ProjectNotifiers::new(root, environment, outputs.secrets().clone())
             .confined(outputs.sandbox().is_some() || self.sample.is_some());
         let model = ModelReconciler::new(self.outputs, &self.root, self.environment).with_sample(self.sample);
         Notifications::new(notifiers)
             .register(builder)
             .kind(alert::options(), alert)
+            .kind(report::options(), report)
             .kind(project_parser::options(), parser)
             .kind(migration::options(), migration)
             .kind(connector::options(), connector)
@@ -74,6 +89,7 @@ impl Setup {
             .kind(explore::options(), explore)
             .kind(component::options(), ComponentReconciler::new(chosen.clone()))
             .kind(canvas::options(), CanvasReconciler::new(chosen.clone()))
+            .kind(api::options(), ApiReconciler)
             .kind(theme::options(), ThemeReconciler)
     }
 }

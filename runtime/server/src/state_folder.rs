@@ -110,6 +110,11 @@ impl StateFolder {
         self.path().join(PROGRAMS)
     }
 
+    /// Returns the folder of files that reports make.
+    pub fn exports(&self) -> PathBuf {
+        self.path().join("exports")
+    }
+
     /// Returns the folder in which it is noted which commands of managed resources run.
     pub fn calls(&self) -> PathBuf {
         self.path().join("calls")

@@ -154,6 +154,9 @@ fn body(message: &Message) -> Value {
         let text: String = escaped(&table.plain()).chars().take(room).collect();
         section(format!("{fence}{text}{fence}"));
     }
+    if let Some(file) = &message.attachment {
+        section(cut(escaped(&format!("{}: {}", file.name, file.link))));
+    }
     json!({"text": escaped(&message.headline()), "blocks": blocks})
 }
 

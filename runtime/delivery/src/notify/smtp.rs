@@ -1,9 +1,11 @@
 //! Mail: one to each recipient, text and HTML, over a connection that is encrypted.
 
 use std::fmt;
+use std::io::Read as _;
 use std::time::Duration;
 
-use lettre::message::{Mailbox, MultiPart};
+use lettre::message::header::ContentType;
+use lettre::message::{Attachment as MailAttachment, Mailbox, MultiPart, SinglePart};
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, CertificateStore, Tls as SmtpTls, TlsParameters};
 use lettre::transport::smtp::response::Response;
@@ -12,7 +14,7 @@ use tokio::time::timeout;
 
 use super::client::is_loopback;
 use super::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
-use crate::message::{Message, shown};
+use crate::message::{ATTACHED_MAX, Attachment, Message, shown};
 
 /// The time that a whole conversation may take.
 const WITHIN: Duration = Duration::from_secs(60);
@@ -128,7 +130,7 @@ impl Smtp {
     }
 
     async fn send(&self, message: &Message, attempt: Attempt<'_>) -> Result<Receipt, DeliveryError> {
-        let mail = self.mail(message, attempt.to)?;
+        let mail = self.mail(message, attempt.to).await?;
         // The transport's own timeout ends with the connection: a server that says nothing after it would hold us for ever.
         let sent = timeout(self.within, self.transport.send(mail)).await;
         let sent = sent.map_err(|_| DeliveryError::transient("the server took too long"))?;
@@ -138,20 +140,60 @@ impl Smtp {
         })
     }
 
-    fn mail(&self, message: &Message, to: &str) -> Result<lettre::Message, DeliveryError> {
+    async fn mail(&self, message: &Message, to: &str) -> Result<lettre::Message, DeliveryError> {
         let to: Mailbox = to
             .parse()
             .map_err(|_| DeliveryError::permanent(format!("\"{}\" is no e-mail address", shown(to))))?;
         // The same for each attempt, so that mail programs show a repetition once.
         let id = format!("<{}@{}>", message.key, self.from.email.domain());
+        let text = MultiPart::alternative_plain_html(message.plain(), message.html());
+        let parts = match &message.attachment {
+            Some(file) if file.is_attached() => {
+                MultiPart::mixed().multipart(text).singlepart(part(file).await?)
+            }
+            _ => text,
+        };
         lettre::Message::builder()
             .from(self.from.clone())
             .to(to)
             .message_id(Some(id))
             .subject(message.headline())
-            .multipart(MultiPart::alternative_plain_html(message.plain(), message.html()))
+            .multipart(parts)
             .map_err(|error| DeliveryError::permanent(format!("no mail can be made of it: {error}")))
     }
+}
+
+/// Reads a file as a part of a mail. Another content than the message was about is never sent.
+async fn part(file: &Attachment) -> Result<SinglePart, DeliveryError> {
+    let name = shown(&file.name);
+    let path = file.path.clone();
+    let read = tokio::task::spawn_blocking(move || -> std::io::Result<Vec<u8>> {
+        let mut content = Vec::new();
+        // One that has grown since is another one, however long.
+        std::fs::File::open(path)?
+            .take(ATTACHED_MAX + 1)
+            .read_to_end(&mut content)?;
+        Ok(content)
+    });
+    let read = read
+        .await
+        .map_err(|error| DeliveryError::transient(error.to_string()))?;
+    let content = match read {
+        Ok(content) => content,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(DeliveryError::permanent(format!("the file `{name}` is gone")));
+        }
+        Err(error) => {
+            let message = format!("the file `{name}` can't be read: {error}");
+            return Err(DeliveryError::transient(message));
+        }
+    };
+    if blake3::hash(&content).to_hex().as_str() != file.hash {
+        return Err(DeliveryError::permanent(format!("the file `{name}` was changed")));
+    }
+    let media_type = ContentType::parse(&file.media_type)
+        .map_err(|_| DeliveryError::permanent(format!("\"{}\" is no media type", file.media_type)))?;
+    Ok(MailAttachment::new(name).body(content, media_type))
 }
 
 impl Notifier for Smtp {

@@ -31,6 +31,7 @@ pub(crate) fn message(key: &str) -> Message {
             value: "2027-03-01T09:00:00Z".to_owned(),
         }],
         table: None,
+        attachment: None,
         is_test: false,
     }
 }

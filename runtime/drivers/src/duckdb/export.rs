@@ -1,8 +1,10 @@
 //! Writing an answer into a file, whole or not at all: the engine writes a part beside it, which takes its name when it
 //! is complete and on the disk.
 
+mod sheet;
+
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,11 +15,12 @@ use super::engine::Engine;
 use super::failure::{Source, classify};
 use super::query::{ended, reads};
 use super::schema;
-use super::sys::{Answer, StatementKind};
+use super::sys::{Answer, Shape, StatementKind};
 use super::work::{Work, disk_full};
 use crate::crash;
 use crate::olap::{
-    Existing, Export, ExportError, Exported, Failure, FileFormat, QueryError, quote_literal, sole_statement,
+    Existing, Export, ExportError, Exported, Failure, FileFormat, QueryError, quote_identifier,
+    quote_literal, sole_statement,
 };
 
 /// Keeps the parts of one process apart.
@@ -62,7 +65,7 @@ fn write(work: &Work<'_>, export: &Export) -> Result<Exported, ExportError> {
     Ok(Exported { rows, bytes })
 }
 
-/// Has the engine write the part. Returns the number of rows.
+/// Writes the part. Returns the number of rows.
 fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, ExportError> {
     let sql = sole_statement(&export.sql)?;
     if !reads(sql) {
@@ -75,12 +78,24 @@ fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, Ex
     if alone.kind() == StatementKind::Other {
         return Err(QueryError::NotReading.into());
     }
-    drop(alone);
-    // In parentheses stands whatever may be read from; the line ends a comment.
-    let source = Source {
-        prefix: "COPY (SELECT * FROM (",
-        sql,
+    if export.format == FileFormat::Xlsx {
+        let mut answer = alone.stream().map_err(|raw| work.fail(&raw, Some(own)))?;
+        return sheet::write(work, export, &mut answer, &part.0).map(Some);
+    }
+    // Text that a spreadsheet would run is found by its type, which the answer's columns have.
+    let selected = match export.layout.guards_formulas && export.format == FileFormat::Csv {
+        true => {
+            let answer = alone.stream().map_err(|raw| work.fail(&raw, Some(own)))?;
+            guarded(&answer)
+        }
+        false => {
+            drop(alone);
+            "*".to_owned()
+        }
     };
+    // In parentheses stands whatever may be read from; the line ends a comment.
+    let prefix = format!("COPY (SELECT {selected} FROM (");
+    let source = Source { prefix: &prefix, sql };
     let limit = export
         .limit
         .map(|limit| format!(" LIMIT {limit}"))
@@ -88,7 +103,7 @@ fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, Ex
     let form = match export.format {
         FileFormat::Csv => "FORMAT csv, HEADER true",
         FileFormat::Parquet => "FORMAT parquet",
-        FileFormat::Json => "FORMAT json",
+        FileFormat::Json | FileFormat::Xlsx => "FORMAT json",
     };
     let path = part.0.to_str().ok_or_else(|| {
         let message = "its path is not in UTF-8".to_owned();
@@ -106,7 +121,47 @@ fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, Ex
         Failure::DiskFull { message } => disk_full(message, &part.0),
         _ => work.fail(&raw, Some(source)),
     })?;
+    if export.format == FileFormat::Csv && !export.layout.above.is_empty() {
+        put_above(&export.layout.above, &part.0).map_err(|error| unwritable(&export.file, &error))?;
+    }
     Ok(schema::count(&rows))
+}
+
+/// Returns the columns of an answer, in texts an apostrophe before what a spreadsheet would run.
+fn guarded(answer: &Answer<'_>) -> String {
+    let column = |(name, shape): &(String, Shape)| {
+        let name = quote_identifier(name);
+        match shape.name.as_str() {
+            "VARCHAR" => format!(
+                "CASE WHEN regexp_matches({name}, {RUN}) THEN {APOSTROPHE} || {name} ELSE {name} END AS {name}"
+            ),
+            _ => name,
+        }
+    };
+    let columns: Vec<String> = answer.columns().iter().map(column).collect();
+    columns.join(", ")
+}
+
+/// The pattern of text that a spreadsheet would run, as a literal of the engine.
+const RUN: &str = r"'^[=+\-@\t\r]'";
+/// The sign that keeps it from that.
+const APOSTROPHE: &str = "\u{27}\u{27}\u{27}\u{27}";
+
+/// Puts lines before the content of a file.
+fn put_above(lines: &[String], file: &Path) -> io::Result<()> {
+    let mut content = File::open(file)?;
+    // Its name is free while the content is open.
+    fs::remove_file(file)?;
+    let mut whole = File::create_new(file)?;
+    for line in lines {
+        let line = match line.contains([',', '"', '\n', '\r']) {
+            true => format!("\"{}\"", line.replace('"', "\"\"")),
+            false => line.clone(),
+        };
+        writeln!(whole, "{line}")?;
+    }
+    io::copy(&mut content, &mut whole)?;
+    Ok(())
 }
 
 /// The place of the file.

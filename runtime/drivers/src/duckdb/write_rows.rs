@@ -57,6 +57,8 @@ fn statement(job: &WriteRows) -> Option<String> {
     let mut options = vec![match job.format {
         FileFormat::Csv => "FORMAT csv".to_owned(),
         FileFormat::Json => "FORMAT json".to_owned(),
+        // Outputs are written in forms that the engine has.
+        FileFormat::Xlsx => "FORMAT xlsx".to_owned(),
         FileFormat::Parquet => "FORMAT parquet".to_owned(),
     }];
     if job.format == FileFormat::Csv {

@@ -22,6 +22,19 @@ pub struct Export {
     pub format: FileFormat,
     /// The fate of a file that is there already.
     pub existing: Existing,
+    /// What people see of it, where the form has a place for that.
+    pub layout: Layout,
+}
+
+/// The look of a file for people.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Lines above the names of columns, in sheets and CSV.
+    pub above: Vec<String>,
+    /// Formats of numbers in sheets, one for each column in order; what is missing has none.
+    pub number_formats: Vec<Option<String>>,
+    /// Texts that a spreadsheet would run as a formula begin with an apostrophe, in CSV. In sheets texts are texts.
+    pub guards_formulas: bool,
 }
 
 /// A form of files that answers are written in.
@@ -31,6 +44,8 @@ pub enum FileFormat {
     Csv,
     /// Apache Parquet.
     Parquet,
+    /// A workbook of one sheet (Office Open XML), names of columns first, with typed cells.
+    Xlsx,
     /// An object of JSON a line. Answers are not written in it.
     Json,
 }
@@ -42,6 +57,7 @@ impl FileFormat {
         match extension.as_str() {
             "csv" => Some(Self::Csv),
             "parquet" => Some(Self::Parquet),
+            "xlsx" => Some(Self::Xlsx),
             _ => None,
         }
     }
@@ -103,6 +119,9 @@ pub enum ExportError {
         /// The message of the system.
         message: String,
     },
+    /// The answer does not fit on a sheet.
+    #[error("{0}")]
+    Sheet(String),
     /// The statement can't be run.
     #[error(transparent)]
     Query(#[from] QueryError),

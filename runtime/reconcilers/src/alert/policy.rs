@@ -88,10 +88,27 @@ pub enum Telling {
     Recovery,
 }
 
-/// Decides whether people are told of a verdict (N5).
+/// Decides whether people are told of a verdict (N5). While it is snoozed nobody is; what was told before stays known, so
+/// that the end of the snooze tells what has changed since.
 #[must_use]
-pub fn decide(settings: &Settings, memory: Memory, verdict: Verdict, now: Timestamp) -> (Memory, Telling) {
+pub fn decide(
+    settings: &Settings,
+    memory: Memory,
+    verdict: Verdict,
+    is_snoozed: bool,
+    now: Timestamp,
+) -> (Memory, Telling) {
     let last = Some(verdict);
+    if is_snoozed {
+        let fails = verdict != Verdict::Pass;
+        let held = Memory {
+            last,
+            suppressed: memory.suppressed.saturating_add(u32::from(fails)),
+            suppressed_since: memory.suppressed_since.or(fails.then_some(now)),
+            ..memory
+        };
+        return (held, Telling::Nobody);
+    }
     let wanted = match verdict {
         Verdict::Pass => {
             let telling = match settings.on_recover && memory.told.is_some() {
@@ -150,6 +167,10 @@ pub enum Trigger {
     Question,
     /// Something that it reads has changed.
     Refs,
+    /// The time in which nobody was told is over.
+    SnoozeEnd,
+    /// An evaluation of several intervals was cut off.
+    Resumed,
     /// A scheduled time has come.
     Schedule(Timestamp),
 }
@@ -174,6 +195,8 @@ pub struct Changes {
     pub question: bool,
     /// The versions of what it reads are others, and that is a reason.
     pub refs: bool,
+    /// A snooze has ended.
+    pub snooze: bool,
 }
 
 /// Decides whether an alert is evaluated now (N1); `mark` is the time up to which its schedule was answered.
@@ -188,6 +211,7 @@ pub fn trigger(
         Changes { requested: true, .. } => return Some(Trigger::Request),
         Changes { question: true, .. } => return Some(Trigger::Question),
         Changes { refs: true, .. } => return Some(Trigger::Refs),
+        Changes { snooze: true, .. } => return Some(Trigger::SnoozeEnd),
         _ => {}
     }
     match schedule?.due(instant(mark), instant(now)) {
@@ -231,7 +255,7 @@ mod tests {
         let mut memory = Memory::default();
         let mut told = Vec::new();
         for (minute, verdict) in (0..).zip(verdicts) {
-            let (after, telling) = decide(settings, memory, *verdict, Timestamp(minute * MINUTE));
+            let (after, telling) = decide(settings, memory, *verdict, false, Timestamp(minute * MINUTE));
             memory = after;
             told.push(match (telling, verdict) {
                 (Telling::Nobody, _) => "-".to_owned(),
@@ -290,6 +314,33 @@ mod tests {
             story(&cool, &[Fail, Pass, Fail, Pass, Fail]),
             "F0 R - - F0",
             "what was not told has no recovery"
+        );
+    }
+
+    /// N5.
+    #[test]
+    fn nobody_is_told_while_it_is_snoozed_and_its_end_tells_what_has_changed() {
+        let told = |memory, verdict, is_snoozed, minute| {
+            decide(&ALL, memory, verdict, is_snoozed, Timestamp(minute * MINUTE))
+        };
+        let (failed, telling) = told(Memory::default(), Fail, false, 0);
+        assert_eq!(telling, Telling::Verdict { suppressed: 0 });
+        let (asleep, telling) = told(failed, Fail, true, 1);
+        assert_eq!(telling, Telling::Nobody);
+        assert_eq!(
+            told(asleep, Fail, false, 2).1,
+            Telling::Nobody,
+            "it was told before"
+        );
+        let (passed, telling) = told(asleep, Pass, true, 2);
+        assert_eq!(telling, Telling::Nobody);
+        assert_eq!(told(passed, Pass, false, 3).1, Telling::Recovery);
+        let (new, _) = told(Memory::default(), Fail, true, 0);
+        assert_eq!(told(new, Fail, false, 1).1, Telling::Verdict { suppressed: 1 });
+        assert_eq!(
+            told(new, Pass, false, 1).1,
+            Telling::Nobody,
+            "nobody was told of it"
         );
     }
 

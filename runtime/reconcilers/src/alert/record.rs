@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use watershed_controller::{Timestamp, json_message};
+use watershed_core::Error;
 use watershed_delivery::{Key, Notification, Table};
 
 use super::policy::{Memory, Verdict};
@@ -24,9 +25,87 @@ pub struct Entry {
     /// The reason, if it could not be evaluated.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
+    /// Older intervals that were left out, and not evaluated.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out: u64,
     /// The keys of the messages that it was told by.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<Key>,
+}
+
+/// The finding of an evaluation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The first rows of a failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Table>,
+    /// True if there are more.
+    #[serde(default)]
+    pub has_more: bool,
+    /// The reason of an error.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub error: String,
+}
+
+impl Finding {
+    /// Returns the finding of a verdict, without rows.
+    #[must_use]
+    pub fn of(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            rows: None,
+            has_more: false,
+            error: String::new(),
+        }
+    }
+
+    /// Returns that a question could not be answered.
+    #[must_use]
+    pub fn failed(error: &Error) -> Self {
+        Self {
+            error: error.message.to_string(),
+            ..Self::of(Verdict::Error)
+        }
+    }
+
+    /// How much it says: a failure more than an error, an error more than a pass.
+    fn weight(&self) -> u8 {
+        match self.verdict {
+            Verdict::Pass => 0,
+            Verdict::Error => 1,
+            Verdict::Fail => 2,
+        }
+    }
+}
+
+/// Intervals that were evaluated one after another and about which people are told together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CatchUp {
+    /// The finding that says the most; of equal ones, the newest.
+    pub finding: Finding,
+    /// The end of its interval.
+    pub moment: Timestamp,
+    /// The intervals that failed.
+    pub failed: u32,
+}
+
+impl CatchUp {
+    /// Adds an interval to what there is.
+    #[must_use]
+    pub fn with(before: Option<Self>, finding: Finding, moment: Timestamp) -> Self {
+        let failed = before.as_ref().map_or(0, |before| before.failed);
+        let failed = failed.saturating_add(u32::from(finding.verdict == Verdict::Fail));
+        match before {
+            Some(before) if before.finding.weight() > finding.weight() => Self { failed, ..before },
+            _ => Self {
+                finding,
+                moment,
+                failed,
+            },
+        }
+    }
 }
 
 /// The stored state of an alert.
@@ -44,6 +123,18 @@ pub struct AlertRecord {
     pub memory: Memory,
     /// The number of the last message, which orders them.
     pub order: u64,
+    /// The end of the last interval that was evaluated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Timestamp>,
+    /// Evaluated intervals that nobody was told of yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub catch_up: Option<CatchUp>,
+    /// The lowest watermark of what it reads, as of the last evaluation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watermark: Option<Timestamp>,
+    /// The time until which nobody is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snoozed_until: Option<Timestamp>,
     /// Messages that are stored and not yet handed over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outbox: Vec<Notification>,
@@ -52,6 +143,11 @@ pub struct AlertRecord {
 }
 
 json_message!(AlertRecord, format = 1);
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
 
 impl AlertRecord {
     /// Adds an evaluation; the oldest goes if there are too many.

@@ -2,9 +2,10 @@
 
 use watershed_controller::{Timestamp, Uid};
 use watershed_delivery::{Fact, Key, Message, Notification, Receiver, Sender, message};
-use watershed_proto::{AlertSpec, Notifier, Value};
+use watershed_proto::AlertSpec;
 
-use super::{policy::Telling, question::Found};
+use super::{policy::Telling, record::Finding};
+use crate::sending::receivers;
 
 /// The parts that messages are made of.
 pub(super) struct Teller<'a> {
@@ -14,7 +15,11 @@ pub(super) struct Teller<'a> {
     pub(super) project: &'a str,
     pub(super) moment: Timestamp,
     pub(super) telling: Telling,
-    pub(super) found: &'a Found,
+    pub(super) found: &'a Finding,
+    /// Failed intervals that this message is about, if it is about several.
+    pub(super) failed_intervals: u32,
+    /// The time at which somebody tries it out, if it is for that.
+    pub(super) tried: Option<Timestamp>,
 }
 
 impl Teller<'_> {
@@ -25,7 +30,7 @@ impl Teller<'_> {
             Telling::Verdict { suppressed } => (self.found.verdict.as_str(), suppressed),
             Telling::Recovery => ("recovered", 0),
         };
-        receivers(self.spec)
+        receivers(&self.spec.notifiers, &self.spec.variables)
             .into_iter()
             .map(|receiver| Notification {
                 message: self.message(verdict, suppressed, &receiver),
@@ -42,14 +47,15 @@ impl Teller<'_> {
             "" => self.name,
             title => title,
         };
-        let what = match (&self.found.rows, &self.found.error) {
+        let what = match (&self.found.rows, self.found.error.as_str()) {
             (Some(rows), _) => match (self.found.has_more, rows.rows.len()) {
                 (true, count) => format!("more than {count} rows"),
                 (false, 1) => "1 row".to_owned(),
                 (false, count) => format!("{count} rows"),
             },
-            (None, Some(error)) => format!("can't be checked: {}", error.message),
-            (None, None) => "has recovered".to_owned(),
+            (None, "") if verdict == "recovered" => "has recovered".to_owned(),
+            (None, "") => "no rows".to_owned(),
+            (None, error) => format!("can't be checked: {error}"),
         };
         let mut facts = vec![Fact {
             label: "moment".to_owned(),
@@ -61,6 +67,12 @@ impl Teller<'_> {
                 value: suppressed.to_string(),
             });
         }
+        if self.failed_intervals > 1 {
+            facts.push(Fact {
+                label: "failed intervals".to_owned(),
+                value: self.failed_intervals.to_string(),
+            });
+        }
         let notes = spec.annotations.iter().map(|(label, value)| Fact {
             label: label.clone(),
             value: value.clone(),
@@ -68,7 +80,11 @@ impl Teller<'_> {
         facts.extend(notes);
         Message {
             schema: message::SCHEMA.to_owned(),
-            key: Key::new(self.uid, self.moment, verdict, &receiver.id()),
+            key: match self.tried {
+                None => Key::new(self.uid, self.moment, verdict, &receiver.id()),
+                // Each is a message of its own, and none of them is one that is due.
+                Some(at) => Key::new(self.uid, at, "test", &receiver.id()),
+            },
             project: self.project.to_owned(),
             sender: Sender {
                 kind: super::KIND.to_owned(),
@@ -80,45 +96,8 @@ impl Teller<'_> {
             text: spec.description.clone(),
             facts,
             table: self.found.rows.clone(),
-            is_test: false,
+            attachment: None,
+            is_test: self.tried.is_some(),
         }
-    }
-}
-
-/// Returns the receivers that a spec names, each once.
-pub(super) fn receivers(spec: &AlertSpec) -> Vec<Receiver> {
-    let mut receivers: Vec<Receiver> = spec
-        .notifiers
-        .iter()
-        .flat_map(|notifier| of_notifier(notifier, spec))
-        .collect();
-    receivers.sort();
-    receivers.dedup();
-    receivers
-}
-
-fn of_notifier(notifier: &Notifier, spec: &AlertSpec) -> Vec<Receiver> {
-    let properties = notifier.properties.clone().unwrap_or_default();
-    let connector = properties.str("connector").unwrap_or(&notifier.connector);
-    let texts = |key: &str| {
-        let list = properties.get(key).and_then(Value::as_list).unwrap_or_default();
-        list.iter()
-            .filter_map(|value| value.as_str().map(str::to_owned))
-            .collect::<Vec<_>>()
-    };
-    let addresses = ["recipients", "users", "channels", "webhooks"]
-        .map(texts)
-        .concat();
-    let of = |to: String| Receiver {
-        connector: connector.to_owned(),
-        variables: match to.contains("{{") {
-            true => spec.variables.clone(),
-            false => Default::default(),
-        },
-        to,
-    };
-    match notifier.connector.as_str() {
-        "email" | "slack" => addresses.into_iter().map(of).collect(),
-        _ => vec![of(String::new())],
     }
 }

@@ -390,6 +390,18 @@ pub(super) fn other_database(connector: &str, paths: &[Arc<str>]) -> Error {
     }
 }
 
+/// A data block whose way to fetch rows is not supported.
+pub(crate) fn unsupported_data(resolver: &str) -> Error {
+    let hint = "`data` takes `sql`, `metrics`, `metrics_sql`, `api`, `glob` or `resource_status`";
+    Error {
+        hint: Some(hint.into()),
+        ..Error::permanent(
+            "not-supported-yet",
+            format!("`data` by `{resolver}` is not supported yet"),
+        )
+    }
+}
+
 /// A run that was cancelled: dropped by the controller, whatever it says.
 pub(crate) fn cancelled() -> Error {
     Error::transient("interrupted", "interrupted")

@@ -15,6 +15,7 @@ use watershed_drivers::olap::{NamedRow, Partition, PartitionPhase, PartitionRun}
 use watershed_proto::{MapValue, ModelSpec, Value, value::Kind};
 
 pub(super) use glob::Grouping;
+pub(crate) use glob::listed_files;
 pub(super) use stamp::{Stamped, as_one_file, restamp};
 
 use super::{failure, plan::FileNow, state};

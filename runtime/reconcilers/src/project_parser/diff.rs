@@ -333,7 +333,7 @@ impl<'a> Comparison<'a> {
         let (refs, paths, labels) = (
             Arc::<[Ref]>::from(refs.as_slice()),
             paths(resource),
-            labels(resource),
+            labels_over(&row.labels, resource),
         );
         let new_refs = refs != row.refs;
         let new_text = row.error.is_some() && **spec != *row.spec;
@@ -423,11 +423,27 @@ fn paths(resource: &Resource) -> Arc<[Arc<str>]> {
         .collect()
 }
 
+/// The label of a resource's tags.
+const TAGS: &str = "tags";
+
 /// Returns the labels that a resource has in the catalog: its tags.
 #[must_use]
 pub fn labels(resource: &Resource) -> Arc<BTreeMap<Arc<str>, Arc<str>>> {
-    let tags = (!resource.tags.is_empty()).then(|| ("tags".into(), resource.tags.join(",").into()));
+    let tags = (!resource.tags.is_empty()).then(|| (TAGS.into(), resource.tags.join(",").into()));
     Arc::new(tags.into_iter().collect())
+}
+
+/// Returns the labels of a resource after a parse: others than tags are not the parser's and stay.
+fn labels_over(
+    before: &BTreeMap<Arc<str>, Arc<str>>,
+    resource: &Resource,
+) -> Arc<BTreeMap<Arc<str>, Arc<str>>> {
+    let mut after = labels(resource);
+    if before.keys().any(|label| **label != *TAGS) {
+        let others = before.iter().filter(|(label, _)| ***label != *TAGS);
+        Arc::make_mut(&mut after).extend(others.map(|(label, value)| (label.clone(), value.clone())));
+    }
+    after
 }
 
 fn name_taken(resource: &Resource) -> Diagnostic {

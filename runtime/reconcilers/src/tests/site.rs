@@ -111,6 +111,7 @@ impl Site {
             outputs: Arc::clone(&outputs),
             parse_cache: Some(self.state.path().join("parse-cache")),
             touched: Default::default(),
+            exports: self.state.path().join("exports"),
             jobs: 2,
             sample: None,
         };

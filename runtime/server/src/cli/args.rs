@@ -6,6 +6,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use clap_complete::engine::ArgValueCompleter;
 
+mod asked;
 mod kept;
 mod managed;
 mod metrics;
@@ -16,6 +17,7 @@ mod shared;
 use super::candidates::complete_names;
 use super::values::{Limit, Size, Variable, Wait};
 use crate::socket::Selection;
+pub(super) use asked::{Alert, AlertAction, AlertTest, Call, Report, ReportAction, ReportRun, Snooze};
 pub(super) use kept::{Backup, Consent, Empty, Restore, RestoreBackup, Trash, TrashAction};
 pub(super) use managed::{Event, Set};
 pub(super) use metrics::Metrics;
@@ -72,6 +74,12 @@ pub(super) enum Command {
     Query(Query),
     /// Ask a metrics view: its measures by its dimensions.
     Metrics(Box<Metrics>),
+    /// Call an API: its rows for some arguments.
+    Call(Call),
+    /// Try an alert out, or tell nobody of it for a while.
+    Alert(Alert),
+    /// Show the rows of a report, or send it now.
+    Report(Report),
     /// Show the first rows of a source or model.
     Show(Show),
     /// Run the tests of models on the tables as they stand, without a build.
@@ -307,7 +315,7 @@ pub(super) struct Reconcile {
 }
 
 /// `refresh`
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct Refresh {
     /// Resources, by `name` or `kind/name`.
     #[arg(value_name = "NAME", required_unless_present_any = ["select", "exclude"])]

@@ -186,7 +186,7 @@ fn export(
 /// The whole path of a file that rows are written into: another process may write it, which is in another folder.
 pub(super) fn file_of_rows(file: &Path) -> Result<PathBuf, Failure> {
     if FileFormat::from_path(file).is_none() {
-        let message = format!("`{}` is neither a .csv nor a .parquet file", file.display());
+        let message = format!("`{}` is no .csv, .xlsx or .parquet file", file.display());
         return Err(Failure::usage(message).hint("the name of the file says its form"));
     }
     let absolute = std::path::absolute(file).map_err(|error| Failure {

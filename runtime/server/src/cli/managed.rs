@@ -13,11 +13,11 @@ use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
 use crate::instance;
-use crate::socket::{ManagedChange, Request};
+use crate::socket::{ChangeByHand, Request};
 
 /// `set`
 pub(super) fn set(console: &mut Console, shared: &Shared, args: &Set) -> Result<Exit, Failure> {
-    let change = ManagedChange::Set {
+    let change = ChangeByHand::Set {
         name: args.name.clone(),
         desired: args.change.0.clone(),
     };
@@ -27,7 +27,7 @@ pub(super) fn set(console: &mut Console, shared: &Shared, args: &Set) -> Result<
 /// `event`
 pub(super) fn event(console: &mut Console, shared: &Shared, args: &Event) -> Result<Exit, Failure> {
     let events = read(&args.file)?;
-    operate(console, shared, ManagedChange::Events(events))
+    operate(console, shared, ChangeByHand::Events(events))
 }
 
 /// Reads one event, or a list of them.
@@ -45,7 +45,8 @@ fn read(file: &Path) -> Result<Vec<CloudEvent>, Failure> {
     })
 }
 
-fn operate(console: &mut Console, shared: &Shared, change: ManagedChange) -> Result<Exit, Failure> {
+/// Carries a change by hand out: by the process that runs the project, or here.
+pub(super) fn operate(console: &mut Console, shared: &Shared, change: ChangeByHand) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let location = Location::find(shared, None)?;
     if !location.state.exists() {
@@ -57,12 +58,12 @@ fn operate(console: &mut Console, shared: &Shared, change: ManagedChange) -> Res
         let presenter = Presenter::new(console, format, location.root.clone());
         match Session::open(&location, Purpose::Work, wait).await? {
             Session::There(connection) => {
-                let request = Request::OperateManaged(change);
+                let request = Request::ChangeByHand(change);
                 presenter.show(session::ask(connection, &request).await).await
             }
             Session::Here(_lock) => {
                 let project = super::options(shared, &location).project();
-                let done = instance::operate_managed_alone(&project, &location.state, change).await;
+                let done = instance::change_alone(&project, &location.state, change).await;
                 let answer = done.map_err(|error| session::open_failure(error, &location.state.path()))?;
                 presenter.end(answer.map_err(present::failure)?)
             }

@@ -150,7 +150,11 @@ fn sort(typed: &str) -> Value {
 }
 
 /// The attributes of the user in whose place the question is put.
-fn attributes(shared: &Shared, location: &Location, typed: &str) -> Result<Map<String, Value>, Failure> {
+pub(super) fn attributes(
+    shared: &Shared,
+    location: &Location,
+    typed: &str,
+) -> Result<Map<String, Value>, Failure> {
     let read = |text: &str, what: &str| match serde_json::from_str(text) {
         Ok(Value::Object(attributes)) => Ok(attributes),
         Ok(_) => Err(Failure::usage(format!("{what} holds no mapping of attributes"))),

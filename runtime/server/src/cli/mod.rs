@@ -1,6 +1,7 @@
 //! The program: command line, output, exit codes.
 
 mod args;
+mod asked;
 mod backup;
 mod candidates;
 mod care;
@@ -195,6 +196,9 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Approve(args) => work::approve(console, shared, args),
         Command::Query(args) => look::query(console, shared, args),
         Command::Metrics(args) => metrics::metrics(console, shared, args),
+        Command::Call(args) => asked::call(console, shared, args),
+        Command::Alert(args) => asked::alert(console, shared, &args.action),
+        Command::Report(args) => asked::report(console, shared, &args.action),
         Command::Show(args) => look::show(console, shared, args),
         Command::Test(args) => look::test(console, shared, args),
         Command::Compile(args) => compile::compile(console, shared, args),

@@ -24,8 +24,8 @@ use crate::render::repeats::Repeats;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
 use crate::render::{
-    backup, care, check, data_tests, explain, fields, logs, metrics, operate, partitions, plan, rows, status,
-    table, trash, units,
+    alert_test, backup, care, check, data_tests, explain, fields, logs, metrics, operate, partitions, plan,
+    rows, status, table, trash, units,
 };
 use crate::report::problems::{ReportedProblems, problems};
 use crate::socket::{Answer, Refusal, Reply};
@@ -326,7 +326,22 @@ impl<'a> Presenter<'a> {
                     self.text(&explain::explain(&document, Time::now(), width))
                 }
             },
-            Answer::Metrics(document) => self.metrics(&document),
+            Answer::Metrics(document) => match self.format {
+                Format::Json => self.written(&*document),
+                _ => self.metrics(&document),
+            },
+            Answer::Call(document) => match self.format {
+                Format::Json => self.written(&*document),
+                _ => self.metrics(&document.as_metrics()),
+            },
+            Answer::AlertTest(document) => {
+                let exit = exit_of(document.exit_code);
+                match self.format {
+                    Format::Json => self.written(&*document)?,
+                    _ => self.text(&alert_test::alert_test(&document))?,
+                };
+                Ok(exit)
+            }
             Answer::Check(document) => {
                 let exit = exit_of(document.exit_code);
                 match self.format {
@@ -462,9 +477,6 @@ impl<'a> Presenter<'a> {
     }
 
     fn metrics(mut self, document: &MetricsDocument) -> Result<Exit, Failure> {
-        if self.format == Format::Json {
-            return self.written(document);
-        }
         if let Some(sql) = &document.sql {
             return self.text(&format!("{}\n", sql.trim_end()));
         }

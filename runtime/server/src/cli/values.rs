@@ -51,6 +51,37 @@ impl FromStr for Desired {
     }
 }
 
+/// `NAME=VALUE` of `call`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Argument {
+    /// The name.
+    pub name: String,
+    /// The value: of JSON where it is a number, a truth value, a list or a mapping, else text.
+    pub value: serde_json::Value,
+}
+
+impl FromStr for Argument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() => (name.to_owned(), value),
+            _ => return Err("`NAME=VALUE` was expected".to_owned()),
+        };
+        let value = match serde_json::from_str(value) {
+            Ok(
+                read @ (serde_json::Value::Array(_)
+                | serde_json::Value::Object(_)
+                | serde_json::Value::Bool(_)),
+            ) => read,
+            // A number that JSON writes in another way, as `007`, is a text.
+            Ok(serde_json::Value::Number(number)) if number.to_string() == value => number.into(),
+            _ => value.into(),
+        };
+        Ok(Self { name, value })
+    }
+}
+
 /// A number of things at once, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limit(NonZeroUsize);

@@ -4,7 +4,9 @@
 //! the types here and compared with them in the tests. Readers ignore keys that they don't know, so a key may be
 //! added; none is renamed or removed.
 
+mod alert_test;
 mod backup;
+mod call;
 mod care;
 mod check;
 mod compile;
@@ -32,7 +34,9 @@ mod stats;
 mod time;
 mod trash;
 
+pub use alert_test::{AlertTestDocument, TestedReceiver};
 pub use backup::{BackupAction, BackupDocument};
+pub use call::CallDocument;
 pub use care::{Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside};
 pub use check::{CheckDocument, CheckFinding, Compared};
 pub use compile::CompileDocument;
@@ -80,6 +84,8 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("event", schemars::schema_for!(Event)),
         ("query", schemars::schema_for!(QueryDocument)),
         ("metrics", schemars::schema_for!(MetricsDocument)),
+        ("call", schemars::schema_for!(CallDocument)),
+        ("alert-test", schemars::schema_for!(AlertTestDocument)),
         ("export", schemars::schema_for!(ExportDocument)),
         ("show", schemars::schema_for!(ShowDocument)),
         ("compile", schemars::schema_for!(CompileDocument)),

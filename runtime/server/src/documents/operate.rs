@@ -1,4 +1,4 @@
-//! The document of operations by hand: `pause`, `resume`, `cancel`, `scale`, `restart`, `rollback`, `set`, `event`.
+//! The document of operations by hand: `pause`, `resume`, `cancel`, `scale`, `restart`, `rollback`, `set`, `event`, `alert snooze`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +25,8 @@ pub enum Operation {
     Set,
     /// Tells managed resources of an event.
     Event,
+    /// Tells nobody of an alert for a while.
+    Snooze,
 }
 
 impl Operation {
@@ -39,6 +41,7 @@ impl Operation {
             Self::Rollback => "rollback",
             Self::Set => "set",
             Self::Event => "event",
+            Self::Snooze => "snooze",
         }
     }
 }

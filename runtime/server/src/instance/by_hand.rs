@@ -1,11 +1,13 @@
-//! Changes of managed resources by hand, and the events that they are told of.
+//! Changes by hand: what is desired of managed resources, the events that they are told of, and snoozed alerts.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, Handle, Resource};
-use watershed_core::Row;
+use watershed_core::{Row, Timestamp, Update};
 use watershed_managers::{CloudEvent, EVENT_KIND, EventDoor, SetError, set_desired};
+use watershed_reconcilers::alert;
 use watershed_reconcilers::managed::{KIND, Spec};
 
 use super::operate::{document, listed};
@@ -15,15 +17,15 @@ use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::report::names;
-use crate::socket::{Answer, ManagedChange, Refusal};
+use crate::socket::{Answer, ChangeByHand, Refusal};
 use crate::state_folder::StateFolder;
 
 /// The time in which the store has to take changes made by hand.
 const GRACE: Duration = Duration::from_secs(10);
 
 impl Instance {
-    /// Sets what is desired of a managed resource, or takes events in.
-    pub(super) async fn operate_managed(&self, change: ManagedChange) -> Result<Answer, Refusal> {
+    /// Carries a change out.
+    pub(super) async fn change_by_hand(&self, change: ChangeByHand) -> Result<Answer, Refusal> {
         operate(self.controller(), &self.project, change, Life::Live).await
     }
 }
@@ -32,10 +34,10 @@ impl Instance {
 ///
 /// # Errors
 /// When the catalog can't be opened.
-pub(crate) async fn operate_managed_alone(
+pub(crate) async fn change_alone(
     project: &Project,
     state: &StateFolder,
-    change: ManagedChange,
+    change: ChangeByHand,
 ) -> Result<Result<Answer, Refusal>, OpenError> {
     let store = SqliteStore::open(state.catalog()).await?;
     let controller = Controller::builder().instance(INSTANCE).store(store);
@@ -50,14 +52,18 @@ pub(crate) async fn operate_managed_alone(
 async fn operate(
     handle: &Handle,
     project: &Project,
-    change: ManagedChange,
+    change: ChangeByHand,
     life: Life,
 ) -> Result<Answer, Refusal> {
     let (operation, resources) = match change {
-        ManagedChange::Set { name, desired } => {
+        ChangeByHand::Set { name, desired } => {
             (Operation::Set, vec![set(handle, &name, &desired, life).await?])
         }
-        ManagedChange::Events(events) => (Operation::Event, tell(handle, &events, life).await?),
+        ChangeByHand::Events(events) => (Operation::Event, tell(handle, &events, life).await?),
+        ChangeByHand::Snooze { name, until_ms } => {
+            let until = until_ms.map(Timestamp);
+            (Operation::Snooze, vec![snooze(handle, &name, until, life).await?])
+        }
     };
     Ok(document(project, operation, resources, life))
 }
@@ -106,6 +112,45 @@ fn not_set(error: &SetError) -> Refusal {
         }
         _ => refusal,
     }
+}
+
+/// Tells nobody of an alert until a time; without one, ends that.
+async fn snooze(
+    handle: &Handle,
+    typed: &str,
+    until: Option<Timestamp>,
+    life: Life,
+) -> Result<Operated, Refusal> {
+    let entries = listed(handle);
+    let row = &names::resolve(&entries, typed)?.row;
+    if row.kind.as_str() != alert::KIND {
+        let message = format!("`{}/{}` is no alert", row.kind, row.name);
+        return Err(Refusal::new(Exit::Usage, message));
+    }
+    let before = alert::snooze::end(&row.labels);
+    let update = Update {
+        labels: Some(Arc::new(alert::snooze::labels(&row.labels, until))),
+        ..Update::default()
+    };
+    let refused = |error: String| Refusal::new(Exit::NotNow, error);
+    let edited = handle.update(row.uid, update).await;
+    edited.map_err(|error| refused(error.to_string()))?;
+    if life == Life::Live {
+        // It learns of the end, so that it looks again then.
+        let nudged = handle.reconcile(row.uid).await;
+        nudged.map_err(|error| refused(error.to_string()))?;
+    }
+    let detail = match until {
+        Some(until) => format!(
+            "nobody is told until {}",
+            watershed_delivery::message::instant(until)
+        ),
+        None => "people are told again".to_owned(),
+    };
+    Ok(Operated {
+        changed: before != until,
+        ..operated(row, detail, life)
+    })
 }
 
 /// Takes events in, and returns the resources that they concern.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use watershed_drivers::duckdb::Engine;
-use watershed_drivers::olap::{Existing, Export, ExportError, Exported, FileFormat, Olap};
+use watershed_drivers::olap::{Existing, Export, ExportError, Exported, FileFormat, Layout, Olap};
 use watershed_reconcilers::secrets::Secrets;
 
 use super::query;
@@ -32,10 +32,7 @@ impl Reading<'_> {
             Rows::Query(sql) => sql,
         };
         let Some(format) = FileFormat::from_path(&request.file) else {
-            let message = format!(
-                "`{}` is neither a .csv nor a .parquet file",
-                request.file.display()
-            );
+            let message = format!("`{}` is no .csv, .xlsx or .parquet file", request.file.display());
             return Err(Refusal::new(Exit::Usage, message));
         };
         Ok(Export {
@@ -48,6 +45,7 @@ impl Reading<'_> {
                 false => Existing::Keep,
             },
             file: request.file,
+            layout: Layout::default(),
         })
     }
 }
@@ -90,6 +88,7 @@ fn refusal(error: &ExportError) -> Refusal {
             .hint("`--force` replaces it when the new one is whole"),
         ExportError::NotAFile(_) => Refusal::new(Exit::Usage, error.to_string())
             .hint("without `--out`, `--format csv` writes rows to standard output"),
+        ExportError::Sheet(_) => Refusal::new(Exit::Usage, error.to_string()),
         ExportError::Io { .. } => Refusal::new(Exit::NotNow, error.to_string()),
         ExportError::Query(error) => query::refusal(error),
     }

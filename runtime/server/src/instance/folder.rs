@@ -9,10 +9,12 @@ use watershed_controller::resource::Revision;
 use watershed_controller::store::SqliteReader;
 use watershed_core::Stored;
 use watershed_drivers::duckdb::{Access, Engine};
+use watershed_reconcilers::resolvers::Views;
 use watershed_reconcilers::secrets::Secrets;
 
 use super::compiled::{self, Built};
 use super::look::{look, unreadable};
+use super::questions::Questions;
 use super::read::{Reading, Shown};
 use super::{
     INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, metrics, operate,
@@ -52,6 +54,7 @@ impl Folder {
             }
             Request::Export(request) => self.export(request, replies).await?,
             Request::Metrics(request) => self.metrics(*request, replies).await?,
+            Request::Call(_) | Request::TestAlert(_) => self.question(request, replies).await?,
             Request::Test(request) => self.test(&request, replies).await?,
             Request::Show { name, limit } => {
                 let entries = self.entries().await?;
@@ -137,7 +140,7 @@ impl Folder {
             | Request::Refresh { .. }
             | Request::Approve { .. }
             | Request::OperateServices { .. }
-            | Request::OperateManaged(_)
+            | Request::ChangeByHand(_)
             | Request::Retry { .. }
             | Request::Backup { .. }
             | Request::Gc => {
@@ -363,14 +366,49 @@ impl Folder {
     async fn metrics(&self, request: MetricsRequest, replies: &Replies) -> Result<Answer, Refusal> {
         let entries = self.entries().await?;
         let (engine, secrets) = self.asked_engine(&entries).await?;
-        let views = metrics::Views {
-            engine: &engine,
+        let entries = metrics::Entries(&entries);
+        let views = Views {
+            olap: &engine,
             secrets: &secrets,
             environment: &self.options.environment,
-            entries: &entries,
+            resources: &entries,
             conditions: Arc::default(),
         };
-        let answer = metrics::answer(&views, request, replies).await;
+        let door = metrics::Door {
+            views: &views,
+            engine: &engine,
+            entries: &entries,
+        };
+        let answer = metrics::answer(&door, request, replies).await;
+        close(&engine).await;
+        answer
+    }
+
+    async fn question(&self, request: Request, replies: &Replies) -> Result<Answer, Refusal> {
+        let entries = self.entries().await?;
+        let (engine, secrets) = self.asked_engine(&entries).await?;
+        let entries = metrics::Entries(&entries);
+        let (project, sandbox) = (self.options.project(), super::sandbox(&self.options, &self.state));
+        let questions = Questions {
+            views: Views {
+                olap: &engine,
+                secrets: &secrets,
+                environment: &self.options.environment,
+                resources: &entries,
+                conditions: Arc::default(),
+            },
+            project: &project,
+            root: &self.options.root,
+            sandbox: sandbox.as_ref(),
+            engine: &engine,
+            entries: &entries,
+            is_confined: self.options.sandbox || self.options.sample.is_some(),
+        };
+        let answer = match request {
+            Request::Call(request) => questions.call(*request, replies).await,
+            Request::TestAlert(request) => questions.test_alert(request).await,
+            _ => Err(Refusal::new(Exit::NotNow, "this is no question")),
+        };
         close(&engine).await;
         answer
     }

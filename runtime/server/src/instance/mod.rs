@@ -44,6 +44,7 @@ mod output;
 mod partitions;
 mod plan;
 mod query;
+mod questions;
 mod read;
 mod service;
 mod services;
@@ -76,7 +77,7 @@ use watershed_reconcilers::{Setup, model, project_parser};
 use watershed_workloads::Workloads;
 
 pub(crate) use self::backup::{backup_alone, restore_alone};
-pub(crate) use self::by_hand::operate_managed_alone;
+pub(crate) use self::by_hand::change_alone;
 pub(crate) use self::care::gc_alone;
 pub(crate) use self::compiled::secrets_of as secrets_of_files;
 pub(crate) use self::compiled::{
@@ -251,6 +252,7 @@ impl Runtime {
             outputs: Arc::clone(&outputs),
             parse_cache: Some(state.parse_cache()),
             touched: touched.clone(),
+            exports: state.exports(),
             jobs: jobs(&options),
             sample: options.sample,
         };

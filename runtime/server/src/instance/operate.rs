@@ -139,7 +139,8 @@ async fn operate(
             | Operation::Restart
             | Operation::Rollback
             | Operation::Set
-            | Operation::Event => Ok(()),
+            | Operation::Event
+            | Operation::Snooze => Ok(()),
         };
         done.map_err(|error| super::converge::refused(&error))?;
         if operation == Operation::Cancel {
@@ -166,9 +167,12 @@ fn operated(operation: Operation, before: &Entry, handle: &Handle, life: Life) -
         Operation::Pause => !before.row.paused,
         Operation::Resume => before.row.paused,
         Operation::Cancel => moved,
-        Operation::Scale | Operation::Restart | Operation::Rollback | Operation::Set | Operation::Event => {
-            false
-        }
+        Operation::Scale
+        | Operation::Restart
+        | Operation::Rollback
+        | Operation::Set
+        | Operation::Event
+        | Operation::Snooze => false,
     };
     let phase = match now.as_ref().map(|now| &now.status.stage) {
         Some(Stage::Pending) if life == Life::Live => Phase::Pending,

@@ -56,7 +56,7 @@ impl Instance {
             Request::OperateServices { change, names } => {
                 end(replies, self.operate_services(change, &names).await?).await
             }
-            Request::OperateManaged(change) => end(replies, self.operate_managed(change).await?).await,
+            Request::ChangeByHand(change) => end(replies, self.change_by_hand(change).await?).await,
             Request::Logs {
                 name,
                 limit,
@@ -88,11 +88,25 @@ impl Instance {
             }
             Request::Metrics(request) => {
                 let entries = self.entries();
-                end(
-                    replies,
-                    metrics::answer(&self.views(&entries), *request, replies).await?,
-                )
-                .await
+                let entries = metrics::Entries(&entries);
+                let door = metrics::Door {
+                    views: &self.views(&entries),
+                    engine: &self.engine,
+                    entries: &entries,
+                };
+                end(replies, metrics::answer(&door, *request, replies).await?).await
+            }
+            Request::Call(request) => {
+                let entries = self.entries();
+                let entries = metrics::Entries(&entries);
+                let answer = self.questions(&entries).call(*request, replies).await?;
+                end(replies, answer).await
+            }
+            Request::TestAlert(request) => {
+                let entries = self.entries();
+                let entries = metrics::Entries(&entries);
+                let answer = self.questions(&entries).test_alert(request).await?;
+                end(replies, answer).await
             }
             Request::Export(request) => {
                 let entries = self.entries();

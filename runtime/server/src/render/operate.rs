@@ -57,6 +57,8 @@ fn told(document: &OperateDocument, resource: &Operated, name: &str) -> (&'stati
         (Operation::Restart, _) => ("restarted", GOOD, resource.detail.clone()),
         (Operation::Rollback, _) => ("rolled back", GOOD, resource.detail.clone()),
         (Operation::Set, _) => ("set", GOOD, resource.detail.clone()),
+        (Operation::Snooze, true) => ("snoozed", GOOD, resource.detail.clone()),
+        (Operation::Snooze, false) => ("snoozed", DIM, resource.detail.clone()),
         (Operation::Event, _) => ("told", GOOD, resource.detail.clone()),
         (Operation::Cancel, false) if document.live => ("idle", DIM, "was not running".to_owned()),
         (Operation::Cancel, false) => (

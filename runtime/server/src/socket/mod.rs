@@ -14,10 +14,10 @@ pub use address::Address;
 pub use client::{ConnectError, Connection};
 pub use listener::Listener;
 pub use protocol::{
-    Activity, Answer, Fault, ManagedChange, Owner, PartitionChoice, PartitionsRequest, ProgramOutput,
-    Refusal, Reply, Request, RunRequest, Selection, ServiceChange, StatsForm, TestRequest, TrashRequest,
+    Activity, Answer, ChangeByHand, Fault, Owner, PartitionChoice, PartitionsRequest, ProgramOutput, Refusal,
+    Reply, Request, RunRequest, Selection, ServiceChange, StatsForm, TestRequest, TrashRequest,
 };
-pub use rows::{ExportRequest, MetricsRequest, Rows};
+pub use rows::{AlertTestRequest, CallRequest, Callee, ExportRequest, MetricsRequest, Rows};
 
 use tokio::sync::mpsc;
 

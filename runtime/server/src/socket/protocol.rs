@@ -11,12 +11,13 @@ use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 use watershed_managers::CloudEvent;
 
-use super::rows::{ExportRequest, MetricsRequest};
+use super::rows::{AlertTestRequest, CallRequest, ExportRequest, MetricsRequest};
 use crate::documents::{
-    BackupDocument, CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument,
-    ExportDocument, GcDocument, GraphDocument, HistoryDocument, LogLine, LogsDocument, MetricsDocument,
-    OperateDocument, Operation, OutputLine, PartitionsDocument, PlanDocument, ResourceDocument, ResourceName,
-    RunDocument, ShowDocument, StatsDocument, TestsDocument, TrashDocument,
+    AlertTestDocument, BackupDocument, CallDocument, CheckDocument, Column, Command, CompileDocument,
+    DoctorDocument, Event, ExplainDocument, ExportDocument, GcDocument, GraphDocument, HistoryDocument,
+    LogLine, LogsDocument, MetricsDocument, OperateDocument, Operation, OutputLine, PartitionsDocument,
+    PlanDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, StatsDocument, TestsDocument,
+    TrashDocument,
 };
 use crate::exit::Exit;
 
@@ -132,6 +133,10 @@ pub enum Request {
     Export(ExportRequest),
     /// A query of a metrics view.
     Metrics(Box<MetricsRequest>),
+    /// A call of an API, or the rows of a report.
+    Call(Box<CallRequest>),
+    /// A trial of an alert.
+    TestAlert(AlertTestRequest),
     /// Run the tests of models on the tables as they stand.
     Test(TestRequest),
     /// The first rows of a resource, or its spec and state.
@@ -188,7 +193,7 @@ pub enum Request {
         names: Vec<String>,
     },
     /// Change what is wanted of a managed resource by hand, or tell of events.
-    OperateManaged(ManagedChange),
+    ChangeByHand(ChangeByHand),
     /// Try again now what has failed of these.
     Retry {
         /// The resources.
@@ -372,10 +377,10 @@ pub enum ServiceChange {
     },
 }
 
-/// A change of managed resources by hand.
+/// A change of resources by hand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ManagedChange {
+pub enum ChangeByHand {
     /// Another stage is desired.
     Set {
         /// The resource.
@@ -385,6 +390,13 @@ pub enum ManagedChange {
     },
     /// Something has happened.
     Events(Vec<CloudEvent>),
+    /// Nobody is told of an alert for a while.
+    Snooze {
+        /// The alert.
+        name: String,
+        /// The end, in milliseconds since 1970; none ends one that there is.
+        until_ms: Option<i64>,
+    },
 }
 
 /// The part of a program's output that is meant.
@@ -420,6 +432,10 @@ pub enum Answer {
     },
     /// Of `metrics`.
     Metrics(Box<MetricsDocument>),
+    /// Of `call` and `report run`.
+    Call(Box<CallDocument>),
+    /// Of `alert test`.
+    AlertTest(Box<AlertTestDocument>),
     /// Of `query --out`, `show --out` and `metrics --out`.
     Export(ExportDocument),
     /// Of `test`.

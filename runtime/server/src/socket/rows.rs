@@ -1,4 +1,4 @@
-//! Requests for rows: into a file, or of a metrics view.
+//! Requests for rows: into a file, of a metrics view, of an API or a report, of an alert's question.
 
 use std::path::PathBuf;
 
@@ -51,4 +51,51 @@ pub struct MetricsRequest {
     pub file: Option<PathBuf>,
     /// Replace a file that is there.
     pub force: bool,
+}
+
+/// A call of an API, or the rows of a report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CallRequest {
+    /// The API or report.
+    pub callee: Callee,
+    /// The attributes of the user who asks; none for the owner.
+    pub user: Option<serde_json::Map<String, Value>>,
+    /// The time that the question is put at, if it is not now.
+    pub at: Option<String>,
+    /// At most so many rows; the answer says if there are more.
+    pub shown: u64,
+    /// The statement instead of the rows.
+    pub sql: bool,
+    /// Into this file, with its whole path, instead of being shown.
+    pub file: Option<PathBuf>,
+    /// Replace a file that is there.
+    pub force: bool,
+}
+
+/// A resource that answers calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Callee {
+    /// An API.
+    Api {
+        /// Its name.
+        name: String,
+        /// The arguments.
+        args: serde_json::Map<String, Value>,
+    },
+    /// A report, by its name.
+    Report(String),
+}
+
+/// A trial of an alert.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AlertTestRequest {
+    /// The alert.
+    pub name: String,
+    /// The time that it is evaluated for, if it is not now.
+    pub at: Option<String>,
+    /// Send what people would be told.
+    pub send: bool,
+    /// End with a code of its own if it fails.
+    pub exit_code: bool,
 }

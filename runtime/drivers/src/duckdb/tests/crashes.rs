@@ -166,6 +166,7 @@ async fn take(step: &Step, engine: &Engine) {
                 timeout: None,
                 file: engine.options().root.join(EXPORTED),
                 format: FileFormat::Csv,
+                layout: Default::default(),
                 existing: *existing,
             };
             engine.export(&export, &cancel).await.unwrap();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::olap::{Existing, Export, ExportError, FileFormat};
+use crate::olap::{Existing, Export, ExportError, FileFormat, Layout};
 
 fn export(bench: &Bench, sql: &str, name: &str) -> Export {
     let file = bench.folder.path().join(name);
@@ -14,6 +14,7 @@ fn export(bench: &Bench, sql: &str, name: &str) -> Export {
         format: FileFormat::from_path(&file).unwrap(),
         file,
         existing: Existing::Keep,
+        layout: Layout::default(),
     }
 }
 
@@ -179,4 +180,82 @@ async fn an_export_that_is_cancelled_or_takes_too_long_leaves_nothing() {
         Err(ExportError::Query(QueryError::Failed(Failure::Interrupted)))
     );
     assert!(names(&bench).is_empty());
+}
+
+#[tokio::test]
+async fn a_workbook_has_typed_cells_under_the_names_of_its_columns() {
+    use calamine::{Data, Reader as _};
+
+    let bench = bench();
+    let sql = "select 1 as n, 12.50::decimal(9,2) as money, date '2024-02-29' as day, \
+        timestamp '2024-02-29 12:00:00' as at, true as flag, '=1+1' as text, 9007199254740993 as big, null as none, \
+        [1, 2] as list union all by name select 2 as n";
+    let mut export = export(&bench, sql, "a.xlsx");
+    export.layout = Layout {
+        above: vec!["Weekly".to_owned()],
+        number_formats: vec![None, Some("0.0".to_owned())],
+        guards_formulas: true,
+    };
+    let exported = bench.engine.export(&export, &bench.cancel).await.unwrap();
+    assert_eq!(exported.rows, Some(2));
+    assert_eq!(exported.bytes, export.file.metadata().unwrap().len());
+    let mut book: calamine::Xlsx<_> = calamine::open_workbook(&export.file).unwrap();
+    let sheet = book.worksheet_range_at(0).unwrap().unwrap();
+    let rows: Vec<Vec<Data>> = sheet.rows().map(<[Data]>::to_vec).collect();
+    assert_eq!(rows[0][0], Data::String("Weekly".to_owned()));
+    let names: Vec<String> = rows[1].iter().map(ToString::to_string).collect();
+    assert_eq!(
+        names,
+        ["n", "money", "day", "at", "flag", "text", "big", "none", "list"]
+    );
+    let row = &rows[2];
+    assert_eq!((&row[0], &row[1]), (&Data::Float(1.0), &Data::Float(12.5)));
+    assert!(
+        matches!(&row[2], Data::DateTime(day) if day.as_f64() == 45351.0),
+        "{:?}",
+        row[2]
+    );
+    assert!(matches!(&row[3], Data::DateTime(at) if at.as_f64() == 45351.5));
+    assert_eq!(row[4], Data::Bool(true));
+    assert_eq!(row[5], Data::String("=1+1".to_owned()), "a text, and no formula");
+    assert_eq!(row[6], Data::String("9007199254740993".to_owned()), "all digits");
+    assert_eq!(
+        (&row[7], &row[8]),
+        (&Data::Empty, &Data::String("[1,2]".to_owned()))
+    );
+    assert_eq!(names_of_parts(&bench), Vec::<String>::new());
+}
+
+/// Parts and waiting rows that are left in the bench's folder.
+fn names_of_parts(bench: &Bench) -> Vec<String> {
+    let is_part = |name: &String| name != "a.xlsx";
+    names(bench).into_iter().filter(is_part).collect()
+}
+
+#[tokio::test]
+async fn what_does_not_fit_on_a_sheet_is_refused_and_leaves_nothing() {
+    let bench = bench();
+    let export = export(&bench, "select range as n from range(1048576)", "a.xlsx");
+    let refused = bench.engine.export(&export, &bench.cancel).await.unwrap_err();
+    assert!(
+        matches!(&refused, ExportError::Sheet(said) if said.contains("1048576 rows")),
+        "{refused}"
+    );
+    assert_eq!(names(&bench), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn text_that_a_spreadsheet_would_run_is_guarded_in_csv() {
+    let bench = bench();
+    let sql = "select * from (values ('=1+1', -1), ('plain', 2), ('@x', 3), (null, 4)) t(\"a b\", n)";
+    let mut export = export(&bench, sql, "a.csv");
+    export.layout = Layout {
+        above: vec!["Weekly, by day".to_owned()],
+        guards_formulas: true,
+        ..Layout::default()
+    };
+    let exported = bench.engine.export(&export, &bench.cancel).await.unwrap();
+    let csv = std::fs::read_to_string(&export.file).unwrap();
+    assert_eq!(csv, "\"Weekly, by day\"\na b,n\n'=1+1,-1\nplain,2\n'@x,3\n,4\n");
+    assert_eq!(exported.rows, Some(4));
 }

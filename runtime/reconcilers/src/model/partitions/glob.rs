@@ -1,11 +1,14 @@
 //! Partitions that are local files, one by one or by folder.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use watershed_drivers::olap::{quote_identifier, quote_literal};
+use watershed_drivers::sandbox::Sandbox;
 use watershed_proto::Value;
 
 use super::{Listed, listed};
+use crate::model::files::{self, FilesError};
 use crate::model::plan::FileNow;
 
 /// The extent of a partition of files.
@@ -97,6 +100,31 @@ impl Grouping {
             columns.join(", ")
         )
     }
+}
+
+/// Returns the query that stands for the local files that match a pattern, one row for each file or, by `by`, folder.
+/// Blocks for as long as listing them takes.
+///
+/// # Errors
+/// When nothing matches, something can't be read, or the pattern begins outside a sandbox.
+pub(crate) fn listed_files(
+    root: &Path,
+    sandbox: Option<&Sandbox>,
+    pattern: &str,
+    by: &str,
+    rollup: bool,
+) -> Result<String, FilesError> {
+    if let Some(sandbox) = sandbox {
+        files::refuse_outside(sandbox, root, pattern)?;
+    }
+    let grouping = Grouping {
+        pattern: pattern.to_owned(),
+        by: By::named(by),
+        rollup,
+        transform: None,
+    };
+    let listed = grouping.group(files::look(root, pattern)?);
+    Ok(grouping.as_query(&listed))
 }
 
 fn literal(value: &Value) -> String {

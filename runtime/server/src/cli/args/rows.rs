@@ -47,7 +47,7 @@ pub(in crate::cli) struct Query {
 /// The file that `query` and `show` write rows into.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Out {
-    /// Writes all rows into this .csv or .parquet file, which appears whole or not at all.
+    /// Writes all rows into this .csv, .xlsx or .parquet file, which appears whole or not at all.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "vertical")]
     pub out: Option<PathBuf>,
     /// Replaces the file if it is there.

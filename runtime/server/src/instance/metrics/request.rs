@@ -4,32 +4,45 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use watershed_drivers::olap::{Existing, Export, FileFormat};
+use watershed_drivers::duckdb::Engine;
+use watershed_drivers::olap::{Existing, Export, FileFormat, Layout};
 use watershed_metrics::plan::PlanError;
 use watershed_metrics::{Query, QueryError};
 
-use super::viewer::Viewer;
-use super::{LONGEST, MetricsError, Views, answer as answers, condition};
+use watershed_reconcilers::metrics_view::KIND;
+use watershed_reconcilers::resolvers::metrics::{LONGEST, MetricsError, Question};
+use watershed_reconcilers::resolvers::{Heading, Viewer, Views, condition};
+
+use super::{Entries, answer as answers};
 use crate::exit::Exit;
-use crate::instance::export;
+use crate::instance::{export, query as queries};
+use crate::report::names;
 use crate::socket::{Answer, Fault, MetricsRequest, Refusal, Replies};
+
+/// The way in for questions of the command line.
+pub(in crate::instance) struct Door<'a> {
+    pub(in crate::instance) views: &'a Views<'a>,
+    pub(in crate::instance) engine: &'a Engine,
+    pub(in crate::instance) entries: &'a Entries<'a>,
+}
 
 /// Answers a request. Ends early when nobody listens any more.
 ///
 /// # Errors
 /// A query that can't be read, planned or run, and a file that can't be written.
 pub(in crate::instance) async fn answer(
-    views: &Views<'_>,
+    door: &Door<'_>,
     request: MetricsRequest,
     replies: &Replies,
 ) -> Result<Answer, Refusal> {
     tokio::select! {
-        answered = answered(views, request, replies) => answered,
+        answered = answered(door, request, replies) => answered,
         () = replies.closed() => Err(Refusal::new(Exit::Interrupted, "interrupted")),
     }
 }
 
-async fn answered(views: &Views<'_>, request: MetricsRequest, replies: &Replies) -> Result<Answer, Refusal> {
+async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -> Result<Answer, Refusal> {
+    let (views, refusal) = (door.views, |error| door.refusal(error));
     let now = time(request.at.as_deref())?;
     let viewer = match request.user {
         Some(attributes) => Viewer::user(attributes),
@@ -42,29 +55,42 @@ async fn answered(views: &Views<'_>, request: MetricsRequest, replies: &Replies)
     let shown = request
         .shown
         .filter(|_| query.limit.is_none() && query.pivot_on.is_empty());
+    let question = |query| Question {
+        query,
+        viewer: &viewer,
+        now,
+        execution_time: None,
+    };
     if request.sql {
-        let planned = views.planned(&query, &viewer, now).await.map_err(refusal)?;
+        let planned = views.planned(question(&query)).await.map_err(refusal)?;
         let sql = planned.statement();
         let document = answers::unanswered(&query, &planned.plan, sql);
         return Ok(Answer::Metrics(Box::new(document)));
     }
     if let Some(file) = &request.file {
-        let planned = views.planned(&query, &viewer, now).await.map_err(refusal)?;
-        if planned.plan.totals || !query.pivot_on.is_empty() {
+        let planned = views.planned(question(&query)).await.map_err(refusal)?;
+        if planned.is_made_over() {
             let message = "a file has neither totals nor a pivot";
             return Err(Refusal::new(Exit::Usage, message)
                 .hint("leave them out, or write `--format csv` to standard output"));
         }
-        let export = export_of(planned.statement(), file, request.force)?;
-        let written = export::write(views.engine, views.secrets, &export, replies).await;
-        return written.map_err(|refusal| match viewer.unspoken(MetricsError::Engine(refusal)) {
-            MetricsError::Engine(refusal) => refusal,
-            other => Refusal::new(Exit::ProjectError, other.to_string()),
+        let formats = planned.headings();
+        let layout = Layout {
+            number_formats: formats.iter().map(Heading::number_format).collect(),
+            ..Layout::default()
+        };
+        let export = export_of(planned.statement(), layout, file, request.force)?;
+        let written = export::write(door.engine, views.secrets, &export, replies).await;
+        // What the engine says may quote rows that a user may not see.
+        return written.map_err(|refusal| match viewer {
+            Viewer::User(_) if refusal.exit_code == Exit::ProjectError.code() => unspoken(),
+            _ => refusal,
         });
     }
     // One more than is shown tells whether there are more.
     query.limit = query.limit.or(shown.map(|shown| shown + 1));
-    let mut document = views.answer(&query, &viewer, now).await.map_err(refusal)?;
+    let answer = views.answer(question(&query)).await.map_err(refusal)?;
+    let mut document = answers::document(&query, &answer);
     let shown = shown.and_then(|shown| usize::try_from(shown).ok());
     if let Some(shown) = shown.filter(|shown| document.rows.len() > *shown) {
         document.rows.truncate(shown);
@@ -73,8 +99,11 @@ async fn answered(views: &Views<'_>, request: MetricsRequest, replies: &Replies)
     Ok(Answer::Metrics(Box::new(document)))
 }
 
-/// The time that a question is put at.
-fn time(typed: Option<&str>) -> Result<Timestamp, Refusal> {
+/// Returns the time that a question is put at.
+///
+/// # Errors
+/// A text that is no time.
+pub(in crate::instance) fn time(typed: Option<&str>) -> Result<Timestamp, Refusal> {
     let Some(typed) = typed else {
         return Ok(Timestamp::now());
     };
@@ -105,9 +134,9 @@ fn add_condition(query: &mut Value, key: &str, sql: Option<&str>) -> Result<(), 
     Ok(())
 }
 
-fn export_of(sql: String, file: &Path, force: bool) -> Result<Export, Refusal> {
+fn export_of(sql: String, layout: Layout, file: &Path, force: bool) -> Result<Export, Refusal> {
     let Some(format) = FileFormat::from_path(file) else {
-        let message = format!("`{}` is neither a .csv nor a .parquet file", file.display());
+        let message = format!("`{}` is no .csv, .xlsx or .parquet file", file.display());
         return Err(Refusal::new(Exit::Usage, message));
     };
     Ok(Export {
@@ -121,6 +150,7 @@ fn export_of(sql: String, file: &Path, force: bool) -> Result<Export, Refusal> {
             false => Existing::Keep,
         },
         file: file.to_owned(),
+        layout,
     })
 }
 
@@ -138,9 +168,27 @@ fn refused(error: &QueryError) -> Refusal {
     }
 }
 
-fn refusal(error: MetricsError) -> Refusal {
+impl Door<'_> {
+    fn refusal(&self, error: MetricsError) -> Refusal {
+        if let MetricsError::Unknown(name) = &error
+            && let Err(refusal) = names::resolve(self.entries.0, &format!("{KIND}/{name}"))
+        {
+            return refusal;
+        }
+        queries::redacted(refusal(error), self.views.secrets)
+    }
+}
+
+fn unspoken() -> Refusal {
+    Refusal::new(Exit::ProjectError, MetricsError::Unspoken.to_string())
+        .hint("the project's owner sees the reason, with the same query")
+}
+
+/// Returns the refusal that an error of a metrics view is.
+pub(in crate::instance) fn refusal(error: MetricsError) -> Refusal {
     match error {
-        MetricsError::Unknown(refusal) | MetricsError::Engine(refusal) => refusal,
+        MetricsError::Engine(error) => queries::refusal(&error),
+        MetricsError::Unspoken => unspoken(),
         MetricsError::Refused(PlanError::Refused(error)) => refused(&error),
         MetricsError::NotValid(ref name) => Refusal::new(Exit::ProjectError, error.to_string()).hint(
             format!("`watershed status metrics_view/{name}` says what is wrong with it"),
@@ -148,8 +196,9 @@ fn refusal(error: MetricsError) -> Refusal {
         MetricsError::Policy { .. } | MetricsError::Render(_) => {
             Refusal::new(Exit::ProjectError, error.to_string())
         }
-        MetricsError::Refused(_) | MetricsError::TooManyRows | MetricsError::TooManyColumns(_) => {
-            Refusal::new(Exit::Usage, error.to_string())
-        }
+        MetricsError::Unknown(_)
+        | MetricsError::Refused(_)
+        | MetricsError::TooManyRows
+        | MetricsError::TooManyColumns(_) => Refusal::new(Exit::Usage, error.to_string()),
     }
 }

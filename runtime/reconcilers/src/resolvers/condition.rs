@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use watershed_compilers::{SqlError, SqlParser as _};
-use watershed_reconcilers::sql_parser::EngineParser;
+
+use crate::sql_parser::EngineParser;
 
 /// Parts of a condition that are within one another at most; filters are nested less.
 const DEEPEST: usize = 32;
@@ -12,47 +13,57 @@ const DEEPEST: usize = 32;
 ///
 /// # Errors
 /// A text that is no condition, and a part that filters don't have.
-pub(super) fn filter(sql: &str) -> Result<Value, String> {
-    let statement = format!("SELECT 1 WHERE (\n{sql}\n)");
-    let tree = match EngineParser::default().parse(&[statement.as_str()]).pop() {
+pub fn filter(sql: &str) -> Result<Value, String> {
+    let node = sole_node(&format!("SELECT 1 WHERE (\n{sql}\n)"))?;
+    match node.get("where_clause") {
+        Some(condition) if is_only_condition(&node) => read(condition),
+        _ => Err("this is not one condition".to_owned()),
+    }
+}
+
+/// Returns the parse tree of a text that is one statement.
+pub(super) fn sole_node(sql: &str) -> Result<Value, String> {
+    let tree = match EngineParser::default().parse(&[sql]).pop() {
         Some(Ok(tree)) => tree,
         Some(Err(SqlError::Syntax { message, .. })) => return Err(message),
         Some(Err(error)) => return Err(error.to_string()),
         None => return Err("the engine gave no answer".to_owned()),
     };
-    let document: Value = serde_json::from_str(tree.document()).map_err(|error| error.to_string())?;
-    let statements = document.get("statements").and_then(Value::as_array);
-    let node = match statements.map(Vec::as_slice) {
-        Some([statement]) => statement.get("node"),
-        _ => None,
-    };
-    match node.and_then(|node| node.get("where_clause")) {
-        Some(condition) if is_only_condition(node) => read(condition, 0),
-        _ => Err("this is not one condition".to_owned()),
+    let mut document: Value = serde_json::from_str(tree.document()).map_err(|error| error.to_string())?;
+    let statements = document.get_mut("statements").and_then(Value::as_array_mut);
+    match statements.map(Vec::as_mut_slice) {
+        Some([statement]) => Ok(statement.get_mut("node").map(Value::take).unwrap_or_default()),
+        _ => Err("this is not one statement".to_owned()),
     }
 }
 
-/// Returns true if a statement has nothing that the text around the condition did not write.
-fn is_only_condition(node: Option<&Value>) -> bool {
-    let empty = |key: &str| {
-        let value = node.and_then(|node| node.get(key));
-        value.is_none_or(|value| value.is_null() || value.as_array().is_some_and(Vec::is_empty))
-    };
-    let select = node.and_then(|node| node.get("type")).and_then(Value::as_str) == Some("SELECT_NODE");
-    select
-        && ["group_expressions", "having", "qualify", "modifiers", "sample"]
-            .into_iter()
-            .all(empty)
+/// Reads the parse tree of a condition as a filter in its JSON form.
+pub(super) fn read(node: &Value) -> Result<Value, String> {
+    read_at(node, 0)
 }
 
-fn read(node: &Value, depth: usize) -> Result<Value, String> {
+/// Returns true if a statement has nothing that the text around the condition did not write.
+fn is_only_condition(node: &Value) -> bool {
+    text(node, "type") == "SELECT_NODE"
+        && ["group_expressions", "having", "qualify", "modifiers", "sample"]
+            .into_iter()
+            .all(|key| is_empty(node, key))
+}
+
+/// Returns true if a part of a parse tree is not there.
+pub(super) fn is_empty(node: &Value, key: &str) -> bool {
+    let part = node.get(key);
+    part.is_none_or(|part| part.is_null() || part.as_array().is_some_and(Vec::is_empty))
+}
+
+fn read_at(node: &Value, depth: usize) -> Result<Value, String> {
     if depth > DEEPEST {
         return Err("the condition is nested too deep".to_owned());
     }
     let children = || {
         children(node)
             .iter()
-            .map(|child| read(child, depth + 1))
+            .map(|child| read_at(child, depth + 1))
             .collect::<Result<Vec<_>, _>>()
     };
     match text(node, "type") {
@@ -80,7 +91,7 @@ fn negated(node: &Value, depth: usize) -> Result<Value, String> {
     match children(node) {
         // As in SQL, what has no value is not outside a range either.
         [range] if text(range, "type") == "COMPARE_BETWEEN" => between(range, ["lt", "gt", "or"]),
-        [one] => Ok(condition("not", vec![read(one, depth + 1)?])),
+        [one] => Ok(condition("not", vec![read_at(one, depth + 1)?])),
         _ => Err(unknown("NOT")),
     }
 }
@@ -140,7 +151,7 @@ fn matched(node: &Value) -> Result<Value, String> {
     }
 }
 
-fn condition(op: &str, exprs: Vec<Value>) -> Value {
+pub(super) fn condition(op: &str, exprs: Vec<Value>) -> Value {
     json!({"cond": {"op": op, "exprs": exprs}})
 }
 
@@ -148,7 +159,7 @@ fn is_field(node: &Value) -> bool {
     text(node, "type") == "COLUMN_REF"
 }
 
-fn field(node: &Value) -> Result<Value, String> {
+pub(super) fn field(node: &Value) -> Result<Value, String> {
     let names = node.get("column_names").and_then(Value::as_array);
     match names.map(Vec::as_slice) {
         Some([Value::String(name)]) if is_field(node) => Ok(json!({ "name": name })),
@@ -161,7 +172,7 @@ fn constant(node: &Value) -> Result<Value, String> {
 }
 
 /// A constant as JSON; dates and times are texts, which are checked against the field's type later.
-fn literal(node: &Value) -> Result<Value, String> {
+pub(super) fn literal(node: &Value) -> Result<Value, String> {
     match text(node, "type") {
         "VALUE_CONSTANT" => {
             let value = node.get("value").unwrap_or(&Value::Null);
@@ -195,13 +206,13 @@ fn decimal(digits: &Value, scale: u64) -> Result<Value, String> {
     Ok(json!(number))
 }
 
-fn children(node: &Value) -> &[Value] {
+pub(super) fn children(node: &Value) -> &[Value] {
     node.get("children")
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)
 }
 
-fn text<'v>(node: &'v Value, key: &str) -> &'v str {
+pub(super) fn text<'v>(node: &'v Value, key: &str) -> &'v str {
     node.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 

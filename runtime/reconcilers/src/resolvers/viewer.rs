@@ -1,16 +1,17 @@
-//! Viewers, and the rules of views evaluated for them.
+//! Viewers, and rules of security evaluated for them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use watershed_compilers::{Scope, render_rule};
+use watershed_drivers::duckdb::Conditions;
+use watershed_drivers::olap::{Failure, QueryError};
 use watershed_metrics::Policy;
 use watershed_metrics::policy::Truth;
-use watershed_proto::{MetricsViewSpec, SecurityRule, Value};
-use watershed_reconcilers::metrics_view::view;
+use watershed_proto::{SecurityRule, Value};
 
-use super::MetricsError;
-use crate::exit::Exit;
-use crate::socket::Refusal;
+use super::metrics::MetricsError;
+use crate::metrics_view::view;
 
 /// The one who asks.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,24 +45,31 @@ impl Viewer {
         Self::User(user)
     }
 
+    /// Returns the attributes that templates see.
+    pub fn attributes(&self) -> BTreeMap<String, Value> {
+        match self {
+            Self::Owner => BTreeMap::new(),
+            Self::User(user) => user.clone(),
+        }
+    }
+
     /// Returns an error without the engine's words, which may quote rows that a user may not see.
-    pub(super) fn unspoken(&self, error: MetricsError) -> MetricsError {
-        match (self, error) {
-            (Self::User(_), MetricsError::Engine(refusal))
-                if refusal.exit_code == Exit::ProjectError.code() =>
-            {
-                let message = "the query failed on the data that it reads";
-                MetricsError::Engine(
-                    Refusal::new(Exit::ProjectError, message)
-                        .hint("the project's owner sees the reason, with the same query"),
-                )
-            }
-            (_, error) => error,
+    pub fn unspoken(&self, error: MetricsError) -> MetricsError {
+        let is_of_rows = match &error {
+            MetricsError::Engine(error) => !matches!(
+                error,
+                QueryError::Timeout(_) | QueryError::Failed(Failure::Open(_) | Failure::Interrupted)
+            ),
+            _ => false,
+        };
+        match (self, is_of_rows) {
+            (Self::User(_), true) => MetricsError::Unspoken,
+            _ => error,
         }
     }
 }
 
-/// The rules of a view and its parents, rendered for a user.
+/// The rules of some layers, rendered for a user.
 pub(super) struct Rules {
     /// Conditions by the text of their template.
     conditions: BTreeMap<String, String>,
@@ -70,28 +78,40 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Renders the rules of a view; nothing for the owner.
+    /// Evaluates the rules of layers for a viewer; the owner is bound by none.
     ///
     /// # Errors
-    /// The first template that can't be executed, or has an attribute where no value can stand.
-    pub(super) fn rendered(
-        spec: &MetricsViewSpec,
+    /// The first template that can't be executed or has an attribute where no value can stand, and conditions that the
+    /// engine can't evaluate.
+    pub(super) async fn evaluated(
+        layers: &[&[SecurityRule]],
         viewer: &Viewer,
         scope: &Scope,
-    ) -> Result<Option<Self>, String> {
+        conditions: &Arc<Conditions>,
+    ) -> Result<Policy, String> {
         let Viewer::User(user) = viewer else {
-            return Ok(None);
+            return Ok(Policy::open());
         };
         let scope = Scope {
             user: user.clone(),
             ..scope.clone()
         };
-        let rendered = |text: &str| render_rule(text, &scope).map_err(|error| error.message);
+        let rules = Self::rendered(layers, &scope)?;
+        let (conditions, texts) = (Arc::clone(conditions), rules.conditions());
+        let evaluated = tokio::task::spawn_blocking(move || conditions.evaluate(&texts)).await;
+        let values = evaluated
+            .map_err(|panic| format!("the evaluation ended by a defect: {panic}"))?
+            .map_err(|_| "one of its conditions is no condition on the viewer".to_owned())?;
+        Ok(rules.policy(layers, &values))
+    }
+
+    fn rendered(layers: &[&[SecurityRule]], scope: &Scope) -> Result<Self, String> {
+        let rendered = |text: &str| render_rule(text, scope).map_err(|error| error.message);
         let mut rules = Self {
             conditions: BTreeMap::new(),
             filters: BTreeMap::new(),
         };
-        for rule in view::layers(spec).into_iter().flatten() {
+        for rule in layers.iter().copied().flatten() {
             if !rule.condition.is_empty() {
                 let text = rendered(&rule.condition)?;
                 rules.conditions.insert(rule.condition.clone(), text);
@@ -100,16 +120,16 @@ impl Rules {
                 rules.filters.insert(rule.sql.clone(), rendered(&rule.sql)?);
             }
         }
-        Ok(Some(rules))
+        Ok(rules)
     }
 
     /// Returns the conditions to be evaluated.
-    pub(super) fn conditions(&self) -> Vec<String> {
+    fn conditions(&self) -> Vec<String> {
         self.conditions.values().cloned().collect()
     }
 
     /// Returns the policy, given the values of [`Rules::conditions`] in their order.
-    pub(super) fn policy(&self, spec: &MetricsViewSpec, values: &[Option<bool>]) -> Policy {
+    fn policy(&self, layers: &[&[SecurityRule]], values: &[Option<bool>]) -> Policy {
         let values: BTreeMap<&str, Option<bool>> = self
             .conditions
             .keys()
@@ -127,7 +147,7 @@ impl Rules {
             Some(sql) => sql.clone(),
             None => "false".to_owned(),
         };
-        let layers = view::layers(spec).into_iter();
+        let layers = layers.iter();
         let layers: Vec<_> = layers.map(|rules| view::layer(rules, truth, filter)).collect();
         Policy::of(&layers)
     }

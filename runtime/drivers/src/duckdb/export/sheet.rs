@@ -1,0 +1,235 @@
+//! Workbooks: rows as typed cells of one sheet, in memory that does not grow with them.
+
+use std::path::Path;
+
+use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
+
+use crate::duckdb::sys::Answer;
+use crate::duckdb::work::Work;
+use crate::olap::{Export, ExportError, QueryError, Value};
+
+/// Rows of a sheet, as every program that reads them has it.
+const MOST_ROWS: u32 = 1_048_576;
+/// Columns of a sheet.
+const MOST_COLUMNS: usize = 16_384;
+/// Letters of a cell.
+const LONGEST_TEXT: usize = 32_767;
+/// Digits that a number of a sheet keeps.
+const DIGITS: usize = 15;
+/// Rows whose texts say how wide their columns are.
+const MEASURED_ROWS: u32 = 100;
+
+/// Writes the rows of an answer into a workbook. Returns their number.
+pub(super) fn write(
+    work: &Work<'_>,
+    export: &Export,
+    answer: &mut Answer<'_>,
+    file: &Path,
+) -> Result<u64, ExportError> {
+    let unwritten = |error: XlsxError| match error {
+        XlsxError::IoError(error) => super::unwritable(&export.file, &error),
+        error => ExportError::Sheet(error.to_string()),
+    };
+    let columns: Vec<(String, String)> = answer
+        .columns()
+        .iter()
+        .map(|(name, shape)| (name.clone(), shape.name.clone()))
+        .collect();
+    if columns.len() > MOST_COLUMNS {
+        let message = format!("a sheet has at most {MOST_COLUMNS} columns");
+        return Err(ExportError::Sheet(message));
+    }
+    let mut book = Workbook::new();
+    // Rows wait in a file without a name, on the volume of the workbook.
+    if let Some(folder) = file.parent() {
+        book.set_tempdir(folder).map_err(unwritten)?;
+    }
+    let sheet = book.add_worksheet_with_constant_memory().map_err(unwritten)?;
+    let mut sheet = Sheet::begin(sheet, export, &columns).map_err(unwritten)?;
+    let most = export.limit.unwrap_or(u64::MAX);
+    let mut count = 0;
+    let fail = |raw| QueryError::Failed(work.fail(&raw, None));
+    'chunks: while let Some(chunk) = answer.next_chunk().map_err(fail)? {
+        work.check_cancelled()?;
+        for row in chunk.rows() {
+            if count == most {
+                break 'chunks;
+            }
+            if sheet.row >= MOST_ROWS {
+                let hint = "set a limit, or write a .csv or .parquet file";
+                return Err(ExportError::Sheet(format!(
+                    "a sheet has at most {MOST_ROWS} rows: {hint}"
+                )));
+            }
+            sheet.write(&row).map_err(unwritten)?;
+            count += 1;
+        }
+    }
+    // An interrupt can end a streamed answer as if it were whole.
+    work.check_cancelled()?;
+    sheet.end().map_err(unwritten)?;
+    book.save(file).map_err(unwritten)?;
+    Ok(count)
+}
+
+/// The kinds of cells that the engine's types become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cell {
+    /// As the value is.
+    Plain,
+    /// A number in a text.
+    Decimal,
+    /// A day, or a time of a day.
+    Time,
+}
+
+/// A column of a sheet.
+struct Column {
+    cell: Cell,
+    format: Option<Format>,
+    /// The longest text of the first rows.
+    width: usize,
+}
+
+/// A sheet that is being written, row by row.
+struct Sheet<'b> {
+    sheet: &'b mut Worksheet,
+    columns: Vec<Column>,
+    /// The next row.
+    row: u32,
+}
+
+impl<'b> Sheet<'b> {
+    /// Begins a sheet with the lines above the table and the names of its columns.
+    fn begin(
+        sheet: &'b mut Worksheet,
+        export: &Export,
+        columns: &[(String, String)],
+    ) -> Result<Self, XlsxError> {
+        let bold = Format::new().set_bold();
+        let mut row = 0;
+        for line in &export.layout.above {
+            sheet.write_string(row, 0, cut(line))?;
+            row += 1;
+        }
+        for ((name, _), place) in columns.iter().zip(0..) {
+            sheet.write_string_with_format(row, place, cut(name), &bold)?;
+        }
+        row += 1;
+        sheet.set_freeze_panes(row, 0)?;
+        let formats = export.layout.number_formats.iter().map(Option::as_deref);
+        let formats = formats.chain(std::iter::repeat(None));
+        let columns = columns.iter().zip(formats);
+        let columns = columns.map(|((name, data_type), format)| Column::of(name, data_type, format));
+        Ok(Self {
+            columns: columns.collect(),
+            sheet,
+            row,
+        })
+    }
+
+    fn write(&mut self, row: &[Value]) -> Result<(), XlsxError> {
+        let at = self.row;
+        self.row += 1;
+        for ((value, column), place) in row.iter().zip(&mut self.columns).zip(0..) {
+            if at < MEASURED_ROWS {
+                column.measure(value);
+            }
+            column.write(self.sheet, (at, place), value)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a sheet: columns are as wide as what stands in their first rows.
+    fn end(self) -> Result<(), XlsxError> {
+        for (column, place) in self.columns.iter().zip(0..) {
+            let width = u32::try_from(column.width.clamp(8, 60)).unwrap_or(8);
+            self.sheet.set_column_width(place, f64::from(width) + 1.0)?;
+        }
+        Ok(())
+    }
+}
+
+impl Column {
+    fn of(name: &str, data_type: &str, format: Option<&str>) -> Self {
+        let (cell, own) = match data_type {
+            "DATE" => (Cell::Time, Some("yyyy-mm-dd")),
+            kind if kind.starts_with("TIMESTAMP") => (Cell::Time, Some("yyyy-mm-dd hh:mm:ss")),
+            kind if kind.starts_with("DECIMAL") => (Cell::Decimal, None),
+            _ => (Cell::Plain, None),
+        };
+        Self {
+            cell,
+            format: own.or(format).map(|format| Format::new().set_num_format(format)),
+            width: name.chars().count(),
+        }
+    }
+
+    fn measure(&mut self, value: &Value) {
+        if !matches!(value, Value::Null) {
+            self.width = self.width.max(value.to_string().chars().count());
+        }
+    }
+
+    fn write(
+        &self,
+        sheet: &mut Worksheet,
+        (row, column): (u32, u16),
+        value: &Value,
+    ) -> Result<(), XlsxError> {
+        let number = match value {
+            Value::Null => return Ok(()),
+            Value::Boolean(flag) => return sheet.write_boolean(row, column, *flag).map(drop),
+            Value::Integer(number) => exact(&number.to_string()),
+            Value::Float(number) => exact(&number.to_string()),
+            Value::Double(number) => Some(*number).filter(|number| number.is_finite()),
+            Value::Text(text) => match self.cell {
+                Cell::Decimal => exact(text),
+                Cell::Time => time(text),
+                Cell::Plain => None,
+            },
+            Value::Blob(_) | Value::List(_) | Value::Struct(_) | Value::Map(_) => None,
+        };
+        match (number, &self.format) {
+            (Some(number), Some(format)) => sheet.write_number_with_format(row, column, number, format),
+            (Some(number), None) => sheet.write_number(row, column, number),
+            // What a number of a sheet can't hold keeps its digits as text.
+            (None, _) => sheet.write_string(row, column, cut(&value.to_string())),
+        }
+        .map(drop)
+    }
+}
+
+/// Returns a number if a sheet keeps all of its digits.
+fn exact(text: &str) -> Option<f64> {
+    let digits = text.trim_start_matches(['-', '0', '.']);
+    let digits = digits.bytes().filter(u8::is_ascii_digit).count();
+    let number: f64 = text.parse().ok()?;
+    (digits <= DIGITS && number.is_finite()).then_some(number)
+}
+
+/// Returns a time as sheets count it, in days; nothing for one that they can't.
+fn time(text: &str) -> Option<f64> {
+    // Instants are in universal time; a sheet knows no zones.
+    let text = text.strip_suffix("+00").unwrap_or(text);
+    let (date, time) = text.split_once(' ').unwrap_or((text, "00:00:00"));
+    let mut days = date.splitn(3, '-');
+    let year: u16 = days.next()?.parse().ok()?;
+    let month: u8 = days.next()?.parse().ok()?;
+    let day: u8 = days.next()?.parse().ok()?;
+    let mut clock = time.splitn(3, ':');
+    let hour: u16 = clock.next()?.parse().ok()?;
+    let minute: u8 = clock.next()?.parse().ok()?;
+    let second: f64 = clock.next()?.parse().ok()?;
+    let day = ExcelDateTime::from_ymd(year, month, day).ok()?;
+    Some(day.and_hms(hour, minute, second).ok()?.to_excel())
+}
+
+/// Cuts a text to what a cell holds.
+fn cut(text: &str) -> String {
+    // Letters are counted as UTF-16 does, of which one here is at most two.
+    match text.len() <= LONGEST_TEXT {
+        true => text.to_owned(),
+        false => text.chars().take(LONGEST_TEXT / 2 - 1).chain(['…']).collect(),
+    }
+}

@@ -1,0 +1,97 @@
+//! Trying an alert out: an evaluation that stores nothing, and what people would be told.
+
+use tokio_util::sync::CancellationToken;
+use watershed_controller::{Resource, Timestamp};
+use watershed_core::{Error, Ref, Row};
+use watershed_delivery::Notification;
+use watershed_proto::AlertSpec;
+
+use super::policy::{Telling, Verdict};
+use super::question::{self, Asker};
+use super::record::Finding;
+use super::telling::Teller;
+use crate::asked::{self, failed_ref_of, instant};
+use crate::intervals::{Cut, End};
+use crate::messages::Proto;
+use crate::model::failure;
+use crate::resolvers::{Resolvers, Until};
+
+/// The result of a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// The moment that was evaluated: the end of the newest interval that has closed, if it goes by intervals.
+    pub moment: Timestamp,
+    /// The finding.
+    pub finding: Finding,
+    /// The messages that people would get of it, marked as a test; none if it passes.
+    pub messages: Vec<Notification>,
+}
+
+/// Evaluates an alert as if it were `at`, for the project `project`.
+///
+/// # Errors
+/// A file that does not compile, and a question that has no form here. One that can't be answered is a verdict.
+pub async fn evaluate(
+    resolvers: Resolvers<'_>,
+    row: &Row,
+    project: &str,
+    at: Timestamp,
+    now: Timestamp,
+) -> Result<Trial, Error> {
+    let spec = Resource::spec_of::<Proto<AlertSpec>>(row);
+    let Proto(spec) = spec.map_err(|error| Error::permanent("unreadable", error.to_string()))?;
+    if let Some(fault) = &spec.fault {
+        return Err(failure::from_fault(fault));
+    }
+    question::check(&spec)?;
+    let failed = failed_ref_of(row, resolvers.views.resources);
+    let inherits = spec.watermark_inherit && at == now && failed.is_none();
+    let watermark = match inherits {
+        true => asked::watermark(&resolvers, row.refs.iter().map(Ref::key), now).await?,
+        false => None,
+    };
+    let at = watermark.unwrap_or(at);
+    let until = match &spec.intervals {
+        None => (at != now).then(|| Until::moment(instant(at))),
+        Some(intervals) => {
+            let (schedule, data) = (spec.refresh_schedule.as_ref(), spec.data.as_ref());
+            let cut = Cut::of(intervals, schedule, data, &resolvers)?;
+            cut.due(None, at, true).ends.pop().map(End::until)
+        }
+    };
+    let moment = until.map_or(at, |until| Timestamp(until.at.as_millisecond()));
+    let finding = match failed {
+        Some(error) => Finding::failed(&error),
+        None => {
+            let asker = Asker {
+                resolvers,
+                spec: &spec,
+                own: row.key(),
+                refs: &[],
+                cancel: &CancellationToken::new(),
+                now: at,
+            };
+            asker.ask(until).await?
+        }
+    };
+    let teller = Teller {
+        spec: &spec,
+        name: row.name.as_str(),
+        uid: row.uid,
+        project,
+        moment,
+        telling: match finding.verdict {
+            Verdict::Pass => Telling::Nobody,
+            Verdict::Fail | Verdict::Error => Telling::Verdict { suppressed: 0 },
+        },
+        found: &finding,
+        failed_intervals: 0,
+        tried: Some(now),
+    };
+    let messages = teller.messages(0);
+    Ok(Trial {
+        moment,
+        finding,
+        messages,
+    })
+}

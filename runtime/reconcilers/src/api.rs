@@ -1,0 +1,38 @@
+//! APIs: data that programs call by a name. There is nothing to make of them: [`resolvers`](crate::resolvers) answer calls.
+
+use watershed_controller::{Context, KindOptions, Reconciler};
+use watershed_core::{Error, Outcome, Work};
+use watershed_proto::ApiSpec;
+
+use crate::{dashboard, messages::Proto, model::failure};
+
+pub use crate::resolvers::api::KIND;
+
+/// The kind's options.
+#[must_use]
+pub fn options() -> KindOptions {
+    dashboard::options(KIND)
+}
+
+/// Checks that what an API reads is there.
+pub struct ApiReconciler;
+
+impl Reconciler for ApiReconciler {
+    type Spec = Proto<ApiSpec>;
+    type State = ();
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let spec = &context.spec().0;
+        if let Some(fault) = &spec.fault {
+            return Err(failure::from_fault(fault));
+        }
+        let missing = context.refs().iter().find(|view| view.target.is_none());
+        if let Some(missing) = missing {
+            return Err(failure::missing_ref(&missing.reference));
+        }
+        match spec.data.as_ref().map_or("", |data| data.resolver.as_str()) {
+            "ai" => Err(failure::unsupported_data("ai")),
+            _ => Ok(Outcome::from_work(Work::Checked)),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The surroundings of questions that resources ask by themselves: alerts and reports.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use watershed_controller::Handle;
+use watershed_core::{Error, Key, RefView, Row, Timestamp};
+use watershed_drivers::duckdb::Conditions;
+use watershed_metrics::jiff;
+use watershed_proto::{MapValue, Value};
+
+use crate::metrics_view;
+use crate::model::failure;
+use crate::outputs::Outputs;
+use crate::resolvers::{ResolveError, Resolvers, Resources, Viewer, Views};
+
+/// A project as its alerts and reports know it.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) outputs: Arc<Outputs>,
+    pub(crate) root: PathBuf,
+    pub(crate) environment: String,
+    /// The project's name, for people.
+    pub(crate) project: String,
+    pub(crate) conditions: Arc<Conditions>,
+}
+
+impl Surroundings {
+    /// Returns the resolvers of a running controller.
+    pub(crate) fn resolvers<'a>(&'a self, resources: &'a Seen<'a>) -> Resolvers<'a> {
+        Resolvers {
+            views: Views {
+                olap: self.outputs.olap().as_ref(),
+                secrets: self.outputs.secrets(),
+                environment: &self.environment,
+                resources,
+                conditions: Arc::clone(&self.conditions),
+            },
+            root: &self.root,
+            sandbox: self.outputs.sandbox(),
+        }
+    }
+}
+
+/// The resources as an invocation sees them: what it reads as it was when the invocation began, which the catalog may not
+/// show yet.
+pub(crate) struct Seen<'a> {
+    pub(crate) handle: Handle,
+    pub(crate) refs: &'a [RefView],
+}
+
+impl Resources for Seen<'_> {
+    fn find(&self, key: &Key) -> Option<Arc<Row>> {
+        let of_refs = self.refs.iter().find(|view| view.reference.key() == *key);
+        let target = of_refs.and_then(|view| view.target.clone());
+        target.or_else(|| self.handle.find(key))
+    }
+
+    fn rows(&self) -> Vec<Arc<Row>> {
+        self.handle.rows()
+    }
+}
+
+/// Returns the reason why a question can't be asked: something that it reads is missing or has failed.
+pub(crate) fn failed_ref(refs: &[RefView]) -> Option<Error> {
+    let missing = refs.iter().find(|view| view.target.is_none());
+    let failed = refs.iter().find(|view| view.failed);
+    let missing = missing.map(|view| failure::missing_ref(&view.reference));
+    missing.or_else(|| failed.map(|view| failure::unchecked_ref(&view.reference)))
+}
+
+/// The same of a resource that no controller looks at.
+pub(crate) fn failed_ref_of(row: &Row, resources: &dyn Resources) -> Option<Error> {
+    row.refs
+        .iter()
+        .find_map(|reference| match resources.find(&reference.key()) {
+            None => Some(failure::missing_ref(reference)),
+            Some(target) => target.error.as_ref().map(|_| failure::unchecked_ref(reference)),
+        })
+}
+
+/// The block `for`: the user in whose name rows are read.
+pub(crate) struct For<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) email: &'a str,
+    pub(crate) attributes: Option<&'a MapValue>,
+}
+
+impl For<'_> {
+    /// Returns the viewer; without `for` a user with no attributes, since what is found goes to people (N3).
+    ///
+    /// # Errors
+    /// When nobody knows the user.
+    pub(crate) fn viewer(&self) -> Result<Viewer, Error> {
+        let mut attributes: BTreeMap<String, Value> = BTreeMap::new();
+        if let Some(said) = self.attributes {
+            attributes.extend(said.fields.clone());
+        } else if !self.id.is_empty() || !self.email.is_empty() {
+            let who = if self.email.is_empty() {
+                self.id
+            } else {
+                self.email
+            };
+            return Err(Error {
+                hint: Some(
+                    "list the user under `mock_users` in the manifest, or write `for: {attributes: ...}`"
+                        .into(),
+                ),
+                ..Error::permanent(
+                    "unknown-user",
+                    format!("the attributes of the user \"{who}\" are not known"),
+                )
+            });
+        }
+        let json = |(name, value): (String, Value)| (name, serde_json::Value::from(&value));
+        Ok(Viewer::user(attributes.into_iter().map(json).collect()))
+    }
+}
+
+/// Returns the keys of what refs stand for.
+pub(crate) fn keys(refs: &[RefView]) -> impl Iterator<Item = Key> {
+    refs.iter().map(|view| view.reference.key())
+}
+
+/// Returns the lowest watermark of the metrics views among some refs; none if none of them has one (N2).
+///
+/// # Errors
+/// When one can't be read.
+pub(crate) async fn watermark(
+    resolvers: &Resolvers<'_>,
+    refs: impl Iterator<Item = Key>,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Error> {
+    let mut lowest: Option<jiff::Timestamp> = None;
+    for key in refs.filter(|key| key.kind.as_str() == metrics_view::KIND) {
+        let read = resolvers.views.watermark(key.name.as_str(), instant(now)).await;
+        let read = read.map_err(|error| ResolveError::from(error).to_error());
+        let read = read.map_err(|error| resolvers.views.secrets.redact_error(error))?;
+        lowest = match (lowest, read) {
+            (Some(lowest), Some(read)) => Some(lowest.min(read)),
+            (one, other) => one.or(other),
+        };
+    }
+    Ok(lowest.map(|at| Timestamp(at.as_millisecond())))
+}
+
+/// Returns an instant of the controller as one of the calendar.
+pub(crate) fn instant(at: Timestamp) -> jiff::Timestamp {
+    jiff::Timestamp::from_millisecond(at.0).unwrap_or_default()
+}

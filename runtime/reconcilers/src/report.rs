@@ -1,0 +1,401 @@
+//! Reports: files of rows that people are sent (N10).
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`making`] | the question of a report, and the file that it becomes |
+//! | [`files`] | the folder of files |
+//! | [`record`] | the stored state, and the history |
+//!
+//! A file is whole before anything is said of it. It is stored with its messages in one commit, and they are handed over
+//! one by one, so that a crash resumes with those who lack it.
+
+pub mod files;
+pub mod making;
+pub mod record;
+
+use std::time::Duration;
+
+use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Timestamp};
+use watershed_core::{Error, ErrorKind, Outcome, Parents, Work};
+use watershed_delivery::{Attachment, Fact, Key, Message, Notification, Receiver, Sender, message};
+use watershed_drivers::olap::{Exported, FileFormat};
+use watershed_proto::ReportSpec;
+use watershed_schedule::{Due, Schedule};
+
+use crate::{
+    alert,
+    asked::{Seen, Surroundings, failed_ref, instant, keys, watermark},
+    intervals::Cut,
+    messages::Proto,
+    model::{failure, schedule},
+    resolvers::Until,
+    sending::{self, receivers},
+};
+use files::Files;
+use making::Making;
+use record::{Entry, ReportRecord};
+
+/// The kind's name.
+pub const KIND: &str = "report";
+
+/// Reports that are made at once.
+pub const AT_ONCE: usize = 2;
+
+/// The kind's options.
+#[must_use]
+pub fn options() -> KindOptions {
+    KindOptions::new(KIND)
+        .parents(Parents::Changed)
+        .concurrency(AT_ONCE)
+        // A store or a disk that is away for a moment; a question that can't be answered waits for the next time.
+        .retry(RetryPolicy::Backoff {
+            base: Duration::from_secs(1),
+            cap: Duration::from_secs(300),
+            attempts: u32::MAX,
+            reset_after: Duration::ZERO,
+        })
+}
+
+/// Makes reports and sends them.
+pub struct ReportReconciler {
+    surroundings: Surroundings,
+    files: Files,
+}
+
+impl ReportReconciler {
+    /// Returns one that keeps its files below a folder of the project's state.
+    #[must_use]
+    pub(crate) fn new(surroundings: Surroundings, files: Files) -> Self {
+        Self { surroundings, files }
+    }
+}
+
+impl Reconciler for ReportReconciler {
+    type Spec = Proto<ReportSpec>;
+    type State = ReportRecord;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if !self.surroundings.outputs.chosen().holds(context.uid()) {
+            return Ok(Outcome::passed_over());
+        }
+        let mut pass = Pass {
+            reports: self,
+            context: &context,
+            record: context.state().cloned().unwrap_or_default(),
+        };
+        pass.hand_over().await?;
+        let spec = &context.spec().0;
+        if let Some(fault) = &spec.fault {
+            return Err(failure::from_fault(fault));
+        }
+        pass.run(spec).await
+    }
+}
+
+/// The reason to make a report now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trigger {
+    /// Somebody asked for it.
+    Request,
+    /// Something that it reads has changed.
+    Refs,
+    /// A scheduled time has come.
+    Schedule(Timestamp),
+}
+
+/// One look at a report.
+struct Pass<'a> {
+    reports: &'a ReportReconciler,
+    context: &'a Context<ReportReconciler>,
+    record: ReportRecord,
+}
+
+impl Pass<'_> {
+    async fn run(mut self, spec: &ReportSpec) -> Result<Outcome, Error> {
+        let context = self.context;
+        let now = context.now();
+        let schedule = schedule::read(spec.refresh_schedule.as_ref());
+        let versions = alert::versions(context.refs());
+        let asked = context.refreshes();
+        let refreshes = asked.plain.saturating_add(asked.full);
+        let Some(mark) = self.record.mark else {
+            // One that is new is first sent at its next time, unless somebody wants it.
+            self.record.mark = Some(now);
+            self.record.refs = versions;
+            self.store().await?;
+            return match refreshes == self.record.refreshes {
+                true => self.outcome(schedule.as_ref(), now, Work::Checked),
+                false => Ok(Outcome::changed().requeue_after(Duration::ZERO)),
+            };
+        };
+        let follows = spec.refresh_schedule.as_ref().is_some_and(|said| said.ref_update);
+        let trigger = match schedule
+            .as_ref()
+            .map(|schedule| schedule.due(instant(mark), instant(now)))
+        {
+            _ if refreshes != self.record.refreshes => Trigger::Request,
+            _ if follows && versions != self.record.refs => Trigger::Refs,
+            Some(Due::Now(tick)) => Trigger::Schedule(Timestamp(tick.time.as_millisecond())),
+            _ => return self.outcome(schedule.as_ref(), mark, Work::None),
+        };
+        if let Some(error) = failed_ref(context.refs()) {
+            // It is made as soon as what it reads is there.
+            return Err(error);
+        }
+        let triggered = match trigger {
+            Trigger::Schedule(at) => at,
+            Trigger::Request | Trigger::Refs => now,
+        };
+        let moment = self.moment(spec, triggered).await?;
+        let is_wanted = trigger == Trigger::Request;
+        let is_new = !spec.watermark_inherit || self.record.watermark != moment;
+        if let Some(moment) = moment.filter(|_| is_wanted || is_new) {
+            self.make(spec, moment, is_wanted).await?;
+        }
+        self.record.watermark = moment.filter(|_| spec.watermark_inherit);
+        self.record.refs = versions;
+        self.record.refreshes = refreshes;
+        let mark = triggered.max(now);
+        self.record.mark = Some(mark);
+        self.store().await?;
+        self.hand_over().await?;
+        self.outcome(schedule.as_ref(), mark, Work::Checked)
+    }
+
+    /// Returns the moment that it is about (N2); none while what it reads has no watermark.
+    async fn moment(&self, spec: &ReportSpec, triggered: Timestamp) -> Result<Option<Timestamp>, Error> {
+        if !spec.watermark_inherit {
+            return Ok(Some(triggered));
+        }
+        let seen = self.seen();
+        let resolvers = self.reports.surroundings.resolvers(&seen);
+        tokio::select! {
+            found = watermark(&resolvers, keys(self.context.refs()), self.context.now()) => found,
+            () = self.context.cancellation().cancelled() => Err(failure::cancelled()),
+        }
+    }
+
+    /// Makes it for a moment, or for each interval that has closed by it; each is stored with its messages.
+    async fn make(&mut self, spec: &ReportSpec, moment: Timestamp, is_wanted: bool) -> Result<(), Error> {
+        let Some(intervals) = &spec.intervals else {
+            let until = spec.watermark_inherit.then(|| Until::moment(instant(moment)));
+            return self.make_one(spec, moment, until).await;
+        };
+        let seen = self.seen();
+        let resolvers = self.reports.surroundings.resolvers(&seen);
+        let (said, data) = (spec.refresh_schedule.as_ref(), spec.data.as_ref());
+        let cut = Cut::of(intervals, said, data, &resolvers)?;
+        for end in cut.due(self.record.interval, moment, is_wanted).ends {
+            self.make_one(spec, end.at, Some(end.until())).await?;
+            if end.is_closed {
+                self.record.interval = Some(end.at);
+            }
+            self.store().await?;
+            self.hand_over().await?;
+        }
+        Ok(())
+    }
+
+    /// Makes one file and the messages that it goes with. One that can't be made is an entry too.
+    async fn make_one(
+        &mut self,
+        spec: &ReportSpec,
+        moment: Timestamp,
+        until: Option<Until>,
+    ) -> Result<(), Error> {
+        let mut entry = Entry {
+            at: self.context.now(),
+            moment,
+            file: String::new(),
+            rows: None,
+            bytes: 0,
+            error: String::new(),
+            sent: Vec::new(),
+        };
+        match self.write(spec, moment, until).await {
+            Ok((attachment, exported)) => {
+                let messages = self.messages(spec, moment, &attachment, exported);
+                entry.file = attachment.name;
+                (entry.rows, entry.bytes) = (exported.rows, exported.bytes);
+                entry.sent = messages.iter().map(|one| one.message.key.clone()).collect();
+                self.record.order += 1;
+                self.record.outbox.extend(messages);
+            }
+            Err(error) if error.kind == ErrorKind::Permanent => {
+                entry.error = error.message.to_string();
+            }
+            Err(error) => return Err(error),
+        }
+        self.record.note(entry);
+        Ok(())
+    }
+
+    fn seen(&self) -> Seen<'_> {
+        Seen {
+            handle: self.context.controller(),
+            refs: self.context.refs(),
+        }
+    }
+
+    async fn write(
+        &self,
+        spec: &ReportSpec,
+        moment: Timestamp,
+        until: Option<Until>,
+    ) -> Result<(Attachment, Exported), Error> {
+        let (context, cancel) = (self.context, self.context.cancellation());
+        let seen = self.seen();
+        let making = Making {
+            resolvers: self.reports.surroundings.resolvers(&seen),
+            spec,
+            own: context.row().key(),
+            now: context.now(),
+            until,
+        };
+        let format = making.format()?;
+        let unwritable = |error: std::io::Error| Error::transient("export-failed", error.to_string());
+        let name = file_name(context.name().as_str(), moment, format);
+        // Reports of one name in different cases, and of one that was there before, have files of their own.
+        let unique = format!("{}-{name}", context.uid());
+        let path = self.reports.files.place(&unique).map_err(unwritable)?;
+        let export = tokio::select! {
+            export = making.export(&path, format) => export?,
+            () = cancel.cancelled() => return Err(failure::cancelled()),
+        };
+        let exported = making.write(&export, cancel).await?;
+        let (files, written) = (self.reports.files.clone(), path.clone());
+        let hashed = tokio::task::spawn_blocking(move || {
+            files.make_room(&written);
+            files::hash(&written)
+        });
+        let hash = hashed
+            .await
+            .map_err(|error| Error::transient("export-failed", error.to_string()))?
+            .map_err(unwritable)?;
+        let path = path.display().to_string();
+        let attachment = Attachment {
+            name,
+            media_type: making::media_type(format).to_owned(),
+            bytes: exported.bytes,
+            hash,
+            link: path.clone(),
+            path,
+        };
+        Ok((attachment, exported))
+    }
+
+    fn messages(
+        &self,
+        spec: &ReportSpec,
+        moment: Timestamp,
+        file: &Attachment,
+        exported: Exported,
+    ) -> Vec<Notification> {
+        let context = self.context;
+        // The same moment may be sent again on request; the number tells those apart, and is stored with the messages.
+        let order = self.record.order + 1;
+        let of = |receiver: Receiver| Notification {
+            message: Message {
+                schema: message::SCHEMA.to_owned(),
+                key: Key::new(context.uid(), moment, KIND, &format!("{order} {}", receiver.id())),
+                project: self.reports.surroundings.project.clone(),
+                sender: Sender {
+                    kind: KIND.to_owned(),
+                    name: context.name().to_string(),
+                },
+                verdict: KIND.to_owned(),
+                moment: message::instant(moment),
+                title: title(spec, context.name().as_str()),
+                text: spec.description.clone(),
+                facts: facts(spec, moment, exported),
+                table: None,
+                attachment: Some(file.clone()),
+                is_test: false,
+            },
+            receiver,
+            sender: context.uid(),
+            order,
+        };
+        let receivers = receivers(&spec.notifiers, &spec.variables);
+        receivers.into_iter().map(of).collect()
+    }
+
+    /// Creates the notifications that are missing, then forgets their messages (N6).
+    async fn hand_over(&mut self) -> Result<(), Error> {
+        if self.record.outbox.is_empty() {
+            return Ok(());
+        }
+        // What is handed over is stored first: a crash in between hands over what is missing.
+        self.store().await?;
+        sending::hand_over(&self.context.controller(), &self.record.outbox).await?;
+        self.record.outbox.clear();
+        self.store().await
+    }
+
+    async fn store(&self) -> Result<(), Error> {
+        let stored = async {
+            self.context.set_state(&self.record).await?;
+            self.context.committed().await
+        };
+        stored
+            .await
+            .map_err(|error| Error::transient("state", error.to_string()))
+    }
+
+    /// The outcome: a report that could not be made has failed until it is made again.
+    fn outcome(&self, schedule: Option<&Schedule>, mark: Timestamp, work: Work) -> Result<Outcome, Error> {
+        let next = alert::policy::next(schedule, mark, self.context.now());
+        let last = self.record.history.first();
+        if let Some(last) = last.filter(|last| !last.error.is_empty()) {
+            return Err(Error {
+                retrigger: next,
+                ..Error::permanent("report-failed", last.error.as_str())
+            });
+        }
+        Ok(Outcome {
+            retrigger: next,
+            ..Outcome::from_work(work)
+        })
+    }
+}
+
+fn title(spec: &ReportSpec, name: &str) -> String {
+    match spec.display_name.as_str() {
+        "" => name.to_owned(),
+        title => title.to_owned(),
+    }
+}
+
+fn facts(spec: &ReportSpec, moment: Timestamp, exported: Exported) -> Vec<Fact> {
+    let fact = |label: &str, value: String| Fact {
+        label: label.to_owned(),
+        value,
+    };
+    let mut facts = vec![fact("moment", message::instant(moment))];
+    let has_limit = spec.export.as_ref().is_some_and(|export| export.limit > 0);
+    facts.extend(
+        exported
+            .rows
+            .map(|rows| match rows == making::ROWS_MAX && !has_limit {
+                true => fact("rows", format!("the first {rows}")),
+                false => fact("rows", rows.to_string()),
+            }),
+    );
+    let notes = spec.annotations.iter();
+    facts.extend(notes.map(|(label, value)| fact(label, value.clone())));
+    facts
+}
+
+/// Returns the name of a file, which people can read and every system can write.
+fn file_name(report: &str, moment: Timestamp, format: FileFormat) -> String {
+    let safe = |c: char| {
+        if c.is_alphanumeric() || "-_.".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    let name: String = report.chars().map(safe).take(80).collect();
+    let at = instant(moment).strftime("%Y-%m-%dT%H-%M-%SZ");
+    format!("{name}-{at}.{}", making::extension(format))
+}

@@ -1,0 +1,181 @@
+//! The file of a report: its question, and its form (N11).
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use watershed_controller::Timestamp;
+use watershed_core::{Error, Key};
+use watershed_drivers::olap::{Existing, Export, ExportError, Exported, FileFormat, Layout};
+use watershed_proto::{ReportExport, ReportSpec};
+
+use crate::{
+    asked::{For, instant},
+    model::failure,
+    resolvers::{Ask, Heading, Prepared, Resolvers, Until, Viewer, error::from_query},
+};
+
+/// The most rows of a file, as in the format.
+pub const ROWS_MAX: u64 = 1_000_000;
+
+/// A question of a report.
+pub struct Making<'a> {
+    /// The project.
+    pub resolvers: Resolvers<'a>,
+    /// The report.
+    pub spec: &'a ReportSpec,
+    /// Its key.
+    pub own: Key,
+    /// The time at which it is made.
+    pub now: Timestamp,
+    /// The moment that it is about, if that is another than the time.
+    pub until: Option<Until>,
+}
+
+impl Making<'_> {
+    /// Returns the form of its file.
+    ///
+    /// # Errors
+    /// A form that no files are written in.
+    pub fn format(&self) -> Result<FileFormat, Error> {
+        let export = self.spec.export.as_ref();
+        match export.map_or("", |export| export.format.as_str()) {
+            "xlsx" => Ok(FileFormat::Xlsx),
+            "parquet" => Ok(FileFormat::Parquet),
+            "csv" | "" => Ok(FileFormat::Csv),
+            other => Err(Error {
+                hint: Some("`export.format` takes `csv`, `xlsx` or `parquet`".into()),
+                ..Error::permanent(
+                    "not-supported-yet",
+                    format!("reports in the form `{other}` are not supported"),
+                )
+            }),
+        }
+    }
+
+    /// Returns the question as a statement, without rows.
+    ///
+    /// # Errors
+    /// A question that can't be asked.
+    pub async fn prepare(&self) -> Result<Prepared, Error> {
+        let Some(data) = &self.spec.data else {
+            let message = "`query` of a report is not supported";
+            return Err(Error {
+                hint: Some("write `data: {metrics: ...}` or `data: {sql: ...}`".into()),
+                ..Error::permanent("not-supported-yet", message)
+            });
+        };
+        let viewer = self.viewer()?;
+        let ask = Ask {
+            data,
+            own: &self.own,
+            variables: &self.spec.variables,
+            viewer: &viewer,
+            skips_policies: false,
+            args: Default::default(),
+            now: instant(self.now),
+            execution_time: self.until,
+            is_export: true,
+        };
+        let prepared = self.resolvers.prepare(&ask).await;
+        let prepared = prepared.map_err(|error| error.to_error())?;
+        match prepared.is_made_over() {
+            true => Err(Error::permanent(
+                "bad-metrics-query",
+                "a file has neither totals nor a pivot",
+            )),
+            false => Ok(prepared),
+        }
+    }
+
+    fn viewer(&self) -> Result<Viewer, Error> {
+        let said = self.spec.for_attributes.as_ref();
+        let run_as = For {
+            id: &self.spec.for_user_id,
+            email: &self.spec.for_user_email,
+            attributes: said.filter(|said| !said.fields.is_empty()),
+        };
+        run_as.viewer()
+    }
+
+    /// Returns the export that writes it into a file. One that is there is replaced.
+    ///
+    /// # Errors
+    /// A question that can't be asked, and a form that no files are written in.
+    pub async fn export(&self, file: &Path, format: FileFormat) -> Result<Export, Error> {
+        let prepared = self.prepare().await?;
+        let said = self.spec.export.clone().unwrap_or_default();
+        let headings = prepared.headings().unwrap_or_default();
+        Ok(Export {
+            sql: prepared.statement(),
+            limit: Some(self.limit(&said)),
+            timeout: Some(Duration::from_secs(u64::from(self.spec.timeout_seconds))),
+            file: file.to_owned(),
+            format,
+            existing: Existing::Replace,
+            layout: Layout {
+                above: self.above(&said),
+                number_formats: headings.iter().map(Heading::number_format).collect(),
+                guards_formulas: !said.raw,
+            },
+        })
+    }
+
+    /// Returns the most rows that the file has.
+    fn limit(&self, said: &ReportExport) -> u64 {
+        match said.limit {
+            0 => ROWS_MAX,
+            limit => u64::from(limit).min(ROWS_MAX),
+        }
+    }
+
+    fn above(&self, said: &ReportExport) -> Vec<String> {
+        if !said.include_header {
+            return Vec::new();
+        }
+        let title = match self.spec.display_name.as_str() {
+            "" => self.own.name.as_str(),
+            title => title,
+        };
+        let moment = self.until.map_or_else(|| instant(self.now), |until| until.at);
+        vec![title.to_owned(), moment.to_string()]
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// A question that can't be asked or answered, and a file that can't be written. Nothing is left of it then.
+    pub async fn write(&self, export: &Export, cancel: &CancellationToken) -> Result<Exported, Error> {
+        let written = self.resolvers.views.olap.export(export, cancel).await;
+        if cancel.is_cancelled() && written.is_err() {
+            return Err(failure::cancelled());
+        }
+        let said = written.map_err(|error| match &error {
+            ExportError::Query(error) => from_query(error),
+            ExportError::Io { .. } => Error::transient("export-failed", error.to_string()),
+            _ => Error::permanent("export-failed", error.to_string()),
+        });
+        said.map_err(|error| self.resolvers.views.secrets.redact_error(error))
+    }
+}
+
+/// Returns the end of a file's name.
+#[must_use]
+pub fn extension(format: FileFormat) -> &'static str {
+    match format {
+        FileFormat::Csv => "csv",
+        FileFormat::Parquet => "parquet",
+        FileFormat::Xlsx => "xlsx",
+        FileFormat::Json => "json",
+    }
+}
+
+/// Returns the media type of a form.
+pub(super) fn media_type(format: FileFormat) -> &'static str {
+    match format {
+        FileFormat::Csv => "text/csv",
+        FileFormat::Parquet => "application/vnd.apache.parquet",
+        FileFormat::Xlsx => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        FileFormat::Json => "application/x-ndjson",
+    }
+}

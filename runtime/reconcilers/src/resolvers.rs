@@ -1,0 +1,325 @@
+//! Resolvers: ways to fetch rows, the same for alerts, reports and APIs (Q23).
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`metrics`] | queries of metrics views: planned for a viewer, and answered |
+//! | [`metrics_sql`] | the same in SQL |
+//! | [`api`] | calls of APIs |
+//! | `files`, `status` | files that match a pattern, resources by their status |
+//! | [`viewer`] | who asks, and rules of security evaluated for them |
+//! | [`condition`] | conditions in SQL as filters |
+//! | [`answer`] | columns with their meaning, and rows |
+//! | [`resources`] | the project's resources, of a running controller or at rest |
+//!
+//! Each way ends in one statement, which is run, or exported into a file. What a caller or a user gives is a value in it
+//! and never SQL.
+
+pub mod answer;
+pub mod api;
+pub mod condition;
+pub mod metrics;
+pub mod metrics_sql;
+pub mod resources;
+pub mod viewer;
+
+pub mod error;
+mod files;
+mod status;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use watershed_compilers::{RenderError, Scope, render_rule, render_text};
+use watershed_core::Key;
+use watershed_metrics::Query;
+use watershed_metrics::jiff::{SignedDuration, Timestamp};
+use watershed_proto::value::Kind;
+use watershed_proto::{DataResolver, MapValue, Value};
+
+pub use answer::{Answer, Heading};
+pub use error::ResolveError;
+pub use metrics::Views;
+pub use resources::Resources;
+pub use viewer::Viewer;
+
+use metrics::{Planned, Question};
+
+/// A future of a resolver.
+type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// The surroundings of questions: a project's engine and resources.
+#[derive(Clone)]
+pub struct Resolvers<'a> {
+    /// Its metrics views, with the engine.
+    pub views: Views<'a>,
+    /// Its folder.
+    pub root: &'a Path,
+    /// The folders that it is confined to, if it is.
+    pub sandbox: Option<&'a watershed_drivers::sandbox::Sandbox>,
+}
+
+/// A question.
+#[derive(Debug, Clone)]
+pub struct Ask<'a> {
+    /// The way in which rows are fetched.
+    pub data: &'a DataResolver,
+    /// The resource that asks.
+    pub own: &'a Key,
+    /// Values of the variables that its templates read, as the catalog stores them.
+    pub variables: &'a BTreeMap<String, String>,
+    /// The one who asks.
+    pub viewer: &'a Viewer,
+    /// Policies of metrics views do not bind the viewer.
+    pub skips_policies: bool,
+    /// The arguments of a call.
+    pub args: BTreeMap<String, Value>,
+    /// The time at which it is asked.
+    pub now: Timestamp,
+    /// The time that stands for the latest time and the watermark of metrics views.
+    pub execution_time: Option<Until>,
+    /// The rows go into a file.
+    pub is_export: bool,
+}
+
+/// The time up to which data counts, whatever there is (Q7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Until {
+    /// The time, which stands for now.
+    pub at: Timestamp,
+    /// The last moment before or at it that has data, which stands for the latest time and the watermark.
+    pub latest: Timestamp,
+}
+
+impl Until {
+    /// A moment that has data itself, such as a watermark.
+    #[must_use]
+    pub fn moment(at: Timestamp) -> Self {
+        Self { at, latest: at }
+    }
+
+    /// The end of an interval, which begins the next one: a day that ends at midnight is the day before.
+    #[must_use]
+    pub fn end(at: Timestamp) -> Self {
+        let before = at.checked_sub(SignedDuration::from_micros(1));
+        Self {
+            at,
+            latest: before.unwrap_or(at),
+        }
+    }
+}
+
+/// A question that has become one statement.
+pub enum Prepared {
+    /// The rows are those of the statement.
+    Plain(String),
+    /// They are made of those of a plan's.
+    Planned(Box<Planned>),
+}
+
+impl Prepared {
+    /// Returns the statement.
+    pub fn statement(&self) -> String {
+        match self {
+            Self::Plain(sql) => sql.clone(),
+            Self::Planned(planned) => planned.statement(),
+        }
+    }
+
+    /// Returns the headings of its columns, where they are known beforehand.
+    pub fn headings(&self) -> Option<Vec<Heading>> {
+        match self {
+            Self::Plain(_) => None,
+            Self::Planned(planned) => Some(planned.headings()),
+        }
+    }
+
+    /// Returns true if its rows are not those of the statement: totals stand among them, or columns are made of values.
+    pub fn is_made_over(&self) -> bool {
+        match self {
+            Self::Plain(_) => false,
+            Self::Planned(planned) => planned.is_made_over(),
+        }
+    }
+}
+
+impl Resolvers<'_> {
+    /// Answers a question with at most `limit` rows. The engine is interrupted when the future is dropped.
+    ///
+    /// # Errors
+    /// A question that can't be understood, that the viewer may not ask, or that the engine can't answer.
+    pub async fn answer(&self, ask: &Ask<'_>, limit: u64, within: Duration) -> Result<Answer, ResolveError> {
+        let prepared = self.prepare(ask).await?;
+        self.rows(&prepared, ask.viewer, limit, within).await
+    }
+
+    /// Answers a prepared question with at most `limit` rows.
+    ///
+    /// # Errors
+    /// Those of the engine, and too many rows where all are needed for the first.
+    pub async fn rows(
+        &self,
+        prepared: &Prepared,
+        viewer: &Viewer,
+        limit: u64,
+        within: Duration,
+    ) -> Result<Answer, ResolveError> {
+        let totals = matches!(prepared, Prepared::Planned(planned) if planned.plan.totals);
+        let most = match prepared.is_made_over() {
+            // Rows of a pivot become fewer, and the row of totals is the last.
+            true => metrics::MOST_ROWS + u64::from(totals),
+            false => limit,
+        };
+        let read = self.views.read(prepared.statement(), most, within).await;
+        let (types, rows, truncated) = read.map_err(|error| viewer.unspoken(error))?;
+        if prepared.is_made_over() && truncated {
+            return Err(metrics::MetricsError::TooManyRows.into());
+        }
+        let mut answer = match prepared {
+            Prepared::Plain(_) => Answer::plain(&types, rows, truncated),
+            Prepared::Planned(planned) => planned.answer(&types, rows)?,
+        };
+        answer.truncated |= truncated;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        if answer.rows.len() > limit {
+            answer.rows.truncate(limit);
+            answer.truncated = true;
+        }
+        Ok(answer)
+    }
+
+    /// Makes one statement of a question. Reads what ranges of time need of metrics views.
+    ///
+    /// # Errors
+    /// A question that can't be understood, or that the viewer may not ask.
+    pub async fn prepare(&self, ask: &Ask<'_>) -> Result<Prepared, ResolveError> {
+        self.prepare_at(ask, &[]).await
+    }
+
+    /// The same behind the APIs of `path`.
+    async fn prepare_at(&self, ask: &Ask<'_>, path: &[String]) -> Result<Prepared, ResolveError> {
+        if ask.data.resolver == api::KIND {
+            return self.prepare_call(ask, path).await;
+        }
+        let nothing = MapValue::default();
+        let properties = ask.data.properties.as_ref().unwrap_or(&nothing);
+        let scope = self.scope(ask)?;
+        match ask.data.resolver.as_str() {
+            "sql" => {
+                let sql = properties.str("sql").unwrap_or_default();
+                Ok(Prepared::Plain(render_rule(sql, &scope)?))
+            }
+            "metrics" => {
+                let query = query_json(properties, &scope)?;
+                let query = Query::from_json(&query).map_err(metrics::refused)?;
+                self.planned(ask, &query).await
+            }
+            "metrics_sql" => {
+                let sql = render_rule(properties.str("sql").unwrap_or_default(), &scope)?;
+                let query = metrics_sql::read(&sql, |view, name| self.views.is_measure(view, name))?;
+                self.planned(ask, &query).await
+            }
+            "resource_status" => {
+                let only_errors = properties.get("where_error").and_then(Value::as_bool);
+                let rows = self.views.resources.rows();
+                let sql = status::statement(&rows, ask.own, only_errors.unwrap_or_default());
+                Ok(Prepared::Plain(sql))
+            }
+            "glob" => Ok(Prepared::Plain(files::statement(self, properties, &scope)?)),
+            other => Err(ResolveError::Unsupported(other.to_owned())),
+        }
+    }
+
+    async fn planned(&self, ask: &Ask<'_>, query: &Query) -> Result<Prepared, ResolveError> {
+        let viewer = match ask.skips_policies {
+            true => &Viewer::Owner,
+            false => ask.viewer,
+        };
+        let question = Question {
+            query,
+            viewer,
+            now: ask.now,
+            execution_time: ask.execution_time,
+        };
+        let planned = self.views.planned(question).await?;
+        Ok(Prepared::Planned(Box::new(planned)))
+    }
+
+    /// Returns the values that templates of a question see.
+    fn scope(&self, ask: &Ask<'_>) -> Result<Scope, ResolveError> {
+        Ok(Scope {
+            environment: self.views.environment.to_owned(),
+            variables: self.views.secrets.open(ask.variables)?,
+            name: ask.own.name.to_string(),
+            user: ask.viewer.attributes(),
+            args: ask.args.clone(),
+            export: ask.is_export,
+            ..Scope::default()
+        })
+    }
+}
+
+/// Returns a query over a metrics view as JSON, the templates of its texts executed.
+fn query_json(properties: &MapValue, scope: &Scope) -> Result<serde_json::Value, RenderError> {
+    let mut fields = serde_json::Map::new();
+    for (name, value) in &properties.fields {
+        let mut value = rendered(value, scope)?;
+        if matches!(name.as_str(), "limit" | "offset") && value.is_null() {
+            continue;
+        }
+        // A count that a template makes is a text.
+        let count = value.as_str().and_then(|text| text.trim().parse::<u64>().ok());
+        if let Some(count) = count.filter(|_| matches!(name.as_str(), "limit" | "offset")) {
+            value = count.into();
+        }
+        fields.insert(name.clone(), value);
+    }
+    Ok(fields.into())
+}
+
+/// Executes the templates in the texts of a value, which stay texts whatever is in them.
+fn rendered(value: &Value, scope: &Scope) -> Result<serde_json::Value, RenderError> {
+    match &value.kind {
+        Some(Kind::String(text)) => {
+            sole_value(text, scope).map_or_else(|| render_text(text, scope).map(serde_json::Value::from), Ok)
+        }
+        Some(Kind::List(list)) => list.values.iter().map(|item| rendered(item, scope)).collect(),
+        Some(Kind::Map(map)) => {
+            let entries = map.fields.iter();
+            let entry = |(key, value): (&String, &Value)| Ok((key.clone(), rendered(value, scope)?));
+            entries
+                .map(entry)
+                .collect::<Result<serde_json::Map<_, _>, _>>()
+                .map(Into::into)
+        }
+        _ => Ok(serde_json::Value::from(value)),
+    }
+}
+
+/// Returns the value of a text that is nothing but one argument or attribute: it keeps its type, and is null if it is
+/// missing.
+fn sole_value(text: &str, scope: &Scope) -> Option<serde_json::Value> {
+    let path = text
+        .trim()
+        .strip_prefix("{{")?
+        .strip_suffix("}}")?
+        .trim()
+        .strip_prefix('.')?;
+    let (of, name) = path.split_once('.')?;
+    if !name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    {
+        return None;
+    }
+    let values = match of {
+        "args" => &scope.args,
+        "user" => &scope.user,
+        _ => return None,
+    };
+    Some(
+        values
+            .get(name)
+            .map_or(serde_json::Value::Null, serde_json::Value::from),
+    )
+}

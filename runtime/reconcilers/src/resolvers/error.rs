@@ -1,0 +1,93 @@
+//! The reasons why a question has no answer.
+
+use watershed_compilers::RenderError;
+use watershed_core::Error;
+use watershed_drivers::olap::{Failure, QueryError};
+
+use super::metrics::MetricsError;
+use crate::model::failure;
+use crate::secrets::Unknown;
+
+/// A question has no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ResolveError {
+    /// The metrics view refuses it, or the engine can't answer.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
+    /// A template can't be executed.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    /// A variable's value is not known.
+    #[error(transparent)]
+    Variable(#[from] Unknown),
+    /// SQL over metrics views that says more than a query can.
+    #[error("{message}")]
+    MetricsSql {
+        /// The description.
+        message: String,
+        /// A hint.
+        hint: Option<String>,
+    },
+    /// An API that is not there.
+    #[error("there is no API \"{0}\"")]
+    UnknownApi(String),
+    /// An API whose file does not compile.
+    #[error("the API \"{0}\" does not compile")]
+    Faulty(String),
+    /// An API that the viewer may not call.
+    #[error("the API \"{0}\" is not open to this user")]
+    NotAllowed(String),
+    /// The rules of an API can't be evaluated.
+    #[error("the policy of \"{api}\" can't be evaluated: {message}")]
+    Policy {
+        /// The API.
+        api: String,
+        /// The reason.
+        message: String,
+    },
+    /// APIs that call one another without end.
+    #[error("APIs call one another: {}", .0.join(" calls "))]
+    Cycle(Vec<String>),
+    /// Files can't be listed.
+    #[error("{0}")]
+    Files(String),
+    /// A way to fetch rows that is not supported.
+    #[error("`data` by `{0}` is not supported yet")]
+    Unsupported(String),
+}
+
+impl ResolveError {
+    /// Returns it as the error of a resource, with a stable code.
+    #[must_use]
+    pub fn to_error(&self) -> Error {
+        let plain = |code: &'static str| Error::permanent(code, self.to_string());
+        match self {
+            Self::Metrics(MetricsError::Engine(error)) => from_query(error),
+            Self::Metrics(MetricsError::Refused(_)) => plain("bad-metrics-query"),
+            Self::Metrics(_) => plain("bad-query"),
+            Self::Render(error) => failure::from_render(error),
+            Self::Variable(unknown) => unknown.clone().into(),
+            Self::MetricsSql { hint, .. } => Error {
+                hint: hint.as_deref().map(Into::into),
+                ..plain("bad-metrics-query")
+            },
+            Self::UnknownApi(_) | Self::Faulty(_) | Self::Cycle(_) => plain("bad-query"),
+            Self::NotAllowed(_) | Self::Policy { .. } => plain("not-allowed"),
+            Self::Files(_) => plain("bad-query"),
+            Self::Unsupported(resolver) => failure::unsupported_data(resolver),
+        }
+    }
+}
+
+/// Returns an error of the engine as that of a resource.
+pub(crate) fn from_query(error: &QueryError) -> Error {
+    match error {
+        QueryError::Failed(Failure::Sql(error)) => failure::from_sql(error),
+        QueryError::Failed(failure) => failure::from_failure(failure),
+        QueryError::Timeout(_) => Error {
+            hint: Some("raise its `timeout`".into()),
+            ..Error::permanent("timeout", error.to_string())
+        },
+        other => Error::permanent("bad-query", other.to_string()),
+    }
+}

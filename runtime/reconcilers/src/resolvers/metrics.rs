@@ -1,0 +1,338 @@
+//! Queries of metrics views: planned for a viewer, and answered.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use watershed_compilers::{Scope, render_text};
+use watershed_drivers::duckdb::Conditions;
+use watershed_drivers::olap::{Column, Olap, Query as Statement, QueryError as EngineError, Value};
+use watershed_metrics::jiff::Timestamp;
+use watershed_metrics::plan::{self, Bounds, Extent, Plan, PlanError};
+use watershed_metrics::{DuckDb, Policy, Query, View};
+use watershed_proto::{Message as _, MetricsViewSpec, MetricsViewState, SqlSource};
+
+use super::Until;
+use super::answer::Answer;
+use super::resources::Resources;
+use super::viewer::{Rules, Viewer};
+use watershed_core::Key;
+
+use crate::metrics_view::{KIND, view};
+use crate::secrets::Secrets;
+
+/// Rows of an answer: what a person or a chart takes in at once, as in the format.
+pub const MOST_ROWS: u64 = 10_000;
+/// The longest that an answer may take, as in the format.
+pub const LONGEST: Duration = Duration::from_secs(180);
+
+/// The errors of a query of a metrics view.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum MetricsError {
+    /// No metrics view has the name.
+    #[error("there is no metrics view \"{0}\"")]
+    Unknown(String),
+    /// The view was never found valid.
+    #[error("metrics view \"{0}\" has not been found to be valid")]
+    NotValid(String),
+    /// The rules of the view can't be evaluated for the viewer.
+    #[error("the policy of \"{view}\" can't be evaluated: {message}")]
+    Policy {
+        /// The view.
+        view: String,
+        /// The reason.
+        message: String,
+    },
+    /// An expression of the view can't be written.
+    #[error(transparent)]
+    Render(#[from] view::RenderError),
+    /// The query is refused.
+    #[error(transparent)]
+    Refused(#[from] PlanError),
+    /// The engine did not answer.
+    #[error(transparent)]
+    Engine(EngineError),
+    /// The engine did not answer, in words that the viewer may not see.
+    #[error("the query failed on the data that it reads")]
+    Unspoken,
+    /// The answer has too many rows.
+    #[error("the answer has more than {MOST_ROWS} rows: set a `limit`, or group by less")]
+    TooManyRows,
+    /// A pivot has too many columns.
+    #[error("the pivot has {0} columns, more than {max}", max = watershed_metrics::query::Limits::PIVOT_COLUMNS)]
+    TooManyColumns(usize),
+}
+
+/// A view with the spec that it was made of.
+struct ValidView {
+    view: View,
+    spec: MetricsViewSpec,
+    table: String,
+    scope: Scope,
+}
+
+/// The metrics views of a project, in a running instance or at rest.
+#[derive(Clone)]
+pub struct Views<'a> {
+    /// The engine.
+    pub olap: &'a dyn Olap,
+    /// The project's secrets, which stand in its variables.
+    pub secrets: &'a Secrets,
+    /// The environment's name.
+    pub environment: &'a str,
+    /// The project's resources.
+    pub resources: &'a dyn Resources,
+    /// The evaluator of conditions of policies.
+    pub conditions: Arc<Conditions>,
+}
+
+/// A question to a metrics view.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The query.
+    pub query: &'a Query,
+    /// The one who asks.
+    pub viewer: &'a Viewer,
+    /// The time at which it is asked.
+    pub now: Timestamp,
+    /// The time that stands for the latest time and the watermark of its data too (Q7).
+    pub execution_time: Option<Until>,
+}
+
+/// A query that is planned for a viewer.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    query: Query,
+    spec: MetricsViewSpec,
+}
+
+impl Planned {
+    /// Returns the statement that is run.
+    pub fn statement(&self) -> String {
+        self.plan.statement(&DuckDb)
+    }
+
+    /// Makes the answer of rows as the engine returned them: the row of totals apart, values of a pivot as columns.
+    ///
+    /// # Errors
+    /// A pivot with too many columns.
+    pub fn answer(&self, types: &[Column], rows: Vec<Vec<Value>>) -> Result<Answer, MetricsError> {
+        Answer::of_plan(&self.query, &self.plan, &self.spec, types, rows)
+    }
+
+    /// Returns true if the answer's rows are not those of the statement: totals stand among them, or columns are made of
+    /// values.
+    pub fn is_made_over(&self) -> bool {
+        self.plan.totals || !self.query.pivot_on.is_empty()
+    }
+
+    /// Returns the statement's columns as they are headed.
+    pub fn headings(&self) -> Vec<super::Heading> {
+        super::answer::headings(&self.query, self.plan.columns(), &self.spec)
+    }
+}
+
+impl Views<'_> {
+    /// Answers a question. The engine is interrupted when the future is dropped.
+    ///
+    /// Ends of time dimensions are read beforehand, in a statement of their own, where ranges and zones need them.
+    ///
+    /// # Errors
+    /// A view that is unknown or was never valid, a query that names what the view lacks or what the viewer may not see, a
+    /// policy that can't be evaluated, too many rows, and those of the engine.
+    pub async fn answer(&self, question: Question<'_>) -> Result<Answer, MetricsError> {
+        let planned = self.planned(question).await?;
+        // The row of totals is not one of the answer's.
+        let most = MOST_ROWS + u64::from(planned.plan.totals);
+        let read = self.read_whole(planned.statement(), most).await;
+        let (types, rows) = read.map_err(|error| question.viewer.unspoken(error))?;
+        let rows = rows.ok_or(MetricsError::TooManyRows)?;
+        planned.answer(&types, rows)
+    }
+
+    /// Plans a query for a viewer; reads the ends of its time dimensions.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub async fn planned(&self, question: Question<'_>) -> Result<Planned, MetricsError> {
+        let Question { query, viewer, .. } = question;
+        let mut found = self.metrics_view(&query.metrics_view)?;
+        let policy = self.policy(&found, viewer).await?;
+        if query.rows {
+            let read = self.read_whole(format!("FROM {}", found.table), 0).await;
+            let (columns, _) = read.map_err(|error| viewer.unspoken(error))?;
+            found.view.columns = columns.into_iter().map(|column| column.name).collect();
+        }
+        let bounds = self.bounds(&found.view, &policy, question).await;
+        let bounds = bounds.map_err(|error| viewer.unspoken(error))?;
+        let plan = plan::plan(&found.view, &policy, query, &bounds)?;
+        Ok(Planned {
+            plan,
+            query: query.clone(),
+            spec: found.spec,
+        })
+    }
+
+    /// Evaluates the rules of a view, and of its parents, for a viewer.
+    async fn policy(&self, found: &ValidView, viewer: &Viewer) -> Result<Policy, MetricsError> {
+        let refused = |message: String| MetricsError::Policy {
+            view: found.view.name.clone(),
+            message,
+        };
+        let layers = view::layers(&found.spec);
+        Rules::evaluated(&layers, viewer, &found.scope, &self.conditions)
+            .await
+            .map_err(refused)
+    }
+
+    fn metrics_view(&self, name: &str) -> Result<ValidView, MetricsError> {
+        let found = self.resources.find(&Key::new(KIND, name));
+        let row = found.ok_or_else(|| MetricsError::Unknown(name.to_owned()))?;
+        let name = row.name.as_str();
+        let invalid = || MetricsError::NotValid(name.to_owned());
+        let state = row.state.as_ref();
+        let state = state.and_then(|state| MetricsViewState::decode(state.as_ref()).ok());
+        let state = state.ok_or_else(invalid)?;
+        let spec = state.valid_spec.clone().ok_or_else(invalid)?;
+        let scope = Scope {
+            environment: self.environment.to_owned(),
+            variables: self.secrets.open_given(&spec.variables),
+            ..Scope::default()
+        };
+        let render = |source: &SqlSource| match source.templated {
+            false => Ok(source.text.clone()),
+            true => render_text(&source.text, &scope).map_err(|error| error.message),
+        };
+        let view = view::view(name, &state, &render)?.ok_or_else(invalid)?;
+        Ok(ValidView {
+            view,
+            spec,
+            table: state.table,
+            scope,
+        })
+    }
+
+    /// Reads the ends of the time dimensions that a query needs.
+    async fn bounds(
+        &self,
+        view: &View,
+        policy: &Policy,
+        question: Question<'_>,
+    ) -> Result<Bounds, MetricsError> {
+        let now = question.execution_time.map_or(question.now, |until| until.at);
+        let mut bounds = Bounds::at(now);
+        let names = plan::times(view, question.query);
+        let mut times = self.extents(view, policy, &names, now).await?;
+        if let Some(Until { latest, .. }) = question.execution_time {
+            for extent in times.values_mut() {
+                (extent.latest, extent.watermark) = (Some(latest), Some(latest));
+            }
+        }
+        bounds.times = times;
+        Ok(bounds)
+    }
+
+    async fn extents(
+        &self,
+        view: &View,
+        policy: &Policy,
+        names: &[String],
+        now: Timestamp,
+    ) -> Result<BTreeMap<String, Extent>, MetricsError> {
+        let mut times: BTreeMap<String, Extent> = BTreeMap::new();
+        let Some(ends) = plan::extents(view, policy, names, now)? else {
+            return Ok(times);
+        };
+        let (_, rows) = self.read_whole(ends.statement(&DuckDb), 1).await?;
+        let row = rows.and_then(|mut rows| rows.pop()).unwrap_or_default();
+        for (column, value) in ends.columns().iter().zip(&row) {
+            let extent = times.entry(column.field.to_lowercase()).or_default();
+            match column.name.as_str() {
+                "earliest" => extent.earliest = instant(value),
+                "latest" => extent.latest = instant(value),
+                _ => extent.watermark = instant(value),
+            }
+        }
+        Ok(times)
+    }
+
+    /// Runs a statement; without rows if there are more than `most`, which is no error if none are wanted.
+    async fn read_whole(
+        &self,
+        sql: String,
+        most: u64,
+    ) -> Result<(Vec<Column>, Option<Vec<Vec<Value>>>), MetricsError> {
+        let (columns, rows, truncated) = self.read(sql, most, LONGEST).await?;
+        Ok((columns, (!truncated).then_some(rows)))
+    }
+
+    /// Runs a statement: its columns, its first rows, and whether there are more.
+    pub(super) async fn read(
+        &self,
+        sql: String,
+        most: u64,
+        within: Duration,
+    ) -> Result<(Vec<Column>, Vec<Vec<Value>>, bool), MetricsError> {
+        let statement = Statement {
+            sql,
+            limit: Some(most),
+            timeout: Some(within),
+        };
+        let cancel = CancellationToken::new();
+        let _interrupt = cancel.clone().drop_guard();
+        let asked = async {
+            let mut rows = self.olap.query(statement, &cancel).await?;
+            let columns = rows.columns().to_vec();
+            let found = rows.collect().await?;
+            Ok((columns, found, rows.truncated()))
+        };
+        asked.await.map_err(MetricsError::Engine)
+    }
+
+    /// Returns the time up to which the data of a view is complete; none without a time dimension, or data.
+    ///
+    /// # Errors
+    /// A view that is unknown or not valid, and those of the engine.
+    pub async fn watermark(&self, view: &str, now: Timestamp) -> Result<Option<Timestamp>, MetricsError> {
+        let found = self.metrics_view(view)?;
+        let time = found.view.time_dimension.clone();
+        if time.is_empty() {
+            return Ok(None);
+        }
+        let times = self
+            .extents(&found.view, &Policy::open(), &[time.clone()], now)
+            .await?;
+        let extent = times.get(&time.to_lowercase());
+        Ok(extent.and_then(|extent| extent.watermark.or(extent.latest)))
+    }
+
+    /// Returns the day on which weeks of a view begin and the month in which its years do; 0 for what is not said.
+    pub(crate) fn first_of_calendar(&self, view: &str) -> (u32, u32) {
+        let found = self.metrics_view(view);
+        found.map_or((0, 0), |found| {
+            (found.view.first_day_of_week, found.view.first_month_of_year)
+        })
+    }
+
+    /// Returns true if a field of a view is one of its measures.
+    pub(super) fn is_measure(&self, view: &str, name: &str) -> bool {
+        let found = self.metrics_view(view);
+        let measures = found.map(|found| found.view.measures).unwrap_or_default();
+        measures.iter().any(|one| one.name.eq_ignore_ascii_case(name))
+    }
+}
+
+/// Returns a query that can't be read as a refusal.
+pub(super) fn refused(error: watershed_metrics::QueryError) -> MetricsError {
+    MetricsError::Refused(PlanError::Refused(error))
+}
+
+/// Reads a time without a zone as universal time.
+fn instant(value: &Value) -> Option<Timestamp> {
+    match value {
+        Value::Text(text) => format!("{}Z", text.replace(' ', "T")).parse().ok(),
+        _ => None,
+    }
+}

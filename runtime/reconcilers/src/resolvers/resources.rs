@@ -1,0 +1,26 @@
+//! The resources of a project, as resolvers find them: in a running controller, or in a catalog at rest.
+
+use std::sync::Arc;
+
+use watershed_controller::{Handle, Select};
+use watershed_core::{Key, Row};
+
+/// Resources by their names.
+pub trait Resources: Send + Sync {
+    /// Returns the live resource of a kind and name.
+    fn find(&self, key: &Key) -> Option<Arc<Row>>;
+
+    /// Returns all live resources that people see, in order of their names.
+    fn rows(&self) -> Vec<Arc<Row>>;
+}
+
+impl Resources for Handle {
+    fn find(&self, key: &Key) -> Option<Arc<Row>> {
+        self.get(key.clone()).ok().map(|found| found.row)
+    }
+
+    fn rows(&self) -> Vec<Arc<Row>> {
+        let listed = self.list(Select::new()).resources.into_iter();
+        listed.map(|found| found.row).collect()
+    }
+}

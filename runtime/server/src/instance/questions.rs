@@ -1,0 +1,311 @@
+//! Questions that resources ask, asked by a person: calls of APIs, rows of reports, trials of alerts.
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use watershed_core::{Error, Key, Row};
+use watershed_delivery::Attempt;
+use watershed_drivers::duckdb::Engine;
+use watershed_drivers::olap::{Existing, Export, FileFormat, Layout};
+use watershed_drivers::sandbox::Sandbox;
+use watershed_proto::{DataResolver, Message as _, ReportSpec, Value};
+use watershed_reconcilers::alert::{self, policy::Verdict, trial};
+use watershed_reconcilers::notifiers::ProjectNotifiers;
+use watershed_reconcilers::report::{self, making::Making};
+use watershed_reconcilers::resolvers::metrics::LONGEST;
+use watershed_reconcilers::resolvers::{
+    Answer as Rows, Ask, Heading, Prepared, ResolveError, Resolvers, Until, Viewer, Views, api,
+};
+
+use super::metrics::{Entries, columns, range, refusal as metrics_refusal, rows, time};
+use super::{export, query as queries};
+use crate::documents::{AlertTestDocument, CallDocument, ResourceName, TestedReceiver, Time};
+use crate::exit::Exit;
+use crate::report::{document::Project, names};
+use crate::socket::{AlertTestRequest, Answer, CallRequest, Callee, Fault, Refusal, Replies};
+
+/// The surroundings of questions, in a running instance or at rest.
+pub(super) struct Questions<'a> {
+    pub(super) views: Views<'a>,
+    pub(super) project: &'a Project,
+    pub(super) root: &'a Path,
+    pub(super) sandbox: Option<&'a Sandbox>,
+    pub(super) engine: &'a Engine,
+    pub(super) entries: &'a Entries<'a>,
+    /// Messages of a trial go to files of the project alone.
+    pub(super) is_confined: bool,
+}
+
+/// A question and what its rows are about.
+struct Asked {
+    name: ResourceName,
+    prepared: Prepared,
+    /// The most rows that it has, by its file.
+    limit: Option<u64>,
+    layout: Layout,
+}
+
+impl Questions<'_> {
+    fn resolvers(&self) -> Resolvers<'_> {
+        Resolvers {
+            views: self.views.clone(),
+            root: self.root,
+            sandbox: self.sandbox,
+        }
+    }
+
+    /// Answers a call. Ends early when nobody listens any more.
+    ///
+    /// # Errors
+    /// A question that can't be understood, that the viewer may not ask, or that the engine can't answer; and a file that
+    /// can't be written.
+    pub(super) async fn call(&self, request: CallRequest, replies: &Replies) -> Result<Answer, Refusal> {
+        tokio::select! {
+            answered = self.called(request, replies) => answered,
+            () = replies.closed() => Err(Refusal::new(Exit::Interrupted, "interrupted")),
+        }
+    }
+
+    async fn called(&self, request: CallRequest, replies: &Replies) -> Result<Answer, Refusal> {
+        let now = time(request.at.as_deref())?;
+        let viewer = match request.user {
+            Some(attributes) => Viewer::user(attributes),
+            None => Viewer::Owner,
+        };
+        let is_export = request.file.is_some();
+        let asked = match request.callee {
+            Callee::Api { name, args } => self.api(&name, args, &viewer, now, is_export).await?,
+            Callee::Report(name) => self.report(&name, now, request.at.is_some()).await?,
+        };
+        if request.sql {
+            return Ok(Answer::Call(Box::new(CallDocument {
+                sql: Some(asked.prepared.statement()),
+                ..document(asked.name, &Rows::default())
+            })));
+        }
+        let Some(file) = &request.file else {
+            let shown = asked
+                .limit
+                .map_or(request.shown, |limit| limit.min(request.shown));
+            let resolvers = self.resolvers();
+            let answered = resolvers.rows(&asked.prepared, &viewer, shown, LONGEST).await;
+            let mut answer = answered.map_err(|error| self.refusal(error))?;
+            // A report that has no more rows by its file has shown them all.
+            answer.truncated &= asked.limit.is_none_or(|limit| limit > shown);
+            return Ok(Answer::Call(Box::new(document(asked.name, &answer))));
+        };
+        if asked.prepared.is_made_over() {
+            return Err(Refusal::new(Exit::Usage, "a file has neither totals nor a pivot"));
+        }
+        let Some(format) = FileFormat::from_path(file) else {
+            let message = format!("`{}` is no .csv, .xlsx or .parquet file", file.display());
+            return Err(Refusal::new(Exit::Usage, message));
+        };
+        let export = Export {
+            sql: asked.prepared.statement(),
+            limit: asked.limit,
+            timeout: Some(LONGEST),
+            file: file.clone(),
+            format,
+            existing: match request.force {
+                true => Existing::Replace,
+                false => Existing::Keep,
+            },
+            layout: asked.layout,
+        };
+        let written = export::write(self.engine, self.views.secrets, &export, replies).await;
+        // What the engine says may quote rows that a user may not see.
+        written.map_err(|refusal| match viewer {
+            Viewer::User(_) if refusal.exit_code == Exit::ProjectError.code() => {
+                metrics_refusal(watershed_reconcilers::resolvers::metrics::MetricsError::Unspoken)
+            }
+            _ => refusal,
+        })
+    }
+
+    async fn api(
+        &self,
+        typed: &str,
+        args: serde_json::Map<String, serde_json::Value>,
+        viewer: &Viewer,
+        now: Timestamp,
+        is_export: bool,
+    ) -> Result<Asked, Refusal> {
+        let row = self.row(api::KIND, typed)?;
+        let data: DataResolver = api::call(row.name.as_str());
+        let ask = Ask {
+            data: &data,
+            own: &row.key(),
+            variables: &Default::default(),
+            viewer,
+            skips_policies: false,
+            args: args
+                .into_iter()
+                .map(|(name, value)| (name, Value::from(value)))
+                .collect(),
+            now,
+            execution_time: None,
+            is_export,
+        };
+        let prepared = self.resolvers().prepare(&ask).await;
+        let prepared = prepared.map_err(|error| self.refusal(error))?;
+        Ok(Asked {
+            name: name(row),
+            layout: layout(&prepared),
+            prepared,
+            limit: None,
+        })
+    }
+
+    async fn report(&self, typed: &str, now: Timestamp, is_past: bool) -> Result<Asked, Refusal> {
+        let row = self.row(report::KIND, typed)?;
+        let spec = ReportSpec::decode(row.spec.as_ref())
+            .map_err(|error| Refusal::new(Exit::StateFolder, error.to_string()))?;
+        let at = watershed_core::Timestamp(now.as_millisecond());
+        let making = Making {
+            resolvers: self.resolvers(),
+            spec: &spec,
+            own: row.key(),
+            now: at,
+            until: is_past.then(|| Until::moment(now)),
+        };
+        let export = making.export(Path::new(""), FileFormat::Csv).await;
+        let export = export.map_err(|error| self.of_resource(&error))?;
+        let prepared = making.prepare().await.map_err(|error| self.of_resource(&error))?;
+        Ok(Asked {
+            name: name(row),
+            prepared,
+            limit: export.limit,
+            layout: export.layout,
+        })
+    }
+
+    /// Tries an alert out.
+    ///
+    /// # Errors
+    /// An alert that is unknown, does not compile, or has a question that can't be asked here.
+    pub(super) async fn test_alert(&self, request: AlertTestRequest) -> Result<Answer, Refusal> {
+        let row = self.row(alert::KIND, &request.name)?;
+        let moment = time(request.at.as_deref())?;
+        let at = watershed_core::Timestamp(moment.as_millisecond());
+        let now = match request.at {
+            None => at,
+            Some(_) => watershed_core::Timestamp(Timestamp::now().as_millisecond()),
+        };
+        let project = &self.project.name;
+        let tried = trial::evaluate(self.resolvers(), row, project, at, now).await;
+        let tried = tried.map_err(|error| self.of_resource(&error))?;
+        let mut receivers = Vec::new();
+        for one in &tried.messages {
+            let sent = match request.send {
+                true => Some(self.send(one).await),
+                false => None,
+            };
+            receivers.push(TestedReceiver {
+                receiver: one.receiver.label(),
+                delivered: sent.as_ref().map(Result::is_ok),
+                answer: sent.map(|sent| sent.unwrap_or_else(|failure| failure)),
+            });
+        }
+        let is_lost = receivers.iter().any(|receiver| receiver.delivered == Some(false));
+        let fails = tried.finding.verdict != Verdict::Pass;
+        let exit = match (is_lost, request.exit_code && fails) {
+            (true, _) => Exit::ProjectError,
+            (false, true) => Exit::WouldChange,
+            (false, false) => Exit::Converged,
+        };
+        let table = tried.finding.rows.unwrap_or_default();
+        Ok(Answer::AlertTest(Box::new(AlertTestDocument {
+            schema: AlertTestDocument::SCHEMA.to_owned(),
+            resource: name(row),
+            moment: Time::from_millis(tried.moment.0),
+            verdict: tried.finding.verdict.as_str().to_owned(),
+            columns: table.columns,
+            rows: table.rows,
+            truncated: tried.finding.has_more,
+            error: Some(tried.finding.error).filter(|error| !error.is_empty()),
+            receivers,
+            exit_code: exit.code(),
+        })))
+    }
+
+    /// Makes one attempt to hand a message over.
+    async fn send(&self, one: &watershed_delivery::Notification) -> Result<String, String> {
+        let secrets = self.views.secrets;
+        let notifiers = ProjectNotifiers::new(self.root, self.views.environment, secrets.clone())
+            .confined(self.is_confined);
+        let redacted = |text: String| secrets.redact(&text).into_owned();
+        let connected = notifiers.among(self.entries, &one.receiver);
+        let (notifier, to) = connected.map_err(|error| redacted(error.message))?;
+        let attempt = Attempt {
+            number: 1,
+            epoch: 0,
+            to: &to,
+        };
+        let delivered = notifier.deliver(&one.message, attempt).await;
+        delivered
+            .map(|receipt| redacted(receipt.said))
+            .map_err(|error| redacted(error.message))
+    }
+
+    fn row(&self, kind: &str, typed: &str) -> Result<&Row, Refusal> {
+        let plain = typed.strip_prefix(kind).and_then(|rest| rest.strip_prefix('/'));
+        let name = format!("{kind}/{}", plain.unwrap_or(typed));
+        let found = names::resolve(self.entries.0, &name)?;
+        match found.row.key() == Key::new(kind, plain.unwrap_or(typed)) {
+            true => Ok(&found.row),
+            false => Err(Refusal::new(Exit::Usage, format!("there is no {kind} `{typed}`"))),
+        }
+    }
+
+    /// The refusal that an error of a resource is.
+    fn of_resource(&self, error: &Error) -> Refusal {
+        let refusal = Refusal {
+            hint: error.hint.as_deref().map(str::to_owned),
+            fault: Some(Fault {
+                code: error.code.to_string(),
+                offset: None,
+            }),
+            ..Refusal::new(Exit::ProjectError, error.message.to_string())
+        };
+        queries::redacted(refusal, self.views.secrets)
+    }
+
+    fn refusal(&self, error: ResolveError) -> Refusal {
+        match error {
+            ResolveError::Metrics(error) => queries::redacted(metrics_refusal(error), self.views.secrets),
+            ResolveError::NotAllowed(_) => Refusal::new(Exit::Usage, error.to_string()),
+            error => self.of_resource(&error.to_error()),
+        }
+    }
+}
+
+fn name(row: &Row) -> ResourceName {
+    ResourceName::new(row.kind.as_str(), row.name.as_str())
+}
+
+fn layout(prepared: &Prepared) -> Layout {
+    let headings = prepared.headings().unwrap_or_default();
+    Layout {
+        number_formats: headings.iter().map(Heading::number_format).collect(),
+        ..Layout::default()
+    }
+}
+
+fn document(resource: ResourceName, answer: &Rows) -> CallDocument {
+    CallDocument {
+        schema: CallDocument::SCHEMA.to_owned(),
+        resource,
+        columns: columns(answer),
+        rows: rows(answer),
+        truncated: answer.truncated,
+        sql: None,
+        totals: answer.totals.as_ref().map(|totals| {
+            totals
+                .iter()
+                .map(watershed_drivers::olap::Value::to_json)
+                .collect()
+        }),
+        time_range: answer.time_range.map(range),
+    }
+}
