@@ -245,11 +245,23 @@ impl Resolvers<'_> {
         Ok(Prepared::Planned(Box::new(planned)))
     }
 
+    /// Returns the values of stored variables. Where no controller has learned them, those of the files hold.
+    fn variables(&self, stored: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, ResolveError> {
+        let secrets = self.views.secrets;
+        secrets.open(stored).or_else(|unknown| {
+            let given = secrets.open_given(stored);
+            match stored.keys().all(|name| given.contains_key(name)) {
+                true => Ok(given),
+                false => Err(unknown.into()),
+            }
+        })
+    }
+
     /// Returns the values that templates of a question see.
     fn scope(&self, ask: &Ask<'_>) -> Result<Scope, ResolveError> {
         Ok(Scope {
             environment: self.views.environment.to_owned(),
-            variables: self.views.secrets.open(ask.variables)?,
+            variables: self.variables(ask.variables)?,
             name: ask.own.name.to_string(),
             user: ask.viewer.attributes(),
             args: ask.args.clone(),

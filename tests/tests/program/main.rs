@@ -88,6 +88,7 @@ mod pages;
 mod partitions;
 mod plans;
 mod processes;
+mod questions;
 mod refusals;
 mod removals;
 mod renames;

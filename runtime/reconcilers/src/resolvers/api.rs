@@ -73,7 +73,7 @@ impl Resolvers<'_> {
         }
         let scope = Scope {
             environment: self.views.environment.to_owned(),
-            variables: self.views.secrets.open(&spec.variables)?,
+            variables: self.variables(&spec.variables)?,
             ..Scope::default()
         };
         let layers = [spec.security_rules.as_slice()];

@@ -122,7 +122,12 @@ async fn snooze(
     life: Life,
 ) -> Result<Operated, Refusal> {
     let entries = listed(handle);
-    let row = &names::resolve(&entries, typed)?.row;
+    // Models may have the names of alerts.
+    let key = match typed.contains('/') {
+        true => typed.to_owned(),
+        false => format!("{}/{typed}", alert::KIND),
+    };
+    let row = &names::resolve(&entries, &key)?.row;
     if row.kind.as_str() != alert::KIND {
         let message = format!("`{}/{}` is no alert", row.kind, row.name);
         return Err(Refusal::new(Exit::Usage, message));
