@@ -23,6 +23,7 @@ const fn inert(key: &'static str, instead: &'static str) -> Inert {
 }
 
 const NOBODY_SERVES: &str = "nothing is served yet, so nobody is kept out of anything";
+const KEPT: &str = "the file stands in the project's state, and goes with messages";
 const OWN_LIMITS: &str = "`--memory-limit`, `--engine-threads` and `--jobs` set limits";
 
 /// Of models and sources.
@@ -72,6 +73,13 @@ const METRICS_VIEW: [Inert; 3] = [
 
 const DASHBOARD: [Inert; 1] = [inert("security", NOBODY_SERVES)];
 
+const REPORT: [Inert; 2] = [
+    inert("export.output_connector", KEPT),
+    inert("export.output_properties", KEPT),
+];
+
+const API: [Inert; 1] = [inert("openapi", "nothing is served over HTTP yet")];
+
 /// Of the manifest.
 const MANIFEST: [Inert; 2] = [
     inert("features", "nothing is served yet, so there is nothing to switch"),
@@ -101,6 +109,8 @@ fn table(kind: FileKind, settings: &Map) -> &'static [Inert] {
         FileKind::Source | FileKind::Kind(Kind::Model) => &MODEL,
         FileKind::Kind(Kind::MetricsView) => &METRICS_VIEW,
         FileKind::Kind(Kind::Explore | Kind::Canvas) => &DASHBOARD,
+        FileKind::Kind(Kind::Report) => &REPORT,
+        FileKind::Kind(Kind::Api) => &API,
         FileKind::Kind(Kind::Connector) => {
             let driver = settings.get("driver").and_then(|entry| entry.value.as_str());
             if driver == Some("duckdb") { &DUCKDB } else { &[] }

@@ -8,12 +8,12 @@ use watershed_controller::Handle;
 use watershed_core::{Error, Key, RefView, Row, Timestamp};
 use watershed_drivers::duckdb::Conditions;
 use watershed_metrics::jiff;
-use watershed_proto::{MapValue, Value};
+use watershed_proto::{DataResolver, MapValue, Value};
 
 use crate::metrics_view;
 use crate::model::failure;
 use crate::outputs::Outputs;
-use crate::resolvers::{ResolveError, Resolvers, Resources, Viewer, Views};
+use crate::resolvers::{ResolveError, Resolvers, Resources, Viewer, Views, legacy};
 
 /// A project as its alerts and reports know it.
 #[derive(Clone)]
@@ -78,6 +78,25 @@ pub(crate) fn failed_ref_of(row: &Row, resources: &dyn Resources) -> Option<Erro
             None => Some(failure::missing_ref(reference)),
             Some(target) => target.error.as_ref().map(|_| failure::unchecked_ref(reference)),
         })
+}
+
+/// Returns the data block of a resource, or that which asks the same as its question of the old interface.
+///
+/// # Errors
+/// `not-supported-yet` for a question that queries of metrics views can't say.
+pub(crate) fn data_or_legacy(
+    data: Option<&DataResolver>,
+    name: &str,
+    args: Option<&MapValue>,
+) -> Result<DataResolver, Error> {
+    let found = data.cloned().or_else(|| legacy::data(name, args));
+    found.ok_or_else(|| Error {
+        hint: Some("write `data: {metrics: ...}` or `data: {sql: ...}`".into()),
+        ..Error::permanent(
+            "not-supported-yet",
+            format!("the question `{name}` is not supported"),
+        )
+    })
 }
 
 /// The block `for`: the user in whose name rows are read.

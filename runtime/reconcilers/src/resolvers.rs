@@ -5,6 +5,7 @@
 //! | [`metrics`] | queries of metrics views: planned for a viewer, and answered |
 //! | [`metrics_sql`] | the same in SQL |
 //! | [`api`] | calls of APIs |
+//! | [`legacy`] | questions of the old interface by name |
 //! | `files`, `status` | files that match a pattern, resources by their status |
 //! | [`viewer`] | who asks, and rules of security evaluated for them |
 //! | [`condition`] | conditions in SQL as filters |
@@ -24,6 +25,7 @@ pub mod viewer;
 
 pub mod error;
 mod files;
+pub mod legacy;
 mod status;
 
 use std::collections::BTreeMap;

@@ -29,7 +29,7 @@ mod success;
 mod sync;
 
 pub use cli::main;
-pub use instance::{Files, Instance, LogFollower, MetricsError, Options, Runtime, Viewer};
+pub use instance::{Files, Instance, LogFollower, MetricsError, Options, ResolveError, Runtime, Viewer};
 pub use socket::Selection;
 pub use watershed_metrics as metrics;
 

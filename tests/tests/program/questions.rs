@@ -66,11 +66,17 @@ fn project() -> Sandbox {
             "mock_users:\n  - {email: head@example.org, admin: true}\n  - {email: desk@example.org, airports: [JFK]}\n\
              env: {least: 10}\n",
         ),
-        ("connectors/archive.yaml", "type: connector\ndriver: file\npath: told\n"),
+        (
+            "connectors/archive.yaml",
+            "type: connector\ndriver: file\npath: told\n",
+        ),
         ("metrics/delays.yaml", VIEW),
         ("apis/by_origin.yaml", BY_ORIGIN),
         ("apis/means.yaml", MEANS),
-        ("apis/from_jfk.yaml", "type: api\napi: by_origin\nargs: {origin: JFK, limit: 1}\n"),
+        (
+            "apis/from_jfk.yaml",
+            "type: api\napi: by_origin\nargs: {origin: JFK, limit: 1}\n",
+        ),
     ]);
     days(&project, &[("2024-03-01", 10), ("2024-03-02", 50)]);
     project
@@ -127,7 +133,10 @@ fn an_api_takes_arguments_as_values_and_fixed_ones_first() {
     let both = json!([["=1+1", 10], ["=1+1", 50]]);
     assert_eq!(rows(&called(&["by_origin", "--arg", "origin=JFK"])), both);
     let one = json!([["UA2", 20]]);
-    assert_eq!(rows(&called(&["by_origin", "-a", "origin=LGA", "-a", "limit=1"])), one);
+    assert_eq!(
+        rows(&called(&["by_origin", "-a", "origin=LGA", "-a", "limit=1"])),
+        one
+    );
     assert_eq!(
         rows(&called(&["from_jfk", "-a", "origin=LGA", "-a", "by=flight"])),
         json!([["=1+1", 10]])
@@ -136,12 +145,20 @@ fn an_api_takes_arguments_as_values_and_fixed_ones_first() {
     assert_eq!(rows(&hostile), json!([]));
     let refused = called(&["by_origin", "-a", "origin=JFK", "-a", "limit=1; DROP TABLE late"]);
     assert_eq!(refused.code, Some(1), "{}", refused.stdout);
-    assert!(refused.stderr.contains("neither a number nor a word"), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("neither a number nor a word"),
+        "{}",
+        refused.stderr
+    );
     let sql = project.call(&["call", "by_origin", "-a", "origin=a'b", "--sql"]);
     assert!(sql.stdout.contains("origin = 'a''b'"), "{}", sql.stdout);
     let unknown = project.call(&["call", "by_orign"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("did you mean `by_origin`?"), "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("did you mean `by_origin`?"),
+        "{}",
+        unknown.stderr
+    );
 }
 
 /// Q14, Q25.
@@ -156,7 +173,11 @@ fn an_api_over_metrics_shows_each_caller_their_rows_and_others_nothing() {
     assert_eq!(rows(&called("desk@example.org")), json!([["JFK", 2, 30.0]]));
     let stranger = called("{\"email\": \"a@example.com\"}");
     assert_eq!(stranger.code, Some(2), "{}", stranger.stdout);
-    assert!(stranger.stderr.contains("not open to this user"), "{}", stranger.stderr);
+    assert!(
+        stranger.stderr.contains("not open to this user"),
+        "{}",
+        stranger.stderr
+    );
 }
 
 /// Q25.
@@ -170,7 +191,11 @@ fn apis_that_call_one_another_are_a_cycle_and_never_answer() {
     assert!(said.stderr.contains("cycl"), "{}", said.stderr);
     let called = project.call(&["call", "a"]);
     assert_eq!(called.code, Some(1), "{}", called.stdout);
-    assert!(called.stderr.contains("APIs call one another"), "{}", called.stderr);
+    assert!(
+        called.stderr.contains("APIs call one another"),
+        "{}",
+        called.stderr
+    );
 }
 
 /// N2, N3, N5: the newest interval first, then each that closes, and one message for those that failed together.
@@ -179,18 +204,38 @@ fn an_alert_by_intervals_looks_at_each_day_once_and_tells_once() {
     let project = project();
     project.write("alerts/bad_days.yaml", ALERT);
     project.run(0);
-    assert_eq!(titles(&project), Vec::<String>::new(), "the first of March was fine");
+    assert_eq!(
+        titles(&project),
+        Vec::<String>::new(),
+        "the first of March was fine"
+    );
     let first = [("2024-03-01", 10), ("2024-03-02", 50)];
-    days(&project, &[&first[..], &[("2024-03-03", 60), ("2024-03-04", 5), ("2024-03-05", 5)]].concat());
+    days(
+        &project,
+        &[
+            &first[..],
+            &[("2024-03-03", 60), ("2024-03-04", 5), ("2024-03-05", 5)],
+        ]
+        .concat(),
+    );
     project.run(0);
     let messages = archived(&project);
     let [message] = messages.as_slice() else {
         panic!("one message: {messages:?}");
     };
     assert_eq!(message["title"], "Bad days: 2 rows");
-    assert_eq!(message["moment"], "2024-03-04T00:00:00Z", "the day that failed last");
-    assert_eq!(message["facts"][1], json!({"label": "failed intervals", "value": "2"}));
-    assert_eq!(message["table"]["rows"], json!([["JFK", "60.0"], ["LGA", "70.0"]]));
+    assert_eq!(
+        message["moment"], "2024-03-04T00:00:00Z",
+        "the day that failed last"
+    );
+    assert_eq!(
+        message["facts"][1],
+        json!({"label": "failed intervals", "value": "2"})
+    );
+    assert_eq!(
+        message["table"]["rows"],
+        json!([["JFK", "60.0"], ["LGA", "70.0"]])
+    );
     let shown = project.call(&["show", "alert/bad_days", "--json"]).json();
     let history = shown["state"]["history"].as_array().expect("there is a history");
     let story: Vec<String> = history
@@ -228,7 +273,10 @@ fn nobody_is_told_of_a_snoozed_alert_until_its_end() {
     assert!(status["state"]["snoozed_until"].is_string(), "{status}");
     assert!(titles(&project).is_empty());
     // An edit of the file leaves the snooze.
-    project.write("alerts/late.yaml", &format!("{alert}description: Flights that were late\n"));
+    project.write(
+        "alerts/late.yaml",
+        &format!("{alert}description: Flights that were late\n"),
+    );
     project.run(0);
     assert!(titles(&project).is_empty());
     project.call(&["alert", "snooze", "late", "--end"]);
@@ -246,9 +294,21 @@ fn trying_an_alert_out_stores_nothing_and_says_that_it_is_a_test() {
     let tested = project.call(&args);
     assert_eq!(tested.code, Some(5), "{}{}", tested.stdout, tested.stderr);
     assert!(tested.stdout.contains("fail, 2 rows"), "{}", tested.stdout);
-    assert!(tested.stdout.contains("would tell connector \"archive\""), "{}", tested.stdout);
+    assert!(
+        tested.stdout.contains("would tell connector \"archive\""),
+        "{}",
+        tested.stdout
+    );
     assert!(archived(&project).is_empty());
-    let sent = project.call(&["alert", "test", "bad_days", "--at", "2024-03-03", "--send", "--json"]);
+    let sent = project.call(&[
+        "alert",
+        "test",
+        "bad_days",
+        "--at",
+        "2024-03-03",
+        "--send",
+        "--json",
+    ]);
     assert_eq!(sent.json()["receivers"][0]["delivered"], true, "{}", sent.stdout);
     assert_eq!(archived(&project)[0]["is_test"], true);
     assert_eq!(project.call(&["show", "alert/bad_days", "--json"]).stdout, before);
@@ -283,7 +343,10 @@ fn a_report_is_a_file_that_goes_with_a_message_and_is_sent_on_request() {
     let out = project.path().join("late.xlsx");
     let written = project.call(&["report", "run", "late", "--out", &out.display().to_string()]);
     assert_eq!(written.code, Some(0), "{}", written.stderr);
-    assert!(fs::read(&out).expect("it is there").starts_with(b"PK"), "a workbook");
+    assert!(
+        fs::read(&out).expect("it is there").starts_with(b"PK"),
+        "a workbook"
+    );
     let shown = project.call(&["report", "run", "late", "--json"]);
     assert_eq!(rows(&shown), json!([["=1+1", 50], ["UA2", 20], ["UA2", 60]]));
     // Another value of a variable is another question, which is no reason to send it.
@@ -316,7 +379,10 @@ fn a_report_that_is_due_arrives_whenever_the_program_dies() {
     let attachment = &messages[0]["attachment"];
     let content = fs::read(attachment["path"].as_str().expect("it has a path")).expect("the file is there");
     assert_eq!(attachment["hash"], blake3::hash(&content).to_hex().as_str());
-    assert_eq!(String::from_utf8_lossy(&content), "flight,delay\n'=1+1,20\nUA2,30\n");
+    assert_eq!(
+        String::from_utf8_lossy(&content),
+        "flight,delay\n'=1+1,20\nUA2,30\n"
+    );
 }
 
 #[test]

@@ -7,12 +7,12 @@ use watershed_controller::Timestamp;
 use watershed_core::{Error, Key, RefView};
 use watershed_delivery::{Table, message};
 use watershed_metrics::Format;
-use watershed_proto::{AlertSpec, Message as _};
+use watershed_proto::{AlertSpec, DataResolver, Message as _};
 
 use super::policy::Verdict;
 use super::record::Finding;
 use crate::{
-    asked::{For, failed_ref, instant},
+    asked::{For, data_or_legacy, failed_ref, instant},
     model::failure,
     resolvers::{Answer, Ask, ResolveError, Resolvers, Until, metrics::MetricsError},
 };
@@ -64,14 +64,12 @@ fn hash(bytes: &[u8]) -> String {
 /// # Errors
 /// `not-supported-yet`, with what it is.
 pub(super) fn check(spec: &AlertSpec) -> Result<(), Error> {
-    if spec.data.is_some() {
-        return Ok(());
-    }
-    let message = "`query` of an alert is not supported";
-    Err(Error {
-        hint: Some("write `data: {metrics: ...}` or `data: {sql: ...}`".into()),
-        ..Error::permanent("not-supported-yet", message)
-    })
+    data(spec).map(drop)
+}
+
+/// Returns the question itself.
+fn data(spec: &AlertSpec) -> Result<DataResolver, Error> {
+    data_or_legacy(spec.data.as_ref(), &spec.query_name, spec.query_args.as_ref())
 }
 
 impl Asker<'_> {
@@ -100,7 +98,7 @@ impl Asker<'_> {
 
     async fn rows(&self, until: Option<Until>) -> Result<Answer, Error> {
         let viewer = viewer(self.spec)?;
-        let data = self.spec.data.clone().unwrap_or_default();
+        let data = data(self.spec)?;
         let ask = Ask {
             data: &data,
             own: &self.own,

@@ -10,7 +10,7 @@ use watershed_drivers::olap::{Existing, Export, ExportError, Exported, FileForma
 use watershed_proto::{ReportExport, ReportSpec};
 
 use crate::{
-    asked::{For, instant},
+    asked::{For, data_or_legacy, instant},
     model::failure,
     resolvers::{Ask, Heading, Prepared, Resolvers, Until, Viewer, error::from_query},
 };
@@ -58,16 +58,11 @@ impl Making<'_> {
     /// # Errors
     /// A question that can't be asked.
     pub async fn prepare(&self) -> Result<Prepared, Error> {
-        let Some(data) = &self.spec.data else {
-            let message = "`query` of a report is not supported";
-            return Err(Error {
-                hint: Some("write `data: {metrics: ...}` or `data: {sql: ...}`".into()),
-                ..Error::permanent("not-supported-yet", message)
-            });
-        };
+        let spec = self.spec;
+        let data = data_or_legacy(spec.data.as_ref(), &spec.query_name, spec.query_args.as_ref())?;
         let viewer = self.viewer()?;
         let ask = Ask {
-            data,
+            data: &data,
             own: &self.own,
             variables: &self.spec.variables,
             viewer: &viewer,

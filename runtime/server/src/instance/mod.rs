@@ -98,6 +98,7 @@ use crate::report::{Entry, names};
 use crate::selection::Choice;
 use crate::socket::Refusal;
 use crate::state_folder::{self, Lock, STATE_FOLDER, StateFolder};
+pub use watershed_reconcilers::resolvers::ResolveError;
 
 /// The name of the catalog's instance: one project has one state folder, so one name does.
 const INSTANCE: &str = "default";

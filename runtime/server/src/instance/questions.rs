@@ -1,5 +1,6 @@
 //! Questions that resources ask, asked by a person: calls of APIs, rows of reports, trials of alerts.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -18,11 +19,49 @@ use watershed_reconcilers::resolvers::{
 };
 
 use super::metrics::{Entries, columns, range, refusal as metrics_refusal, rows, time};
-use super::{export, query as queries};
+use super::{Instance, export, query as queries};
 use crate::documents::{AlertTestDocument, CallDocument, ResourceName, TestedReceiver, Time};
 use crate::exit::Exit;
 use crate::report::{document::Project, names};
 use crate::socket::{AlertTestRequest, Answer, CallRequest, Callee, Fault, Refusal, Replies};
+
+impl Instance {
+    /// Calls an API with arguments, for a viewer. `now` is the time at which it is called; at most `limit` rows are returned.
+    ///
+    /// # Errors
+    /// An API that is unknown, is not open to the viewer or does not compile, arguments where no value can stand, and those
+    /// of the engine.
+    ///
+    /// # Cancel safety
+    /// Dropping the future interrupts the engine.
+    pub async fn call(
+        &self,
+        api: &str,
+        args: BTreeMap<String, Value>,
+        viewer: &Viewer,
+        now: Timestamp,
+        limit: u64,
+    ) -> Result<CallDocument, ResolveError> {
+        let entries = self.entries();
+        let entries = Entries(&entries);
+        let questions = self.questions(&entries);
+        let data = api::call(api);
+        let own = Key::new(api::KIND, api);
+        let ask = Ask {
+            data: &data,
+            own: &own,
+            variables: &BTreeMap::new(),
+            viewer,
+            skips_policies: false,
+            args,
+            now,
+            execution_time: None,
+            is_export: false,
+        };
+        let answer = questions.resolvers().answer(&ask, limit, LONGEST).await?;
+        Ok(document(ResourceName::new(api::KIND, api), &answer))
+    }
+}
 
 /// The surroundings of questions, in a running instance or at rest.
 pub(super) struct Questions<'a> {
