@@ -229,8 +229,8 @@ enum Target {
     Memory,
     /// A database file, and whether it is made when it is missing.
     File { path: PathBuf, made: bool },
-    /// A folder of files.
-    Folder(PathBuf),
+    /// A folder of files, and whether it is made when it is missing.
+    Folder { path: PathBuf, made: bool },
     /// A store of objects, by an address in it; none if the connector names no bucket.
     Store(Box<objects::Access>, Option<String>),
     /// A database of another system.
@@ -246,7 +246,7 @@ impl Target {
             Self::Own | Self::Memory | Self::Store(..) | Self::Kept => true,
             Self::Database(attached) => !attached.system.is_file() || Path::new(&attached.target).is_file(),
             Self::File { path, made } => *made || path.exists(),
-            Self::Folder(path) => path.is_dir(),
+            Self::Folder { path, made } => *made || path.is_dir(),
         }
     }
 }
@@ -278,7 +278,11 @@ impl Trial<'_> {
             }
             "local_file" | "file" => {
                 let folder = self.setting(&["path", "root", "dsn"])?.unwrap_or_default();
-                Ok(Target::Folder(self.connectors.root.join(folder)))
+                Ok(Target::Folder {
+                    path: self.connectors.root.join(folder),
+                    // Messages make it when the first one comes.
+                    made: self.spec.driver == "file",
+                })
             }
             driver if access::is_store(driver) => self.store(),
             driver => self.database(driver),
@@ -381,7 +385,7 @@ impl Trial<'_> {
                 Err(error) => Err(self.placed(error)),
             },
             Target::Memory => Ok("an engine in memory".to_owned()),
-            Target::File { path, .. } | Target::Folder(path) if self.is_outside(path) => {
+            Target::File { path, .. } | Target::Folder { path, .. } if self.is_outside(path) => {
                 let message = format!("`{}` is outside the sandbox", path.display());
                 let error = self.unreachable("path", &message);
                 Err(Error {
@@ -391,10 +395,9 @@ impl Trial<'_> {
                 })
             }
             Target::File { path, made } => self.file(path, *made, engine).await,
-            Target::Folder(path) => match fs::read_dir(path) {
+            Target::Folder { path, made } => match fs::read_dir(path) {
                 Ok(_) => Ok(format!("folder {}", path.display())),
-                // Messages make it when the first one comes.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && self.spec.driver == "file" => {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && *made => {
                     Ok(format!("folder {}, not there yet", path.display()))
                 }
                 Err(error) => Err(self.unreachable("path", &format!("`{}`: {error}", path.display()))),

@@ -27,6 +27,7 @@ pub mod error;
 mod files;
 pub mod legacy;
 mod status;
+mod until;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +36,7 @@ use std::time::Duration;
 use watershed_compilers::{RenderError, Scope, render_rule, render_text};
 use watershed_core::Key;
 use watershed_metrics::Query;
-use watershed_metrics::jiff::{SignedDuration, Timestamp};
+use watershed_metrics::jiff::Timestamp;
 use watershed_proto::value::Kind;
 use watershed_proto::{DataResolver, MapValue, Value};
 
@@ -43,6 +44,7 @@ pub use answer::{Answer, Heading};
 pub use error::ResolveError;
 pub use metrics::Views;
 pub use resources::Resources;
+pub use until::Until;
 pub use viewer::Viewer;
 
 use metrics::{Planned, Question};
@@ -82,33 +84,6 @@ pub struct Ask<'a> {
     pub execution_time: Option<Until>,
     /// The rows go into a file.
     pub is_export: bool,
-}
-
-/// The time up to which data counts, whatever there is (Q7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Until {
-    /// The time, which stands for now.
-    pub at: Timestamp,
-    /// The last moment before or at it that has data, which stands for the latest time and the watermark.
-    pub latest: Timestamp,
-}
-
-impl Until {
-    /// A moment that has data itself, such as a watermark.
-    #[must_use]
-    pub fn moment(at: Timestamp) -> Self {
-        Self { at, latest: at }
-    }
-
-    /// The end of an interval, which begins the next one: a day that ends at midnight is the day before.
-    #[must_use]
-    pub fn end(at: Timestamp) -> Self {
-        let before = at.checked_sub(SignedDuration::from_micros(1));
-        Self {
-            at,
-            latest: before.unwrap_or(at),
-        }
-    }
 }
 
 /// A question that has become one statement.

@@ -22,7 +22,7 @@ pub struct Export {
     pub format: FileFormat,
     /// The fate of a file that is there already.
     pub existing: Existing,
-    /// What people see of it, where the form has a place for that.
+    /// The look of it for people, where the form has a place for that.
     pub layout: Layout,
 }
 

@@ -70,7 +70,7 @@ impl Finding {
         }
     }
 
-    /// How much it says: a failure more than an error, an error more than a pass.
+    /// Ranks it by what it says: a failure more than an error, an error more than a pass.
     fn weight(&self) -> u8 {
         match self.verdict {
             Verdict::Pass => 0,

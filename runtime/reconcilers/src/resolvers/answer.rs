@@ -6,7 +6,7 @@ use watershed_metrics::query::ComputedMeasure;
 use watershed_metrics::{Format, Grain, Query, Range};
 use watershed_proto::MetricsViewSpec;
 
-use super::metrics::MetricsError;
+use super::error::MetricsError;
 
 /// A column before its type is known.
 #[derive(Debug, Clone, PartialEq, Eq)]

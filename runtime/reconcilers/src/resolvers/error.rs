@@ -3,10 +3,51 @@
 use watershed_compilers::RenderError;
 use watershed_core::Error;
 use watershed_drivers::olap::{Failure, QueryError};
+use watershed_metrics::plan::PlanError;
 
-use super::metrics::MetricsError;
+use crate::metrics_view::view;
 use crate::model::failure;
 use crate::secrets::Unknown;
+
+/// Rows of an answer: what a person or a chart takes in at once, as in the format.
+pub const MOST_ROWS: u64 = 10_000;
+
+/// The errors of a query of a metrics view.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum MetricsError {
+    /// No metrics view has the name.
+    #[error("there is no metrics view \"{0}\"")]
+    Unknown(String),
+    /// The view was never found valid.
+    #[error("metrics view \"{0}\" has not been found to be valid")]
+    NotValid(String),
+    /// The rules of the view can't be evaluated for the viewer.
+    #[error("the policy of \"{view}\" can't be evaluated: {message}")]
+    Policy {
+        /// The view.
+        view: String,
+        /// The reason.
+        message: String,
+    },
+    /// An expression of the view can't be written.
+    #[error(transparent)]
+    Render(#[from] view::RenderError),
+    /// The query is refused.
+    #[error(transparent)]
+    Refused(#[from] PlanError),
+    /// The engine did not answer.
+    #[error(transparent)]
+    Engine(QueryError),
+    /// The engine did not answer, in words that the viewer may not see.
+    #[error("the query failed on the data that it reads")]
+    Unspoken,
+    /// The answer has too many rows.
+    #[error("the answer has more than {MOST_ROWS} rows: set a `limit`, or group by less")]
+    TooManyRows,
+    /// A pivot has too many columns.
+    #[error("the pivot has {0} columns, more than {max}", max = watershed_metrics::query::Limits::PIVOT_COLUMNS)]
+    TooManyColumns(usize),
+}
 
 /// A question has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -7,62 +7,24 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use watershed_compilers::{Scope, render_text};
 use watershed_drivers::duckdb::Conditions;
-use watershed_drivers::olap::{Column, Olap, Query as Statement, QueryError as EngineError, Value};
+use watershed_drivers::olap::{Column, Olap, Query as Statement, Value};
 use watershed_metrics::jiff::Timestamp;
 use watershed_metrics::plan::{self, Bounds, Extent, Plan, PlanError};
 use watershed_metrics::{DuckDb, Policy, Query, View};
 use watershed_proto::{Message as _, MetricsViewSpec, MetricsViewState, SqlSource};
 
-use super::Until;
-use super::answer::Answer;
+use super::answer::{self, Answer, Heading};
+pub use super::error::{MOST_ROWS, MetricsError};
 use super::resources::Resources;
+use super::until::Until;
 use super::viewer::{Rules, Viewer};
 use watershed_core::Key;
 
 use crate::metrics_view::{KIND, view};
 use crate::secrets::Secrets;
 
-/// Rows of an answer: what a person or a chart takes in at once, as in the format.
-pub const MOST_ROWS: u64 = 10_000;
 /// The longest that an answer may take, as in the format.
 pub const LONGEST: Duration = Duration::from_secs(180);
-
-/// The errors of a query of a metrics view.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum MetricsError {
-    /// No metrics view has the name.
-    #[error("there is no metrics view \"{0}\"")]
-    Unknown(String),
-    /// The view was never found valid.
-    #[error("metrics view \"{0}\" has not been found to be valid")]
-    NotValid(String),
-    /// The rules of the view can't be evaluated for the viewer.
-    #[error("the policy of \"{view}\" can't be evaluated: {message}")]
-    Policy {
-        /// The view.
-        view: String,
-        /// The reason.
-        message: String,
-    },
-    /// An expression of the view can't be written.
-    #[error(transparent)]
-    Render(#[from] view::RenderError),
-    /// The query is refused.
-    #[error(transparent)]
-    Refused(#[from] PlanError),
-    /// The engine did not answer.
-    #[error(transparent)]
-    Engine(EngineError),
-    /// The engine did not answer, in words that the viewer may not see.
-    #[error("the query failed on the data that it reads")]
-    Unspoken,
-    /// The answer has too many rows.
-    #[error("the answer has more than {MOST_ROWS} rows: set a `limit`, or group by less")]
-    TooManyRows,
-    /// A pivot has too many columns.
-    #[error("the pivot has {0} columns, more than {max}", max = watershed_metrics::query::Limits::PIVOT_COLUMNS)]
-    TooManyColumns(usize),
-}
 
 /// A view with the spec that it was made of.
 struct ValidView {
@@ -129,8 +91,8 @@ impl Planned {
     }
 
     /// Returns the statement's columns as they are headed.
-    pub fn headings(&self) -> Vec<super::Heading> {
-        super::answer::headings(&self.query, self.plan.columns(), &self.spec)
+    pub fn headings(&self) -> Vec<Heading> {
+        answer::headings(&self.query, self.plan.columns(), &self.spec)
     }
 }
 

@@ -10,7 +10,7 @@ use watershed_metrics::Policy;
 use watershed_metrics::policy::Truth;
 use watershed_proto::{SecurityRule, Value};
 
-use super::metrics::MetricsError;
+use super::error::MetricsError;
 use crate::metrics_view::view;
 
 /// The one who asks.

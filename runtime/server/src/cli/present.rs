@@ -326,14 +326,10 @@ impl<'a> Presenter<'a> {
                     self.text(&explain::explain(&document, Time::now(), width))
                 }
             },
-            Answer::Metrics(document) => match self.format {
-                Format::Json => self.written(&*document),
-                _ => self.metrics(&document),
-            },
-            Answer::Call(document) => match self.format {
-                Format::Json => self.written(&*document),
-                _ => self.metrics(&document.as_metrics()),
-            },
+            Answer::Metrics(document) if self.format == Format::Json => self.written(&*document),
+            Answer::Metrics(document) => self.metrics(&document),
+            Answer::Call(document) if self.format == Format::Json => self.written(&*document),
+            Answer::Call(document) => self.metrics(&document.as_metrics()),
             Answer::AlertTest(document) => {
                 let exit = exit_of(document.exit_code);
                 match self.format {

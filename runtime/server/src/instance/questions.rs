@@ -26,6 +26,18 @@ use crate::report::{document::Project, names};
 use crate::socket::{AlertTestRequest, Answer, CallRequest, Callee, Fault, Refusal, Replies};
 
 impl Instance {
+    pub(super) fn questions<'a>(&'a self, entries: &'a Entries<'a>) -> Questions<'a> {
+        Questions {
+            views: self.views(entries),
+            project: &self.project,
+            root: &self.options.root,
+            sandbox: self.outputs.sandbox(),
+            engine: &self.engine,
+            entries,
+            is_confined: self.options.sandbox || self.options.sample.is_some(),
+        }
+    }
+
     /// Calls an API with arguments, for a viewer. `now` is the time at which it is called; at most `limit` rows are returned.
     ///
     /// # Errors

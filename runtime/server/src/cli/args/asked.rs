@@ -38,7 +38,7 @@ pub(in crate::cli) struct Call {
 /// `alert`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Alert {
-    /// What to do with it.
+    /// The action.
     #[command(subcommand)]
     pub action: AlertAction,
 }
@@ -86,7 +86,7 @@ pub(in crate::cli) struct Snooze {
 /// `report`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Report {
-    /// What to do with it.
+    /// The action.
     #[command(subcommand)]
     pub action: ReportAction,
 }

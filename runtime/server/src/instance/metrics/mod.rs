@@ -10,7 +10,7 @@ use watershed_core::{Key, Row};
 use watershed_metrics::Query;
 use watershed_reconcilers::resolvers::{Resources, Views, metrics::Question};
 
-use super::{Instance, questions::Questions};
+use super::Instance;
 use crate::documents::MetricsDocument;
 use crate::report::Entry;
 
@@ -55,20 +55,6 @@ impl Instance {
             environment: &self.project.environment,
             resources: entries,
             conditions: Arc::clone(&self.conditions),
-        }
-    }
-}
-
-impl Instance {
-    pub(super) fn questions<'a>(&'a self, entries: &'a Entries<'a>) -> Questions<'a> {
-        Questions {
-            views: self.views(entries),
-            project: &self.project,
-            root: &self.options.root,
-            sandbox: self.outputs.sandbox(),
-            engine: &self.engine,
-            entries,
-            is_confined: self.options.sandbox || self.options.sample.is_some(),
         }
     }
 }
