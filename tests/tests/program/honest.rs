@@ -217,11 +217,11 @@ fn what_was_never_built_is_not_called_unchanged() {
     let project = Sandbox::with(&[
         ("watershed.yaml", ""),
         ("models/a.sql", "SELECT 1 AS a"),
-        ("apis/later.yaml", "type: api\nsql: SELECT 1\n"),
+        ("apis/one.yaml", "type: api\nsql: SELECT 1\n"),
     ]);
     let said = project.call(&["run"]);
     assert!(
-        said.stdout.contains("2 resources, 1 built, 1 not supported yet"),
+        said.stdout.contains("2 resources, 1 built, 1 checked"),
         "{}",
         said.stdout
     );
