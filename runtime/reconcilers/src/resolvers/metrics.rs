@@ -264,7 +264,7 @@ impl Views<'_> {
             return Ok(None);
         }
         let times = self
-            .extents(&found.view, &Policy::open(), &[time.clone()], now)
+            .extents(&found.view, &Policy::open(), std::slice::from_ref(&time), now)
             .await?;
         let extent = times.get(&time.to_lowercase());
         Ok(extent.and_then(|extent| extent.watermark.or(extent.latest)))
