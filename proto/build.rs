@@ -16,7 +16,7 @@ const FILES: [&str; 10] = [
 ];
 
 /// Messages that people see as JSON, with the names of the project format.
-const SHOWN: [&str; 57] = [
+const SHOWN: [&str; 58] = [
     "FieldSelector",
     "SecurityRule",
     "SecurityLayer",
@@ -74,6 +74,7 @@ const SHOWN: [&str; 57] = [
     "ManagedAction",
     "ManagedRule",
     "ManagedPart",
+    "ManagedRef",
 ];
 
 /// Fields of them that only say where something stands, or what it was made of.

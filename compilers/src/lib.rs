@@ -32,6 +32,7 @@ mod template;
 mod text;
 mod yaml;
 
+pub use blocks::managers::ManagerSettings;
 pub use blocks::trash::Trash;
 pub use blocks::workloads::WorkloadSettings;
 pub use diagnostics::{Code, Diagnostic, Severity};

@@ -28,7 +28,7 @@ use std::{
 use watershed_proto::MapValue;
 
 use crate::{
-    blocks::{trash::Trash, workloads::WorkloadSettings},
+    blocks::{managers::ManagerSettings, trash::Trash, workloads::WorkloadSettings},
     diagnostics::Diagnostic,
     draft::{Compiled, Manifest},
     options::Options,
@@ -236,6 +236,11 @@ impl Project {
     /// The settings of all jobs and services that the manifest says.
     pub fn workloads(&self) -> WorkloadSettings {
         self.manifest.workloads
+    }
+
+    /// The settings of all managed resources.
+    pub fn managers(&self) -> &ManagerSettings {
+        &self.manifest.managers
     }
 
     /// The connector that models run on when they say none.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use watershed_proto::MapValue;
 
 use crate::{
-    blocks::{trash::Trash, workloads::WorkloadSettings},
+    blocks::{managers::ManagerSettings, trash::Trash, workloads::WorkloadSettings},
     resource::Kind,
     yaml::Map,
 };
@@ -97,6 +97,7 @@ pub(crate) struct Manifest {
     /// Users whose view can be tried, with their attributes.
     pub(crate) mock_users: Vec<MapValue>,
     pub(crate) workloads: WorkloadSettings,
+    pub(crate) managers: ManagerSettings,
 }
 
 impl Manifest {

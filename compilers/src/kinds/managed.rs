@@ -40,9 +40,11 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     };
     let mut spec = take(&mut reader.fields, base);
     spec.description = description;
-    parts::take(&mut reader.fields, &mut spec, 1);
+    let needed = parts::take(&mut reader.fields, &mut spec, 1);
     reader.finish(&MANAGED);
-    Declared::new(Spec::Managed(Box::new(spec)))
+    let mut declared = Declared::new(Spec::Managed(Box::new(spec)));
+    declared.refs = needed;
+    declared
 }
 
 /// Takes what a managed resource or a part says, but for its parts. What it does not say is that of `base`.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::claims::Claims;
 use crate::{
     diagnostics::At,
+    draft::RawRef,
     draft::{Draft, Purpose},
     resource::{Kind, Requirement, ResourceKey},
     sql::SqlAnalysis,
@@ -85,7 +86,10 @@ pub(super) fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) 
     );
     // Nothing else could be meant by what a program refers to.
     let is_program = matches!(draft.kind, Kind::Job | Kind::Service | Kind::Managed);
+    // What only parts need is said first: a later condition beats it.
+    let is_weak = |raw: &&RawRef| draft.kind == Kind::Managed && raw.required == Some(Requirement::Exists);
     let raw = draft.refs.iter();
+    let raw = raw.clone().filter(is_weak).chain(raw.filter(|raw| !is_weak(raw)));
     found.extend(raw.map(|raw| Use {
         kind: raw.kind,
         name: &raw.name,

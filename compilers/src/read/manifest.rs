@@ -6,6 +6,7 @@ use watershed_proto::{MapValue, value::Kind as ValueKind};
 
 use super::env_file::is_variable_name;
 use crate::{
+    blocks::managers::{self, MANAGERS},
     blocks::trash::{self, TRASH},
     blocks::workloads::{self, WORKLOADS},
     diagnostics::{At, Code, Findings, Role},
@@ -50,6 +51,7 @@ blocks! {
         "trash": Block(&TRASH), "How much is kept of tables that nothing stands for any more, and how long.";
         "install_extensions": Bool, "Whether the engine may fetch extensions that a resource needs; it may unless this is false.";
         "workloads": Block(&WORKLOADS), "How all jobs and services together are run.";
+        "managers": Block(&MANAGERS), "How all managed resources together are worked on.";
     }
 
     /// Keys of an entry of `connectors`.
@@ -205,6 +207,7 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
         no_installs: fields.bool("install_extensions") == Some(false),
         mock_users,
         workloads: workloads::take(fields),
+        managers: managers::take(fields),
     }
 }
 

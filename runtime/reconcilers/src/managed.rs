@@ -7,6 +7,7 @@
 mod calls;
 mod known;
 mod looks;
+mod needs;
 mod stored;
 mod wish;
 

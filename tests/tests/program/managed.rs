@@ -380,6 +380,48 @@ fn a_failed_part_leaves_the_others_alone_where_the_owner_continues() {
     project.run(0);
 }
 
+/// A part that needs what its owner and the other part do not.
+#[test]
+fn a_part_waits_for_what_it_needs_and_the_others_go_on() {
+    let owner = "type: managed\non_part_failure: continue\nparts:\n  - {name: x}\n  - {name: y, refs: [disk]}\n";
+    let project = project(&[("a.yaml", owner), ("disk.yaml", "type: managed\n")]);
+    project.write("fail-disk-active", "no disk");
+    ends(&project.call(&["run"]), 1);
+    assert_eq!(stage(&project, "a.x"), "active");
+    assert_ne!(stage(&project, "a.y"), "active");
+    project.remove("fail-disk-active");
+    ends(&project.call(&["retry", "disk"]), 0);
+    project.run(0);
+    assert_eq!(stage(&project, "a.y"), "active");
+    assert_eq!(stage(&project, "a"), "active");
+}
+
+/// M17: what belongs to nothing is told of, once, and left alone.
+#[test]
+fn what_is_found_outside_and_belongs_to_no_resource_is_told_and_left_alone() {
+    let manifest = format!("{MANIFEST}managers: {{at_once: 3, discover: {{command: [sh, list.sh]}}}}\n");
+    let project = project(&[("a.yaml", "type: managed\n")]);
+    project.write("watershed.yaml", &manifest);
+    project.run(0);
+    let shown = project.call(&["show", "a", "--json"]);
+    let called: Value = serde_json::from_str(&fs::read_to_string(project.path().join("call-a-observe")).unwrap_or_default())
+        .unwrap_or_default();
+    let uid = called["resource"]["uid"].as_str().unwrap_or_default().to_owned();
+    assert!(!uid.is_empty(), "{}", shown.stdout);
+    let list = format!(r#"echo '[{{"name": "mine", "uid": "{uid}"}}, {{"name": "stray"}}]'"#);
+    project.write("list.sh", &list);
+    let going = Going::settled(&project);
+    let logs = project.path().join(".watershed/dev/logs");
+    let told = || {
+        let files = fs::read_dir(&logs).into_iter().flatten().flatten();
+        let texts = files.map(|file| fs::read_to_string(file.path()).unwrap_or_default());
+        texts.collect::<String>()
+    };
+    until("it is told", || told().contains("`stray` belongs to no managed resource"));
+    assert!(!told().contains("`mine`"), "{}", told());
+    going.stop();
+}
+
 #[test]
 fn a_program_that_was_killed_half_way_goes_on_where_it_was() {
     let project = project(&[(

@@ -35,6 +35,7 @@ blocks! {
         "on_events": List(&Block(&RULE)), "Events that change what is wanted; those of its owner.";
         "on_part_failure": Word(&MEANINGS), "What a failed part of it means; as for its owner.";
         "parts": List(&Block(&PART)), "Managed resources that it owns; none.";
+        "refs": List(&Any), "What it needs: a step upwards waits until that is ready; that of its owner.";
     }
 
     /// Keys of the block `window`.

@@ -1,10 +1,13 @@
 //! The parts of a managed resource: what each says, on what it inherits.
 
-use watershed_proto::{ManagedPart, ManagedSpec};
+use watershed_proto::{ManagedPart, ManagedRef, ManagedSpec};
 
 use super::{keys::PART, stages, take as take_spec};
 use crate::{
+    blocks::refs,
     diagnostics::Code,
+    draft::RawRef,
+    resource::Requirement,
     yaml::{Fields, Node, item},
 };
 
@@ -13,10 +16,10 @@ const LEVELS_MAX: u32 = 4;
 /// The most parts of one owner: its pass looks at each.
 const PARTS_MAX: usize = 100;
 
-/// Takes the parts of an owner.
-pub(super) fn take(fields: &mut Fields<'_>, owner: &mut ManagedSpec, level: u32) {
+/// Takes the parts of an owner. Returns what they need, at any level: the owner refers to that, and waits for none of it.
+pub(super) fn take(fields: &mut Fields<'_>, owner: &mut ManagedSpec, level: u32) -> Vec<RawRef> {
     let Some(at) = fields.key_at("parts") else {
-        return;
+        return Vec::new();
     };
     let nodes = fields.list("parts").unwrap_or_default();
     let message = match nodes.len() {
@@ -28,13 +31,14 @@ pub(super) fn take(fields: &mut Fields<'_>, owner: &mut ManagedSpec, level: u32)
     };
     if !message.is_empty() {
         fields.findings().add(at, Code::InvalidValue, message);
-        return;
+        return Vec::new();
     }
-    let mut parts: Vec<ManagedPart> = Vec::new();
+    let (mut parts, mut needed): (Vec<ManagedPart>, Vec<RawRef>) = (Vec::new(), Vec::new());
     for node in nodes {
-        parts.extend(part(fields, node, owner, &parts, level));
+        parts.extend(part(fields, node, owner, &parts, level, &mut needed));
     }
     owner.parts = parts;
+    needed
 }
 
 fn part(
@@ -43,6 +47,7 @@ fn part(
     owner: &ManagedSpec,
     before: &[ManagedPart],
     level: u32,
+    needed: &mut Vec<RawRef>,
 ) -> Option<ManagedPart> {
     let (map, at) = item(node, "a part", fields.findings())?;
     let mut block = Fields::new(map, at, fields.findings());
@@ -58,9 +63,18 @@ fn part(
         order: block.count("order").unwrap_or_default(),
         gates_next: block.text("gates_next").unwrap_or_default(),
         spec: None,
+        refs: Vec::new(),
     };
+    if let Some(entry) = block.take("refs") {
+        let said = refs::read(&entry.value, block.findings());
+        part.refs = said.iter().map(needed_by).collect();
+        needed.extend(said.into_iter().map(|one| RawRef {
+            required: Some(Requirement::Exists),
+            ..one
+        }));
+    }
     let mut spec = take_spec(&mut block, inherited);
-    take(&mut block, &mut spec, level + 1);
+    needed.extend(take(&mut block, &mut spec, level + 1));
     if let Some(at) = gate_at.filter(|_| !part.gates_next.is_empty()) {
         stages::refuse_unknown(&mut block, &spec.stages, &part.gates_next, at);
     }
@@ -82,4 +96,14 @@ fn part(
     block.finish(&PART);
     part.spec = Some(spec);
     Some(part)
+}
+
+fn needed_by(said: &RawRef) -> ManagedRef {
+    ManagedRef {
+        kind: said
+            .kind
+            .map_or_else(String::new, |kind| kind.as_str().to_owned()),
+        name: said.name.clone(),
+        exists: said.required == Some(Requirement::Exists),
+    }
 }

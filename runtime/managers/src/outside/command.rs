@@ -9,6 +9,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
@@ -17,6 +18,7 @@ use watershed_controller::{Error, Uid};
 use super::answer::{ANSWER_MAX, Answer, BAD_ANSWER, FAILED};
 use super::call::Call;
 use super::left;
+use crate::manager::DiscoveredItem;
 
 /// The exit code by which a program asks for another attempt: `EX_TEMPFAIL` of `sysexits.h`.
 const TRY_AGAIN: i32 = 75;
@@ -67,6 +69,53 @@ impl Commands {
             .split_first()
             .ok_or_else(|| Error::permanent(FAILED, "the command is empty"))?;
         let input = serde_json::to_vec(call).map_err(|error| Error::permanent(FAILED, error.to_string()))?;
+        let (status, output, group) = self.exchange(program, arguments, environment, uid, input).await?;
+        // What a failed attempt left running goes with it: it is begun again.
+        let answer = judge(status, &output)?;
+        group.release();
+        Ok(answer)
+    }
+
+    /// Runs a command that lists what there is outside: a list of `{"name", "uid"}` as JSON. The uid is that of the resource that
+    /// a thing says it belongs to, as calls have it.
+    ///
+    /// # Errors
+    /// The exit code with the last line of standard error, or `bad-answer`.
+    pub async fn list(
+        &self,
+        command: &[String],
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Vec<DiscoveredItem>, Error> {
+        let (program, arguments) = command
+            .split_first()
+            .ok_or_else(|| Error::permanent(FAILED, "the command is empty"))?;
+        let nobody = Uid(Default::default());
+        let exchanged = self.exchange(program, arguments, environment, nobody, Vec::new());
+        let (status, output, group) = timeout(LIST_WITHIN, exchanged)
+            .await
+            .map_err(|_| Error::transient(FAILED, "it took too long"))??;
+        if !status.success() {
+            judge(status, &output)?;
+        }
+        group.release();
+        let items: Vec<ListedItem> = serde_json::from_slice(&output.answer)
+            .map_err(|error| Error::transient(BAD_ANSWER, format!("its list can't be read: {error}")))?;
+        let item = |item: ListedItem| DiscoveredItem {
+            uid: item.uid.and_then(|uid| Some(Uid(uid.parse().ok()?))),
+            name: item.name,
+        };
+        Ok(items.into_iter().map(item).collect())
+    }
+
+    /// Starts a program, gives it its input and reads its output until its end.
+    async fn exchange(
+        &self,
+        program: &str,
+        arguments: &[String],
+        environment: &BTreeMap<String, String>,
+        uid: Uid,
+        input: Vec<u8>,
+    ) -> Result<(ExitStatus, Output, Group), Error> {
         left::end(&self.notes, uid);
         let mut child = Command::new(self.path_of(program))
             .args(arguments)
@@ -99,10 +148,7 @@ impl Commands {
             // It writes on and on, or its children do.
             return Err(too_long());
         }
-        // What a failed attempt left running goes with it: it is begun again.
-        let answer = judge(status, &output)?;
-        group.release();
-        Ok(answer)
+        Ok((status, output, group))
     }
 
     fn path_of(&self, program: &str) -> PathBuf {
@@ -112,6 +158,16 @@ impl Commands {
             Path::new(program).to_owned()
         }
     }
+}
+
+/// The longest that a list may take.
+const LIST_WITHIN: Duration = Duration::from_secs(60);
+
+/// A thing outside, as a command lists it.
+#[derive(Deserialize)]
+struct ListedItem {
+    name: String,
+    uid: Option<String>,
 }
 
 /// The group of a command. It is killed when this is dropped before its end.

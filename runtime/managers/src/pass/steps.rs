@@ -1,7 +1,7 @@
 //! Steps: which comes next, what stands in its way, and its actions one by one.
 
 use watershed_controller::reconciler::RefView;
-use watershed_controller::resource::Row;
+use watershed_controller::resource::{Required, Row};
 use watershed_controller::{Error, Reconciler, Work};
 
 use super::act::Tried;
@@ -123,7 +123,8 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
             if let Some(refusal) = self.refusal() {
                 return Some(Blocked::Fails(refusal));
             }
-            let missing = self.context.refs().iter().find(|view| !is_ready(view));
+            let waits = |view: &&RefView| view.reference.required != Required::Exists && !is_ready(view);
+            let missing = self.context.refs().iter().find(waits);
             return missing.map(|view| Blocked::Waits(format!("it waits for {}", view.reference)));
         }
         if goal.force || self.subject.is_alone {

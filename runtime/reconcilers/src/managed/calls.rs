@@ -6,13 +6,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use watershed_compilers::{Scope, render_text};
-use watershed_controller::{Error, Uid};
+use watershed_controller::{Error, Ref, Uid};
 use watershed_core::ErrorKind;
 use watershed_managers::outside::{Answer, Call, Commands, Http, HttpError, Request};
-use watershed_managers::{Done, Manager, Observation, Part, Policy, Stage, Stages, Step, View};
+use watershed_managers::{
+    DiscoveredItem, Done, Manager, Observation, Part, Policy, Stage, Stages, Step, View,
+};
 use watershed_proto::{ManagedCall, ManagedSpec, Value};
 
-use super::{KIND, Known, wish};
+use super::{KIND, Known, needs, wish};
 use crate::chosen::Chosen;
 use crate::messages::Proto;
 use crate::model::failure;
@@ -30,6 +32,10 @@ pub struct Calls {
     environment: String,
     chosen: Chosen,
     is_confined: bool,
+    /// The command that lists what there is outside; empty for none.
+    discover: Vec<String>,
+    /// Its variables.
+    discover_environment: BTreeMap<String, String>,
 }
 
 /// The calls of a project can't be made.
@@ -71,7 +77,16 @@ impl Calls {
             environment: environment.to_owned(),
             chosen,
             is_confined: false,
+            discover: Vec::new(),
+            discover_environment: BTreeMap::new(),
         })
+    }
+
+    /// Lists what there is outside by a command, with its variables.
+    #[must_use]
+    pub fn discovering(mut self, command: Vec<String>, environment: BTreeMap<String, String>) -> Self {
+        (self.discover, self.discover_environment) = (command, environment);
+        self
     }
 
     /// Refuses every call, for a project that is confined to its own folder: a program that it brings would not be.
@@ -208,19 +223,33 @@ impl Manager for Calls {
 
     fn parts(&self, view: &View<Self>) -> Vec<Part> {
         let spec = &view.spec().0;
-        let refs = || view.refs().iter().map(|view| view.reference.clone());
+        let known: Vec<&Ref> = view.refs().iter().map(|view| &view.reference).collect();
         let parts = spec.parts.iter().map(|part| {
             let mut own = part.spec.clone().unwrap_or_default();
             own.variables = spec.variables.clone();
             let name = format!("{}.{}", view.name(), part.name);
             let made = Part::managed::<Self>(name, wish::desired(&own), &Proto(own));
-            let made = made.in_order(part.order).with_refs(refs());
+            let made = made.in_order(part.order).with_refs(needs::of_part(part, &known));
             match part.gates_next.as_str() {
                 "" => made,
                 stage => made.gates_next(stage),
             }
         });
         parts.collect()
+    }
+
+    async fn discover(&self) -> Result<Vec<DiscoveredItem>, Error> {
+        if self.discover.is_empty() || self.is_confined {
+            return Ok(Vec::new());
+        }
+        let scope = Scope {
+            environment: self.environment.clone(),
+            variables: self.secrets.open_given(&BTreeMap::new()),
+            ..Scope::default()
+        };
+        let environment = filled_all(&self.discover_environment, &scope)?;
+        let listed = self.commands.list(&self.discover, &environment).await;
+        listed.map_err(|error| self.secrets.redact_error(error))
     }
 
     fn refuse(&self, spec: &Self::Spec) -> Option<Error> {

@@ -8,7 +8,9 @@ use std::{
     sync::Arc,
 };
 
-use watershed_compilers::{Changes, FileEvent, MANIFESTS, Options, Project, WorkloadSettings};
+use watershed_compilers::{
+    Changes, FileEvent, MANIFESTS, ManagerSettings, Options, Project, WorkloadSettings,
+};
 use watershed_core::{Batch, Row, Timestamp};
 use watershed_drivers::olap::TrashLimits;
 use watershed_drivers::regular;
@@ -135,9 +137,9 @@ pub fn mock_users(root: &Path, options: Options) -> Result<Vec<MapValue>, Folder
     Ok(surroundings(root, options)?.mock_users().to_vec())
 }
 
-/// The settings of all jobs and services of the project below `root`, as its manifest has them: nothing else is looked
-/// at. Blocks.
-pub fn workloads(root: &Path, options: Options) -> WorkloadSettings {
+/// The settings of all jobs, services and managed resources of the project below `root`, as its manifest has them: nothing
+/// else is looked at. Blocks.
+pub fn programs(root: &Path, options: Options) -> (WorkloadSettings, ManagerSettings) {
     let read = |name: &str| {
         let content = regular::read(&root.join(name), FileEvent::MAX_BYTES).ok()?;
         Some(FileEvent::Written {
@@ -147,7 +149,7 @@ pub fn workloads(root: &Path, options: Options) -> WorkloadSettings {
     };
     let mut project = Project::new(options);
     project.apply(MANIFESTS.into_iter().filter_map(read), &EngineParser::default());
-    project.workloads()
+    (project.workloads(), project.managers().clone())
 }
 
 /// A project with its manifest and its `.env` files alone.

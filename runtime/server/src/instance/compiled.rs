@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use watershed_compilers::{Health, Project, Resource, ResourceKey, Severity, Spec, WorkloadSettings};
+use watershed_compilers::{
+    Health, ManagerSettings, Project, Resource, ResourceKey, Severity, Spec, WorkloadSettings,
+};
 use watershed_controller::reconciler::{ErrorKind, SourcePosition};
 use watershed_controller::resource::{Row, SpecVersion};
 use watershed_controller::{Error, Key, Ref, Timestamp, Uid};
@@ -219,10 +221,10 @@ pub(super) async fn trash_limits(options: &Options) -> TrashLimits {
     found.await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
-/// The settings of all jobs and services that the manifest says, found without a look at other files.
-pub(super) async fn workload_settings(options: &Options) -> WorkloadSettings {
+/// The settings of all jobs, services and managed resources that the manifest says, found without a look at other files.
+pub(super) async fn program_settings(options: &Options) -> (WorkloadSettings, ManagerSettings) {
     let (root, compiler) = (options.root.clone(), compiler_options(options));
-    let found = tokio::task::spawn_blocking(move || compilation::workloads(&root, compiler));
+    let found = tokio::task::spawn_blocking(move || compilation::programs(&root, compiler));
     found.await.unwrap_or_default()
 }
 

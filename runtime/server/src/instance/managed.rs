@@ -1,7 +1,12 @@
 //! Managed resources of an instance: what they call, and when they are waited for.
 
+use std::collections::BTreeSet;
+
+use tokio_util::sync::CancellationToken;
+use watershed_compilers::ManagerSettings;
+use watershed_controller::Handle;
 use watershed_core::Row;
-use watershed_managers::AT_ONCE;
+use watershed_managers::{AT_ONCE, Discovery};
 use watershed_reconcilers::chosen::Chosen;
 use watershed_reconcilers::managed::{Calls, CallsError};
 use watershed_reconcilers::secrets::Secrets;
@@ -10,10 +15,33 @@ use super::Options;
 use crate::report::kinds::managed;
 use crate::state_folder::StateFolder;
 
-/// Passes at once, over what there is and over what is left of deleted ones.
-pub(super) const CONCURRENCY: usize = 2 * AT_ONCE;
 /// Looks that fail in a row before a command that ends when its work is done gives up.
 const LOOKS: u32 = 5;
+
+/// Returns the number of managed resources that are worked on at once; as many again are torn down.
+pub(super) fn at_once(settings: &ManagerSettings) -> usize {
+    let said = settings.at_once.and_then(|most| usize::try_from(most).ok());
+    said.filter(|most| *most > 0).unwrap_or(AT_ONCE)
+}
+
+/// Tells of things outside that belong to no resource, of each once, until `leaving` is cancelled (M17).
+pub(super) async fn tell_of_orphans(discovery: Discovery<Calls>, handle: Handle, leaving: CancellationToken) {
+    let mut told = BTreeSet::new();
+    let told_of = discovery.run(handle, |found| match found {
+        Ok(found) => {
+            for one in found {
+                if told.insert(one.name.clone()) {
+                    tracing::warn!("`{}` belongs to no managed resource; it is left alone", one.name);
+                }
+            }
+        }
+        Err(error) => tracing::warn!("things outside can't be listed: {}", error.message),
+    });
+    tokio::select! {
+        () = told_of => {}
+        () = leaving.cancelled() => {}
+    }
+}
 
 /// Returns the calls of a project's managed resources.
 pub(super) fn of_project(
@@ -21,6 +49,7 @@ pub(super) fn of_project(
     state: &StateFolder,
     secrets: &Secrets,
     chosen: &Chosen,
+    settings: ManagerSettings,
 ) -> Result<Calls, CallsError> {
     let calls = Calls::new(
         &options.root,
@@ -29,6 +58,7 @@ pub(super) fn of_project(
         secrets.clone(),
         chosen.clone(),
     )?;
+    let calls = calls.discovering(settings.discover, settings.environment);
     Ok(calls.confined(options.sandbox || options.sample.is_some()))
 }
 

@@ -257,13 +257,12 @@ impl Runtime {
             jobs: jobs(&options),
             sample: options.sample,
         };
-        let settings = compiled::workload_settings(&options).await;
+        let (settings, managers) = compiled::program_settings(&options).await;
         let workloads = workloads::open(&options, &state, &secrets, &choice.chosen, settings);
-        let calls = managed::of_project(&options, &state, &secrets, &choice.chosen)?;
+        let at_once = managed::at_once(&managers);
+        let calls = managed::of_project(&options, &state, &secrets, &choice.chosen, managers)?;
         let limits = Limits::default()
-            .concurrency(
-                jobs(&options) + PARSERS + workloads.concurrency() + managed::CONCURRENCY + BESIDE_BUILDS,
-            )
+            .concurrency(jobs(&options) + PARSERS + workloads.concurrency() + 2 * at_once + BESIDE_BUILDS)
             // Resources of kinds that have no reconciler yet are listed as unsupported.
             .unregistered_kinds();
         let builder = Controller::builder()
@@ -272,7 +271,9 @@ impl Runtime {
             .limits(limits);
         let logs = state.logs();
         crate::hiding::begin(&logs, &secrets);
-        let builder = Managed::new(calls).register(setup.register(builder));
+        let managed = Managed::new(calls).at_once(at_once);
+        let discovery = managed.discovery();
+        let builder = managed.register(setup.register(builder));
         let starting = workloads.register(builder).start();
         let controller = starting.instrument(self::logs::span(&logs)).await?;
         let found = std::mem::take(&mut *found.lock().unpoisoned());
@@ -291,6 +292,13 @@ impl Runtime {
             controller.handle(),
             leaving.clone(),
         ));
+        if options.files == Files::Watched {
+            tokio::spawn(managed::tell_of_orphans(
+                discovery,
+                controller.handle(),
+                leaving.clone(),
+            ));
+        }
         tokio::spawn(sharing::look_after_changes(
             engine.clone(),
             controller.handle(),
