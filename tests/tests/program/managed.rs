@@ -1,6 +1,8 @@
 //! Managed resources in files, end to end: commands and calls, parts, events, failures, deletes and kills.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, test_kill_process};
@@ -383,7 +385,8 @@ fn a_failed_part_leaves_the_others_alone_where_the_owner_continues() {
 /// A part that needs what its owner and the other part do not.
 #[test]
 fn a_part_waits_for_what_it_needs_and_the_others_go_on() {
-    let owner = "type: managed\non_part_failure: continue\nparts:\n  - {name: x}\n  - {name: y, refs: [disk]}\n";
+    let owner =
+        "type: managed\non_part_failure: continue\nparts:\n  - {name: x}\n  - {name: y, refs: [disk]}\n";
     let project = project(&[("a.yaml", owner), ("disk.yaml", "type: managed\n")]);
     project.write("fail-disk-active", "no disk");
     ends(&project.call(&["run"]), 1);
@@ -404,22 +407,29 @@ fn what_is_found_outside_and_belongs_to_no_resource_is_told_and_left_alone() {
     project.write("watershed.yaml", &manifest);
     project.run(0);
     let shown = project.call(&["show", "a", "--json"]);
-    let called: Value = serde_json::from_str(&fs::read_to_string(project.path().join("call-a-observe")).unwrap_or_default())
-        .unwrap_or_default();
+    let called: Value =
+        serde_json::from_str(&fs::read_to_string(project.path().join("call-a-observe")).unwrap_or_default())
+            .unwrap_or_default();
     let uid = called["resource"]["uid"].as_str().unwrap_or_default().to_owned();
     assert!(!uid.is_empty(), "{}", shown.stdout);
     let list = format!(r#"echo '[{{"name": "mine", "uid": "{uid}"}}, {{"name": "stray"}}]'"#);
     project.write("list.sh", &list);
-    let going = Going::settled(&project);
-    let logs = project.path().join(".watershed/dev/logs");
-    let told = || {
-        let files = fs::read_dir(&logs).into_iter().flatten().flatten();
-        let texts = files.map(|file| fs::read_to_string(file.path()).unwrap_or_default());
-        texts.collect::<String>()
-    };
-    until("it is told", || told().contains("`stray` belongs to no managed resource"));
-    assert!(!told().contains("`mine`"), "{}", told());
-    going.stop();
+    let mut going = Command::new(env!("CARGO_BIN_EXE_watershed-under-test"))
+        .arg("start")
+        .current_dir(project.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it can be started");
+    let said = BufReader::new(going.stderr.take().expect("it has an error output"));
+    let told = said
+        .lines()
+        .map_while(Result::ok)
+        .find(|line| line.contains("belongs to"));
+    let told = told.unwrap_or_default();
+    assert!(told.contains("`stray` belongs to no managed resource"), "{told}");
+    going.kill().expect("it runs");
+    going.wait().expect("it ends");
 }
 
 #[test]

@@ -17,8 +17,8 @@ const FILTER: &str = "WATERSHED_LOG";
 pub(super) fn begin(shared: &Shared) {
     let default = match (shared.quiet, shared.verbose) {
         (true, _) => "off",
-        // A full disk is told by the command, with the room that is missing.
-        (false, 0 | 1) => "error,watershed_controller::room=off",
+        // A full disk is told by the command, with the room that is missing. What belongs to nothing is told by nobody else.
+        (false, 0 | 1) => "error,watershed_controller::room=off,watershed::orphans=warn",
         (false, 2) => "info",
         (false, _) => "debug",
     };

@@ -24,6 +24,9 @@ pub(super) fn at_once(settings: &ManagerSettings) -> usize {
     said.filter(|most| *most > 0).unwrap_or(AT_ONCE)
 }
 
+/// The target of log lines about things outside, which the program shows.
+const ORPHANS: &str = "watershed::orphans";
+
 /// Tells of things outside that belong to no resource, of each once, until `leaving` is cancelled (M17).
 pub(super) async fn tell_of_orphans(discovery: Discovery<Calls>, handle: Handle, leaving: CancellationToken) {
     let mut told = BTreeSet::new();
@@ -31,11 +34,11 @@ pub(super) async fn tell_of_orphans(discovery: Discovery<Calls>, handle: Handle,
         Ok(found) => {
             for one in found {
                 if told.insert(one.name.clone()) {
-                    tracing::warn!("`{}` belongs to no managed resource; it is left alone", one.name);
+                    tracing::warn!(target: ORPHANS, "`{}` belongs to no managed resource; it is left alone", one.name);
                 }
             }
         }
-        Err(error) => tracing::warn!("things outside can't be listed: {}", error.message),
+        Err(error) => tracing::warn!(target: ORPHANS, "things outside can't be listed: {}", error.message),
     });
     tokio::select! {
         () = told_of => {}
