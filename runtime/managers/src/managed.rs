@@ -76,13 +76,21 @@ impl<M: Manager> Managed<M> {
     /// Registers the kind, the kind of what is left of its deleted resources, and that of events.
     #[must_use]
     pub fn register(self, builder: Builder) -> Builder {
+        let builder = self.register_beside(builder);
+        builder.kind(self.options(), self)
+    }
+
+    /// Registers the kind of what is left of deleted resources and that of events, for a host that registers the kind itself:
+    /// under a wrapper, for instance.
+    #[must_use]
+    pub fn register_beside(&self, builder: Builder) -> Builder {
         let mut options = KindOptions::new(teardown_kind(M::KIND));
         options = options.concurrency(self.at_once);
         options = options.retry(RETRY);
         options = options.resync(self.manager.policy().observe_every);
         let teardown = Teardown::new(Arc::clone(&self.manager));
         let builder = builder.passive_kind(EVENT_KIND);
-        builder.kind(options, teardown).kind(self.options(), self)
+        builder.kind(options, teardown)
     }
 }
 

@@ -258,6 +258,8 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         self.declare().await?;
         self.until_rest().await?;
         self.try_again().await?;
+        // Kinds beside it may have something to finish.
+        self.pass_times().await?;
         let left = self.process().controller.list(Select::all()).resources;
         if let Some(left) = left.iter().find(|found| found.row.kind == self.things.kind) {
             let message = left.row.error.as_ref().map_or("", |error| &*error.message);

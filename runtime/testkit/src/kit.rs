@@ -12,6 +12,7 @@ use crate::given::Givens;
 use crate::outside::Outside;
 use crate::roll::Roll;
 use crate::sight::Sight;
+use watershed_controller::Builder;
 use watershed_controller::Message;
 use watershed_controller::Reconciler;
 
@@ -32,6 +33,7 @@ pub struct Kit<O: Outside, R: Reconciler> {
     pub(super) spec: Box<MakeSpec<R>>,
     pub(super) options: KindOptions,
     pub(super) givens: Vec<Givens>,
+    pub(super) beside: Box<Beside<O>>,
     pub(super) state: Option<Box<Counts<R>>>,
     pub(super) cancel_within: Duration,
     /// The ends of plays from scratch, by wanted resources.
@@ -40,6 +42,9 @@ pub struct Kit<O: Outside, R: Reconciler> {
     pub(super) is_fenced: bool,
     pub(super) steps: u64,
 }
+
+/// Registers kinds beside the one that is tested, over an outside.
+type Beside<O> = dyn Fn(&O, Builder) -> Builder;
 
 /// Makes up a spec.
 type MakeSpec<R> = dyn Fn(&mut Roll) -> <R as Reconciler>::Spec;
@@ -72,6 +77,7 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
             spec: Box::new(spec),
             options: KindOptions::new("thing"),
             givens: Vec::new(),
+            beside: Box::new(|_, builder| builder),
             state: None,
             cancel_within: Duration::from_secs(10),
             scratches: RefCell::default(),
@@ -97,6 +103,14 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         state: impl Fn(&mut Roll) -> M + 'static,
     ) -> Self {
         self.givens.push(Givens::new(kind.into(), state));
+        self.changed()
+    }
+
+    /// Registers further kinds, which the reconciler hands work to. They run as the controller runs them: nothing stops their
+    /// invocations in the middle but the end of a process.
+    #[must_use]
+    pub fn beside(mut self, register: impl Fn(&O, Builder) -> Builder + 'static) -> Self {
+        self.beside = Box::new(register);
         self.changed()
     }
 

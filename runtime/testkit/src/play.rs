@@ -110,6 +110,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
             clock: self.clock,
             options: &self.kit.options,
             givens: &self.kit.givens,
+            beside: &|builder| (self.kit.beside)(&self.outside, builder),
             control: &self.control,
             cancel_within: self.kit.cancel_within,
         };

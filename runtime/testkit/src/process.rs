@@ -7,6 +7,7 @@ use watershed_core::{Commit, CommitError, HistoryRow, KindOptions, Revision, Sto
 
 use crate::given::Givens;
 use crate::probe::{Control, Probed, Pulse};
+use watershed_controller::Builder;
 use watershed_controller::Controller;
 use watershed_controller::Reconciler;
 use watershed_controller::StartError;
@@ -29,6 +30,7 @@ pub(super) struct Setting<'a> {
     pub(super) clock: TokioClock,
     pub(super) options: &'a KindOptions,
     pub(super) givens: &'a [Givens],
+    pub(super) beside: &'a dyn Fn(Builder) -> Builder,
     pub(super) control: &'a Arc<Control>,
     pub(super) cancel_within: Duration,
 }
@@ -56,6 +58,7 @@ impl Process {
         for givens in setting.givens {
             builder = (givens.register)(builder);
         }
+        builder = (setting.beside)(builder);
         Ok(Self {
             controller: builder.start().await?,
             pulse,

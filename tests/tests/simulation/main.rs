@@ -8,6 +8,7 @@
 //! replayed every time.
 
 mod awaited;
+mod crate_mutations;
 mod effects;
 mod endings;
 mod explaining;
@@ -25,7 +26,6 @@ mod script;
 mod starvation;
 mod store;
 mod takeover;
-mod workload_mutations;
 mod world;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
