@@ -17,6 +17,8 @@ pub enum Unit {
     MillionsPerSecond,
     /// Bytes; less is better.
     Bytes,
+    /// Kibibytes; less is better.
+    Kibibytes,
     /// Megabytes; less is better.
     Megabytes,
     /// One figure over another of the same run.
@@ -32,6 +34,7 @@ impl Unit {
             Unit::Microseconds => "us",
             Unit::MillionsPerSecond => "M/s",
             Unit::Bytes => "B",
+            Unit::Kibibytes => "KiB",
             Unit::Megabytes => "MB",
             Unit::Ratio => "x",
         }
