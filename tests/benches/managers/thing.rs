@@ -28,7 +28,7 @@ json_message!(Shape, format = 1);
 pub(super) struct Nothing {}
 json_message!(Nothing, format = 1);
 
-/// What there is outside, and what was done to it.
+/// The world outside: the stages that things have.
 #[derive(Debug, Default)]
 pub(super) struct Outside {
     stages: Mutex<BTreeMap<Uid, String>>,

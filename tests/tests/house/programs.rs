@@ -39,6 +39,43 @@ fn the_page_about_embedding_shows_the_smallest_program_as_it_is() {
     assert!(page.contains(code), "docs/embedding.md shows another program");
 }
 
+/// The most lines of a kind of managed resources in Rust, and of one in a file with its script.
+const KIND_LINES: [usize; 2] = [60, 20];
+
+#[test]
+fn the_page_about_managed_resources_shows_a_kind_in_rust_that_is_tested_as_it_stands() {
+    let page = read(&root().join("docs/managers.md"));
+    let block = |begin: &str| {
+        let (_, rest) = page.split_once(begin).expect("the page has the block");
+        rest.split_once("\n```").expect("it ends").0.to_owned()
+    };
+    let shown = block("```rust\n");
+    let lib = read(&root().join("runtime/managers/src/lib.rs"));
+    let (_, example) = lib
+        .split_once("//! # A first kind")
+        .expect("the crate has the example");
+    let (_, example) = example.split_once("//! ```\n").expect("it is a block");
+    let (example, _) = example.split_once("//! ```").expect("it ends");
+    let lines = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(str::to_owned);
+        lines.filter(|line| !line.trim().is_empty()).collect()
+    };
+    // Lines that the documentation hides begin with a sign.
+    let told = example.lines().filter_map(|line| line.strip_prefix("//! "));
+    let told: String = told
+        .filter(|line| !line.starts_with("# "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    assert_eq!(lines(&shown), lines(&told), "docs/managers.md shows another kind");
+    assert!(
+        lines(&shown).len() <= KIND_LINES[0],
+        "{} lines",
+        lines(&shown).len()
+    );
+    let in_files = lines(&block("```yaml desks/ada.yaml\n")).len() + lines(&block("```sh desk.sh\n")).len();
+    assert!(in_files <= KIND_LINES[1], "{in_files} lines");
+}
+
 /// The most names at the root of the controller's library; the others stand in modules with a meaning.
 const ROOT_NAMES: usize = 40;
 
