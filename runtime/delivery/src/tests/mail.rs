@@ -10,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
 use super::message;
+use crate::message::{ATTACHED_MAX, Attachment};
 use crate::notify::{Attempt, DeliveryError, Login, Notifier, Receipt, Smtp, SmtpError, SmtpSettings, Tls};
 use crate::policy::Class;
 use crate::sync::Unpoisoned;
@@ -216,6 +217,71 @@ async fn a_mail_goes_over_an_encrypted_connection_with_one_id_for_each_attempt()
     let clear = server.clear.lock().unpoisoned().clone();
     let verbs: Vec<String> = clear.iter().map(|line| verb(line)).collect();
     assert_eq!(verbs, ["EHLO", "STARTTLS", "EHLO", "STARTTLS"]);
+}
+
+/// N10.
+#[tokio::test]
+async fn a_file_goes_with_a_mail_unless_it_is_too_large_changed_or_gone() {
+    let server = Server::start(Manner::Takes).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("weekly.csv");
+    let content = "day,n\n2024-03-01,7\n";
+    std::fs::write(&path, content).expect("it can be written");
+    let mut sent = message("k");
+    sent.attachment = Some(Attachment {
+        name: "weekly.csv".to_owned(),
+        media_type: "text/csv".to_owned(),
+        bytes: content.len() as u64,
+        hash: blake3::hash(content.as_bytes()).to_hex().to_string(),
+        link: "https://example.org/weekly.csv".to_owned(),
+        path: path.display().to_string(),
+    });
+    send(&server.settings(), &sent)
+        .await
+        .expect("the server takes it");
+    let mail = server.mails.lock().unpoisoned().pop().expect("a mail");
+    assert!(
+        mail.contains("Content-Disposition: attachment; filename=\"weekly.csv\""),
+        "{mail}"
+    );
+    assert!(
+        mail.contains("Content-Type: text/csv") && mail.contains("2024-03-01,7"),
+        "{mail}"
+    );
+    assert!(mail.contains("https://example.org/weekly.csv"), "{mail}");
+
+    let large = |attachment: Attachment| Attachment {
+        bytes: ATTACHED_MAX + 1,
+        ..attachment
+    };
+    let linked = crate::Message {
+        attachment: sent.attachment.clone().map(large),
+        ..sent.clone()
+    };
+    send(&server.settings(), &linked)
+        .await
+        .expect("the server takes it");
+    let mail = server.mails.lock().unpoisoned().pop().expect("a mail");
+    assert!(
+        !mail.contains("attachment;") && mail.contains("https://example.org/weekly.csv"),
+        "{mail}"
+    );
+
+    std::fs::write(&path, "day,n\n").expect("it can be written");
+    let error = send(&server.settings(), &sent)
+        .await
+        .expect_err("it is another file");
+    assert_eq!(
+        (error.class, error.message.as_str()),
+        (Class::Permanent, "the file `weekly.csv` was changed")
+    );
+    std::fs::remove_file(&path).expect("it can be removed");
+    let error = send(&server.settings(), &sent).await.expect_err("it is gone");
+    assert_eq!(
+        (error.class, error.message.as_str()),
+        (Class::Permanent, "the file `weekly.csv` is gone")
+    );
+    assert!(server.mails.lock().unpoisoned().is_empty());
 }
 
 /// N8.
