@@ -261,6 +261,13 @@ pub struct Lock {
 }
 
 impl Lock {
+    /// Lets go of the folder, for whoever wants it next. Nothing of this process may use it afterwards.
+    pub(crate) fn release(&self) {
+        if let Err(error) = self.file.unlock() {
+            tracing::warn!(%error, "can't let go of the state folder before the instance is dropped");
+        }
+    }
+
     /// Returns a proof by which it can be seen later whether the folder is still the one that is locked.
     pub fn proof(&self) -> Owned {
         Owned {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use watershed::metrics::Query;
-use watershed::{Instance, MetricsError, Options, Runtime, Viewer};
+use watershed::{Instance, MetricsError, Options, ResolveError, Runtime, Viewer};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -122,4 +122,46 @@ async fn a_metrics_view_answers_queries() {
     let refused = ask(json!({"metrics_view": "orders", "measures": ["ordrs"]})).await;
     assert!(matches!(refused, Err(MetricsError::Refused(_))), "{refused:?}");
     instance.close(DEADLINE).await.unwrap();
+}
+
+/// Q25.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_answers_programs_with_values_for_its_arguments() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("shop");
+    fs::create_dir_all(root.join("apis")).unwrap();
+    let api = "type: api\nsql: SELECT {{ .args.n }} AS n, '{{ .args.text }}' AS text\nsecurity: {access: \"{{ .user.admin }}\"}\n";
+    fs::write(root.join("apis/echo.yaml"), api).unwrap();
+    let instance = opened(&folder).await;
+    let now = "2024-06-01T00:00:00Z".parse().unwrap();
+    let args = || match json!({"n": 7, "text": "it's'; DROP TABLE orders"}) {
+        serde_json::Value::Object(args) => args,
+        other => panic!("{other} is no mapping"),
+    };
+    let called = instance
+        .call("echo", args(), &Viewer::Owner, now, 10)
+        .await
+        .unwrap();
+    assert_eq!(json!(called.rows), json!([[7, "it's'; DROP TABLE orders"]]));
+    let nobody = Viewer::user(serde_json::Map::new());
+    let refused = instance.call("echo", args(), &nobody, now, 10).await;
+    assert_eq!(refused, Err(ResolveError::NotAllowed("echo".to_owned())));
+    let unknown = instance.call("ecoh", args(), &Viewer::Owner, now, 10).await;
+    assert_eq!(unknown, Err(ResolveError::UnknownApi("ecoh".to_owned())));
+    instance.close(DEADLINE).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_instance_lets_go_of_the_state_folder_before_it_is_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = opened(&folder).await;
+    let root = folder.path().join("shop");
+    assert!(
+        Runtime::new().open(Options::new(&root)).await.is_err(),
+        "it is in use"
+    );
+    first.close(DEADLINE).await.unwrap();
+    let second = Runtime::new().open(Options::new(&root)).await.unwrap();
+    second.close(DEADLINE).await.unwrap();
+    drop(first);
 }

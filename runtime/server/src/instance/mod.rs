@@ -417,11 +417,18 @@ impl Instance {
         self.touched.add(Scope::Everything);
     }
 
-    /// Stops in order: cancels what runs, waits up to `grace` for it, and closes the engine and the state folder.
+    /// Stops in order: cancels what runs, waits up to `grace` for it, closes the engine, and lets go of the state folder.
     ///
     /// # Errors
-    /// When something did not stop in order; the instance is closed all the same.
+    /// When something did not stop in order; the instance is closed all the same, and keeps the state folder until it is
+    /// dropped.
     pub async fn close(&self, grace: Duration) -> Result<(), CloseError> {
+        self.stop_all(grace).await?;
+        self.lock.release();
+        Ok(())
+    }
+
+    async fn stop_all(&self, grace: Duration) -> Result<(), CloseError> {
         self.end_followers();
         if let Some(watching) = &self.watching {
             watching.stop();

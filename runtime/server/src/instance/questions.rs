@@ -49,7 +49,7 @@ impl Instance {
     pub async fn call(
         &self,
         api: &str,
-        args: BTreeMap<String, Value>,
+        args: serde_json::Map<String, serde_json::Value>,
         viewer: &Viewer,
         now: Timestamp,
         limit: u64,
@@ -65,7 +65,7 @@ impl Instance {
             variables: &BTreeMap::new(),
             viewer,
             skips_policies: false,
-            args,
+            args: values(args),
             now,
             execution_time: None,
             is_export: false,
@@ -190,10 +190,7 @@ impl Questions<'_> {
             variables: &Default::default(),
             viewer,
             skips_policies: false,
-            args: args
-                .into_iter()
-                .map(|(name, value)| (name, Value::from(value)))
-                .collect(),
+            args: values(args),
             now,
             execution_time: None,
             is_export,
@@ -329,6 +326,13 @@ impl Questions<'_> {
             error => self.of_resource(&error.to_error()),
         }
     }
+}
+
+/// Returns arguments as templates see them.
+fn values(args: serde_json::Map<String, serde_json::Value>) -> BTreeMap<String, Value> {
+    args.into_iter()
+        .map(|(name, value)| (name, value.into()))
+        .collect()
 }
 
 fn name(row: &Row) -> ResourceName {
