@@ -20,10 +20,13 @@ use watershed_core::{Error, ErrorKind, Outcome, Parents, Work};
 use watershed_delivery::{Attachment, Fact, Key, Message, Notification, Receiver, Sender, message};
 use watershed_drivers::olap::{Exported, FileFormat};
 use watershed_proto::ReportSpec;
-use watershed_schedule::{Due, Schedule};
+use watershed_schedule::Schedule;
 
 use crate::{
-    alert,
+    alert::{
+        self,
+        policy::{self, Changes, Trigger},
+    },
     asked::{Seen, Surroundings, failed_ref, instant, keys, watermark},
     intervals::Cut,
     messages::Proto,
@@ -92,17 +95,6 @@ impl Reconciler for ReportReconciler {
     }
 }
 
-/// The reason to make a report now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Trigger {
-    /// Somebody asked for it.
-    Request,
-    /// Something that it reads has changed.
-    Refs,
-    /// A scheduled time has come.
-    Schedule(Timestamp),
-}
-
 /// One look at a report.
 struct Pass<'a> {
     reports: &'a ReportReconciler,
@@ -129,32 +121,29 @@ impl Pass<'_> {
             };
         };
         let follows = spec.refresh_schedule.as_ref().is_some_and(|said| said.ref_update);
-        let trigger = match schedule
-            .as_ref()
-            .map(|schedule| schedule.due(instant(mark), instant(now)))
-        {
-            _ if refreshes != self.record.refreshes => Trigger::Request,
-            _ if follows && versions != self.record.refs => Trigger::Refs,
-            Some(Due::Now(tick)) => Trigger::Schedule(Timestamp(tick.time.as_millisecond())),
-            _ => return self.outcome(schedule.as_ref(), mark, Work::None),
+        let changes = Changes {
+            requested: refreshes != self.record.refreshes,
+            refs: follows && versions != self.record.refs,
+            ..Changes::default()
+        };
+        let Some(trigger) = policy::trigger(schedule.as_ref(), mark, changes, now) else {
+            return self.outcome(schedule.as_ref(), mark, Work::None);
         };
         if let Some(error) = failed_ref(context.refs()) {
             // It is made as soon as what it reads is there.
             return Err(error);
         }
-        let triggered = match trigger {
-            Trigger::Schedule(at) => at,
-            Trigger::Request | Trigger::Refs => now,
-        };
+        let triggered = trigger.moment(now);
         let moment = self.moment(spec, triggered).await?;
         let is_wanted = trigger == Trigger::Request;
         let is_new = !spec.watermark_inherit || self.record.watermark != moment;
+        // Stored with the first file, so that after a crash no request makes it twice.
+        self.record.refs = versions;
+        self.record.refreshes = refreshes;
         if let Some(moment) = moment.filter(|_| is_wanted || is_new) {
             self.make(spec, moment, is_wanted).await?;
         }
         self.record.watermark = moment.filter(|_| spec.watermark_inherit);
-        self.record.refs = versions;
-        self.record.refreshes = refreshes;
         let mark = triggered.max(now);
         self.record.mark = Some(mark);
         self.store().await?;
@@ -179,14 +168,18 @@ impl Pass<'_> {
     async fn make(&mut self, spec: &ReportSpec, moment: Timestamp, is_wanted: bool) -> Result<(), Error> {
         let Some(intervals) = &spec.intervals else {
             let until = spec.watermark_inherit.then(|| Until::moment(instant(moment)));
-            return self.make_one(spec, moment, until).await;
+            return self.make_one(spec, moment, until).await.map(drop);
         };
         let seen = self.seen();
         let resolvers = self.reports.surroundings.resolvers(&seen);
         let (said, data) = (spec.refresh_schedule.as_ref(), spec.data.as_ref());
         let cut = Cut::of(intervals, said, data, &resolvers)?;
         for end in cut.due(self.record.interval, moment, is_wanted).ends {
-            self.make_one(spec, end.at, Some(end.until())).await?;
+            let is_made = self.make_one(spec, end.at, Some(end.until())).await?;
+            // One that could not be made is made at the next time, and those after it.
+            if !is_made {
+                break;
+            }
             if end.is_closed {
                 self.record.interval = Some(end.at);
             }
@@ -196,13 +189,13 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Makes one file and the messages that it goes with. One that can't be made is an entry too.
+    /// Makes one file and the messages that it goes with. One that can't be made is an entry too; returns false then.
     async fn make_one(
         &mut self,
         spec: &ReportSpec,
         moment: Timestamp,
         until: Option<Until>,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let mut entry = Entry {
             at: self.context.now(),
             moment,
@@ -226,8 +219,9 @@ impl Pass<'_> {
             }
             Err(error) => return Err(error),
         }
+        let is_made = entry.error.is_empty();
         self.record.note(entry);
-        Ok(())
+        Ok(is_made)
     }
 
     fn seen(&self) -> Seen<'_> {
@@ -344,7 +338,7 @@ impl Pass<'_> {
 
     /// The outcome: a report that could not be made has failed until it is made again.
     fn outcome(&self, schedule: Option<&Schedule>, mark: Timestamp, work: Work) -> Result<Outcome, Error> {
-        let next = alert::policy::next(schedule, mark, self.context.now());
+        let next = policy::next(schedule, mark, self.context.now());
         let last = self.record.history.first();
         if let Some(last) = last.filter(|last| !last.error.is_empty()) {
             return Err(Error {

@@ -406,3 +406,48 @@ fn what_can_t_be_asked_fails_with_its_reason_and_tells_nobody() {
     assert!(sent.stderr.contains("nothing"), "{}", sent.stderr);
     assert!(archived(&project).is_empty());
 }
+
+/// N2, N10: a file for each day that has closed, each in a message of its own.
+#[test]
+fn a_report_by_intervals_is_made_for_each_day_once() {
+    let project = project();
+    project.write(
+        "reports/daily.yaml",
+        "type: report\nrefresh: {ref_update: true}\nwatermark: inherit\nintervals: {duration: P1D}\n\
+         data: {metrics: {metrics_view: delays, dimensions: [origin], measures: [delay], time_range: {iso_duration: P1D}}}\n\
+         for: {user_email: desk@example.org}\nexport: {format: csv, include_header: true}\nnotify: {file: archive}\n",
+    );
+    project.run(0);
+    days(
+        &project,
+        &[("2024-03-01", 10), ("2024-03-02", 50), ("2024-03-03", 60)],
+    );
+    project.run(0);
+    let sent = |place: usize| {
+        let message = &archived(&project)[place];
+        let path = message["attachment"]["path"]
+            .as_str()
+            .expect("it has a path")
+            .to_owned();
+        fs::read_to_string(path).expect("the file is there")
+    };
+    assert_eq!(archived(&project).len(), 1, "the newest day that has closed");
+    assert_eq!(
+        sent(0),
+        "daily\n2024-03-03T00:00:00Z\norigin,delay\nJFK,50.0\n",
+        "of one airport"
+    );
+    let all = [
+        ("2024-03-01", 10),
+        ("2024-03-02", 50),
+        ("2024-03-03", 60),
+        ("2024-03-04", 1),
+        ("2024-03-05", 2),
+    ];
+    days(&project, &all);
+    project.run(0);
+    project.run(0);
+    assert_eq!(archived(&project).len(), 3);
+    assert_eq!(sent(1), "daily\n2024-03-04T00:00:00Z\norigin,delay\nJFK,60.0\n");
+    assert_eq!(sent(2), "daily\n2024-03-05T00:00:00Z\norigin,delay\nJFK,1.0\n");
+}
