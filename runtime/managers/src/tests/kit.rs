@@ -82,7 +82,6 @@ fn quick() -> Policy {
             cap: Duration::from_millis(100),
         },
         observe_every: Duration::from_secs(86_400),
-        ..Policy::default()
     }
 }
 
