@@ -1,6 +1,7 @@
 //! Tests of the loop under the real controller, and of windows against the calendar.
 
 mod behaviour;
+mod fuzz;
 mod kit;
 mod outside;
 mod simulation;
