@@ -3,6 +3,7 @@
 //! Everything here returns styled text; whoever writes it strips the styles where they don't belong.
 
 pub(crate) mod alert_test;
+pub(crate) mod alerts;
 pub(crate) mod backup;
 pub(crate) mod care;
 pub(crate) mod check;

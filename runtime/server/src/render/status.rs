@@ -2,6 +2,7 @@
 
 use anstyle::Style;
 
+use super::alerts;
 use super::columns::{Cell, fitting};
 use super::data_tests;
 use super::managed;
@@ -88,7 +89,14 @@ fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
         }
         (None, kind) => {
             let tests = data_tests::summary(&data_tests::counts(resource)).unwrap_or_default();
-            let parts = [kind, output_rows(resource), programs::glance(resource), tests];
+            let told = alerts::glance(resource, now);
+            let parts = [
+                kind,
+                output_rows(resource),
+                programs::glance(resource),
+                told,
+                tests,
+            ];
             let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
             Cell::left(parts.join(" "), DIM)
         }

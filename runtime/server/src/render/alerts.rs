@@ -1,0 +1,75 @@
+//! Alerts, reports and messages in a line: the last verdict, what was told of it, the last file.
+
+use serde_json::Value;
+
+use super::units::{ago, grouped};
+use crate::documents::{ResourceDocument, Time};
+
+/// Returns what is known of an alert, a report or a message at a glance; nothing of other kinds.
+pub(crate) fn glance(resource: &ResourceDocument, now: Time) -> String {
+    let Some(result) = &resource.result else {
+        return String::new();
+    };
+    match resource.kind.as_str() {
+        "alert" => alert(result, now),
+        "report" => report(result, now),
+        "notification" => text(&result["standing"]),
+        _ => String::new(),
+    }
+}
+
+fn alert(result: &Value, now: Time) -> String {
+    let mut said = text(&result["verdict"]);
+    if let Some(at) = time(&result["told"]["at"]) {
+        said.push_str(&format!(", told {}", ago(at, now)));
+    }
+    let until = text(&result["snoozed_until"]);
+    if !until.is_empty() {
+        said.push_str(&format!(", snoozed until {until}"));
+    }
+    said
+}
+
+fn report(result: &Value, now: Time) -> String {
+    let last = &result["history"][0];
+    let Some(at) = time(&last["at"]) else {
+        return "not made yet".to_owned();
+    };
+    let rows = last["rows"]
+        .as_u64()
+        .map(|rows| format!("{} rows, ", grouped(rows)));
+    format!(
+        "{}{}, {}",
+        rows.unwrap_or_default(),
+        text(&last["file"]),
+        ago(at, now)
+    )
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn time(value: &Value) -> Option<Time> {
+    serde_json::from_value(value.clone()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn verdicts_and_files_are_told_in_a_line() {
+        let now = Time::from_millis(1_709_300_000_000);
+        let at = serde_json::to_value(Time::from_millis(1_709_299_880_000)).unwrap_or_default();
+        let failed = json!({"verdict": "fail", "told": {"at": at}, "snoozed_until": null});
+        assert_eq!(alert(&failed, now), "fail, told 2 min ago");
+        let snoozed = json!({"verdict": "pass", "told": null, "snoozed_until": "2024-03-02T00:00:00Z"});
+        assert_eq!(alert(&snoozed, now), "pass, snoozed until 2024-03-02T00:00:00Z");
+        let made = json!({"history": [{"at": at, "rows": 1200, "file": "weekly.xlsx"}]});
+        assert_eq!(report(&made, now), "1,200 rows, weekly.xlsx, 2 min ago");
+        assert_eq!(report(&json!({"history": []}), now), "not made yet");
+    }
+}
