@@ -34,7 +34,7 @@ fn corpus() -> Vec<Request> {
     files.iter().map(request).collect()
 }
 
-/// What is read comes back from its structured form as it is.
+/// Checks that an event that is read comes back from its structured form as it is.
 fn check((headers, body): &Request) -> Result<bool, String> {
     let read = catch_unwind(|| CloudEvent::read(headers, body)).map_err(|_| "it panics".to_owned())?;
     let Ok(events) = read else { return Ok(false) };
