@@ -10,8 +10,8 @@ pub(crate) struct Block {
     pub(crate) name: &'static str,
     /// The keys of its own.
     pub(crate) own: &'static [Key],
-    /// Keys that another table adds.
-    pub(crate) added: &'static [Key],
+    /// Keys that other tables add.
+    pub(crate) added: &'static [&'static [Key]],
     /// The treatment of other keys.
     pub(crate) rest: Rest,
 }
@@ -72,7 +72,7 @@ pub(crate) enum Takes {
 impl Block {
     /// Returns all keys.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
-        self.own.iter().chain(self.added)
+        self.own.iter().chain(self.added.iter().copied().flatten())
     }
 
     /// Returns the names of all keys, old names included.
@@ -93,9 +93,9 @@ impl Block {
 }
 
 /// Makes tables of keys: `static NAME = "label" Refused { "key": Text, "meaning"; "old": Text, "meaning" => "key"; }`.
-/// `Refused + KEYS` adds those of another table.
+/// `Refused + KEYS` adds those of another table, and so on for more.
 macro_rules! blocks {
-    ($($(#[doc = $doc:literal])+ $vis:vis static $name:ident = $label:literal $rest:ident $(+ $added:path)? {
+    ($($(#[doc = $doc:literal])+ $vis:vis static $name:ident = $label:literal $rest:ident $(+ $added:path)* {
         $($key:literal: $takes:expr, $meaning:literal $(=> $instead:literal)?;)*
     })+) => {
         $(
@@ -113,12 +113,10 @@ macro_rules! blocks {
                         instead: $crate::yaml::keys::blocks!(@instead $($instead)?),
                     }),*]
                 },
-                added: $crate::yaml::keys::blocks!(@added $($added)?),
+                added: &[$($added),*],
             };
         )+
     };
-    (@added) => { &[] };
-    (@added $added:path) => { $added };
     (@instead) => { None };
     (@instead $instead:literal) => { Some($instead) };
 }

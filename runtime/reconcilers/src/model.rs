@@ -37,6 +37,7 @@ pub mod retries;
 pub mod statement;
 
 pub(crate) mod failure;
+pub use export::damaged as damaged_files;
 pub use failure::{HELD_CODE, STALE_INPUT, from_sql};
 mod inputs;
 mod objects;

@@ -76,7 +76,17 @@ fn rows_are_written_when_they_changed_and_the_file_goes_with_its_model() {
     project.run(0);
     assert_eq!(project.text(FILE), ROWS);
 
+    assert_eq!(project.call(&["doctor"]).code, Some(0));
     project.remove(FILE);
+    let doctor = project.call(&["doctor"]);
+    assert_eq!(doctor.code, Some(1), "{doctor:?}");
+    let missing = "\"exports/days.csv\" of model/days is missing";
+    assert!(doctor.stdout.contains(missing), "{}", doctor.stdout);
+    assert!(
+        doctor.stdout.contains("`watershed run` writes missing files"),
+        "{}",
+        doctor.stdout
+    );
     let plan = project.call(&["plan"]).stdout;
     assert!(
         plan.contains("its rows are written to `exports/days.csv`"),
@@ -91,6 +101,31 @@ fn rows_are_written_when_they_changed_and_the_file_goes_with_its_model() {
     project.write("models/else.sql", "SELECT 1 AS x");
     project.run(0);
     assert_eq!(project.names("exports"), [""; 0]);
+}
+
+#[test]
+fn a_plan_knows_the_path_that_a_template_makes() {
+    let model = MODEL.replace(FILE, "'exports/{{ .env.part }}.csv'");
+    let project = project(&model);
+    project.write("watershed.yaml", "env: {part: one}\n");
+    project.run(0);
+    assert_eq!(project.text("exports/one.csv"), ROWS);
+    let plan = project.call(&["plan"]).stdout;
+    assert!(!plan.contains("are written to"), "it stands there: {plan}");
+    project.remove("exports/one.csv");
+    let plan = project.call(&["plan"]).stdout;
+    assert!(
+        plan.contains("its rows are written to `exports/one.csv`"),
+        "{plan}"
+    );
+    project.write("watershed.yaml", "env: {part: two}\n");
+    let plan = project.call(&["plan"]).stdout;
+    assert!(
+        plan.contains("its rows are written to `exports/two.csv`"),
+        "{plan}"
+    );
+    project.run(0);
+    assert_eq!(project.names("exports"), ["two.csv"]);
 }
 
 #[test]

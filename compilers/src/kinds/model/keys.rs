@@ -2,7 +2,7 @@
 
 use crate::{
     blocks::{data::DATA, schedule::REFRESH},
-    yaml::keys::blocks,
+    yaml::{Key, keys::blocks},
 };
 
 /// Names of the ways in which new rows come into a table.
@@ -19,6 +19,10 @@ pub(super) const SCHEMA_CHANGES: [&str; 3] = ["fail", "ignore", "append_new_colu
 
 /// Keys whose values are SQL that is run around a build, in the order in which it is run.
 pub(super) const HOOKS: [&str; 3] = ["init_queries", "pre_exec", "post_exec"];
+
+/// Keys of an output by what reads them, for the one mapping that holds all.
+const INTO_TABLE: &[Key] = OUTPUT.own;
+const INTO_FILES: &[Key] = FILES.own;
 
 blocks! {
     /// Keys of a model. Others are settings of its input.
@@ -37,7 +41,7 @@ blocks! {
         "partitions_watermark": Text, "The column of the partitions that says how fresh one is.";
         "partitions_concurrency": Count, "How many partitions are built at once.";
         "stage": Any, "The connector that rows are staged in, and its settings.";
-        "output": Any, "The connector that rows are written to, or a mapping with `connector` and its settings.";
+        "output": Either(&[Text, Block(&WRITTEN)]), "The connector that rows are written to, or a mapping with `connector` and its settings.";
         "retry": Block(&RETRY), "How a failed build is tried again.";
         "tests": List(&Block(&TEST)), "Checks of the rows.";
         "freshness": Block(&FRESHNESS), "How old the rows may become.";
@@ -66,8 +70,18 @@ blocks! {
         "table": Text, "The table that is read.";
     }
 
+    /// A mapping that says where rows are written to. Which of its keys count is up to its connector; others are passed on.
+    static WRITTEN = "output" Kept + INTO_TABLE + INTO_FILES {
+        "connector": Name("connector"), "The connector that rows are written to.";
+        "table": Text, "The table that holds the rows, if it has another name than the model.";
+        "materialize": Bool, "Whether the model is a table (true) or a view (false).";
+        "pre_exec": Texts, "SQL that is run before each build, on its connection.";
+        "post_exec": Texts, "SQL that is run after each build, on its connection.";
+        "init_queries": Texts, "SQL that is run before `pre_exec`.";
+    }
+
     /// Settings of an output that say how rows come into its table.
-    pub(crate) static OUTPUT = "output" Kept {
+    pub(crate) static OUTPUT = "output_table" Kept {
         "incremental_strategy": Word(&STRATEGIES), "What new rows do to those that are there.";
         "unique_key": Texts, "The column, or several, whose values no two rows share.";
         "partition_by": Text, "The expression whose value tells the groups of rows apart that new ones take the place of.";
@@ -76,7 +90,7 @@ blocks! {
     }
 
     /// Settings of an output that writes rows into files.
-    pub(crate) static FILES = "output" Kept {
+    pub(crate) static FILES = "output_files" Kept {
         "path": Text, "The file, or with `partition_by` the folder, that the rows are written to.";
         "format": Word(&FILE_FORMATS), "The form of the files; if not said, the ending of the path tells.";
         "partition_by": Texts, "The columns whose values name folders, each of which holds the rows that have them.";

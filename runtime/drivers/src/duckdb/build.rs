@@ -1,6 +1,7 @@
 //! Making an output: whatever was there, the statement, the checks, the tag and the record in one transaction.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -25,7 +26,7 @@ use crate::olap::{
 
 /// The steps besides the statement, given the objects in the schema.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct BuildPlan {
+pub(super) struct BuildPlan {
     /// Another owner's output of that name, to be moved out of the way.
     aside: Option<(Entry, Tag)>,
     /// The owner's object of this name, to be dropped first: REPLACE does not change the kind.
@@ -50,7 +51,7 @@ struct BuildPlan {
 impl BuildPlan {
     /// # Errors
     /// [`BuildError::NameTaken`] when an object that is not ours has the name.
-    fn new(names: &Names, build: &Build, keeps: bool) -> Result<Self, BuildError> {
+    pub(super) fn new(names: &Names, build: &Build, keeps: bool) -> Result<Self, BuildError> {
         let mut plan = Self {
             before: Before::from_names(names, build.tag.uid),
             forgets_partitions: build.stage.is_none() && names.has_partitions(build.tag.uid),
@@ -119,7 +120,7 @@ impl BuildPlan {
     }
 
     /// Returns the edits of the schema once the plan and the build are committed.
-    fn edits(self, build: &Build, made: &Made) -> Vec<Edit> {
+    pub(super) fn edits(self, build: &Build, made: &Made) -> Vec<Edit> {
         let mut edits: Vec<Edit> = trash::gone(&self.outdated).collect();
         for (throw, trashed) in self.throw.iter().zip(&made.thrown) {
             edits.extend(throw.edits(trashed.clone()));
@@ -167,7 +168,10 @@ impl Engine {
         let claim = self.claim(build.tag.uid, Some(&build.name), back, cancel).await?;
         let claim = Arc::new(claim);
         let mut attempts = 1;
-        let mut made = self.try_build(build, &claim, Company::Others, cancel).await;
+        let mut made = match self.build_in_group(build, &claim, cancel).await? {
+            Some(made) => Ok(made),
+            None => self.try_build(build, &claim, Company::Others, cancel).await,
+        };
         if let Err(BuildError::Failed(failure)) = &made
             && self.install_for(failure, cancel).await
         {
@@ -187,6 +191,7 @@ impl Engine {
             tag: made.tag,
             record: made.record,
             attempts,
+            took: made.took,
             verdicts: made.verdicts,
         };
         self.after_change(cancel).await;
@@ -203,10 +208,13 @@ impl Engine {
         let engine = self.clone();
         let build = build.clone();
         let claim = Arc::clone(claim);
+        // Those with statements around them take turns first: whoever waits for that must not hold up others.
         let turn = self.turn_of(&build.hooks, cancel).await?;
+        let turn = (turn, self.enter_to_build(cancel).await?);
         self.work(cancel, company, move |work| {
             let _held = (claim, turn);
-            attached(work, &build.databases, || {
+            let started = Instant::now();
+            let made = attached(work, &build.databases, || {
                 hooks::around(&engine, work, &build.hooks, || {
                     let made = try_here(&engine, work, &build);
                     if build.replaced != Fate::Trash || !is_tied(&made) {
@@ -220,6 +228,10 @@ impl Engine {
                     work.resume_interrupts();
                     try_here(&engine, work, &without_trash)
                 })
+            });
+            made.map(|made| Made {
+                took: started.elapsed(),
+                ..made
             })
             .map_err(|error| hidden(&build.databases, error))
         })
@@ -229,8 +241,7 @@ impl Engine {
 
 /// The steps in a transaction, with what is then known of the schema.
 fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, BuildError> {
-    let keeps = engine.trash_limits().bytes > 0;
-    let plan = BuildPlan::new(&engine.names(), build, keeps)?;
+    let plan = BuildPlan::new(&engine.names(), build, engine.keeps_trash())?;
     let made = work.transaction(around!("build"), || carry_out(work, &plan, build))?;
     engine.apply(plan.edits(build, &made));
     Ok(made)
@@ -242,17 +253,19 @@ fn is_tied(made: &Result<Made, BuildError>) -> bool {
 }
 
 /// The output after a transaction.
-struct Made {
+pub(super) struct Made {
     rows: Option<u64>,
     tag: Tag,
     record: Vec<u8>,
     verdicts: Vec<Verdict>,
+    /// The time that the engine worked on it.
+    pub(super) took: Duration,
     /// The outputs that went to the trash, in the order of the plan.
     thrown: Vec<Trashed>,
 }
 
 /// The steps within the transaction.
-fn carry_out(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Made, BuildError> {
+pub(super) fn carry_out(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Made, BuildError> {
     let thrown = make_way(work, plan)?;
     let (rows, brought) = match &build.step {
         Step::Replace => (replace(work, build)?, true),
@@ -294,6 +307,7 @@ fn carry_out(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Made, B
         tag,
         record,
         verdicts,
+        took: Duration::ZERO,
         thrown,
     })
 }

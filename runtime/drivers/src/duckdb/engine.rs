@@ -23,11 +23,12 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::failure::Aftermath;
+use super::group::Group;
 use super::names::{ClaimKey, Edit, Names, Noted};
 use super::options::{Access, Options};
 use super::pool::{self, Checkout, Pool};
 use super::proof::FileProof;
-use super::running::Running;
+use super::running::{Finished, Running};
 use super::schema;
 use super::session::{Beginnings, Turn};
 use super::sys::Connection;
@@ -52,6 +53,7 @@ struct EngineInner {
     options: Options,
     gate: Arc<RwLock<()>>,
     slots: Arc<Semaphore>,
+    builders: Arc<Semaphore>,
     pool: Mutex<Pool>,
     /// Set after a fatal error: nobody enters before the file has been opened anew.
     broken: AtomicBool,
@@ -71,6 +73,7 @@ struct EngineInner {
     installs: AtomicBool,
     /// Held by the one build with statements around it that is at work.
     hooks: Arc<tokio::sync::Mutex<()>>,
+    group: Group,
 }
 
 /// The mode of access: with others at the same time, or alone.
@@ -108,7 +111,7 @@ impl Drop for Claim {
 impl Engine {
     /// An engine on a file that is not opened yet.
     pub fn new(options: Options) -> Self {
-        let connections = options.connections.get();
+        let (connections, builds) = (options.connections.get(), options.builds.get());
         let sharing = Mutex::new(Sharing::from_options(&options));
         let shared = EngineInner {
             options,
@@ -116,6 +119,7 @@ impl Engine {
             openings: Notify::new(),
             gate: Arc::default(),
             slots: Arc::new(Semaphore::new(connections)),
+            builders: Arc::new(Semaphore::new(builds)),
             pool: Mutex::new(Pool::Unopened),
             broken: AtomicBool::new(false),
             opened: AtomicBool::new(false),
@@ -127,6 +131,7 @@ impl Engine {
             trash: Mutex::default(),
             installs: AtomicBool::new(true),
             hooks: Arc::default(),
+            group: Group::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -270,6 +275,21 @@ impl Engine {
         }
     }
 
+    /// Waits until another transaction may make outputs.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives the place in the queue back.
+    pub(super) async fn enter_to_build(
+        &self,
+        cancel: &CancellationToken,
+    ) -> Result<OwnedSemaphorePermit, Failure> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Failure::Interrupted),
+            turn = Arc::clone(&self.shared.builders).acquire_owned() => turn.map_err(|_| Failure::Closed),
+        }
+    }
+
     /// Waits until an owner, a name with whoever has it, and an output of the trash are nobody else's work, and takes them.
     pub(super) async fn claim(
         &self,
@@ -320,6 +340,11 @@ impl Engine {
 
     pub(super) fn trash_lock(&self) -> &Mutex<Option<TrashLimits>> {
         &self.shared.trash
+    }
+
+    /// Returns the builds that wait to be made together.
+    pub(super) fn group(&self) -> &Group {
+        &self.shared.group
     }
 
     pub(super) fn changes(&self) -> &AtomicUsize {
@@ -517,15 +542,6 @@ impl std::fmt::Debug for Engine {
         f.debug_struct("Engine")
             .field("options", self.options())
             .finish_non_exhaustive()
-    }
-}
-
-/// Says that work has returned, also when it panics.
-struct Finished<'a>(&'a Running);
-
-impl Drop for Finished<'_> {
-    fn drop(&mut self) {
-        self.0.finish();
     }
 }
 

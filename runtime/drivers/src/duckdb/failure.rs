@@ -99,8 +99,8 @@ pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, 
     (failure, aftermath)
 }
 
-/// The state of an engine after an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The state of an engine after an error, the worst last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Aftermath {
     /// It can.
     Usable,

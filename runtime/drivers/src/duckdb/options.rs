@@ -47,6 +47,8 @@ pub struct Options {
     pub patience: Duration,
     /// Units of work that run in it at the same time; more of them wait.
     pub connections: NonZeroUsize,
+    /// Transactions among those that make outputs. Builds that wait for one may share the next.
+    pub builds: NonZeroUsize,
 }
 
 impl Options {
@@ -68,8 +70,10 @@ impl Options {
             extensions: Vec::new(),
             installs: false,
             patience: Duration::ZERO,
-            // A query or two are answered while all builds are at work, of which there are two more than cores.
+            // A query or two are answered while all builds are at work.
             connections: cores.saturating_add(4),
+            // Each waits for the disk when it commits, and another has its core meanwhile.
+            builds: cores.saturating_add(2),
         }
     }
 }

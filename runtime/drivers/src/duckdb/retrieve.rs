@@ -49,6 +49,11 @@ impl Engine {
         self.set_trash_limits().unwrap_or_default()
     }
 
+    /// Returns true if what is replaced goes to the trash.
+    pub(super) fn keeps_trash(&self) -> bool {
+        self.trash_limits().bytes > 0
+    }
+
     pub(super) fn set_trash_limits(&self) -> Option<TrashLimits> {
         *self.trash_lock().lock().unpoisoned()
     }

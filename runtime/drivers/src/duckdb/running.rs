@@ -96,3 +96,12 @@ impl Running {
         *self.cause.lock().unpoisoned() == Some(Cause::TimedOut)
     }
 }
+
+/// Says that work has returned, also when it panics.
+pub(super) struct Finished<'a>(pub(super) &'a Running);
+
+impl Drop for Finished<'_> {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}

@@ -6,6 +6,7 @@ mod crashes;
 mod exports;
 mod failures;
 mod give_back;
+mod group;
 mod growth;
 mod hooks;
 mod interrupts;
@@ -77,6 +78,7 @@ fn build(n: u128, name: &str, kind: OutputKind, sql: &str) -> Build {
         hooks: Hooks::default(),
         databases: Vec::new(),
         step: Step::Replace,
+        is_brief: true,
         key: Vec::new(),
         checks: Vec::new(),
         state: None,

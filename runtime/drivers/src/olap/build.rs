@@ -1,5 +1,7 @@
 //! Making and renaming outputs: what is asked and how it can end.
 
+use std::time::Duration;
+
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -22,6 +24,8 @@ pub struct Build {
     pub databases: Vec<Attached>,
     /// The effect of its rows on those that are there.
     pub step: Step,
+    /// It is not known to take long: it may be committed together with others.
+    pub is_brief: bool,
     /// Columns of which no two rows of the statement have the same values; empty for none.
     pub key: Vec<String>,
     /// The checks that must pass before anybody sees the output.
@@ -178,6 +182,8 @@ pub struct Built {
     pub record: Vec<u8>,
     /// Times that the statement was run: 2 when the first ended out of memory.
     pub attempts: u32,
+    /// The time that the engine worked on it, without what it waited for.
+    pub took: Duration,
     /// The verdicts of the checks, in their order. None undoes the build.
     pub verdicts: Vec<Verdict>,
 }

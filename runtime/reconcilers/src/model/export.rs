@@ -13,9 +13,10 @@ use std::{
 
 use uuid::Uuid;
 use watershed_compilers::{Scope, refused_output, render_text};
+use watershed_controller::resource::Row;
 use watershed_core::{Error, SourcePosition};
 use watershed_drivers::{olap::FileFormat, placing, sandbox::Sandbox};
-use watershed_proto::{ExportedFiles, FileExport, LocalFileState, Message, ModelSpec, ModelState};
+use watershed_proto::{ExportState, ExportedFiles, FileExport, LocalFileState, Message, ModelState};
 
 use super::{failure, files::nanos, record::Record};
 use crate::places;
@@ -109,24 +110,45 @@ pub(super) fn made_of(record: &Record, export: &FileExport) -> Vec<u8> {
     hasher.finalize().as_bytes().to_vec()
 }
 
-/// Returns the path that rows are to be written to although nothing else is to be done; none if they stand there. A path
-/// that is a template is known in the run alone.
-pub(super) fn due(spec: &ModelSpec, state: &ModelState, root: &Path) -> Option<String> {
-    let export = spec
-        .export
-        .as_ref()
-        .filter(|export| !export.path.contains("{{"))?;
+/// Returns the path of an export that is to be written although nothing else is to be done; none if its rows stand there.
+pub(super) fn due(export: &FileExport, state: &ModelState, place: Place) -> Option<String> {
     let record = Record::from_state(state)?;
-    let path = export.path.trim_start_matches("./");
     let made_of = made_of(&record, export);
     let known = state.export.clone().unwrap_or_default();
-    let found = stamps(&root.join(path)).ok().flatten();
-    let stands = known
-        .now
-        .iter()
-        .chain(&known.next)
-        .any(|it| it.path == path && it.made_of == made_of && Some(&it.files) == found.as_ref());
-    (!stands).then(|| path.to_owned())
+    let found = stamps(&place.whole).ok().flatten();
+    let stands = all(&known)
+        .any(|it| it.path == place.path && it.made_of == made_of && Some(&it.files) == found.as_ref());
+    (!stands).then_some(place.path)
+}
+
+/// Returns what is wrong with the files that a model's rows were written to, a sentence for each export.
+pub fn damaged(row: &Row, root: &Path) -> Vec<String> {
+    let state = row
+        .state
+        .as_deref()
+        .and_then(|state| ModelState::decode(state).ok());
+    let Some(known) = state.and_then(|state| state.export) else {
+        return Vec::new();
+    };
+    let faults = known.now.iter().filter_map(|files| {
+        let place = Place::of(root, &files.path);
+        let fault = match stamps(&place.whole) {
+            Ok(None) => "is missing".to_owned(),
+            Ok(Some(found)) => match is_ours(&place, &found, all(&known)) {
+                Ok(true) => return None,
+                Ok(false) => "was changed since it was written".to_owned(),
+                Err(error) => format!("can't be read: {error}"),
+            },
+            Err(error) => format!("can't be looked at: {error}"),
+        };
+        Some(format!("\"{}\" of model/{} {fault}", files.path, row.name))
+    });
+    faults.collect()
+}
+
+/// Returns the recorded files of an export: those that stand there, and those about to.
+pub(super) fn all(state: &ExportState) -> impl Iterator<Item = &ExportedFiles> {
+    state.now.iter().chain(&state.next)
 }
 
 /// The form of files that a spec says.

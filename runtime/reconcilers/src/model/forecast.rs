@@ -29,7 +29,7 @@ use super::{
     statement,
     triggers::{adds_rows, has_left, on_edit, triggers},
 };
-use crate::{chosen::Chosen, made::Made};
+use crate::{chosen::Chosen, made::Made, secrets::Secrets};
 
 /// The longest that a forecast waits for the engine, which another program may have.
 const LONGEST_READ: Duration = Duration::from_secs(2);
@@ -43,6 +43,10 @@ pub struct View<'a> {
     pub sandbox: Option<&'a Sandbox>,
     /// The time of the run.
     pub now: Timestamp,
+    /// The environment of the run.
+    pub environment: &'a str,
+    /// The values of variables, for the paths of files that are written.
+    pub secrets: &'a Secrets,
     /// Ends the forecast.
     pub cancel: &'a CancellationToken,
     /// The engine with the trash, which is read when something is to be built; none if there is none yet.
@@ -195,8 +199,13 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         Shape::Table => OutputKind::Table,
         Shape::View => OutputKind::View,
     };
-    let writes = match (&decision, &state) {
-        (Decision::Nothing, Some(state)) => export::due(&spec, state, sky.view.root),
+    let writes = match (&decision, &state, &spec.export) {
+        (Decision::Nothing, Some(state), Some(export)) => {
+            let variables = sky.view.secrets.open(&spec.variables)?;
+            let scope = statement::scope(variables, row.name.as_str(), sky.view.environment);
+            let place = export::place(export, &scope, sky.view.root, sky.view.sandbox)?;
+            export::due(export, state, place)
+        }
         _ => None,
     };
     // As others read it: the name of the output, and which build it is.

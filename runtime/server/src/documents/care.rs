@@ -55,6 +55,8 @@ pub enum Checked {
     Engine,
     /// The trash: whether its tables and what is known of them agree.
     Trash,
+    /// The files that models' rows were written to: whether they stand there as they were written.
+    Files,
 }
 
 impl Checked {
@@ -65,6 +67,7 @@ impl Checked {
             Self::Catalog => "catalog",
             Self::Engine => "engine's file",
             Self::Trash => "trash",
+            Self::Files => "files of models",
         }
     }
 }

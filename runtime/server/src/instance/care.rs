@@ -8,10 +8,12 @@ use tokio_util::sync::CancellationToken;
 use watershed_drivers::duckdb::{Access, Compacted, Engine};
 use watershed_drivers::olap::{Failure, OpenError};
 use watershed_drivers::volume::{Bytes, Volume};
+use watershed_reconcilers::model;
 
 use super::{Instance, Options, compiled, engine_options};
 use crate::documents::{CheckDocument, Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside, Time};
 use crate::exit::Exit;
+use crate::report::Entry;
 use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::socket::{Answer, Refusal};
@@ -35,7 +37,11 @@ impl Instance {
             true => look_at(&self.engine).await?,
             false => Looked::default(),
         };
-        let checks = checks(&state, &catalog, looked);
+        let mut checks = checks(&state, &catalog, looked);
+        checks.push(check(
+            Checked::Files,
+            damaged_files(&self.options, self.entries()).await?,
+        ));
         Ok(doctored(&self.project, checks, Repairs::default(), Life::Live))
     }
 
@@ -48,13 +54,16 @@ impl Instance {
     }
 }
 
-/// Looks for damage in a folder that no process runs; `catalog` is what `debug check` says of it.
+/// Looks for damage in a folder that no process runs; `catalog` is what `debug check` says of it, and `entries` are what
+/// could be read from it.
 pub(super) async fn doctor_at_rest(
     options: &Options,
     state: &StateFolder,
     catalog: Option<&CheckDocument>,
+    entries: Vec<Entry>,
 ) -> Result<Answer, Refusal> {
-    let checks = checks_at_rest(options, state, catalog).await?;
+    let mut checks = checks_at_rest(options, state, catalog).await?;
+    checks.push(check(Checked::Files, damaged_files(options, entries).await?));
     Ok(doctored(
         &options.project(),
         checks,
@@ -99,7 +108,8 @@ pub(super) async fn repair(
     let mut repairs = Repairs::default();
     for check in checks.iter().filter(|check| !check.findings.is_empty()) {
         let file = match check.what {
-            Checked::Folder => continue,
+            // A run writes missing files; changed ones are somebody's.
+            Checked::Folder | Checked::Files => continue,
             Checked::Catalog if catalog.exit_code != Exit::StateFolder.code() => continue,
             Checked::Trash => {
                 repairs.mended = mend_trash(options, state).await?;
@@ -210,6 +220,22 @@ fn checks(state: &StateFolder, catalog: &CheckDocument, looked: Looked) -> Vec<D
     ]
 }
 
+/// Looks at the files that models' rows were written to.
+async fn damaged_files(options: &Options, entries: Vec<Entry>) -> Result<Vec<String>, Refusal> {
+    let root = options.root.clone();
+    let looked = tokio::task::spawn_blocking(move || {
+        let rows = entries.iter().map(|entry| &entry.row);
+        let models = rows.filter(|row| row.kind.as_str() == model::KIND);
+        models.flat_map(|row| model::damaged_files(row, &root)).collect()
+    });
+    looked.await.map_err(|error| {
+        Refusal::new(
+            Exit::NotNow,
+            format!("files of models can't be looked at: {error}"),
+        )
+    })
+}
+
 fn check(what: Checked, findings: Vec<String>) -> DoctorCheck {
     DoctorCheck { what, findings }
 }
@@ -257,22 +283,19 @@ fn doctored(project: &Project, checks: Vec<DoctorCheck>, repairs: Repairs, life:
         set_aside: repaired,
         mended,
     } = repairs;
-    let is_damaged = |check: &DoctorCheck| check.what != Checked::Folder && !check.findings.is_empty();
-    let left = checks
-        .iter()
-        .filter(|check| is_damaged(check))
-        .any(|check| match check.what {
-            Checked::Trash => mended.is_empty(),
-            what => !repaired.iter().any(|file| file.what == what),
-        });
-    let is_tight = checks
-        .iter()
-        .any(|check| !check.findings.is_empty() && !is_damaged(check));
-    let exit = match (left, is_tight) {
-        (true, _) => Exit::StateFolder,
-        (false, true) => Exit::NotNow,
-        (false, false) => Exit::Converged,
+    let left = |check: &DoctorCheck| {
+        Some(match check.what {
+            _ if check.findings.is_empty() => return None,
+            Checked::Folder => Exit::NotNow,
+            Checked::Files => Exit::ProjectError,
+            Checked::Trash if !mended.is_empty() => return None,
+            what if repaired.iter().any(|file| file.what == what) => return None,
+            Checked::Catalog | Checked::Engine | Checked::Trash => Exit::StateFolder,
+        })
     };
+    // The worst of them: 4 before 3 before 1.
+    let worst = checks.iter().filter_map(left).max_by_key(|exit| exit.code());
+    let exit = worst.unwrap_or(Exit::Converged);
     Answer::Doctor(Box::new(DoctorDocument {
         schema: DoctorDocument::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

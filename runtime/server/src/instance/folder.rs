@@ -241,7 +241,9 @@ impl Folder {
             Answer::Check(catalog) if self.lock.is_some() => Some(catalog),
             _ => None,
         };
-        care::doctor_at_rest(&self.options, &self.state, catalog.as_deref()).await
+        // A damaged catalog is a finding already: what can't be read from it is not looked at.
+        let entries = self.entries().await.unwrap_or_default();
+        care::doctor_at_rest(&self.options, &self.state, catalog.as_deref(), entries).await
     }
 
     /// Looks for damage, and sets aside what is damaged. The lock is to keep everybody else out.

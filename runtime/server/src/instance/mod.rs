@@ -53,6 +53,7 @@ mod stay;
 mod trash;
 mod workloads;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -232,7 +233,9 @@ impl Runtime {
             Files::Once => None,
             Files::Watched => Some(live::Begun::new(&options.root, self.watcher(), &touched).await),
         };
-        let engine = duckdb::Engine::new(engine_options(&options, &state, Access::ReadWrite));
+        let engine_options = engine_options(&options, &state, Access::ReadWrite);
+        let jobs = jobs(&options, &engine_options);
+        let engine = duckdb::Engine::new(engine_options);
         let proof = state.path().join("main.duckdb.proof");
         let secrets = secrets_of(&options, &state);
         let outputs = Outputs::new(Arc::new(engine.clone()), &state.engine(), proof);
@@ -254,7 +257,7 @@ impl Runtime {
             parse_cache: Some(state.parse_cache()),
             touched: touched.clone(),
             exports: state.exports(),
-            jobs: jobs(&options),
+            jobs,
             sample: options.sample,
         };
         let (settings, managers) = compiled::program_settings(&options).await;
@@ -262,7 +265,7 @@ impl Runtime {
         let at_once = managed::at_once(&managers);
         let calls = managed::of_project(&options, &state, &secrets, &choice.chosen, managers)?;
         let limits = Limits::default()
-            .concurrency(jobs(&options) + PARSERS + workloads.concurrency() + 2 * at_once + BESIDE_BUILDS)
+            .concurrency(jobs + PARSERS + workloads.concurrency() + 2 * at_once + BESIDE_BUILDS)
             // Resources of kinds that have no reconciler yet are listed as unsupported.
             .unregistered_kinds();
         let builder = Controller::builder()
@@ -482,19 +485,21 @@ impl Drop for Instance {
     }
 }
 
-/// Resources that run at once beyond one for each core: each build waits for the disk when it commits, and another has
-/// its core meanwhile.
-const BEYOND_CORES: usize = 2;
+/// Resources at work for each transaction that makes outputs: small builds wait for one together and share it.
+const FOR_EACH_BUILD: usize = 6;
 
-fn jobs(options: &Options) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    options
-        .jobs
-        .map_or_else(|| cores() + BEYOND_CORES, std::num::NonZeroUsize::get)
+/// Returns the number of resources that are at work at once; one, if one job alone is asked for.
+fn jobs(options: &Options, engine: &duckdb::Options) -> usize {
+    match options.jobs {
+        Some(NonZeroUsize::MIN) => 1,
+        _ => engine.builds.get().saturating_mul(FOR_EACH_BUILD),
+    }
 }
 
 pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Access) -> duckdb::Options {
+    let usual = duckdb::Options::new(state.engine(), options.root.clone());
     duckdb::Options {
+        builds: options.jobs.unwrap_or(usual.builds),
         memory_limit: options.memory_limit,
         threads: options.engine_threads,
         access,
@@ -502,7 +507,7 @@ pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Acc
         sandbox: sandbox(options, state),
         extensions: extensions::folders(options),
         installs: options.installs,
-        ..duckdb::Options::new(state.engine(), options.root.clone())
+        ..usual
     }
 }
 

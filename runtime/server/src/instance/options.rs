@@ -20,7 +20,8 @@ pub struct Options {
     pub state_dir: Option<PathBuf>,
     /// Variables that win over the project's own.
     pub variables: BTreeMap<String, String>,
-    /// Resources that run at once; one per core by default.
+    /// Transactions of the engine that make outputs at once; two more than cores by default. Small builds share one, so more
+    /// resources than that are at work, unless it is 1.
     pub jobs: Option<NonZeroUsize>,
     /// Threads of the engine; one per core by default.
     pub engine_threads: Option<NonZeroUsize>,

@@ -60,6 +60,8 @@ pub(super) async fn plan(asked: Asked<'_>) -> Result<PlanDocument, Refusal> {
         root: &root,
         sandbox: sandbox.as_ref(),
         now: Timestamp::from(std::time::SystemTime::now()),
+        environment: &asked.options.environment,
+        secrets: asked.secrets,
         cancel: &cancel,
         olap: asked.engine.map(|engine| engine as &dyn Olap),
     };

@@ -4,7 +4,7 @@ use watershed_drivers::volume::Bytes;
 
 use super::palette::{BAD, DIM, GOOD, HINT, STRONG};
 use super::units::count;
-use crate::documents::{DoctorDocument, GcDocument};
+use crate::documents::{Checked, DoctorDocument, GcDocument};
 
 /// A line for each thing that was looked at, its findings, what was set aside, and the verdict.
 pub(crate) fn doctor(document: &DoctorDocument) -> String {
@@ -38,9 +38,23 @@ pub(crate) fn doctor(document: &DoctorDocument) -> String {
     let number = count(number as u64, "finding");
     if document.repaired.is_empty() && document.mended.is_empty() {
         out.push_str(&format!("\n{BAD}✗{BAD:#} {name}: {number}\n"));
-        out.push_str(&format!(
-            " {HINT}hint{HINT:#}: `watershed doctor --repair` sets a damaged file aside and mends the trash; nothing is deleted\n"
-        ));
+        let has = |what: Checked| {
+            let mut checks = document.checks.iter();
+            checks.any(|check| check.what == what && !check.findings.is_empty())
+        };
+        if [Checked::Catalog, Checked::Engine, Checked::Trash]
+            .into_iter()
+            .any(has)
+        {
+            out.push_str(&format!(
+                " {HINT}hint{HINT:#}: `watershed doctor --repair` sets a damaged file aside and mends the trash; nothing is deleted\n"
+            ));
+        }
+        if has(Checked::Files) {
+            out.push_str(&format!(
+                " {HINT}hint{HINT:#}: `watershed run` writes missing files of models again; it leaves files that somebody changed\n"
+            ));
+        }
     } else {
         out.push_str(&format!("\n{GOOD}✓{GOOD:#} {name} is repaired: {number}\n"));
         if !document.repaired.is_empty() {

@@ -17,6 +17,7 @@ async fn a_table_carries_its_tag_and_record_from_the_first_moment() {
             tag: table(1, "a", "").tag,
             record: b"record of 1".to_vec(),
             attempts: 1,
+            took: built.took,
             verdicts: Vec::new(),
         }
     );

@@ -29,6 +29,9 @@ use crate::{
 /// The longest that a build may take when its spec does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
 
+/// A build that took longer than this is not made in company: others would wait for it.
+const BRIEF_MS: u64 = 50;
+
 /// Staged partitions that a build publishes.
 pub(super) struct Publication {
     /// The query of the staged rows.
@@ -138,11 +141,13 @@ impl Run<'_> {
         if let Some(staged) = staged {
             staged.put_into(&mut build);
         }
+        // Without the time that it waits for others.
+        let before_ms = millis(started.elapsed());
         let (record, results) = self.build_in_engine(&build, record, &tests).await?;
+        let took_ms = before_ms.saturating_add(record.took_ms);
         let record = self.finish(record).await?;
         let brought = record.build == id;
         let files = inputs::confirmed(&self.model.root, record.files, self.cancel()).await;
-        let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.set_state(&Record {
             results,
             files,
@@ -289,6 +294,7 @@ impl Run<'_> {
                 Some(_) => Step::Into { over, columns },
                 None => Step::Replace,
             },
+            is_brief: self.is_brief(),
             key,
             checks: tests.checks.clone(),
             state,
@@ -304,6 +310,12 @@ impl Run<'_> {
             stage: None,
             unless_rows,
         }
+    }
+
+    /// Returns true unless the last build is known to have taken long.
+    fn is_brief(&self) -> bool {
+        let record = Record::from_state(&self.state_so_far());
+        record.is_none_or(|record| record.took_ms <= BRIEF_MS)
     }
 
     /// Returns the longest that the engine may take for the statements of the model.
@@ -341,9 +353,13 @@ impl Run<'_> {
             Ok(built) => {
                 // What it asked for may have been written otherwise: with the state, or under the build of before.
                 let record = Record::decode(&built.record).unwrap_or(asked);
-                let rows = built.rows;
+                let record = Record {
+                    rows: built.rows,
+                    took_ms: millis(built.took),
+                    ..record
+                };
                 self.keep_failures(tests, &built.verdicts).await;
-                Ok((Record { rows, ..record }, tests.results(&built.verdicts, secrets)))
+                Ok((record, tests.results(&built.verdicts, secrets)))
             }
             Err(BuildError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
                 Err(failure::timeout(self.time_limit().as_secs()))
@@ -367,6 +383,10 @@ impl Run<'_> {
             }
         }
     }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Returns what the engine is to do with columns that the table does not have.

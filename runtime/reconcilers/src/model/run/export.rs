@@ -13,7 +13,7 @@ use watershed_proto::{ExportState, ExportedFiles, FileExport};
 
 use super::Run;
 use crate::model::{
-    export::{self, Place, Stamps},
+    export::{self, Place, Stamps, all},
     failure,
     record::Record,
     statement,
@@ -290,11 +290,6 @@ impl Run<'_> {
         let state = self.state_so_far();
         self.write_with(state, export).await
     }
-}
-
-/// Files that may stand there.
-fn all(state: &ExportState) -> impl Iterator<Item = &ExportedFiles> {
-    state.now.iter().chain(&state.next)
 }
 
 async fn blocking<T: Send + 'static>(

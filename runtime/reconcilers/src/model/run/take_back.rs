@@ -126,6 +126,7 @@ impl Run<'_> {
             hooks: Hooks::default(),
             databases: Vec::new(),
             step: Step::TakeBack(record.build.0),
+            is_brief: true,
             key: Vec::new(),
             checks,
             state: None,

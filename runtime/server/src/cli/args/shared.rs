@@ -49,7 +49,7 @@ pub(in crate::cli) struct Shared {
     #[arg(hide_env_values = true, value_hint = ValueHint::DirPath, help_heading = "Project")]
     pub state_dir: Option<PathBuf>,
 
-    /// Number of resources that run at once [default: number of cores and 2 more].
+    /// Number of builds at once, small ones together counted as one [default: number of cores and 2 more].
     #[arg(short = 'j', long, value_name = "N", global = true, help_heading = "Work")]
     pub jobs: Option<Limit>,
     /// Threads of the engine [default: number of cores].

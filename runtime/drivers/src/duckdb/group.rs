@@ -1,0 +1,238 @@
+//! Builds that share a transaction. A commit costs more than a small build, so those that wait at the same time are
+//! committed together.
+//!
+//! Whoever has the right to work takes the builds that wait, makes one after the other, commits, and tells each of whoever
+//! asked for them.
+//!
+//! Invariants:
+//! 1. A build is told to be made only after the commit that holds its output, its tag and its record.
+//! 2. A group is committed whole or not at all. If one of its builds fails, is cancelled or takes long, each is made apart,
+//!    in a transaction of its own. So failures are always those of a build alone.
+//! 3. Builds of one group are independent: none reads another, and their claims of owners and names are disjoint.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tracing::Span;
+
+use super::build::{BuildPlan, Made, carry_out};
+use super::engine::{Claim, Company, Engine, on_blocking_thread};
+use super::failure::Aftermath;
+use super::running::{Finished, Running};
+use super::sys::Connection;
+use super::work::Work;
+use crate::crash::around;
+use crate::olap::{Build, BuildError, Failure, OutputKind, Step, Tag};
+use crate::sync::Unpoisoned;
+
+/// Builds of one group: with more of them a commit's share in each becomes no smaller that is worth the wait for the others.
+const MOST: usize = 16;
+
+/// The time after which a group takes no more builds.
+const FULL: Duration = Duration::from_millis(20);
+
+/// The time that one build of a group may take, since the others wait for it. A longer one is made apart.
+const LONGEST: Duration = Duration::from_millis(50);
+
+/// The builds that wait for whoever has the right to work next.
+#[derive(Default)]
+pub(super) struct Group(Mutex<VecDeque<Waiting>>);
+
+/// A build that waits.
+struct Waiting {
+    build: Build,
+    claim: Arc<Claim>,
+    cancel: CancellationToken,
+    /// What its caller's logs are told under.
+    span: Span,
+    /// Gets the output once it is committed, or nothing if the build is to be made apart.
+    answer: oneshot::Sender<Option<Made>>,
+}
+
+impl Group {
+    fn push(&self, waiting: Waiting) {
+        self.0.lock().unpoisoned().push_back(waiting);
+    }
+
+    fn pop(&self) -> Option<Waiting> {
+        self.0.lock().unpoisoned().pop_front()
+    }
+
+    fn holds(&self, tag: Tag) -> bool {
+        let waiting = self.0.lock().unpoisoned();
+        waiting.iter().any(|it| it.build.tag == tag)
+    }
+
+    fn remove(&self, tag: Tag) {
+        self.0.lock().unpoisoned().retain(|it| it.build.tag != tag);
+    }
+}
+
+/// A place in the group, given up on every way out.
+struct Place<'a> {
+    group: &'a Group,
+    tag: Tag,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.group.remove(self.tag);
+    }
+}
+
+/// Returns true if a build may share its transaction: it needs nothing around it, and is not known to take long.
+fn may_share(build: &Build) -> bool {
+    let is_brief = match build.step {
+        Step::TakeBack(_) => true,
+        Step::Replace => build.kind == OutputKind::View || build.is_brief,
+        Step::Into { .. } => false,
+    };
+    is_brief && build.hooks.is_empty() && build.databases.is_empty() && build.stage.is_none()
+}
+
+/// The builds of one transaction.
+struct Taken {
+    /// All that were begun. Until the transaction has ended none of their callers goes on: it would make its build beside this
+    /// one.
+    begun: Vec<Waiting>,
+    /// The first of those, made and not committed yet.
+    made: Vec<(BuildPlan, Made)>,
+    aftermath: Aftermath,
+}
+
+impl Engine {
+    /// Makes an output in a transaction that it shares with others. Returns `None` if it is to be made apart.
+    ///
+    /// # Cancel safety
+    /// Dropping the future interrupts the build unless its commit has begun.
+    pub(super) async fn build_in_group(
+        &self,
+        build: &Build,
+        claim: &Arc<Claim>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Made>, Failure> {
+        if !may_share(build) {
+            return Ok(None);
+        }
+        let cancel = cancel.child_token();
+        let _dropped = cancel.clone().drop_guard();
+        let (sender, mut answer) = oneshot::channel();
+        let (group, tag) = (self.group(), build.tag);
+        group.push(Waiting {
+            build: build.clone(),
+            claim: Arc::clone(claim),
+            cancel: cancel.clone(),
+            span: Span::current(),
+            answer: sender,
+        });
+        let _place = Place { group, tag };
+        // Whoever enters makes what waits, which may not reach this one if many wait.
+        while group.holds(tag) {
+            let entered = async {
+                let turn = self.enter_to_build(&cancel).await?;
+                Ok::<_, Failure>((turn, self.enter(&cancel, Company::Others).await?))
+            };
+            let held = tokio::select! {
+                biased;
+                made = &mut answer => return Ok(made.ok().flatten()),
+                held = entered => held?,
+            };
+            let engine = self.clone();
+            on_blocking_thread(move || {
+                let _held = held;
+                engine.build_waiting();
+            })
+            .await?;
+        }
+        Ok(answer.await.ok().flatten())
+    }
+
+    /// Makes builds that wait, and tells whoever asked for them.
+    fn build_waiting(&self) {
+        let connection = match self.checkout() {
+            Ok(connection) => connection,
+            Err(error) => {
+                // Each learns on its own why nothing can be made.
+                tracing::debug!(%error, "no connection for a group of builds");
+                while self.group().pop().is_some() {}
+                return;
+            }
+        };
+        let whole = Work::uninterrupted(&connection);
+        let mut taken = Taken {
+            begun: Vec::new(),
+            made: Vec::new(),
+            aftermath: Aftermath::Usable,
+        };
+        if let Some(first) = self.group().pop() {
+            let made = whole.transaction(around!("build"), || {
+                self.make_each(&connection, first, &mut taken)
+            });
+            match made {
+                Ok(()) => {
+                    let made = taken.begun.drain(..).zip(taken.made.drain(..));
+                    made.for_each(|(waiting, made)| self.tell(waiting, made));
+                }
+                Err(error) => {
+                    tracing::debug!(%error, builds = taken.begun.len(), "each build of a group is made apart");
+                }
+            }
+        }
+        match whole.aftermath().max(taken.aftermath) {
+            Aftermath::Usable => self.check_in(connection),
+            Aftermath::Spent => {}
+            Aftermath::Broken => self.declare_broken(),
+        }
+    }
+
+    /// Makes builds one after the other, until none waits or the group is full.
+    fn make_each(
+        &self,
+        connection: &Connection,
+        first: Waiting,
+        taken: &mut Taken,
+    ) -> Result<(), BuildError> {
+        let started = Instant::now();
+        let mut next = Some(first);
+        while let Some(waiting) = next {
+            // Nobody waits for the first: it may take as long as it does.
+            let limit = (!taken.made.is_empty()).then_some(LONGEST);
+            taken.begun.push(waiting);
+            let Some(waiting) = taken.begun.last() else { break };
+            let running = Running::start(&waiting.cancel, limit);
+            let _finished = Finished(&running);
+            let work = Work::new(connection, &running);
+            running.arm(connection.interrupt());
+            let made = waiting.span.in_scope(|| self.make(&work, &waiting.build));
+            running.disarm();
+            taken.aftermath = taken.aftermath.max(work.aftermath());
+            taken.made.push(made?);
+            let is_full = taken.made.len() == MOST || started.elapsed() >= FULL;
+            next = if is_full { None } else { self.group().pop() };
+        }
+        match taken.begun.iter().any(|waiting| waiting.cancel.is_cancelled()) {
+            true => Err(Failure::Interrupted.into()),
+            false => Ok(()),
+        }
+    }
+
+    fn make(&self, work: &Work<'_>, build: &Build) -> Result<(BuildPlan, Made), BuildError> {
+        let started = Instant::now();
+        let plan = BuildPlan::new(&self.names(), build, self.keeps_trash())?;
+        let mut made = carry_out(work, &plan, build)?;
+        made.took = started.elapsed();
+        Ok((plan, made))
+    }
+
+    /// Takes note of a committed build and tells whoever asked for it.
+    fn tell(&self, waiting: Waiting, (plan, made): (BuildPlan, Made)) {
+        self.apply(plan.edits(&waiting.build, &made));
+        // Its owner and names are free before its caller goes on.
+        drop(waiting.claim);
+        // Nobody may be there any more: the output is made all the same.
+        let _ = waiting.answer.send(Some(made));
+    }
+}

@@ -1,0 +1,188 @@
+//! Builds that share a transaction.
+
+use std::collections::BTreeMap;
+
+use futures::future::join_all;
+use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
+
+use super::*;
+use crate::olap::{Check, Gravity, Rows};
+
+/// Longer than any test lasts.
+const SLOW: &str = "select sum(a.i * b.i) as x from range(100000000) a(i), range(100000) b(i)";
+
+/// A bench with places for so many units of work at a time, and what holds all of them.
+async fn held(places: usize) -> (Bench, Vec<Rows>) {
+    let bench = bench_with(|options| options.connections = NonZeroUsize::new(places).unwrap());
+    let mut rows = Vec::new();
+    for _ in 0..places {
+        let query = Query {
+            sql: "select * from range(100000000)".into(),
+            limit: None,
+            timeout: None,
+        };
+        rows.push(bench.engine.query(query, &bench.cancel).await.unwrap());
+    }
+    (bench, rows)
+}
+
+/// Runs builds that all wait before the first of them begins.
+async fn together(builds: &[Build]) -> (Bench, Vec<Result<Built, BuildError>>) {
+    let (bench, rows) = held(1).await;
+    let all = join_all(
+        builds
+            .iter()
+            .map(|build| bench.engine.build(build, &bench.cancel)),
+    );
+    // Each future of the first is polled before the second runs.
+    let release = async { drop(rows) };
+    let (done, ()) = futures::join!(all, release);
+    (bench, done)
+}
+
+/// A table whose one row tells the transaction that made it.
+fn told(n: u128) -> Build {
+    table(n, &format!("t{n}"), "select txid_current() as t")
+}
+
+async fn transactions(bench: &Bench, count: u128) -> usize {
+    let all: Vec<String> = (0..count).map(|n| format!("select t from t{n}")).collect();
+    let sql = format!("select count(distinct t) from ({})", all.join(" union all "));
+    bench.one(&sql).await.parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn builds_that_wait_share_a_transaction() {
+    let builds: Vec<Build> = (0..40).map(told).collect();
+    let (bench, done) = together(&builds).await;
+    for (build, built) in builds.iter().zip(done) {
+        let built = built.unwrap();
+        assert_eq!((built.tag, built.rows), (build.tag, Some(1)));
+    }
+    let transactions = transactions(&bench, 40).await;
+    assert!((3..40).contains(&transactions), "{transactions}");
+    let outputs = bench.outputs().await;
+    assert_eq!(outputs.len(), 40);
+    assert!(outputs.iter().all(|output| output.record.is_some()));
+    assert_eq!(bench.after_a_kill().outputs().await, outputs);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failing_build_costs_its_group_nothing() {
+    let mut builds: Vec<Build> = (0..8).map(told).collect();
+    builds[3].sql = "select error('broken') as t".into();
+    builds[5].checks = vec![Check {
+        sql: "select 1".into(),
+        gravity: Gravity::Undoes,
+        keep: 0,
+    }];
+    let (bench, done) = together(&builds).await;
+    for (n, built) in done.iter().enumerate() {
+        match n {
+            3 => assert!(
+                matches!(built, Err(BuildError::Failed(Failure::Sql(error))) if error.message.contains("broken")),
+                "{built:?}"
+            ),
+            5 => assert!(matches!(built, Err(BuildError::Undone(_))), "{built:?}"),
+            _ => assert!(built.is_ok(), "{built:?}"),
+        }
+    }
+    assert_eq!(bench.outputs().await.len(), 6);
+    assert_eq!(bench.after_a_kill().outputs().await.len(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_build_that_takes_long_holds_up_no_other() {
+    let mut builds: Vec<Build> = (0..6).map(told).collect();
+    builds[2].sql = SLOW.into();
+    let cancel = CancellationToken::new();
+    let (bench, rows) = held(2).await;
+    let slow = bench.engine.build(&builds[2], &cancel);
+    let others = builds.iter().enumerate().filter(|(n, _)| *n != 2);
+    let others = others.map(|(_, build)| bench.engine.build(build, &bench.cancel));
+    let others = async {
+        let done = join_all(others).await;
+        cancel.cancel();
+        done
+    };
+    let (slow, others, ()) = futures::join!(slow, others, async { drop(rows) });
+    assert_eq!(slow, Err(BuildError::Failed(Failure::Interrupted)));
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert_eq!(bench.outputs().await.len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_build_leaves_its_group_alone() {
+    let builds: Vec<Build> = (0..6).map(told).collect();
+    let (bench, rows) = held(1).await;
+    {
+        let mut dropped = Box::pin(bench.engine.build(&builds[0], &bench.cancel));
+        assert!(futures::poll!(&mut dropped).is_pending());
+    }
+    let others = builds[1..]
+        .iter()
+        .map(|build| bench.engine.build(build, &bench.cancel));
+    let (others, ()) = futures::join!(join_all(others), async { drop(rows) });
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert_eq!(bench.outputs().await.len(), 5);
+    bench.build(builds[0].clone()).await.unwrap();
+}
+
+/// Each output is what its last build that was told to be made says, whatever failed or was cancelled beside it.
+#[tokio::test(flavor = "multi_thread")]
+async fn outputs_are_those_of_the_builds_that_were_told_to_be_made() {
+    const ROUNDS: u64 = 40;
+    const OUTPUTS: u128 = 12;
+    for seed in 0..3 {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let bench = bench();
+        let mut expected: BTreeMap<u128, u64> = BTreeMap::new();
+        for round in 1..=ROUNDS {
+            let chosen: Vec<u128> = (0..OUTPUTS).filter(|_| rng.random_bool(0.6)).collect();
+            let cancel = CancellationToken::new();
+            let builds = chosen.iter().map(|n| {
+                let kind = match rng.random_bool(0.5) {
+                    true => OutputKind::Table,
+                    false => OutputKind::View,
+                };
+                let sql = match rng.random_range(0..10) {
+                    0 if kind == OutputKind::Table => "select error('broken') as x".to_owned(),
+                    1 => "select x from nothing_of_this_name".to_owned(),
+                    _ => format!("select {round} as x"),
+                };
+                let mut build = build(*n, &format!("o{n}"), kind, &sql);
+                build.tag.build = Uuid::from_u128(u128::from(seed) << 96 | u128::from(round) << 64 | *n);
+                build.is_brief = rng.random_bool(0.8);
+                (build, rng.random_bool(0.15))
+            });
+            let builds: Vec<(Build, bool)> = builds.collect();
+            let done = join_all(builds.iter().map(|(build, is_cancelled)| {
+                let cancel = if *is_cancelled { &cancel } else { &bench.cancel };
+                bench.engine.build(build, cancel)
+            }));
+            let turns = rng.random_range(0..2_000);
+            let cancelling = async {
+                for _ in 0..turns {
+                    tokio::task::yield_now().await;
+                }
+                cancel.cancel();
+            };
+            let (done, ()) = futures::join!(done, cancelling);
+            for (n, built) in chosen.iter().zip(&done) {
+                match built {
+                    Ok(_) => drop(expected.insert(*n, round)),
+                    Err(BuildError::Failed(Failure::Interrupted | Failure::Sql(_))) => {}
+                    Err(error) => panic!("seed {seed}, round {round}: {error:?}"),
+                }
+            }
+            for (n, round) in &expected {
+                let found = bench.one(&format!("select x from o{n}")).await;
+                assert_eq!(found, round.to_string(), "seed {seed}, o{n}");
+            }
+        }
+        let outputs = bench.outputs().await;
+        assert_eq!(outputs.len(), expected.len(), "seed {seed}");
+        assert!(outputs.iter().all(|output| output.record.is_some()));
+        assert_eq!(bench.after_a_kill().outputs().await, outputs, "seed {seed}");
+    }
+}
