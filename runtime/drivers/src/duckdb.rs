@@ -23,7 +23,6 @@ mod export;
 mod failure;
 mod failures;
 mod give_back;
-mod group;
 mod hooks;
 mod install;
 mod left;

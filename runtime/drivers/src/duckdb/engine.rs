@@ -9,6 +9,7 @@
 //!    would drop the lock that keeps other processes out.
 
 pub(in crate::duckdb) mod checkpoint;
+mod group;
 mod sharing;
 
 use std::collections::BTreeSet;
@@ -23,7 +24,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::failure::Aftermath;
-use super::group::Group;
 use super::names::{ClaimKey, Edit, Names, Noted};
 use super::options::{Access, Options};
 use super::pool::{self, Checkout, Pool};
@@ -38,6 +38,7 @@ use crate::crash;
 use crate::olap::{Failure, OpenError, Session, TrashLimits};
 use crate::sync::Unpoisoned;
 use checkpoint::Growth;
+use group::Group;
 use sharing::Sharing;
 
 /// DuckDB on one file. Clones are the same engine.
@@ -343,7 +344,7 @@ impl Engine {
     }
 
     /// Returns the builds that wait to be made together.
-    pub(super) fn group(&self) -> &Group {
+    fn group(&self) -> &Group {
         &self.shared.group
     }
 

@@ -18,12 +18,12 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
-use super::build::{BuildPlan, Made, carry_out};
-use super::engine::{Claim, Company, Engine, on_blocking_thread};
-use super::failure::Aftermath;
-use super::running::{Finished, Running};
-use super::sys::Connection;
-use super::work::Work;
+use super::super::build::{BuildPlan, Made, carry_out};
+use super::super::failure::Aftermath;
+use super::super::running::{Finished, Running};
+use super::super::sys::Connection;
+use super::super::work::Work;
+use super::{Claim, Company, Engine, on_blocking_thread};
 use crate::crash::around;
 use crate::olap::{Build, BuildError, Failure, OutputKind, Step, Tag};
 use crate::sync::Unpoisoned;
@@ -39,14 +39,14 @@ const LONGEST: Duration = Duration::from_millis(50);
 
 /// The builds that wait for whoever has the right to work next.
 #[derive(Default)]
-pub(super) struct Group(Mutex<VecDeque<Waiting>>);
+pub(in crate::duckdb) struct Group(Mutex<VecDeque<Waiting>>);
 
 /// A build that waits.
 struct Waiting {
     build: Build,
     claim: Arc<Claim>,
     cancel: CancellationToken,
-    /// What its caller's logs are told under.
+    /// Its caller's, for what is logged meanwhile.
     span: Span,
     /// Gets the output once it is committed, or nothing if the build is to be made apart.
     answer: oneshot::Sender<Option<Made>>,
@@ -66,8 +66,12 @@ impl Group {
         waiting.iter().any(|it| it.build.tag == tag)
     }
 
-    fn remove(&self, tag: Tag) {
-        self.0.lock().unpoisoned().retain(|it| it.build.tag != tag);
+    /// Returns true if the build waited until now: nobody makes it any more.
+    fn remove(&self, tag: Tag) -> bool {
+        let mut waiting = self.0.lock().unpoisoned();
+        let before = waiting.len();
+        waiting.retain(|it| it.build.tag != tag);
+        waiting.len() < before
     }
 }
 
@@ -108,7 +112,7 @@ impl Engine {
     ///
     /// # Cancel safety
     /// Dropping the future interrupts the build unless its commit has begun.
-    pub(super) async fn build_in_group(
+    pub(in crate::duckdb) async fn build_in_group(
         &self,
         build: &Build,
         claim: &Arc<Claim>,
@@ -138,7 +142,13 @@ impl Engine {
             let held = tokio::select! {
                 biased;
                 made = &mut answer => return Ok(made.ok().flatten()),
-                held = entered => held?,
+                held = entered => held,
+            };
+            let held = match held {
+                Ok(held) => held,
+                Err(error) if group.remove(tag) => return Err(error),
+                // It is being made: its commit may have begun.
+                Err(_) => break,
             };
             let engine = self.clone();
             on_blocking_thread(move || {
