@@ -52,10 +52,12 @@ pub fn results_of(folder: &Path, uid: &str, checks: &[CheckSpec], now: Timestamp
     checks.iter().map(of).collect()
 }
 
-/// Removes the results of a replica.
+/// Removes the results of a replica, and the folder with the last ones.
 pub(crate) fn remove(folder: &Path, uid: &str) {
     // There are none if nothing was checked.
-    let _ = fs::remove_file(file_of(folder, uid));
+    if fs::remove_file(file_of(folder, uid)).is_ok() {
+        let _ = fs::remove_dir(folder.join(FOLDER));
+    }
 }
 
 /// Removes the results of replicas that are not there: a program ended before it could.
@@ -68,6 +70,8 @@ pub(crate) fn sweep(folder: &Path, is_there: impl Fn(&str) -> bool) {
             let _ = fs::remove_file(entry.path());
         }
     }
+    // It stays where there are others.
+    let _ = fs::remove_dir(folder.join(FOLDER));
 }
 
 fn file_of(folder: &Path, uid: &str) -> PathBuf {
@@ -336,6 +340,6 @@ mod tests {
         sweep(folder.path(), |uid| uid == "v");
         assert!(other.path.exists());
         sweep(folder.path(), |_| false);
-        assert!(!other.path.exists());
+        assert!(!other.path.exists() && !folder.path().join(FOLDER).exists());
     }
 }

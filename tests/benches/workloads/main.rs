@@ -17,8 +17,8 @@
 
 #![allow(
     clippy::unwrap_used,
-    clippy::cast_precision_loss,
-    reason = "a measurement that goes wrong should end at once"
+    clippy::print_stderr,
+    reason = "a measurement that goes wrong should end at once, and one that is left out be told of"
 )]
 
 mod many;
