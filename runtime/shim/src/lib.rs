@@ -59,6 +59,11 @@ mod signals;
 mod spawn;
 #[cfg(target_os = "linux")]
 mod tag;
+#[cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "there is no shim that writes notes")
+)]
+mod times;
 
 #[cfg(all(feature = "client", target_os = "linux"))]
 pub use client::{Client, Error, Launch, News, Options};
@@ -71,3 +76,4 @@ pub use signals::STOP_SIGNALS;
 pub use start_id::{BadStartId, MAX_UID, StartId};
 #[cfg(target_os = "linux")]
 pub use tag::TAG_VARIABLE;
+pub use times::written_since;

@@ -1,7 +1,8 @@
 //! Output files: watched until they grow, looked at while they do, copied and truncated when they are large.
 //!
 //! A process writes to its file by itself, so there is no pipe that could break. The price: what it writes between copy
-//! and truncation is lost, and a file may exceed its bound by what is written in [`LOOK_EVERY_MS`].
+//! and truncation is lost, and a file may exceed its bound by what is written in [`LOOK_EVERY_MS`]. Each look that finds the
+//! file longer is noted beside it ([`times`]).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -13,10 +14,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{WatchFlags, add_watch, remove_watch};
 
+use crate::clock::unix_ms;
 use crate::protocol::Output;
 use crate::start_id::StartId;
+use crate::times;
 
-/// The time between two looks at a file that grows. A look costs a microsecond.
+/// The time between two looks at a file that grows. A look costs a microsecond, its note ten.
 pub(crate) const LOOK_EVERY_MS: u64 = 1_000;
 
 /// Looks without growth after which a file is watched again instead.
@@ -37,6 +40,7 @@ pub(crate) struct Outputs {
 struct Watched {
     output: Output,
     watch: Option<i32>,
+    /// The length of the last look.
     size: u64,
     quiet_looks: u8,
 }
@@ -47,7 +51,8 @@ impl Outputs {
         let watched = Watched {
             output: output.clone(),
             watch: None,
-            size: 0,
+            // It has one where another shim has watched it.
+            size: look_at(output, 0).unwrap_or_default(),
             quiet_looks: 0,
         };
         self.files.insert(id.clone(), watched);
@@ -62,7 +67,7 @@ impl Outputs {
                 self.by_watch.remove(&watch);
                 let _ = remove_watch(inotify, watch);
             }
-            let _ = rotate_if_large(&watched.output);
+            let _ = look_at(&watched.output, watched.size);
         }
     }
 
@@ -95,7 +100,7 @@ impl Outputs {
             let Some(watched) = self.files.get_mut(id) else {
                 continue;
             };
-            let size = rotate_if_large(&watched.output).unwrap_or_default();
+            let size = look_at(&watched.output, watched.size).unwrap_or_default();
             watched.quiet_looks = if size == watched.size {
                 watched.quiet_looks + 1
             } else {
@@ -139,9 +144,18 @@ impl Outputs {
     }
 }
 
-/// Copies and truncates a file that has reached its bound; returns its size then.
-fn rotate_if_large(output: &Output) -> io::Result<u64> {
+/// Notes the length of a file if it is another one than before; copies and truncates it if it has reached its bound.
+/// Returns its length then.
+fn look_at(output: &Output, before: u64) -> io::Result<u64> {
     let size = fs::metadata(&output.path)?.len();
+    if size < before {
+        // Somebody else has truncated it, so its notes speak of other bytes.
+        let _ = times::removed(&output.path);
+    }
+    if size != before {
+        // Without a note more counts as new than is.
+        let _ = times::note(&output.path, size, unix_ms());
+    }
     if size < output.max_size.max(1) {
         return Ok(size);
     }
@@ -162,16 +176,25 @@ fn rotate(output: &Output) -> io::Result<()> {
         io::copy(&mut file, &mut copy)?;
         for number in (1..output.keep).rev() {
             let [from, to] = [number, number + 1].map(|number| numbered(&output.path, &number.to_string()));
-            match fs::rename(from, to) {
+            // In this order no file ever has the notes of another.
+            let _ = times::removed(&to);
+            match fs::rename(&from, &to) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
+            let _ = times::moved(&from, &to);
         }
         // What was written meanwhile, as near to the truncation as can be.
         io::copy(&mut file, &mut copy)?;
+        let first = numbered(&output.path, "1");
+        let _ = times::moved(&output.path, &part);
         file.set_len(0)?;
-        fs::rename(part, numbered(&output.path, "1"))
+        let _ = times::removed(&first);
+        fs::rename(&part, &first)?;
+        let _ = times::moved(&part, &first);
+        Ok(())
     } else {
+        let _ = times::removed(&output.path);
         file.seek(SeekFrom::Start(0))?;
         file.set_len(0)
     }
@@ -192,7 +215,13 @@ pub(crate) fn remove_files(output: &Output) {
             .to_str()
             .and_then(|found| found.strip_prefix(name)?.strip_prefix('.'));
         let is_copy = |ending: &str| ending == "part" || ending.parse::<u32>().is_ok();
-        if ending.is_some_and(is_copy) {
+        let is_ours = |ending: &str| {
+            let of_copy = ending
+                .split_once('.')
+                .map(|(copy, rest)| is_copy(copy) && times::is_name(rest));
+            is_copy(ending) || times::is_name(ending) || of_copy == Some(true)
+        };
+        if ending.is_some_and(is_ours) {
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -228,12 +257,15 @@ mod tests {
         };
         for text in ["one!", "two!", "three", "x"] {
             fs::write(&path, text).unwrap();
-            rotate_if_large(&output).unwrap();
+            look_at(&output, 0).unwrap();
         }
         let read = |ending: &str| fs::read_to_string(numbered(&path, ending)).unwrap();
         assert_eq!([read("1"), read("2")], ["three", "two!"]);
         assert_eq!(fs::read_to_string(&path).unwrap(), "x");
         assert!(!numbered(&path, "3").exists());
+        let notes = |path: &Path| times::file_of(path).exists();
+        assert!(notes(&path) && notes(&numbered(&path, "1")) && notes(&numbered(&path, "2")));
+        assert!(!notes(&numbered(&path, "3")));
         remove_files(&output);
         assert!(!folder.path().join("logs").exists());
     }

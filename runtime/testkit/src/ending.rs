@@ -35,6 +35,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         self.mend()?;
         self.declare().await?;
         self.until_rest().await?;
+        self.let_rest().await?;
         self.try_again().await?;
         self.pass_times().await?;
         self.story
@@ -97,8 +98,18 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         failed.map(|found| found.row.uid).collect()
     }
 
+    /// Lets what happens outside be noticed.
+    async fn let_rest(&mut self) -> Result<(), Wrong> {
+        if self.kit.rest_after.is_zero() {
+            return Ok(());
+        }
+        tokio::time::sleep(self.kit.rest_after).await;
+        self.until_rest().await
+    }
+
     /// Lets time pass as long as any resource has asked to be run again.
     async fn pass_times(&mut self) -> Result<(), Wrong> {
+        self.let_rest().await?;
         let mut idle = 0;
         for _ in 0..TIMES {
             let all = self.process().controller.list(Select::all()).resources;

@@ -13,6 +13,7 @@ use crate::outside::Outside;
 use crate::roll::Roll;
 use crate::sight::Sight;
 use watershed_controller::Builder;
+use watershed_controller::Handle;
 use watershed_controller::Message;
 use watershed_controller::Reconciler;
 
@@ -34,8 +35,10 @@ pub struct Kit<O: Outside, R: Reconciler> {
     pub(super) options: KindOptions,
     pub(super) givens: Vec<Givens>,
     pub(super) beside: Box<Beside<O>>,
+    pub(super) started: Box<Started<O>>,
     pub(super) state: Option<Box<Counts<R>>>,
     pub(super) cancel_within: Duration,
+    pub(super) rest_after: Duration,
     /// The ends of plays from scratch, by wanted resources.
     pub(super) scratches: RefCell<HashMap<String, Rc<Sight<O::Seen>>>>,
     pub(super) is_chained: bool,
@@ -45,6 +48,9 @@ pub struct Kit<O: Outside, R: Reconciler> {
 
 /// Registers kinds beside the one that is tested, over an outside.
 type Beside<O> = dyn Fn(&O, Builder) -> Builder;
+
+/// Is told of each process that has started.
+type Started<O> = dyn Fn(&O, Handle);
 
 /// Makes up a spec.
 type MakeSpec<R> = dyn Fn(&mut Roll) -> <R as Reconciler>::Spec;
@@ -78,8 +84,10 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
             options: KindOptions::new("thing"),
             givens: Vec::new(),
             beside: Box::new(|_, builder| builder),
+            started: Box::new(|_, _| {}),
             state: None,
             cancel_within: Duration::from_secs(10),
+            rest_after: Duration::ZERO,
             scratches: RefCell::default(),
             is_chained: false,
             is_fenced: false,
@@ -114,6 +122,14 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         self.changed()
     }
 
+    /// Calls a function with the handle of each process that has started: for what goes on beside its kinds, and nudges them.
+    /// It has to end with its process by itself.
+    #[must_use]
+    pub fn started(mut self, tell: impl Fn(&O, Handle) + 'static) -> Self {
+        self.started = Box::new(tell);
+        self.changed()
+    }
+
     /// The resources may read one another.
     #[must_use]
     pub fn chained(mut self) -> Self {
@@ -142,6 +158,14 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
     pub fn cancel_within(mut self, within: Duration) -> Self {
         self.cancel_within = within;
         self
+    }
+
+    /// Lets so much time pass before the end of a play counts as at rest: for kinds that somebody nudges when something has
+    /// happened outside, with a look every so often as the backstop. None unless set.
+    #[must_use]
+    pub fn rest_after(mut self, time: Duration) -> Self {
+        self.rest_after = time;
+        self.changed()
     }
 
     /// Forgets what came of the kit as it was.

@@ -116,7 +116,10 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         };
         let reconciler = (self.kit.reconciler)(&self.outside);
         let started = Process::start(setting, reconciler).await;
-        started.map_err(|error| Wrong::new(What::Endless, format!("no controller starts: {error}")))
+        let started =
+            started.map_err(|error| Wrong::new(What::Endless, format!("no controller starts: {error}")))?;
+        (self.kit.started)(&self.outside, started.controller.handle());
+        Ok(started)
     }
 
     pub(super) fn process(&self) -> &Process {

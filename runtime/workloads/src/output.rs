@@ -4,8 +4,13 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use watershed_core::Timestamp;
+use watershed_shim::written_since;
+
 /// Bytes of a file that are read for its last lines, at most.
 const MOST_READ: u64 = 4 << 20;
+/// Bytes before a place that are searched for the beginning of its line.
+const LONGEST_LINE: u64 = 64 << 10;
 
 /// Returns the file of a start, below the folder of programs' output.
 pub fn file_of(folder: &Path, uid: &str, counter: u64) -> PathBuf {
@@ -36,11 +41,12 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Begins to follow a file. Returns its last lines so far, at most `limit`.
+    /// Begins to follow a file. Returns its last lines so far, at most `limit`, and with `since` those that were written
+    /// after that time: up to a second more of what is new, and of older output a 64th of its age.
     ///
     /// # Errors
     /// When it can't be read. One that is not there yet has no lines.
-    pub fn begin(path: PathBuf, limit: usize) -> io::Result<(Self, Vec<String>)> {
+    pub fn begin(path: PathBuf, limit: usize, since: Option<Timestamp>) -> io::Result<(Self, Vec<String>)> {
         let mut follower = Self {
             path,
             position: 0,
@@ -49,11 +55,13 @@ impl Follower {
         let mut text = Vec::new();
         // What was moved to the last copy, where the file itself has little.
         let copy = PathBuf::from(format!("{}.1", follower.path.display()));
+        let place = |path: &Path| since.and_then(|since| written_since(path, unsigned(since)));
+        let from = place(&follower.path);
         let length = fs::metadata(&follower.path).map_or(0, |found| found.len());
-        if length < MOST_READ {
-            read_end(&copy, MOST_READ - length, &mut text)?;
+        if length < MOST_READ && from.is_none() {
+            read_end(&copy, place(&copy), MOST_READ - length, &mut text)?;
         }
-        follower.position = read_end(&follower.path, MOST_READ, &mut text)?;
+        follower.position = read_end(&follower.path, from, MOST_READ, &mut text)?;
         let mut lines = follower.take_lines(&text);
         lines.drain(..lines.len().saturating_sub(limit));
         Ok((follower, lines))
@@ -101,27 +109,48 @@ impl Follower {
     }
 }
 
-/// Reads the end of a file, from the first whole line on. Returns its length; 0 for one that is not there.
-fn read_end(path: &Path, most: u64, into: &mut Vec<u8>) -> io::Result<u64> {
+fn unsigned(at: Timestamp) -> u64 {
+    u64::try_from(at.0).unwrap_or(0)
+}
+
+/// Reads the end of a file, or what follows a place in it: of more than `most` bytes the last, from the first whole line
+/// on. Returns its length; 0 for one that is not there.
+fn read_end(path: &Path, place: Option<u64>, most: u64, into: &mut Vec<u8>) -> io::Result<u64> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         Err(error) => return Err(error),
     };
     let length = file.metadata()?.len();
-    let from = length.saturating_sub(most);
+    let place = place.map_or(Ok(0), |place| line_at(&mut file, place.min(length)))?;
+    let bound = length.saturating_sub(most);
+    let from = bound.max(place);
     file.seek(SeekFrom::Start(from))?;
     let mut text = Vec::new();
     let read = file.take(most).read_to_end(&mut text)?;
-    let skipped = match from {
-        0 => 0,
-        _ => text
+    let skipped = match from == place {
+        true => 0,
+        false => text
             .iter()
             .position(|byte| *byte == b'\n')
             .map_or(text.len(), |at| at + 1),
     };
     into.extend(text.drain(skipped..));
     Ok(from + u64::try_from(read).unwrap_or(0))
+}
+
+/// Returns the beginning of the line in which a place lies, or the place itself if that is far.
+fn line_at(file: &mut File, place: u64) -> io::Result<u64> {
+    let from = place.saturating_sub(LONGEST_LINE);
+    file.seek(SeekFrom::Start(from))?;
+    let mut before = Vec::new();
+    file.take(place - from).read_to_end(&mut before)?;
+    let end = before.iter().rposition(|byte| *byte == b'\n');
+    Ok(match end {
+        Some(end) => from + u64::try_from(end + 1).unwrap_or(0),
+        None if from == 0 => 0,
+        None => place,
+    })
 }
 
 #[cfg(test)]
@@ -134,7 +163,7 @@ mod tests {
     fn a_file_is_followed_line_by_line_also_when_it_is_begun_anew() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("1.log");
-        let (mut follower, lines) = Follower::begin(path.clone(), 2).unwrap();
+        let (mut follower, lines) = Follower::begin(path.clone(), 2, None).unwrap();
         assert!(lines.is_empty());
         fs::write(&path, "a\nb\nc").unwrap();
         assert_eq!(follower.more().unwrap(), ["a", "b"]);
@@ -143,18 +172,69 @@ mod tests {
         assert_eq!(follower.more().unwrap(), ["cd"]);
         fs::write(&path, "e\n").unwrap();
         assert_eq!(follower.more().unwrap(), ["e"]);
-        let (mut again, lines) = Follower::begin(path.clone(), 5).unwrap();
+        let (mut again, lines) = Follower::begin(path.clone(), 5, None).unwrap();
         assert_eq!((lines, again.rest()), (vec!["e".to_owned()], None));
         fs::write(format!("{}.1", path.display()), "x\ny\n").unwrap();
-        let (_, lines) = Follower::begin(path, 2).unwrap();
+        let (_, lines) = Follower::begin(path, 2, None).unwrap();
         assert_eq!(lines, ["y", "e"]);
+    }
+
+    /// The notes beside a file, as the parent of processes writes them.
+    fn note(path: &Path, notes: &[(u64, u64)]) {
+        let bytes = notes
+            .iter()
+            .flat_map(|(length, at)| [length.to_le_bytes(), at.to_le_bytes()]);
+        fs::write(
+            format!("{}.times", path.display()),
+            bytes.collect::<Vec<_>>().concat(),
+        )
+        .unwrap();
+    }
+
+    #[test]
+    fn what_was_written_since_a_time_begins_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("1.log");
+        let copy = folder.path().join("1.log.1");
+        fs::write(&copy, "a\nb\n").unwrap();
+        fs::write(&path, "c\nlong\ne\n").unwrap();
+        let since = |at: i64| {
+            let found = Follower::begin(path.clone(), 100, Some(Timestamp(at)));
+            found.unwrap().1.join(" ")
+        };
+        assert_eq!(
+            since(5_000),
+            "a b c long e",
+            "without notes all of it counts as new"
+        );
+        note(&copy, &[(2, 1_000), (4, 2_000)]);
+        note(&path, &[(4, 3_000), (9, 4_000)]);
+        for (at, expected) in [
+            (500, "a b c long e"),
+            (1_000, "b c long e"),
+            (2_999, "c long e"),
+            (3_000, "long e"),
+            (4_000, ""),
+            (9_000, ""),
+        ] {
+            assert_eq!(since(at), expected, "{at}");
+        }
     }
 
     #[test]
     fn the_files_of_earlier_starts_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("u")).unwrap();
-        for name in ["1.log", "2.log", "2.log.1", "3.log", "10.log", "other"] {
+        for name in [
+            "1.log",
+            "1.log.times",
+            "2.log",
+            "2.log.1",
+            "2.log.1.times",
+            "3.log",
+            "10.log",
+            "other",
+        ] {
             fs::write(folder.path().join("u").join(name), "").unwrap();
         }
         prune(folder.path(), "u", 3);

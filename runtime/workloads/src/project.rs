@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use watershed_core::Error;
 
 use crate::backend::StartId;
-use crate::output;
+use crate::{output, results};
 
 /// The place of a project.
 #[derive(Debug, Clone)]
@@ -50,6 +50,16 @@ impl Project {
     pub(crate) fn remove_output(&self, uid: &str) {
         // There is none if it never wrote anything.
         let _ = std::fs::remove_dir_all(self.output.join(uid));
+    }
+
+    /// Removes the results of a replica's checks.
+    pub(crate) fn remove_results(&self, uid: &str) {
+        results::remove(&self.output, uid);
+    }
+
+    /// Removes the results of the checks of replicas that are not there.
+    pub(crate) fn sweep_results(&self, is_there: impl Fn(&str) -> bool) {
+        results::sweep(&self.output, is_there);
     }
 }
 

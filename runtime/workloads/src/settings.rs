@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use watershed_controller::message::to_json;
 use watershed_core::RetryPolicy;
 use watershed_proto as proto;
 use watershed_schedule::{Concurrency, Cron, Schedule, Zone, jiff::SignedDuration};
@@ -105,6 +106,14 @@ impl CheckSpec {
             Question::Tcp { port } => format!("tcp {port}"),
             Question::Command(command) => format!("command {}", command.join(" ")),
         }
+    }
+
+    /// Returns a digest of its question, under which its results are kept.
+    pub fn digest(&self) -> String {
+        let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 question of a check");
+        // Texts and numbers have an encoding always.
+        hasher.update(&to_json(&self.question).unwrap_or_default());
+        hasher.finalize().to_hex().as_str()[..16].to_owned()
     }
 }
 

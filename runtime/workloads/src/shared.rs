@@ -11,6 +11,7 @@ use watershed_core::Uid;
 
 use crate::backend::Backend;
 use crate::backends::Backends;
+use crate::job::Cancels;
 use crate::observations::Observations;
 use crate::ports::PortPool;
 use crate::probe::Probes;
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) observations: Observations,
     pub(crate) probes: Probes,
     pub(crate) ports: PortPool,
+    pub(crate) cancels: Cancels,
     pub(crate) render: Arc<dyn Render>,
     /// Tells whether this program does anything for a job or service.
     pub(crate) chooses: Arc<dyn Fn(Uid) -> bool + Send + Sync>,
@@ -57,6 +59,17 @@ impl Shared {
     /// Returns true if nothing is to be done for a workload: the program is about to end, or it is for others.
     pub(crate) fn passes_over(&self, uid: Uid) -> bool {
         self.leaving.is_cancelled() || !(self.chooses)(uid)
+    }
+
+    /// Waits until all processes were listed once. Returns false if there is no need to wait: the program is about to end,
+    /// or the invocation is.
+    ///
+    /// # Errors
+    /// When that takes too long: a backend can't be reached.
+    pub(crate) async fn listed<R: Reconciler>(&self, context: &Context<R>) -> Result<bool, ()> {
+        let listed = self.observations.listed(&self.leaving);
+        let listed = context.cancellation().run_until_cancelled(listed).await;
+        listed.unwrap_or(Ok(false))
     }
 
     /// Says that there is no room for a program: its limit of memory is above what is free (rule W7). Looked at before

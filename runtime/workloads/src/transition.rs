@@ -22,6 +22,9 @@ pub struct Transition {
     pub detail: String,
     /// The invocation that recorded it, which has the causal chain.
     pub invocation: InvocationId,
+    /// The epoch of that invocation; 0 in records of before it was kept.
+    #[serde(default)]
+    pub epoch: u64,
 }
 
 /// Adds a transition; the oldest goes if there are too many.

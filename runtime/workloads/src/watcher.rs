@@ -43,6 +43,8 @@ impl Watcher {
 
     async fn watch(&self) {
         let backends = self.first_scan().await;
+        let is_there = |uid: &str| uid_of(uid).is_some_and(|uid| self.handle.get(uid).is_ok());
+        self.shared.project.sweep_results(is_there);
         let mut listeners: Vec<_> = backends.iter().map(|backend| backend.news()).collect();
         // What happened between the listing and the subscription.
         let _ = self.scan(&backends).await;

@@ -10,7 +10,7 @@ use watershed_controller::{Builder, Handle, Resource, Select, Uid};
 
 use crate::backend::{Stop, Then};
 use crate::backends::{Backends, Connect};
-use crate::job::{self, JobReconciler};
+use crate::job::{self, Cancels, JobReconciler};
 use crate::message::Job;
 use crate::observations::{Observations, living};
 use crate::ports::PortPool;
@@ -111,14 +111,15 @@ impl WorkloadsBuilder {
     /// Returns the workloads.
     pub fn build(self) -> Workloads {
         let shared = Shared {
+            probes: Probes::new(self.asks, self.output.clone()),
             project: Project {
                 root: self.root,
                 output: self.output,
             },
             backends: Backends::new(self.backends, self.is_confined),
             observations: Observations::default(),
-            probes: Probes::new(self.asks),
             ports: PortPool::default(),
+            cancels: Cancels::default(),
             render: self.render,
             chooses: self.chooses,
             leaving: CancellationToken::new(),
@@ -176,6 +177,12 @@ impl Workloads {
             handle,
         };
         tokio::spawn(watcher.run());
+    }
+
+    /// Returns the part that all kinds share.
+    #[cfg(test)]
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
     }
 
     /// Returns what is kept in memory of workloads: observations, ports and probes.

@@ -13,6 +13,7 @@
 //! | `broken` | one of each common mistake, and what is said about it |
 //! | `care` | full disks, damaged files, room given back |
 //! | `changes` | what each kind of change costs, and what becomes of tables |
+//! | `checks` | results of checks, kept and told |
 //! | `commands` | commands, exit codes, forms of output, habits |
 //! | `confined` | projects that reach their own folder and their state alone |
 //! | `crashes` | the program dead at each named point around a commit |
@@ -45,6 +46,7 @@
 //! | `terminal` | tables and lists on terminals of several widths |
 //! | `trash` | what nothing stands for any more: kept, listed, taken back, thrown away |
 //! | `together` | several calls at a time, and calls that are stopped |
+//! | `transitions` | what became of jobs and services, in `history` |
 //! | `unit_tests` | queries on given rows |
 //! | `world` | a project that changes at random, with its reference |
 
@@ -57,6 +59,7 @@ mod bad_data;
 mod broken;
 mod care;
 mod changes;
+mod checks;
 mod commands;
 mod confined;
 mod crashes;
@@ -105,6 +108,7 @@ mod stores;
 mod storms;
 mod terminal;
 mod together;
+mod transitions;
 mod trash;
 mod unit_tests;
 mod world;

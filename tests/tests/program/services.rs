@@ -252,6 +252,45 @@ fn the_sample_of_services_runs() {
     assert!(built.is_empty(), "{done:?}");
 }
 
+/// W19: lines have no times; what is older than a time is known by what the parent of the processes has noted.
+#[test]
+fn logs_since_a_time_leave_out_what_was_written_before() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "services/api.yaml",
+            "type: service\nrun: |\n  echo old; while ! test -f go; do sleep 0.05; done; echo new; exec sleep 100000\n",
+        ),
+    ]);
+    let logs = |since: &str| {
+        let said = project.call(&["logs", "api", "--since", since]);
+        ends(&said, 0);
+        said.stdout
+    };
+    let start = Going::settled(&project);
+    until("it writes", || logs("1h") == "api.0 | old\n");
+    until("that is past", || logs("0s").is_empty());
+    let between = jiff::Timestamp::now().to_string();
+    project.write("go", "");
+    until("it writes more", || logs("1h") == "api.0 | old\napi.0 | new\n");
+    assert_eq!(logs(&between), "api.0 | new\n");
+    until("all of it is past", || logs("0s").is_empty());
+    assert_eq!(logs(&between), "api.0 | new\n");
+    assert_eq!(logs("2020-01-01"), "api.0 | old\napi.0 | new\n");
+    ends(&project.call(&["logs", "api", "--since", "yesterday"]), 2);
+
+    let runs = |since: &str| {
+        let document = project
+            .call(&["logs", "api", "--runs", "--json", "--since", since])
+            .json();
+        document["lines"].as_array().map_or(0, Vec::len)
+    };
+    assert!(runs("1h") > 0);
+    assert_eq!(runs(&jiff::Timestamp::now().to_string()), 0);
+    start.kill();
+    assert_eq!(logs(&between), "api.0 | new\n", "at rest it is the same");
+}
+
 /// W15: what becomes of programs is told as it happens, once.
 #[test]
 fn transitions_are_events_of_what_goes_on() {

@@ -14,6 +14,7 @@ pub(super) fn logs(console: &mut Console, shared: &Shared, args: &Logs) -> Resul
         name: args.name.clone(),
         limit: args.limit,
         follow: args.follow,
+        since: args.since.map(|since| since.0),
         program: (!args.runs).then_some(ProgramOutput {
             replica: args.replica,
             previous: args.previous,

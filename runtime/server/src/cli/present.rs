@@ -301,7 +301,7 @@ impl<'a> Presenter<'a> {
             Answer::History(document) => match self.format {
                 Format::Json => self.written(&document),
                 Format::Jsonl => {
-                    document.runs.iter().try_for_each(|part| {
+                    document.moments().iter().try_for_each(|part| {
                         let schema = HistoryDocument::SCHEMA;
                         self.console.json_line(&Line { schema, part })
                     })?;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use watershed_compilers::parse_size;
 
+use crate::documents::Time;
+
 /// `KEY=VALUE` of `--env`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variable {
@@ -142,6 +144,34 @@ impl FromStr for Wait {
     }
 }
 
+/// A moment in the past: given, or a length of time before now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Since(pub Time);
+
+impl FromStr for Since {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let utc =
+            |time: jiff::civil::DateTime| Some(time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp());
+        let given = text.parse::<jiff::Timestamp>().ok();
+        // In the zone in which times are shown.
+        let given = given.or_else(|| utc(text.parse().ok()?));
+        if let Some(time) = given {
+            return Ok(Self(Time::from_millis(time.as_millisecond())));
+        }
+        let Wait(span) = text.parse::<Wait>().map_err(|error| {
+            if error.starts_with("the unit") {
+                return error;
+            }
+            "a length of time such as `30s` or `1h30m`, or a time in UTC such as `2026-11-25 14:30`, was expected"
+                .to_owned()
+        })?;
+        let span = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        Ok(Self(Time::from_millis(Time::now().millis().saturating_sub(span))))
+    }
+}
+
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size(pub u64);
@@ -182,6 +212,26 @@ mod tests {
         assert!("30".parse::<Wait>().unwrap_err().contains("`30s`"));
         assert!("-5s".parse::<Wait>().is_err());
         assert!("soon".parse::<Wait>().is_err());
+    }
+
+    #[test]
+    fn a_moment_is_given_or_so_long_ago() {
+        let at = |text: &str| text.parse::<Since>().map(|since| since.0.to_string());
+        for text in [
+            "2026-11-25T14:30:00Z",
+            "2026-11-25T15:30:00+01:00",
+            "2026-11-25 14:30",
+        ] {
+            assert_eq!(at(text).as_deref(), Ok("2026-11-25T14:30:00.000Z"), "{text}");
+        }
+        assert_eq!(at("2026-11-25").as_deref(), Ok("2026-11-25T00:00:00.000Z"));
+        let Since(hour) = "1h".parse().unwrap();
+        let ago = Time::now().since_ms(hour);
+        assert!((3_600_000..3_660_000).contains(&ago), "{ago}");
+        assert!("30".parse::<Since>().unwrap_err().contains("`30s`"));
+        for text in ["yesterday", "", "25.11.2026", "-1h"] {
+            assert!(text.parse::<Since>().unwrap_err().contains("1h30m"), "{text}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Link, Outcome, Reason, ResourceError, ResourceName, Time, Work};
 
-/// Past runs, the latest first.
+/// Past runs and transitions, the latest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryDocument {
     /// Name and version of this form: `watershed.history/1`.
@@ -20,11 +20,63 @@ pub struct HistoryDocument {
     pub environment: String,
     /// The runs.
     pub runs: Vec<HistoryRun>,
+    /// The transitions of jobs and services, the latest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transitions: Vec<HistoryTransition>,
 }
 
 impl HistoryDocument {
     /// The value of `schema` in documents of this form.
     pub const SCHEMA: &str = "watershed.history/1";
+
+    /// Returns runs and transitions together, the latest first.
+    pub fn moments(&self) -> Vec<Moment<'_>> {
+        let runs = self.runs.iter().map(Moment::Run);
+        let transitions = self.transitions.iter().map(Moment::Transition);
+        let mut all: Vec<Moment<'_>> = transitions.chain(runs).collect();
+        all.sort_by_key(|moment| std::cmp::Reverse(moment.at()));
+        all
+    }
+}
+
+/// One entry of a history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Moment<'a> {
+    /// A run.
+    Run(&'a HistoryRun),
+    /// A transition.
+    Transition(&'a HistoryTransition),
+}
+
+impl Moment<'_> {
+    /// Returns the time at which it began.
+    pub fn at(self) -> Time {
+        match self {
+            Self::Run(run) => run.started_at,
+            Self::Transition(transition) => transition.at,
+        }
+    }
+}
+
+/// A past transition of a job, a service or one of its replicas: another stage, or an event worth telling.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HistoryTransition {
+    /// The time.
+    pub at: Time,
+    /// The resource.
+    pub resource: ResourceName,
+    /// The stage before.
+    pub from: String,
+    /// The stage after.
+    pub to: String,
+    /// The reason, as a word.
+    pub reason: String,
+    /// More for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    /// The run that recorded it, named as in `runs`.
+    pub run: String,
 }
 
 /// A past run of one resource.

@@ -13,6 +13,7 @@ use watershed_reconcilers::resolvers::Views;
 use watershed_reconcilers::secrets::Secrets;
 
 use super::compiled::{self, Built};
+use super::logs::Last;
 use super::look::{look, unreadable};
 use super::questions::Questions;
 use super::read::{Reading, Shown};
@@ -21,6 +22,7 @@ use super::{
     output, partitions, plan, read, stream_query, trash,
 };
 use crate::exit::Exit;
+use crate::report::kinds::checks;
 use crate::report::{Entry, Hidden, names};
 use crate::socket::{
     Answer, ExportRequest, MetricsRequest, ProgramOutput, Refusal, Replies, Reply, Request, Service,
@@ -73,7 +75,11 @@ impl Folder {
             } => {
                 let entries = self.entries().await?;
                 let document = self.reading(&entries, |r| r.status(&names, &selection, Hidden::unless(all)));
-                Answer::Run(Box::new(document?))
+                let mut document = document?;
+                if !names.is_empty() {
+                    checks::show_in(&mut document, &entries, &self.state.programs());
+                }
+                Answer::Run(Box::new(document))
             }
             Request::Plan { exit_code, selection } => {
                 let entries = match self.catalog() {
@@ -115,7 +121,7 @@ impl Folder {
             }
             Request::History { name, limit } => {
                 let (entries, runs) = self.history(name.as_deref(), limit).await?;
-                self.reading(&entries, |reading| reading.history(runs, limit))
+                self.reading(&entries, |reading| reading.history(runs, name.as_deref(), limit))
             }
             Request::Explain { name } => {
                 let entries = self.entries().await?;
@@ -126,8 +132,12 @@ impl Folder {
                 operate::stats_at_rest(&self.options.project(), &self.state, &entries, revision, form)
             }
             Request::Logs {
-                name, limit, program, ..
-            } => self.logs(&name, limit, program).await?,
+                name,
+                limit,
+                since,
+                program,
+                ..
+            } => self.logs(&name, Last { limit, since }, program).await?,
             Request::Trash(request) => self.trash(&request).await?,
             Request::Check => self.check().await?,
             Request::Doctor => self.doctor().await?,
@@ -279,12 +289,12 @@ impl Folder {
             .map(|_| SqliteReader::new(self.state.catalog()))
     }
 
-    async fn logs(&self, name: &str, limit: u64, program: Option<ProgramOutput>) -> Result<Answer, Refusal> {
+    async fn logs(&self, name: &str, last: Last, program: Option<ProgramOutput>) -> Result<Answer, Refusal> {
         let entries = self.entries().await?;
         let project = self.options.project();
         if let Some(part) = program {
             let (programs, secrets) = (self.state.programs(), self.secrets().await);
-            let found = output::at_rest(&project, &programs, &secrets, &entries, name, part, limit)?;
+            let found = output::at_rest(&project, &programs, &secrets, &entries, name, part, last)?;
             if let Some(answer) = found {
                 return Ok(answer);
             }
@@ -296,7 +306,7 @@ impl Folder {
             }
             None => Ok(Vec::new()),
         };
-        logs::logs_at_rest(&project, &self.state.logs(), &entries, recent, name, limit).await
+        logs::logs_at_rest(&project, &self.state.logs(), &entries, recent, name, last).await
     }
 
     /// The secrets of the project's files, for what is read without being the owner.

@@ -9,12 +9,27 @@ use watershed_controller::Uid;
 use watershed_controller::history::HistoryRow;
 
 use super::{Instance, read};
-use crate::documents::{LogLine, LogsDocument};
+use crate::documents::{LogLine, LogsDocument, Time};
 use crate::exit::Exit;
 use crate::logs;
 use crate::report::document::Project;
 use crate::report::{Entry, names};
 use crate::socket::{Answer, Refusal, Replies, Reply};
+
+/// The part of what was said before that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Last {
+    /// Lines at most.
+    pub(super) limit: u64,
+    /// The time since which they were said.
+    pub(super) since: Option<Time>,
+}
+
+impl Last {
+    pub(super) fn lines(self) -> usize {
+        usize::try_from(self.limit).unwrap_or(usize::MAX)
+    }
+}
 
 impl Instance {
     /// Returns the last log lines of a resource, by `name` or `kind/name`: at most `limit` lines, the oldest first.
@@ -56,15 +71,14 @@ impl Instance {
     pub(super) async fn tell_logs(
         &self,
         name: &str,
-        limit: u64,
+        last: Last,
         follow: bool,
         replies: &Replies,
     ) -> Result<Answer, Refusal> {
         let uid = self.said_by(name).await?;
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         // Before the files are read, so that nothing is said in between.
         let mut follower = self.follower(uid);
-        let lines = read_lines(&self.logs, uid, limit).await?;
+        let lines = last_lines(&self.logs, uid, last).await?;
         if !follow {
             return Ok(document(&self.project, lines));
         }
@@ -160,14 +174,13 @@ pub(super) async fn logs_at_rest(
     entries: &[Entry],
     recent: impl AsyncFnOnce() -> Result<Vec<HistoryRow>, Refusal>,
     name: &str,
-    limit: u64,
+    last: Last,
 ) -> Result<Answer, Refusal> {
     let uid = match names::resolve_with_deleted(entries, name) {
         Ok(entry) => entry.row.uid,
         Err(refusal) => uid_among(recent().await?, name, refusal)?,
     };
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    Ok(document(project, read_lines(folder, uid, limit).await?))
+    Ok(document(project, last_lines(folder, uid, last).await?))
 }
 
 /// The resource that was last called so.
@@ -175,6 +188,14 @@ fn uid_among(runs: Vec<HistoryRow>, name: &str, refusal: Refusal) -> Result<Uid,
     let unknown = refusal.clone();
     let runs = read::uid_of_removed(runs, Some(name), refusal)?;
     runs.first().map(|run| run.uid).ok_or(unknown)
+}
+
+async fn last_lines(folder: &Path, uid: Uid, last: Last) -> Result<Vec<LogLine>, Refusal> {
+    let mut lines = read_lines(folder, uid, last.lines()).await?;
+    if let Some(since) = last.since {
+        lines.retain(|line| line.at >= since);
+    }
+    Ok(lines)
 }
 
 async fn read_lines(folder: &Path, uid: Uid, limit: usize) -> Result<Vec<LogLine>, Refusal> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use watershed_controller::Resource;
+use watershed_controller::{Resource, Timestamp};
 use watershed_reconcilers::secrets::Secrets;
 use watershed_workloads::job::{self, JobRecord};
 use watershed_workloads::output::{Follower, file_of};
@@ -12,6 +12,7 @@ use watershed_workloads::replica::{self, ReplicaRecord, ReplicaSpec};
 use watershed_workloads::service;
 
 use super::Instance;
+use super::logs::Last;
 use crate::documents::{LogsDocument, OutputLine};
 use crate::exit::Exit;
 use crate::report::document::Project;
@@ -96,7 +97,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Opens sources that were not open, and drops those that are gone. Returns their lines so far.
-    fn open(&mut self, sources: Vec<Source>, limit: usize) -> Result<Vec<OutputLine>, Refusal> {
+    fn open(&mut self, sources: Vec<Source>, last: Last) -> Result<Vec<OutputLine>, Refusal> {
         let mut lines = Vec::new();
         self.open.retain(|source, _| sources.contains(source));
         for source in sources {
@@ -104,7 +105,9 @@ impl Reader<'_> {
                 continue;
             }
             let path = file_of(self.programs, &source.uid, source.counter);
-            let (follower, found) = Follower::begin(path, limit).map_err(|error| unread(&source, &error))?;
+            let since = last.since.map(|since| Timestamp(since.millis()));
+            let begun = Follower::begin(path, last.lines(), since);
+            let (follower, found) = begun.map_err(|error| unread(&source, &error))?;
             lines.extend(found.into_iter().map(|text| self.line(&source, &text)));
             self.open.insert(source, follower);
         }
@@ -144,10 +147,6 @@ fn unread(source: &Source, error: &std::io::Error) -> Refusal {
     Refusal::new(Exit::StateFolder, message)
 }
 
-fn at_most(limit: u64) -> usize {
-    usize::try_from(limit).unwrap_or(usize::MAX)
-}
-
 /// Returns the output of a program of a folder that nobody runs; none if the name is not that of a program.
 ///
 /// # Errors
@@ -159,7 +158,7 @@ pub(super) fn at_rest(
     entries: &[Entry],
     name: &str,
     part: ProgramOutput,
-    limit: u64,
+    last: Last,
 ) -> Result<Option<Answer>, Refusal> {
     let Some(sources) = sources(entries, name, part)? else {
         return Ok(None);
@@ -169,7 +168,7 @@ pub(super) fn at_rest(
         secrets,
         open: BTreeMap::new(),
     };
-    let mut lines = reader.open(sources, at_most(limit))?;
+    let mut lines = reader.open(sources, last)?;
     lines.extend(reader.rest());
     Ok(Some(document(project, lines)))
 }
@@ -180,7 +179,7 @@ impl Instance {
         &self,
         name: &str,
         part: ProgramOutput,
-        limit: u64,
+        last: Last,
         follow: bool,
         replies: &Replies,
     ) -> Result<Option<Answer>, Refusal> {
@@ -194,7 +193,7 @@ impl Instance {
             secrets,
             open: BTreeMap::new(),
         };
-        let mut lines = reader.open(found, at_most(limit))?;
+        let mut lines = reader.open(found, last)?;
         if !follow {
             lines.extend(reader.rest());
             return Ok(Some(document(&self.project, lines)));
@@ -211,7 +210,11 @@ impl Instance {
             // A start that came meanwhile is shown from its beginning.
             lines = reader.more()?;
             let found = sources(&self.entries(), name, part)?;
-            lines.extend(reader.open(found.unwrap_or_default(), usize::MAX)?);
+            let all = Last {
+                limit: u64::MAX,
+                since: None,
+            };
+            lines.extend(reader.open(found.unwrap_or_default(), all)?);
         }
         Ok(Some(document(&self.project, Vec::new())))
     }

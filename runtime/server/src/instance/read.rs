@@ -7,10 +7,12 @@ use watershed_controller::history::HistoryRow;
 use watershed_controller::resource::Row;
 
 use crate::documents::{
-    Command, Diagnostic, HistoryRun, Reason, ResourceDocument, ResourceName, RunDocument, Time,
+    Command, Diagnostic, HistoryRun, HistoryTransition, Reason, ResourceDocument, ResourceName, RunDocument,
+    Time,
 };
 use crate::report::difference::Declarations;
 use crate::report::document::{self, About, Account, Occasion, Project, Warnings};
+use crate::report::kinds::programs::past_transitions;
 use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, kinds, names, resource};
 use crate::selection::States;
@@ -164,14 +166,37 @@ impl Reading<'_> {
             })
     }
 
-    /// The document of past runs.
-    pub(crate) fn history(&self, mut runs: Vec<HistoryRow>, limit: u64) -> Answer {
+    /// The document of past runs and transitions, of all resources or of the one that was typed. The limit is that of
+    /// both together.
+    pub(crate) fn history(&self, mut runs: Vec<HistoryRow>, typed: Option<&str>, limit: u64) -> Answer {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let of = typed.map(|name| names::resolve(self.entries, name));
+        let mut transitions = match of {
+            None => past_transitions(self.entries, None),
+            Some(Ok(entry)) => past_transitions(self.entries, Some(&entry.row)),
+            // It is not there any more, and took its transitions with it.
+            Some(Err(_)) => Vec::new(),
+        };
         runs.sort_by_key(|run| std::cmp::Reverse((run.started_at, run.ended_at)));
-        runs.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        Answer::History(document::history(
-            self.project,
-            runs.iter().map(history_run).collect(),
-        ))
+        // Each is in the order in which it was told, so of one time the later stands first.
+        transitions.reverse();
+        transitions.sort_by_key(|transition| std::cmp::Reverse(transition.at));
+        let is_later = |run: &HistoryRow, transition: &HistoryTransition| {
+            Time::from_millis(run.started_at.0) > transition.at
+        };
+        let mut kept = (0, 0);
+        while kept.0 + kept.1 < limit {
+            match (runs.get(kept.0), transitions.get(kept.1)) {
+                (None, None) => break,
+                (Some(run), Some(transition)) if is_later(run, transition) => kept.0 += 1,
+                (Some(_), None) => kept.0 += 1,
+                (_, Some(_)) => kept.1 += 1,
+            }
+        }
+        runs.truncate(kept.0);
+        transitions.truncate(kept.1);
+        let runs = runs.iter().map(history_run).collect();
+        Answer::History(document::history(self.project, runs, transitions))
     }
 }
 

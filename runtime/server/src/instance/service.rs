@@ -7,10 +7,12 @@ use watershed_controller::Refresh;
 use watershed_controller::history::{HistoryError, HistoryRow};
 
 use super::converge::{Control, Reach, Stop, Which, Wish, done};
+use super::logs::Last;
 use super::read::{Reading, Shown};
 use super::{Files, Instance, data_tests, export, metrics, partitions, plan, read, stream_query};
 use crate::documents::Command;
 use crate::exit::Exit;
+use crate::report::kinds::checks;
 use crate::report::{Entry, Hidden, names};
 use crate::socket::{Answer, Owner, Refusal, Replies, Reply, Request, RunRequest, Service, TestRequest};
 
@@ -61,14 +63,16 @@ impl Instance {
                 name,
                 limit,
                 follow,
+                since,
                 program,
             } => {
+                let last = Last { limit, since };
                 if let Some(part) = program
-                    && let Some(answer) = self.tell_output(&name, part, limit, follow, replies).await?
+                    && let Some(answer) = self.tell_output(&name, part, last, follow, replies).await?
                 {
                     return end(replies, answer).await;
                 }
-                let answer = self.tell_logs(&name, limit, follow, replies).await?;
+                let answer = self.tell_logs(&name, last, follow, replies).await?;
                 end(replies, answer).await
             }
             Request::Check => end(replies, self.check().await?).await,
@@ -123,7 +127,11 @@ impl Instance {
             } => {
                 let entries = self.entries();
                 let reading = self.reading(&entries);
-                let document = reading.status(&names, &selection, Hidden::unless(all))?;
+                let mut document = reading.status(&names, &selection, Hidden::unless(all))?;
+                if !names.is_empty() {
+                    let programs = self.state_path().join(crate::state_folder::PROGRAMS);
+                    checks::show_in(&mut document, &entries, &programs);
+                }
                 end(replies, Answer::Run(Box::new(document))).await
             }
             Request::Plan { exit_code, selection } => {
@@ -158,7 +166,11 @@ impl Instance {
             Request::History { name, limit } => {
                 let entries = self.entries();
                 let runs = self.histories(&entries, name.as_deref(), limit).await?;
-                end(replies, self.reading(&entries).history(runs, limit)).await
+                end(
+                    replies,
+                    self.reading(&entries).history(runs, name.as_deref(), limit),
+                )
+                .await
             }
         }
     }

@@ -77,7 +77,36 @@ fn detail(service: &ResourceDocument, now: Time, width: Option<u16>) -> Option<S
     let mut rows = vec![titles.iter().map(|text| title(text)).collect::<Vec<_>>()];
     rows.extend(replicas.iter().map(|replica| line(replica, now)));
     out.push_str(&fitting("  ", &rows, width));
+    let checks = result.get("checks").and_then(Value::as_array);
+    out.extend(checks.into_iter().flatten().map(|check| check_line(check, now)));
     Some(out)
+}
+
+/// Returns a check in a line: `check http /health: 2 of 3 passing (latest: failure of replica 2, 3 s ago)`.
+fn check_line(check: &Value, now: Time) -> String {
+    let (passing, replicas) = (number(check, "passing"), number(check, "replicas"));
+    let latest = check.get("latest").filter(|latest| !latest.is_null());
+    let latest = latest.map_or_else(
+        || "no result yet".to_owned(),
+        |latest| {
+            let at = time(latest, "at").map(|at| format!(", {}", ago(at, now)));
+            format!(
+                "latest: {} of replica {}{}",
+                text(latest, "result"),
+                number(latest, "replica"),
+                at.unwrap_or_default()
+            )
+        },
+    );
+    let style = if passing < replicas {
+        WARN
+    } else {
+        anstyle::Style::new()
+    };
+    format!(
+        "  check {}: {style}{passing} of {replicas} passing{style:#} {DIM}({latest}){DIM:#}\n",
+        text(check, "check").replace(char::is_control, " ")
+    )
 }
 
 fn line(replica: &Value, now: Time) -> Vec<Cell> {

@@ -11,8 +11,8 @@ use super::programs;
 use super::summary::{blocked_by, first_line, is_waiting, output_kind, output_rows};
 use super::units::{ago, count, duration};
 use crate::documents::{
-    GraphDocument, Health, HistoryDocument, HistoryRun, LastRun, Outcome, Phase, ResourceDocument,
-    RunDocument, Time, Work,
+    GraphDocument, Health, HistoryDocument, HistoryRun, HistoryTransition, LastRun, Moment, Outcome, Phase,
+    ResourceDocument, RunDocument, Time, Work,
 };
 use crate::report::kinds::PROJECT_PARSER;
 
@@ -169,7 +169,8 @@ fn verdict(document: &RunDocument) -> String {
 
 /// The table of `history`, the latest last, where the eye rests.
 pub(crate) fn history(document: &HistoryDocument, now: Time, width: Option<u16>) -> String {
-    if document.runs.is_empty() {
+    let moments = document.moments();
+    if moments.is_empty() {
         return "nothing was run yet\n".to_owned();
     }
     let title = |text: &str| Cell::left(text, DIM);
@@ -182,14 +183,27 @@ pub(crate) fn history(document: &HistoryDocument, now: Time, width: Option<u16>)
         title("WHY"),
         title(""),
     ]];
-    rows.extend(
-        document
-            .runs
-            .iter()
-            .rev()
-            .map(|run| history_line(run, &document.project, now)),
-    );
+    rows.extend(moments.into_iter().rev().map(|moment| match moment {
+        Moment::Run(run) => history_line(run, &document.project, now),
+        Moment::Transition(transition) => transition_line(transition, now),
+    }));
     fitting("", &rows, width)
+}
+
+fn transition_line(transition: &HistoryTransition, now: Time) -> Vec<Cell> {
+    let why = match transition.from == transition.to {
+        true => String::new(),
+        false => format!("{} → {}", transition.from, transition.to).replace('_', " "),
+    };
+    vec![
+        Cell::left(ago(transition.at, now), DIM),
+        Cell::left(transition.reason.replace('_', " "), Style::new()),
+        Cell::left(transition.resource.kind.as_str(), DIM),
+        Cell::name(transition.resource.name.as_str()),
+        Cell::right("", Style::new()),
+        Cell::left(why, DIM),
+        Cell::left(transition.detail.as_str(), DIM),
+    ]
 }
 
 fn history_line(run: &HistoryRun, project: &str, now: Time) -> Vec<Cell> {

@@ -12,8 +12,9 @@ use super::kinds::programs::Replicas;
 use super::summary::{Done, outcomes};
 use super::{Entry, Hidden, kinds, made, resource};
 use crate::documents::{
-    Command, Diagnostic, Edge, GraphDocument, Health, HistoryDocument, HistoryRun, Node, Outcome,
-    ResourceError, ResourceName, RunDocument, Severity, ShowDocument, Summary, TestCounts, Time, Work,
+    Command, Diagnostic, Edge, GraphDocument, Health, HistoryDocument, HistoryRun, HistoryTransition, Node,
+    Outcome, ResourceError, ResourceName, RunDocument, Severity, ShowDocument, Summary, TestCounts, Time,
+    Work,
 };
 use crate::exit::Exit;
 
@@ -346,8 +347,12 @@ fn reached<'a>(
     seen
 }
 
-/// Past runs, put into words.
-pub(crate) fn history(project: &Project, runs: Vec<HistoryRun>) -> HistoryDocument {
+/// Past runs and transitions, put into words.
+pub(crate) fn history(
+    project: &Project,
+    runs: Vec<HistoryRun>,
+    transitions: Vec<HistoryTransition>,
+) -> HistoryDocument {
     HistoryDocument {
         schema: HistoryDocument::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -355,6 +360,7 @@ pub(crate) fn history(project: &Project, runs: Vec<HistoryRun>) -> HistoryDocume
         root: project.root.display().to_string(),
         environment: project.environment.clone(),
         runs,
+        transitions,
     }
 }
 

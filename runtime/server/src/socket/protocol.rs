@@ -17,7 +17,7 @@ use crate::documents::{
     DoctorDocument, Event, ExplainDocument, ExportDocument, GcDocument, GraphDocument, HistoryDocument,
     LogLine, LogsDocument, MetricsDocument, OperateDocument, Operation, OutputLine, PartitionsDocument,
     PlanDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, StatsDocument, TestsDocument,
-    TrashDocument,
+    Time, TrashDocument,
 };
 use crate::exit::Exit;
 
@@ -209,6 +209,9 @@ pub enum Request {
         limit: u64,
         /// Also what they say from now on, until nobody listens.
         follow: bool,
+        /// Of what was said before only that since this time.
+        #[serde(default)]
+        since: Option<Time>,
         /// The part of a program's output that is meant; none for the logs of its runs.
         program: Option<ProgramOutput>,
     },

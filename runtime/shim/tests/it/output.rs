@@ -3,6 +3,7 @@
 use std::fs;
 
 use watershed_shim::protocol::{End, Then};
+use watershed_shim::written_since;
 
 use crate::support::{Rig, exit_of, id, kill, stop, until_true};
 
@@ -23,6 +24,41 @@ async fn output_goes_on_while_no_shim_is_there() {
     until_true("the shim is gone", || rig.shims().is_empty()).await;
     let before = size();
     until_true("it writes on", || size() > before + 100).await;
+}
+
+/// W19: the length of a file is noted while it grows, by the next shim as well, and the notes go with it.
+#[tokio::test]
+async fn what_was_written_since_a_time_is_noted_beside_the_file() {
+    let rig = Rig::new();
+    let client = rig.client(1);
+    let mut order = rig.order(&id("a", 1), &["spill"]);
+    order.output = Some(rig.output(1 << 20, 1));
+    client.spawn(order).await.unwrap();
+    let path = rig.path("logs/out");
+    let unix_ms = || {
+        let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+        u64::try_from(since.as_millis()).unwrap()
+    };
+    let begun = unix_ms();
+    until_true("there is a note", || written_since(&path, unix_ms()).is_some()).await;
+    let first = written_since(&path, unix_ms()).unwrap();
+    let between = unix_ms();
+    kill(client.shim().await.unwrap());
+    until_true("the next shim notes more", || {
+        written_since(&path, unix_ms()).is_some_and(|place| place > first)
+    })
+    .await;
+    assert_eq!(written_since(&path, begun.saturating_sub(1)), None);
+    let since = written_since(&path, between).unwrap();
+    assert!(
+        (first..fs::metadata(&path).unwrap().len()).contains(&since),
+        "{since}"
+    );
+    client
+        .stop(stop(&id("a", 1), "TERM", 0, Then::ForgetWithOutput))
+        .await
+        .unwrap();
+    until_true("all of it is gone", || !rig.path("logs").exists()).await;
 }
 
 /// W19: a file is copied and truncated at its bound, by the next shim as well, and at the end.

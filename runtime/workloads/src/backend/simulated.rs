@@ -173,6 +173,15 @@ impl World {
         }
     }
 
+    /// Lets a process end by itself. One that is not running is left alone.
+    pub fn exit(&self, id: &StartId, exit: Exit) {
+        let mut machine = self.lock();
+        let entry = machine.starts.get(id);
+        if entry.is_some_and(|entry| entry.observation.phase == Phase::Running) {
+            machine.end(id, End::Exit(exit));
+        }
+    }
+
     /// Sets other faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.lock().faults = faults;

@@ -3,6 +3,7 @@
 //! A run is inside one invocation that waits for the process, so its refs don't change meanwhile. Another invocation may
 //! find the process still there: it adopts it if it is of the same run.
 
+mod cancel;
 mod ending;
 mod pass;
 mod record;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use watershed_controller::{Context, Error, KindOptions, Outcome, Reconciler};
 use watershed_core::Work;
 
+pub(crate) use self::cancel::Cancels;
 use self::pass::Pass;
 pub use self::record::{JobRecord, JobStage, JobStop};
 
@@ -58,7 +60,7 @@ impl Reconciler for JobReconciler {
             .backends
             .for_program(&program, context.epoch().0)
             .map_err(|error| backend_error(&error))?;
-        match self.shared.observations.listed(&self.shared.leaving).await {
+        match self.shared.listed(&context).await {
             Ok(true) => {}
             Ok(false) => return Ok(Outcome::passed_over()),
             Err(()) => {
@@ -73,6 +75,7 @@ impl Reconciler for JobReconciler {
 
     /// Hands the stop to the backend, which ends the process and forgets it.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        self.shared.cancels.forget(context.uid());
         let uid = context.uid().to_string();
         let Some(record) = context.state().filter(|record| record.counter > 0) else {
             self.shared.observations.remove(&uid);

@@ -9,8 +9,8 @@ use watershed_controller::resource::Stage as ResourceStage;
 use watershed_controller::{Context, Error, Outcome, Timestamp};
 use watershed_core::Attempts;
 
-use super::JobReconciler;
 use super::record::{JobRecord, JobStage, JobStop};
+use super::{JobReconciler, cancel};
 use crate::backend::{self, Backend, Limits, Observation, Output, Phase, Start, StartId, Stop, Then};
 use crate::crash::{self, crash_point};
 use crate::policy::exit::{NO_ROOM, StartFailure};
@@ -25,7 +25,7 @@ use crate::transition::{Transition, push};
 
 /// One pass over a job.
 pub(super) struct Pass<'a> {
-    pub(super) shared: &'a Shared,
+    pub(super) shared: &'a Arc<Shared>,
     pub(super) context: &'a Context<JobReconciler>,
     program: Program,
     pub(super) backend: Arc<dyn Backend>,
@@ -59,7 +59,7 @@ enum Waited {
 
 impl<'a> Pass<'a> {
     pub(super) fn new(
-        shared: &'a Shared,
+        shared: &'a Arc<Shared>,
         context: &'a Context<JobReconciler>,
         program: Program,
         backend: Arc<dyn Backend>,
@@ -80,6 +80,7 @@ impl<'a> Pass<'a> {
         if self.end_others().await? == Ended::Left {
             return Ok(Outcome::unchanged());
         }
+        self.follow_cancel().await?;
         loop {
             let (key, trigger) = match self.wanted() {
                 Wanted::Run(key, trigger) => (key, trigger),
@@ -113,6 +114,18 @@ impl<'a> Pass<'a> {
                 Ended::Unanswered(next) if self.record.is_open => return self.retry_later(next),
                 Ended::Unanswered(_) | Ended::Counted => {}
             }
+        }
+    }
+
+    /// Stops the process if a person has cancelled the run before this one.
+    async fn follow_cancel(&mut self) -> Result<(), Error> {
+        let is_cancelled = self.shared.cancels.take(self.context.uid(), self.record.counter);
+        let observed = self.shared.observations.peek(&self.uid);
+        let lives =
+            observed.is_some_and(|one| one.id.counter() == self.record.counter && one.phase.is_alive());
+        match is_cancelled && self.record.is_open && lives {
+            true => self.stop_for(JobStop::Cancel).await,
+            false => Ok(()),
         }
     }
 
@@ -410,12 +423,12 @@ impl<'a> Pass<'a> {
                 }
                 Waited::Cancelled => {
                     if !self.is_for_the_next() {
-                        // What it reads must not change while it runs; somebody who cancels it wants no other run.
-                        let purpose = match self.has_moving_refs() {
-                            true => JobStop::Replace,
-                            false => JobStop::Cancel,
-                        };
-                        self.stop_for(purpose).await?;
+                        if self.has_moving_refs() {
+                            // What it reads must not change while it runs.
+                            self.stop_for(JobStop::Replace).await?;
+                        } else {
+                            cancel::follow(self.shared, self.context, self.record.counter);
+                        }
                     }
                     return Ok(Ended::Left);
                 }
@@ -511,6 +524,7 @@ impl<'a> Pass<'a> {
             reason: reason.to_owned(),
             detail: detail.to_owned(),
             invocation: self.context.invocation(),
+            epoch: self.context.epoch().0,
         };
         push(&mut self.record.transitions, transition);
         if self.record.stage != stage {

@@ -28,6 +28,17 @@ pub enum Action {
     Alert,
 }
 
+impl Action {
+    /// Returns the word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Restart => "restart",
+            Self::Stop => "stop",
+            Self::Alert => "alert",
+        }
+    }
+}
+
 /// The settings of a check that don't depend on what it asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {

@@ -21,6 +21,7 @@ use crate::backend::{BoxFuture, StartId};
 use crate::policy::health::{Action, Failures, Probe, Probed, count, next_probe};
 use crate::policy::readiness::{Checked, Stretch};
 use crate::program::Ports;
+use crate::results::{CheckResult, ResultFile, ResultWriter};
 use crate::settings::{CheckSpec, Question};
 use crate::sync::Unpoisoned;
 
@@ -53,6 +54,9 @@ pub(crate) struct Probes {
     asks: Arc<dyn Asks>,
     /// Nudges reconcilers; set once the controller runs.
     pub(crate) handle: OnceLock<Handle>,
+    /// The folder of programs' output, beside which results are kept.
+    output: PathBuf,
+    writer: OnceLock<ResultWriter>,
     running: Mutex<BTreeMap<Uid, Watched>>,
 }
 
@@ -61,6 +65,7 @@ struct Watched {
     target: ProbeTarget,
     checks: Vec<CheckSpec>,
     results: Arc<Mutex<Results>>,
+    kept: Arc<ResultFile>,
     tasks: Vec<AbortHandle>,
 }
 
@@ -77,14 +82,17 @@ struct Results {
 impl Drop for Watched {
     fn drop(&mut self) {
         self.tasks.iter().for_each(AbortHandle::abort);
+        self.kept.close();
     }
 }
 
 impl Probes {
-    pub(crate) fn new(asks: Arc<dyn Asks>) -> Self {
+    pub(crate) fn new(asks: Arc<dyn Asks>, output: PathBuf) -> Self {
         Self {
             asks,
             handle: OnceLock::new(),
+            output,
+            writer: OnceLock::new(),
             running: Mutex::default(),
         }
     }
@@ -98,6 +106,8 @@ impl Probes {
         if is_watched {
             return;
         }
+        let kept = Arc::new(ResultFile::new(&self.output, &uid.to_string(), checks));
+        let waiting = self.writer.get_or_init(ResultWriter::start);
         let results = Arc::new(Mutex::new(Results {
             stretches: vec![Stretch::Unknown; checks.len()],
             ..Results::default()
@@ -111,6 +121,8 @@ impl Probes {
                 check: check.clone(),
                 target: target.clone(),
                 results: Arc::clone(&results),
+                kept: Arc::clone(&kept),
+                writer: waiting.clone(),
             };
             tokio::spawn(task.run()).abort_handle()
         };
@@ -119,6 +131,7 @@ impl Probes {
             checks: checks.to_vec(),
             tasks: checks.iter().enumerate().map(task).collect(),
             results,
+            kept,
         };
         running.insert(uid, watched);
     }
@@ -186,6 +199,8 @@ struct Task {
     check: CheckSpec,
     target: ProbeTarget,
     results: Arc<Mutex<Results>>,
+    kept: Arc<ResultFile>,
+    writer: ResultWriter,
 }
 
 impl Task {
@@ -213,6 +228,7 @@ impl Task {
     /// Notes a result. Returns true if a reconciler has to look.
     fn note(&self, failures: &mut Failures, result: Probed) -> bool {
         let at = self.asks.now();
+        self.keep(result, at);
         let mut results = self.results.lock().unpoisoned();
         let probe = Probe {
             started: self.target.started,
@@ -230,6 +246,19 @@ impl Task {
         };
         let before = std::mem::replace(stretch, stretch.with(result, at));
         action.is_some() || before != *stretch
+    }
+
+    fn keep(&self, result: Probed, at: Timestamp) {
+        let Some(check) = self.kept.digest(self.number) else {
+            return;
+        };
+        let result = CheckResult {
+            check: check.clone(),
+            start: self.target.start.counter(),
+            at,
+            result,
+        };
+        self.writer.add(&self.kept, result);
     }
 }
 

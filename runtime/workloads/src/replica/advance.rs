@@ -32,6 +32,7 @@ pub(crate) struct Facts<'a> {
     /// A random number for the jitter of a wait.
     pub(crate) draw: u32,
     pub(crate) invocation: InvocationId,
+    pub(crate) epoch: u64,
 }
 
 /// The next action, after the record is stored.
@@ -254,10 +255,11 @@ impl Pass<'_> {
     }
 
     fn follow_check(&mut self, name: &str, action: CheckAction) {
+        let detail = format!("{name}: {}", action.as_str());
         match action {
-            CheckAction::Restart => self.stop_for(Purpose::Check, "check", name),
-            CheckAction::Stop => self.stop_for(Purpose::StopService, "stopped_by_check", name),
-            CheckAction::Alert => self.enter(self.record.stage, "check", name),
+            CheckAction::Restart => self.stop_for(Purpose::Check, "check", &detail),
+            CheckAction::Stop => self.stop_for(Purpose::StopService, "stopped_by_check", &detail),
+            CheckAction::Alert => self.enter(self.record.stage, "check", &detail),
         }
     }
 
@@ -391,6 +393,7 @@ impl Pass<'_> {
             reason: reason.to_owned(),
             detail: detail.to_owned(),
             invocation: self.facts.invocation,
+            epoch: self.facts.epoch,
         };
         push(&mut self.record.transitions, transition);
         if self.record.stage != stage {

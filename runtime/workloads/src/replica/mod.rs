@@ -62,7 +62,7 @@ impl Reconciler for ReplicaReconciler {
             .backends
             .for_program(&context.spec().program, context.epoch().0)
             .map_err(|error| backend_error(&error))?;
-        match self.shared.observations.listed(&self.shared.leaving).await {
+        match self.shared.listed(&context).await {
             Ok(true) => {}
             Ok(false) => return Ok(Outcome::passed_over()),
             Err(()) => {
@@ -84,8 +84,9 @@ impl Reconciler for ReplicaReconciler {
 
     /// Hands the stop to the backend, which ends the process and forgets it: nobody waits for a grace period.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        self.shared.probes.end(context.uid());
         let uid = context.uid().to_string();
+        self.shared.probes.end(context.uid());
+        self.shared.project.remove_results(&uid);
         let Some(record) = context.state().filter(|record| record.counter > 0) else {
             self.shared.observations.remove(&uid);
             return Ok(Outcome::unchanged());
@@ -187,6 +188,7 @@ impl Pass<'_> {
             now: self.context.now(),
             draw: self.shared.draw(),
             invocation: self.context.invocation(),
+            epoch: self.context.epoch().0,
         })
     }
 

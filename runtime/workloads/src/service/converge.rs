@@ -1,6 +1,7 @@
 //! The decision about a service: its releases and the replicas that it needs, as a pure function (rules W9, W11, W12).
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use watershed_core::{InvocationId, Timestamp};
 use watershed_proto::ServiceSpec;
@@ -13,6 +14,9 @@ use crate::policy::rollout::{
 use crate::program::{Ports, Program};
 use crate::settings::{CheckSpec, RolloutSettings};
 use crate::transition::{Transition, push};
+
+/// The time between the first look that finds a deadline over, and the verdict.
+const LAST_CHANCE: Duration = Duration::from_secs(5);
 
 /// One replica that is there, as its service needs it.
 #[derive(Debug, Clone)]
@@ -36,6 +40,7 @@ pub(super) struct Facts<'a> {
     pub(super) refreshes: u64,
     pub(super) now: Timestamp,
     pub(super) invocation: InvocationId,
+    pub(super) epoch: u64,
 }
 
 /// The decision of a pass.
@@ -53,12 +58,15 @@ pub(super) fn decide(record: &ServiceRecord, facts: &Facts<'_>) -> Decided {
         record: record.clone(),
         facts,
         wake: None,
+        is_first: record.active == 0,
     };
     pass.answer_requests();
     pass.choose_release();
+    pass.tell_restart();
     pass.follow_checks();
     pass.watch_rollout();
     let plan = pass.plan();
+    pass.tell_step(&plan);
     pass.finish_rollout(&plan);
     pass.count();
     pass.watch_first_start();
@@ -73,10 +81,18 @@ pub(super) fn decide(record: &ServiceRecord, facts: &Facts<'_>) -> Decided {
     }
 }
 
+/// Returns the time at which something that is overdue has failed: a little after that was first seen. Where the machine
+/// slept, or this pass waited, replicas may be about to run.
+fn last_chance(overdue: &mut Option<Timestamp>, deadline: Duration, now: Timestamp) -> Timestamp {
+    overdue.get_or_insert(now).after(LAST_CHANCE.min(deadline))
+}
+
 struct Pass<'a> {
     record: ServiceRecord,
     facts: &'a Facts<'a>,
     wake: Option<Timestamp>,
+    /// True if nothing of the service has run yet.
+    is_first: bool,
 }
 
 impl Pass<'_> {
@@ -167,6 +183,7 @@ impl Pass<'_> {
                     release: wanted,
                     progress: Progress::begin(wanted, &replicas, facts.now),
                     is_draining: false,
+                    overdue: None,
                 });
                 self.tell("rollout", format!("release {wanted}"));
             }
@@ -209,11 +226,51 @@ impl Pass<'_> {
     }
 
     fn halt(&mut self, code: &str, message: String) {
-        self.tell(&code.replace('-', "_"), message.clone());
         self.record.halted = Some(Halt {
             code: code.to_owned(),
-            message,
+            message: message.clone(),
         });
+        self.tell(&code.replace('-', "_"), message);
+    }
+
+    /// Tells that a person has restarted it; its replicas follow.
+    fn tell_restart(&mut self) {
+        let operator = self.facts.spec.operator.as_ref();
+        let (restarts, is_now) = operator.map_or((0, false), |operator| (operator.restarts, operator.is_now));
+        let before = std::mem::replace(&mut self.record.restarts, restarts);
+        if self.is_first || restarts <= before {
+            return;
+        }
+        let how = if is_now {
+            "all at once"
+        } else {
+            "one after another"
+        };
+        self.tell("restarted", how.to_owned());
+        if is_now {
+            self.tell("force_replace", Forced::Force.as_str().to_owned());
+        }
+    }
+
+    /// Tells a step of a rollout.
+    fn tell_step(&mut self, plan: &Plan) {
+        let Some(candidate) = &self.record.candidate else {
+            return;
+        };
+        if plan.start == 0 && plan.stop.is_empty() {
+            return;
+        }
+        let release = candidate.release;
+        let is_ready =
+            |one: &&There| one.replica.release == release && one.replica.availability == Availability::Ready;
+        let ready = self.facts.there.iter().filter(is_ready).count();
+        let wanted = self.facts.settings.bounds.replicas;
+        let detail = format!(
+            "release {release}: {ready} of {wanted} ready, starting {}, stopping {}",
+            plan.start,
+            plan.stop.len()
+        );
+        self.tell("rollout_step", detail);
     }
 
     /// Judges the time of a rollout (W11).
@@ -232,9 +289,17 @@ impl Pass<'_> {
             now,
         );
         let release = candidate.release;
+        let chance = match deadline {
+            Deadline::Until(_) => {
+                candidate.overdue = None;
+                now
+            }
+            _ => last_chance(&mut candidate.overdue, settings.deadline, now),
+        };
         match deadline {
             Deadline::Until(until) => self.wake_at(until),
             Deadline::Drain if candidate.is_draining => {}
+            _ if now < chance => self.wake_at(chance),
             Deadline::Drain => {
                 candidate.is_draining = true;
                 self.tell("force_replace", Forced::Force.as_str().to_owned());
@@ -289,7 +354,7 @@ impl Pass<'_> {
         };
         let was = record.ready;
         record.ready = u32::try_from(ready(record.active).count()).unwrap_or(u32::MAX);
-        let scaled = record.replicas != bounds.replicas && record.active > 0;
+        let scaled = record.replicas != bounds.replicas && !self.is_first;
         let before = std::mem::replace(&mut record.replicas, bounds.replicas);
         // All that serve have the address, whatever their release.
         let mut ports: BTreeMap<String, Vec<u16>> = BTreeMap::new();
@@ -303,7 +368,7 @@ impl Pass<'_> {
         }
         record.ports = ports;
         let is_ready = |count: u32| is_service_ready(bounds.replicas, bounds.unavailable, count);
-        if scaled && before > 0 {
+        if scaled {
             self.tell("scaled", format!("{before} -> {}", bounds.replicas));
         }
         match (is_ready(was), is_ready(self.record.ready)) {
@@ -313,6 +378,10 @@ impl Pass<'_> {
         }
         if is_ready(self.record.ready) {
             (self.record.was_ready, self.record.first_start) = (true, None);
+        }
+        // The time to become ready begins with the first replica that is wanted.
+        if before == 0 && bounds.replicas > 0 && self.record.first_start.is_some() {
+            self.record.first_start = Some(self.facts.now);
         }
     }
 
@@ -326,8 +395,15 @@ impl Pass<'_> {
             return;
         }
         match first_ready(first, settings.start_period, settings.deadline, self.facts.now) {
-            FirstReady::Until(until) => self.wake_at(until),
+            FirstReady::Until(until) => {
+                self.record.overdue = None;
+                self.wake_at(until);
+            }
             FirstReady::TooLate => {
+                let until = last_chance(&mut self.record.overdue, settings.deadline, self.facts.now);
+                if self.facts.now < until {
+                    return self.wake_at(until);
+                }
                 let message = "it was not ready in time after its first start".to_owned();
                 self.halt("never-ready", message);
             }
@@ -363,6 +439,7 @@ impl Pass<'_> {
             reason: reason.to_owned(),
             detail,
             invocation: self.facts.invocation,
+            epoch: self.facts.epoch,
         };
         push(&mut self.record.transitions, transition);
     }

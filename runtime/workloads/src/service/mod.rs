@@ -92,8 +92,13 @@ impl Reconciler for ServiceReconciler {
                 refreshes: refreshes.plain.saturating_add(refreshes.full),
                 now: context.now(),
                 invocation: context.invocation(),
+                epoch: context.epoch().0,
             },
         );
+        if context.is_cancelled() {
+            // What it has seen may be long past by now; the next run sees what is there.
+            return Ok(Outcome::unchanged());
+        }
         let writer = Writer {
             context: &context,
             spec,

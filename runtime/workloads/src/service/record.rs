@@ -38,6 +38,9 @@ pub struct Candidate {
     pub progress: Progress,
     /// True once it drains the others: its deadline went by, with `on_deadline: force`.
     pub is_draining: bool,
+    /// The time at which its deadline was first seen to be over.
+    #[serde(default)]
+    pub overdue: Option<Timestamp>,
 }
 
 /// The reason why the replicas of a service are stopped.
@@ -66,6 +69,9 @@ pub struct ServiceRecord {
     pub next_replica: u64,
     /// The time of the first start, while the service has never been ready.
     pub first_start: Option<Timestamp>,
+    /// The time at which that first start was first seen to have taken too long.
+    #[serde(default)]
+    pub overdue: Option<Timestamp>,
     /// True once it has been ready.
     pub was_ready: bool,
     /// True if all replicas are replaced at once, rather than copy by copy.
@@ -74,6 +80,9 @@ pub struct ServiceRecord {
     pub halted: Option<Halt>,
     /// The refreshes that were answered.
     pub refreshes: u64,
+    /// The restarts by people that were told.
+    #[serde(default)]
+    pub restarts: u64,
     /// The number of replicas that are wanted.
     pub replicas: u32,
     /// The ready replicas of the active release.

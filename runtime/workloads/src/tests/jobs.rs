@@ -193,6 +193,27 @@ async fn a_cancelled_run_stops_its_process() {
     assert_eq!(stand.job_record("import").stage, JobStage::Running);
 }
 
+/// W8: a request that comes during a run is answered by that run.
+#[tokio::test(start_paused = true)]
+async fn a_request_during_a_run_leaves_its_process_alone() {
+    let stand = stand().await;
+    stand.job("import", &job()).await;
+    sleep(1).await;
+    let first = start_of(&stand, "import");
+    let mut request = stand.controller.reconcile("job/import").await.unwrap();
+    sleep(1).await;
+    assert_eq!(stand.living(), [first.clone()], "it goes on");
+    stand
+        .machine
+        .world
+        .exit(&first, crate::policy::exit::Exit::Code(0));
+    let outcome = request.outcome(super::stand::LONG).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+    stand.pass(60).await;
+    assert_eq!(stand.job_record("import").stage, JobStage::Completed);
+    assert_eq!(stand.machine.world.begun(), 1);
+}
+
 /// W8: ticks alone run a job with a schedule; one during a run is skipped, or replaces it.
 #[tokio::test(start_paused = true)]
 async fn a_schedule_runs_a_job_and_a_tick_during_a_run_is_skipped_or_replaces_it() {

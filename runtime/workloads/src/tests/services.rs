@@ -248,6 +248,93 @@ async fn a_service_that_is_never_ready_fails_and_its_replicas_are_stopped() {
     );
 }
 
+/// W9: the time to become ready begins with the first replica that is wanted.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_is_scaled_from_none_has_its_whole_time_to_become_ready() {
+    let stand = stand().await;
+    stand.service("api", &service(0)).await;
+    stand.pass(3_600).await;
+    stand.service("api", &service(2)).await;
+    stand.pass(1).await;
+    assert_eq!(
+        (stand.stages().as_str(), stand.error("service", "api").as_str()),
+        ("0 ready, 1 ready", "")
+    );
+    let reasons: Vec<String> = stand
+        .service_record("api")
+        .transitions
+        .into_iter()
+        .map(|one| one.reason)
+        .collect();
+    assert_eq!(reasons, ["release", "scaled", "ready"]);
+}
+
+/// W9: a machine that has slept over the deadline lets what was starting start.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_that_was_slept_over_is_judged_a_little_later() {
+    let stand = stand().await;
+    stand.service("api", &service(1)).await;
+    stand
+        .controller
+        .wait_until_idle(super::stand::LONG)
+        .await
+        .unwrap();
+    assert_eq!(stand.stages(), "0 starting");
+    // All that is due meanwhile is due at once.
+    tokio::time::advance(Duration::from_secs(3_600)).await;
+    stand.pass(10).await;
+    assert_eq!(
+        (stand.stages().as_str(), stand.error("service", "api").as_str()),
+        ("0 ready", "")
+    );
+}
+
+/// W15: a restart, and each step of a rollout, are told of the service.
+#[tokio::test(start_paused = true)]
+async fn what_people_and_rollouts_do_is_told_of_the_service() {
+    let stand = stand().await;
+    stand.service("api", &checked(2)).await;
+    stand.pass(5).await;
+    let mut restarted = checked(2);
+    restarted.operator = Some(Operator {
+        restarts: 1,
+        is_now: true,
+        file_replicas: 2,
+        ..Operator::default()
+    });
+    stand.service("api", &restarted).await;
+    stand.pass(10).await;
+    restarted.program = with_command(checked(2), "other").program;
+    stand.service("api", &restarted).await;
+    stand.pass(30).await;
+    let told: Vec<String> = stand
+        .service_record("api")
+        .transitions
+        .into_iter()
+        .map(|one| format!("{} {}", one.reason, one.detail).trim().to_owned())
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "release release 1",
+            "ready",
+            "restarted all at once",
+            "force_replace force",
+            "unready",
+            "ready",
+            "rollout release 2",
+            "rollout_step release 2: 0 of 2 ready, starting 1, stopping 0",
+            "rollout_step release 2: 1 of 2 ready, starting 0, stopping 1",
+            // What counts is the active release, which is the old one.
+            "unready",
+            "rollout_step release 2: 1 of 2 ready, starting 1, stopping 0",
+            "rollout_step release 2: 2 of 2 ready, starting 0, stopping 1",
+            "rollout_complete release 2",
+            "ready",
+        ]
+    );
+}
+
 /// W10: a check that fails after readiness restarts its replica, which counts.
 #[tokio::test(start_paused = true)]
 async fn a_failing_check_restarts_its_replica_alone() {

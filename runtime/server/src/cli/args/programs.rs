@@ -4,7 +4,7 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::candidates::complete_names;
-use crate::cli::values::Replicas;
+use crate::cli::values::{Replicas, Since};
 
 /// `scale`
 #[derive(Debug, Args)]
@@ -51,6 +51,9 @@ pub(in crate::cli) struct Logs {
     /// Maximum number of earlier lines.
     #[arg(short = 'n', long, alias = "tail", value_name = "N", default_value_t = 1000)]
     pub limit: u64,
+    /// Only lines since a time in UTC, or of so long until now.
+    #[arg(long, value_name = "TIME|AGO")]
+    pub since: Option<Since>,
     /// Of a service, only this replica.
     #[arg(long, value_name = "N")]
     pub replica: Option<u64>,

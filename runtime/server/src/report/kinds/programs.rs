@@ -11,8 +11,9 @@ use watershed_workloads::job::{self, JobRecord};
 use watershed_workloads::replica::{self, LastExit, ReplicaRecord, ReplicaSpec, Stage};
 use watershed_workloads::service::{self, ServiceRecord};
 
-use crate::documents::Time;
+use crate::documents::{HistoryTransition, ResourceName, Time};
 use crate::report::Entry;
+use crate::report::resource::run_id;
 
 /// Returns the result of a program; none of other kinds, and before it was ever started.
 pub(super) fn result(row: &Row) -> Option<Value> {
@@ -36,6 +37,29 @@ pub(crate) fn transitions(row: &Row) -> Vec<Transition> {
         _ => None,
     };
     found.unwrap_or_default()
+}
+
+/// Returns the transitions of all programs, or of one and what it owns, in the words of `history`.
+pub(crate) fn past_transitions(entries: &[Entry], of: Option<&Row>) -> Vec<HistoryTransition> {
+    let is_meant = |row: &Row| of.is_none_or(|of| row.uid == of.uid || row.owner == Some(of.uid));
+    let rows = entries.iter().map(|entry| entry.row.as_ref());
+    let told = |row: &Row| {
+        let resource = ResourceName::new(row.kind.as_str(), row.name.as_str());
+        let past = transitions(row).into_iter();
+        past.map(move |one| HistoryTransition {
+            at: Time::from_millis(one.at.0),
+            resource: resource.clone(),
+            from: one.from,
+            to: one.to,
+            reason: one.reason,
+            detail: one.detail,
+            run: run_id(one.epoch, one.invocation.0),
+        })
+        .collect::<Vec<_>>()
+    };
+    rows.filter(|row| is_program(row) && is_meant(row))
+        .flat_map(told)
+        .collect()
 }
 
 /// Returns true if a resource is a program, or one running copy of one.
@@ -84,7 +108,7 @@ fn state<M: Message>(row: &Row) -> Option<M> {
     Resource::state_of(row).ok().flatten()
 }
 
-fn time(at: Timestamp) -> Value {
+pub(super) fn time(at: Timestamp) -> Value {
     serde_json::to_value(Time::from_millis(at.0)).unwrap_or_default()
 }
 

@@ -49,6 +49,7 @@ fn facts<'a>(spec: &'a ReplicaSpec, observed: Option<&'a Observation>, now: Time
         now,
         draw: 0,
         invocation: InvocationId(1),
+        epoch: 1,
     }
 }
 
