@@ -58,7 +58,8 @@ impl Reconciler for JobReconciler {
             .backends
             .for_program(&program, context.epoch().0)
             .map_err(|error| backend_error(&error))?;
-        match self.shared.observations.listed(&self.shared.leaving).await {
+        let observations = &self.shared.observations;
+        match observations.listed(backend.name(), &self.shared.leaving).await {
             Ok(true) => {}
             Ok(false) => return Ok(Outcome::passed_over()),
             Err(()) => {

@@ -62,7 +62,8 @@ impl Reconciler for ReplicaReconciler {
             .backends
             .for_program(&context.spec().program, context.epoch().0)
             .map_err(|error| backend_error(&error))?;
-        match self.shared.observations.listed(&self.shared.leaving).await {
+        let observations = &self.shared.observations;
+        match observations.listed(backend.name(), &self.shared.leaving).await {
             Ok(true) => {}
             Ok(false) => return Ok(Outcome::passed_over()),
             Err(()) => {
@@ -341,7 +342,8 @@ impl Pass<'_> {
                 _ => self.shared.project.root.clone(),
             },
         };
-        self.shared.probes.watch(uid, &target, &spec.checks);
+        let inside = spec.program.docker.is_some().then_some(&self.backend);
+        self.shared.probes.watch(uid, &target, &spec.checks, inside);
         self.shared.probes.settle(uid, record.was_ready, false);
     }
 }
