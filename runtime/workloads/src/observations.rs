@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{News, Observation, Phase};
+use crate::backend::{Error, News, Observation, Phase};
 use crate::sync::Unpoisoned;
 
 /// The time that a reconciler waits for the first listing before it says that a backend can't be reached.
@@ -19,6 +19,8 @@ pub(crate) struct Observations {
     table: Mutex<Table>,
     /// The backends that were listed.
     listed: watch::Sender<BTreeSet<&'static str>>,
+    /// The reasons for which others were not, at the last attempt.
+    absent: Mutex<BTreeMap<&'static str, Error>>,
     /// Told of every change, for those who wait in an invocation.
     changes: watch::Sender<u64>,
 }
@@ -46,6 +48,7 @@ impl Default for Observations {
         Self {
             table: Mutex::default(),
             listed: watch::Sender::default(),
+            absent: Mutex::default(),
             changes: watch::Sender::new(0),
         }
     }
@@ -109,7 +112,13 @@ impl Observations {
 
     /// Says that a backend was listed.
     pub(crate) fn note_listed(&self, backend: &'static str) {
+        self.absent.lock().unpoisoned().remove(backend);
         self.listed.send_if_modified(|listed| listed.insert(backend));
+    }
+
+    /// Says that a backend could not be listed.
+    pub(crate) fn note_absent(&self, backend: &'static str, error: Error) {
+        self.absent.lock().unpoisoned().insert(backend, error);
     }
 
     /// Waits until a backend was listed once. Returns false if the program is about to end before that: then nobody
@@ -117,13 +126,22 @@ impl Observations {
     ///
     /// # Errors
     /// When that takes too long: it can't be reached.
-    pub(crate) async fn listed(&self, backend: &str, leaving: &CancellationToken) -> Result<bool, ()> {
+    pub(crate) async fn listed(
+        &self,
+        backend: &'static str,
+        leaving: &CancellationToken,
+    ) -> Result<bool, Error> {
         let mut listed = self.listed.subscribe();
         let listed = timeout(FIRST_LISTING, listed.wait_for(|listed| listed.contains(backend)));
         match leaving.run_until_cancelled(listed).await {
             None => Ok(false),
             Some(Ok(Ok(_))) => Ok(true),
-            Some(_) => Err(()),
+            Some(_) => {
+                let absent = self.absent.lock().unpoisoned();
+                let message = "its processes could not be listed".to_owned();
+                let unknown = Error::Unreachable { backend, message };
+                Err(absent.get(backend).cloned().unwrap_or(unknown))
+            }
         }
     }
 
@@ -245,11 +263,10 @@ mod tests {
             observations.listed("one", &CancellationToken::new()).await,
             Ok(true)
         );
-        assert_eq!(
-            observations.listed("two", &CancellationToken::new()).await,
-            Err(()),
-            "the bound"
-        );
+        let error = Error::Confined;
+        observations.note_absent("two", error.clone());
+        let waited = observations.listed("two", &CancellationToken::new()).await;
+        assert_eq!(waited, Err(error), "the bound, and the reason");
     }
 
     fn observed(counter: u64, phase: Phase) -> Observation {

@@ -128,10 +128,12 @@ impl Watcher {
                     answers.push(backend.name());
                     absent.names.remove(backend.name());
                 }
-                Err(error) if absent.names.insert(backend.name()) => {
-                    tracing::warn!(%error, "processes can't be listed");
+                Err(error) => {
+                    if absent.names.insert(backend.name()) {
+                        tracing::warn!(%error, "processes can't be listed");
+                    }
+                    observations.note_absent(backend.name(), error);
                 }
-                Err(_) => {}
             }
         }
         absent.plan();

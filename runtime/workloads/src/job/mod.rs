@@ -62,12 +62,7 @@ impl Reconciler for JobReconciler {
         match observations.listed(backend.name(), &self.shared.leaving).await {
             Ok(true) => {}
             Ok(false) => return Ok(Outcome::passed_over()),
-            Err(()) => {
-                return Err(Error::transient(
-                    "engine-unreachable",
-                    "processes could not be listed",
-                ));
-            }
+            Err(error) => return Err(backend_error(&error)),
         }
         Pass::new(&self.shared, &context, program, backend).run().await
     }

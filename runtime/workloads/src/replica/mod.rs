@@ -66,12 +66,7 @@ impl Reconciler for ReplicaReconciler {
         match observations.listed(backend.name(), &self.shared.leaving).await {
             Ok(true) => {}
             Ok(false) => return Ok(Outcome::passed_over()),
-            Err(()) => {
-                return Err(backend_error(&backend::Error::Unreachable {
-                    backend: backend.name(),
-                    message: "its processes could not be listed".to_owned(),
-                }));
-            }
+            Err(error) => return Err(backend_error(&error)),
         }
         let uid = context.uid().to_string();
         let pass = Pass {
