@@ -16,14 +16,14 @@ blocks! {
     pub(crate) static DOCKER = "docker" Refused {
         "image": Text, "The image, with its tag.";
         "pull": Word(&PULLS), "When the image is pulled; `missing`.";
-        "network": Text, "The network that the container joins; `bridge`.";
+        "network": Text, "The network that the container joins: `bridge`, `host`, `none` or one of the engine's; `bridge`.";
         "mounts": List(&Block(&MOUNT)), "Folders and files of the project that the container sees.";
     }
 
     /// Keys of a mount.
     pub(crate) static MOUNT = "mount" Refused {
         "from": Text, "The path below the project's root.";
-        "to": Text, "The path in the container.";
+        "to": Text, "The absolute path in the container.";
         "read_only": Bool, "Whether the container can't write to it.";
     }
 
@@ -31,7 +31,7 @@ blocks! {
     pub(crate) static PORT = "port" Refused {
         "name": Text, "The name, under which the program finds the number.";
         "fixed": Count, "The number; a free one unless set.";
-        "container": Count, "The number inside the container.";
+        "container": Count, "The number inside the container; the same as outside unless set.";
     }
 
     /// Keys of the block `stop`.
@@ -99,9 +99,12 @@ pub(crate) fn take(reader: &mut Reader<'_, '_>, what: &str) -> Program {
     }
     if let Some(node) = fields.text_node("cwd") {
         program.cwd = node.scalar_text().unwrap_or_default();
-        refuse_outside(fields, &program.cwd, node.at);
+        match docker {
+            Some(_) => refuse_relative(fields, "the folder of a container", &program.cwd, node.at),
+            None => refuse_outside(fields, &program.cwd, node.at),
+        }
     }
-    ports(fields, docker.is_some(), &mut program);
+    ports(fields, docker.as_ref(), &mut program);
     limits(fields, &mut program);
     program.docker = docker;
     program
@@ -128,6 +131,24 @@ fn refuse_outside(fields: &mut Fields<'_>, path: &str, at: At) {
     }
 }
 
+/// Refuses a path in a container that the engine can't find.
+fn refuse_relative(fields: &mut Fields<'_>, what: &str, path: &str, at: At) {
+    if !path.starts_with('/') && !is_template(path) {
+        let message = format!("{what} is \"{path}\", which is no absolute path");
+        let hint = format!(
+            "write where it is inside the container, such as `/{}`",
+            path.trim_start_matches("./")
+        );
+        fields
+            .findings()
+            .add_with_hint(at, Code::InvalidValue, message, hint);
+    }
+}
+
+fn is_template(text: &str) -> bool {
+    text.contains("{{")
+}
+
 fn docker(fields: &mut Fields<'_>) -> Option<Container> {
     let (map, at) = fields.map("docker")?;
     let mut block = Fields::new(map, at, fields.findings());
@@ -152,14 +173,17 @@ fn docker(fields: &mut Fields<'_>) -> Option<Container> {
 fn mount(block: &mut Fields<'_>, node: Node) -> Option<Mount> {
     let (map, at) = item(node, "a mount", block.findings())?;
     let mut fields = Fields::new(map, at, block.findings());
-    let from = fields.text_node("from");
+    let (from, to) = (fields.text_node("from"), fields.text_node("to"));
     let mount = Mount {
         from: from.as_ref().and_then(Node::scalar_text).unwrap_or_default(),
-        to: fields.text("to").unwrap_or_default(),
+        to: to.as_ref().and_then(Node::scalar_text).unwrap_or_default(),
         read_only: fields.bool("read_only").unwrap_or_default(),
     };
     if let Some(from) = from {
         refuse_outside(&mut fields, &mount.from, from.at);
+    }
+    if let Some(to) = to.filter(|_| !mount.to.is_empty()) {
+        refuse_relative(&mut fields, "the place of a mount", &mount.to, to.at);
     }
     if mount.from.is_empty() || mount.to.is_empty() {
         let message = "a mount needs `from` and `to`";
@@ -169,8 +193,16 @@ fn mount(block: &mut Fields<'_>, node: Node) -> Option<Mount> {
     Some(mount)
 }
 
-fn ports(fields: &mut Fields<'_>, in_container: bool, program: &mut Program) {
+fn ports(fields: &mut Fields<'_>, docker: Option<&Container>, program: &mut Program) {
     let mut names = BTreeSet::new();
+    let network = docker.map(|docker| docker.network.as_str());
+    if let Some(at) = fields.key_at("ports").filter(|_| network == Some("none")) {
+        let message = "a container without a network has no ports";
+        let hint = "leave `ports` out, or join another network than `none`";
+        fields
+            .findings()
+            .add_with_hint(at, Code::ConflictingKeys, message, hint);
+    }
     for node in fields.list("ports").unwrap_or_default() {
         let Some((map, at)) = item(node, "a port", fields.findings()) else {
             continue;
@@ -192,8 +224,12 @@ fn ports(fields: &mut Fields<'_>, in_container: bool, program: &mut Program) {
             let message = format!("there is another port \"{}\"", port.name);
             block.findings().add(at, Code::InvalidValue, message);
         }
-        if let (Some(at), false) = (container_at, in_container) {
-            let message = "`container` is the port inside a container, and there is no `docker`";
+        let message = match network {
+            None => Some("`container` is the port inside a container, and there is no `docker`"),
+            Some("host") => Some("in the network of the host a container has no ports of its own"),
+            Some(_) => None,
+        };
+        if let (Some(at), Some(message)) = (container_at, message) {
             block.findings().add(at, Code::ConflictingKeys, message);
         }
         block.finish(&PORT);

@@ -12,12 +12,15 @@
 //! 4. A request of an epoch below the highest seen is refused (W13).
 //! 5. [`News`] are hints. They may come late or never; [`Backend::list`] has everything.
 
+#[cfg(unix)]
+pub mod docker;
 #[cfg(target_os = "linux")]
 pub mod process;
 pub mod simulated;
 
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::time::Duration;
 
 use tokio::sync::broadcast;
 use watershed_core::Timestamp;
@@ -73,6 +76,24 @@ pub trait Backend: Send + Sync {
     /// When the process lives, the request is refused or the backend can't be reached.
     fn forget(&self, id: StartId, remove_output: bool) -> BoxFuture<'_, Result<(), Error>>;
 
+    /// Runs a command where the process of a start runs, and returns its code: for checks of containers.
+    ///
+    /// Dropping the future ends the wait, and the command where that is possible.
+    ///
+    /// # Errors
+    /// When there is no such process, the backend can't be reached, or has no such inside.
+    fn run_inside<'a>(&'a self, id: &'a StartId, command: &'a [String]) -> BoxFuture<'a, Result<i32, Error>> {
+        let _ = (id, command);
+        let backend = self.name();
+        let message = "its processes have no inside".to_owned();
+        Box::pin(std::future::ready(Err(Error::Unsupported { backend, message })))
+    }
+
+    /// Returns the time within which all stops are carried out that end with this program; none if there are none.
+    fn stops_within(&self) -> Option<Duration> {
+        None
+    }
+
     /// Returns the bytes of memory that are free for one more process; none if nobody knows.
     fn free_memory(&self) -> Option<u64> {
         None
@@ -118,11 +139,13 @@ pub struct Container {
     pub image: String,
     /// The circumstances in which the image is pulled.
     pub pull: Pull,
+    /// The program that gets the command as its arguments; empty for that of the image.
+    pub entrypoint: Vec<String>,
     /// The command; empty for that of the image.
     pub command: Vec<String>,
     /// The folder in the container to start in; `None` for that of the image.
     pub cwd: Option<String>,
-    /// The network: `bridge`, `host`, `none` or a name.
+    /// The network: `bridge`, `host`, `none` or the name of one of the engine's.
     pub network: String,
     /// Folders of the host that it sees.
     pub mounts: Vec<Mount>,
@@ -288,5 +311,33 @@ impl Error {
     /// Returns true if the same request may succeed a little later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Occupied { .. })
+    }
+}
+
+/// Returns the memory of this machine that is free, in bytes; none where the system does not tell.
+fn free_memory() -> Option<u64> {
+    available(&std::fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+/// Reads what the system can give away without taking it from others, in bytes.
+fn available(meminfo: &str) -> Option<u64> {
+    let line = meminfo
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_memory_is_what_the_system_calls_available() {
+        let meminfo = "MemTotal:       8152528 kB\nMemFree:          10 kB\nMemAvailable:    2048 kB\n";
+        assert_eq!(available(meminfo), Some(2 << 20));
+        for other in ["", "MemAvailable:", "MemAvailable: many kB", "MemAvailable: 1 MB"] {
+            assert_eq!(available(other), None, "{other}");
+        }
     }
 }

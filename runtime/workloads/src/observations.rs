@@ -8,7 +8,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{News, Observation, Phase};
+use crate::backend::{Error, News, Observation, Phase};
 use crate::sync::Unpoisoned;
 
 /// The time that a reconciler waits for the first listing before it says that a backend can't be reached.
@@ -17,8 +17,10 @@ const FIRST_LISTING: Duration = Duration::from_secs(15);
 /// The latest observation of each workload.
 pub(crate) struct Observations {
     table: Mutex<Table>,
-    /// True once all backends were listed.
-    pub(crate) is_listed: watch::Sender<bool>,
+    /// The backends that were listed.
+    listed: watch::Sender<BTreeSet<&'static str>>,
+    /// The reasons for which others were not, at the last attempt.
+    absent: Mutex<BTreeMap<&'static str, Error>>,
     /// Told of every change, for those who wait in an invocation.
     changes: watch::Sender<u64>,
 }
@@ -45,7 +47,8 @@ impl Default for Observations {
     fn default() -> Self {
         Self {
             table: Mutex::default(),
-            is_listed: watch::Sender::new(false),
+            listed: watch::Sender::default(),
+            absent: Mutex::default(),
             changes: watch::Sender::new(0),
         }
     }
@@ -107,18 +110,38 @@ impl Observations {
         self.changes.subscribe()
     }
 
-    /// Waits until all backends were listed once. Returns false if the program is about to end before that: then nobody
-    /// lists them any more.
+    /// Says that a backend was listed.
+    pub(crate) fn note_listed(&self, backend: &'static str) {
+        self.absent.lock().unpoisoned().remove(backend);
+        self.listed.send_if_modified(|listed| listed.insert(backend));
+    }
+
+    /// Says that a backend could not be listed.
+    pub(crate) fn note_absent(&self, backend: &'static str, error: Error) {
+        self.absent.lock().unpoisoned().insert(backend, error);
+    }
+
+    /// Waits until a backend was listed once. Returns false if the program is about to end before that: then nobody
+    /// lists it any more.
     ///
     /// # Errors
-    /// When that takes too long: a backend can't be reached.
-    pub(crate) async fn listed(&self, leaving: &CancellationToken) -> Result<bool, ()> {
-        let mut is_listed = self.is_listed.subscribe();
-        let listed = timeout(FIRST_LISTING, is_listed.wait_for(|listed| *listed));
+    /// When that takes too long: it can't be reached.
+    pub(crate) async fn listed(
+        &self,
+        backend: &'static str,
+        leaving: &CancellationToken,
+    ) -> Result<bool, Error> {
+        let mut listed = self.listed.subscribe();
+        let listed = timeout(FIRST_LISTING, listed.wait_for(|listed| listed.contains(backend)));
         match leaving.run_until_cancelled(listed).await {
             None => Ok(false),
             Some(Ok(Ok(_))) => Ok(true),
-            Some(_) => Err(()),
+            Some(_) => {
+                let absent = self.absent.lock().unpoisoned();
+                let message = "its processes could not be listed".to_owned();
+                let unknown = Error::Unreachable { backend, message };
+                Err(absent.get(backend).cloned().unwrap_or(unknown))
+            }
         }
     }
 
@@ -155,8 +178,9 @@ impl Observations {
     }
 
     /// Applies listings that began at `began`. Returns the workloads whose reconcilers saw something else, and those that
-    /// no reconciler has looked at.
-    pub(crate) fn apply(&self, listed: Vec<Observation>, began: u64) -> Vec<String> {
+    /// no reconciler has looked at. Unless `is_complete`, a backend did not answer: nothing is known of what the others
+    /// don't list.
+    pub(crate) fn apply(&self, listed: Vec<Observation>, began: u64, is_complete: bool) -> Vec<String> {
         let mut newest: BTreeMap<String, Observation> = BTreeMap::new();
         for observation in listed {
             // In order of their ids, so the last one of a uid is the newest.
@@ -168,8 +192,9 @@ impl Observations {
         }
         let mut different = Vec::new();
         for (uid, entry) in &mut table.entries {
-            if entry.noted <= began {
-                entry.latest = newest.remove(uid);
+            let listed = newest.remove(uid);
+            if entry.noted <= began && (is_complete || listed.is_some()) {
+                entry.latest = listed;
             }
             if !entry.is_seen || entry.seen != entry.latest {
                 different.push(uid.clone());
@@ -227,20 +252,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_the_first_listing_is_told_when_the_program_ends_before_it() {
         let (observations, leaving) = (Observations::default(), CancellationToken::new());
-        let wait = observations.listed(&leaving);
+        let wait = observations.listed("one", &leaving);
         let mut wait = std::pin::pin!(wait);
         assert!(futures::poll!(wait.as_mut()).is_pending());
         leaving.cancel();
         assert_eq!(wait.await, Ok(false));
 
-        observations.is_listed.send_replace(true);
-        assert_eq!(observations.listed(&CancellationToken::new()).await, Ok(true));
-        observations.is_listed.send_replace(false);
+        observations.note_listed("one");
         assert_eq!(
-            observations.listed(&CancellationToken::new()).await,
-            Err(()),
-            "the bound"
+            observations.listed("one", &CancellationToken::new()).await,
+            Ok(true)
         );
+        let error = Error::Confined;
+        observations.note_absent("two", error.clone());
+        let waited = observations.listed("two", &CancellationToken::new()).await;
+        assert_eq!(waited, Err(error), "the bound, and the reason");
     }
 
     fn observed(counter: u64, phase: Phase) -> Observation {
@@ -287,10 +313,12 @@ mod tests {
         observations.note(observed(1, Phase::Running));
         let began = observations.clock();
         assert!(observations.end(&end_of(1)));
-        observations.apply(vec![observed(1, Phase::Running)], began);
+        observations.apply(vec![observed(1, Phase::Running)], began, true);
         assert!(!lives(&observations));
         let began = observations.clock();
-        observations.apply(Vec::new(), began);
+        observations.apply(Vec::new(), began, false);
+        assert!(observations.peek("uid").is_some(), "a backend did not answer");
+        observations.apply(Vec::new(), began, true);
         assert_eq!(observations.peek("uid"), None, "a later one knows better");
     }
 }

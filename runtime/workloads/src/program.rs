@@ -117,57 +117,89 @@ impl Program {
         addresses: &BTreeMap<String, String>,
     ) -> Result<(Started, Vec<(String, String)>), Error> {
         let fill = |text: &String| render.render(text, &self.variables);
-        let mut environment: BTreeMap<String, String> = project.environment();
+        let network = match &self.docker {
+            Some(docker) => render.render(&docker.network, &self.variables)?,
+            None => String::new(),
+        };
+        // A container has the paths and the language of its image.
+        let mut environment: BTreeMap<String, String> = match self.docker {
+            Some(_) => BTreeMap::new(),
+            None => project.environment(),
+        };
         environment.extend(addresses.clone());
-        environment.extend(ports.iter().map(|(name, port)| (name.clone(), port.to_string())));
+        let inside = self.ports_inside(ports, &network);
+        environment.extend(inside.iter().map(|(name, port)| (name.clone(), port.to_string())));
         for (name, text) in &self.environment {
             environment.insert(name.clone(), expand(&fill(text)?, &environment));
         }
-        let command = if self.run.is_empty() {
+        let shell = ["/bin/sh".to_owned(), "-c".to_owned()];
+        let (entrypoint, command): (Vec<String>, Vec<String>) = if self.run.is_empty() {
             let filled: Result<Vec<String>, Error> = self.command.iter().map(fill).collect();
-            filled?.iter().map(|text| expand(text, &environment)).collect()
+            let command = filled?.iter().map(|text| expand(text, &environment)).collect();
+            (Vec::new(), command)
         } else {
             // The shell expands variables by itself.
-            vec!["/bin/sh".to_owned(), "-c".to_owned(), fill(&self.run)?]
+            (shell.to_vec(), vec![fill(&self.run)?])
         };
         let started = match &self.docker {
             None => Started::Local {
-                command,
+                command: [entrypoint, command].concat(),
                 cwd: project.below(&self.cwd)?,
             },
-            Some(docker) => Started::Container(self.container(docker, command, project, render, ports)?),
+            Some(docker) => {
+                let joined = |(name, outside): (&String, &u16)| Some((*inside.get(name)?, *outside));
+                Started::Container(Container {
+                    entrypoint,
+                    command,
+                    // In the network of the host nothing leads anywhere: the ports are those of the program.
+                    ports: match network.as_str() {
+                        "host" | "none" => Vec::new(),
+                        _ => ports.iter().filter_map(joined).collect(),
+                    },
+                    network,
+                    ..self.container(docker, project, render)?
+                })
+            }
         };
         Ok((started, environment.into_iter().collect()))
     }
 
-    fn container(
-        &self,
-        docker: &Docker,
-        command: Vec<String>,
-        project: &Project,
-        render: &dyn Render,
-        ports: &Ports,
-    ) -> Result<Container, Error> {
+    /// Returns the numbers that the program listens on: those inside the container, where it has a network of its own.
+    fn ports_inside(&self, ports: &Ports, network: &str) -> Ports {
+        let inside = |port: &Port| {
+            let outside = *ports.get(&port.name)?;
+            let is_mapped = self.docker.is_some() && network != "host" && port.container > 0;
+            Some((
+                port.name.clone(),
+                if is_mapped { port.container } else { outside },
+            ))
+        };
+        self.ports.iter().filter_map(inside).collect()
+    }
+
+    /// Returns a container without its command and its ports.
+    fn container(&self, docker: &Docker, project: &Project, render: &dyn Render) -> Result<Container, Error> {
+        let fill = |text: &String| render.render(text, &self.variables);
         let mount = |(from, to, read_only): &(String, String, bool)| {
             Ok(Mount {
-                from: project.below(from)?,
-                to: to.clone(),
+                from: project.below(&fill(from)?)?,
+                to: fill(to)?,
                 read_only: *read_only,
             })
         };
-        let inside = |port: &Port| Some((port.container, *ports.get(&port.name)?));
         Ok(Container {
-            image: render.render(&docker.image, &self.variables)?,
+            image: fill(&docker.image)?,
             pull: match docker.pull.as_str() {
                 "always" => Pull::Always,
                 "never" => Pull::Never,
                 _ => Pull::Missing,
             },
-            command,
+            entrypoint: Vec::new(),
+            command: Vec::new(),
             cwd: (!self.cwd.is_empty()).then(|| self.cwd.clone()),
-            network: docker.network.clone(),
+            network: String::new(),
             mounts: docker.mounts.iter().map(mount).collect::<Result<_, Error>>()?,
-            ports: self.ports.iter().filter_map(inside).collect(),
+            ports: Vec::new(),
         })
     }
 }

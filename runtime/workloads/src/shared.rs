@@ -9,7 +9,7 @@ use watershed_controller::kind::{Nudging, Parents};
 use watershed_controller::{Context, Error, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::Uid;
 
-use crate::backend::Backend;
+use crate::backend::{self, Backend};
 use crate::backends::Backends;
 use crate::job::Cancels;
 use crate::observations::Observations;
@@ -61,13 +61,17 @@ impl Shared {
         self.leaving.is_cancelled() || !(self.chooses)(uid)
     }
 
-    /// Waits until all processes were listed once. Returns false if there is no need to wait: the program is about to end,
+    /// Waits until all processes of a backend were listed once. Returns false if there is no need to wait: the program is about to end,
     /// or the invocation is.
     ///
     /// # Errors
-    /// When that takes too long: a backend can't be reached.
-    pub(crate) async fn listed<R: Reconciler>(&self, context: &Context<R>) -> Result<bool, ()> {
-        let listed = self.observations.listed(&self.leaving);
+    /// When that takes too long: the backend can't be reached.
+    pub(crate) async fn listed<R: Reconciler>(
+        &self,
+        context: &Context<R>,
+        backend: &'static str,
+    ) -> Result<bool, backend::Error> {
+        let listed = self.observations.listed(backend, &self.leaving);
         let listed = context.cancellation().run_until_cancelled(listed).await;
         listed.unwrap_or(Ok(false))
     }

@@ -3,18 +3,22 @@
 //! One call per backend lists all processes. Whatever differs from what a reconciler last saw nudges its resource, so a
 //! crash, drift or a reboot needs no event, and a lost event does no harm.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 use watershed_controller::resource::Target;
 use watershed_controller::{Handle, Refusal, RequestError, Uid};
 
-use crate::backend::{Backend, News, Stop, Then};
+use crate::backend::{self, Backend, News, Stop, Then};
 use crate::shared::Shared;
 
 /// First and longest pause after a listing that failed.
 const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
+
+/// The longest listing. One that takes longer has asked for much, and goes on from there the next time.
+const LISTING: Duration = Duration::from_secs(15);
 
 /// The pause in which news that say nothing more gather, before a listing answers them all.
 const GATHER: Duration = Duration::from_millis(5);
@@ -42,12 +46,13 @@ impl Watcher {
     }
 
     async fn watch(&self) {
-        let backends = self.first_scan().await;
+        let backends = self.connect().await;
         let is_there = |uid: &str| uid_of(uid).is_some_and(|uid| self.handle.get(uid).is_ok());
         self.shared.project.sweep_results(is_there);
+        // Before the first listing, so that nothing is lost in between.
         let mut listeners: Vec<_> = backends.iter().map(|backend| backend.news()).collect();
-        // What happened between the listing and the subscription.
-        let _ = self.scan(&backends).await;
+        let mut absent = Absent::default();
+        self.scan(&backends, &mut absent).await;
         let every = self.shared.interval;
         let mut ticks = interval(if every.is_zero() { NEVER } else { every });
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -57,6 +62,7 @@ impl Watcher {
                 let next = listeners.iter_mut().map(|one| Box::pin(one.recv()));
                 futures::future::select_all(next).await.0
             };
+            let again = absent.again.unwrap_or_else(Instant::now);
             // A tick and news keep their place when the other is served.
             tokio::select! {
                 news = news, if !backends.is_empty() => match news {
@@ -70,10 +76,11 @@ impl Watcher {
                         for listener in &mut listeners {
                             self.take_all(listener).await;
                         }
-                        let _ = self.scan(&backends).await;
+                        self.scan(&backends, &mut absent).await;
                     }
                 },
-                _ = ticks.tick() => { let _ = self.scan(&backends).await; }
+                _ = ticks.tick() => self.scan(&backends, &mut absent).await,
+                () = sleep_until(again), if absent.again.is_some() => self.scan(&backends, &mut absent).await,
             }
         }
     }
@@ -89,19 +96,12 @@ impl Watcher {
         }
     }
 
-    async fn first_scan(&self) -> Vec<Arc<dyn Backend>> {
+    async fn connect(&self) -> Vec<Arc<dyn Backend>> {
         let epoch = self.shared.backends.epoch().await;
         let mut pause = BACKOFF[0];
         loop {
-            let scanned = match self.shared.backends.all(epoch) {
-                Ok(backends) => self.scan(&backends).await.map(|()| backends),
-                Err(error) => Err(error),
-            };
-            match scanned {
-                Ok(backends) => {
-                    self.shared.observations.is_listed.send_replace(true);
-                    return backends;
-                }
+            match self.shared.backends.all(epoch) {
+                Ok(backends) => return backends,
                 Err(error) => tracing::warn!(%error, "processes can't be listed"),
             }
             sleep(pause).await;
@@ -109,19 +109,45 @@ impl Watcher {
         }
     }
 
-    /// Lists all processes, and nudges what differs.
-    async fn scan(&self, backends: &[Arc<dyn Backend>]) -> Result<(), crate::backend::Error> {
-        let began = self.shared.observations.clock();
+    /// Lists all processes, and nudges what differs. A backend that does not answer holds up no other: nothing is
+    /// concluded from what it does not list, and it is asked again after a pause.
+    async fn scan(&self, backends: &[Arc<dyn Backend>], absent: &mut Absent) {
+        let observations = &self.shared.observations;
+        let began = observations.clock();
         let mut listed = Vec::new();
+        let mut answers = Vec::new();
         for backend in backends {
-            listed.extend(backend.list().await?);
+            let found = timeout(LISTING, backend.list()).await;
+            let found = found.unwrap_or_else(|_| {
+                Err(backend::Error::Unreachable {
+                    backend: backend.name(),
+                    message: format!("it lists nothing within {} s", LISTING.as_secs()),
+                })
+            });
+            match found {
+                Ok(found) => {
+                    listed.extend(found);
+                    answers.push(backend.name());
+                    absent.names.remove(backend.name());
+                }
+                Err(error) => {
+                    if absent.names.insert(backend.name()) {
+                        tracing::warn!(%error, "processes can't be listed");
+                    }
+                    observations.note_absent(backend.name(), error);
+                }
+            }
         }
-        for uid in self.shared.observations.apply(listed, began) {
+        absent.plan();
+        let different = observations.apply(listed, began, absent.names.is_empty());
+        answers
+            .into_iter()
+            .for_each(|name| observations.note_listed(name));
+        for uid in different {
             if !self.nudge(&uid).await {
                 self.end_orphan(&uid, backends).await;
             }
         }
-        Ok(())
     }
 
     /// Nudges the resource of a workload. Returns false if there is none.
@@ -159,6 +185,28 @@ impl Watcher {
             };
         }
         self.shared.observations.remove(uid);
+    }
+}
+
+/// The backends that did not answer the last listing.
+#[derive(Default)]
+struct Absent {
+    names: BTreeSet<&'static str>,
+    /// The pause before they are asked again.
+    pause: Duration,
+    /// The time at which they are.
+    again: Option<Instant>,
+}
+
+impl Absent {
+    /// Plans the next listing after one, if one is needed before the interval is over.
+    fn plan(&mut self) {
+        if self.names.is_empty() {
+            *self = Self::default();
+            return;
+        }
+        self.pause = (self.pause * 2).clamp(BACKOFF[0], BACKOFF[1]);
+        self.again = Some(Instant::now() + self.pause);
     }
 }
 

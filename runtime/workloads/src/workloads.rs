@@ -27,8 +27,8 @@ use crate::watcher::Watcher;
 pub const SCAN_INTERVAL: Duration = Duration::from_secs(10);
 /// Jobs that run at once.
 pub const JOBS_AT_ONCE: usize = 16;
-/// The pause between two looks at processes that are being stopped.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The first and the longest pause between two looks at processes that are being stopped.
+const LOOK_EVERY: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(200)];
 
 /// The workloads of one project. Clones are the same.
 #[derive(Clone)]
@@ -229,17 +229,26 @@ impl Workloads {
             }
             stopped.push(observed.id);
         }
-        let deadline = tokio::time::Instant::now() + Duration::from_millis(longest) + Duration::from_secs(5);
-        while !stopped.is_empty() && tokio::time::Instant::now() < deadline {
+        // Stops of what was deleted, which nobody carries out after this program.
+        let handed_over = || backends.iter().filter_map(|backend| backend.stops_within()).max();
+        let longest = Duration::from_millis(longest).max(handed_over().unwrap_or_default());
+        let deadline = tokio::time::Instant::now() + longest + Duration::from_secs(5);
+        let mut pause = LOOK_EVERY[0];
+        loop {
             let mut alive = Vec::new();
             for backend in &backends {
-                alive.extend(backend.list().await.unwrap_or_default());
+                if !stopped.is_empty() {
+                    alive.extend(backend.list().await.unwrap_or_default());
+                }
             }
             alive.retain(|one| one.phase.is_alive());
             stopped.retain(|id| alive.iter().any(|one| one.id == *id));
-            if !stopped.is_empty() {
-                tokio::time::sleep(LOOK_EVERY).await;
+            let is_over = stopped.is_empty() && handed_over().is_none();
+            if is_over || tokio::time::Instant::now() >= deadline {
+                return;
             }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LOOK_EVERY[1]);
         }
     }
 

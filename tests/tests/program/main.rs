@@ -16,7 +16,9 @@
 //! | `checks` | results of checks, kept and told |
 //! | `commands` | commands, exit codes, forms of output, habits |
 //! | `confined` | projects that reach their own folder and their state alone |
+//! | `containers` | jobs and services in containers, run by a real engine |
 //! | `crashes` | the program dead at each named point around a commit |
+//! | `docker` | the backend of containers alone, against a real engine |
 //! | `editors` | the language server over its pipes, schemas, findings for other systems |
 //! | `engines` | projects that another version of the engine built |
 //! | `migrations` | what migrations and connectors leave in the engine, as an input of what reads it |
@@ -62,8 +64,10 @@ mod changes;
 mod checks;
 mod commands;
 mod confined;
+mod containers;
 mod crashes;
 mod databases;
+mod docker;
 mod editors;
 mod engines;
 mod exports;

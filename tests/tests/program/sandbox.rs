@@ -15,7 +15,12 @@ const STATE: &str = ".watershed";
 pub(crate) struct Sandbox {
     _folder: tempfile::TempDir,
     path: PathBuf,
+    /// The address of the engine that runs containers.
+    containers: String,
 }
+
+/// Where no engine answers: tests without one must not meet that of the machine.
+const NO_ENGINE: &str = "unix:///nowhere/docker.sock";
 
 /// The output and the exit code of a command.
 #[derive(Debug)]
@@ -44,7 +49,14 @@ impl Sandbox {
         Self {
             _folder: folder,
             path,
+            containers: NO_ENGINE.to_owned(),
         }
+    }
+
+    /// The same project with an engine that runs its containers.
+    pub(crate) fn with_engine(mut self, host: String) -> Self {
+        self.containers = host;
+        self
     }
 
     /// A project of these files: path and content.
@@ -147,6 +159,7 @@ impl Sandbox {
         // Tests fetch nothing from anywhere.
         command
             .env("NO_COLOR", "1")
+            .env("DOCKER_HOST", &self.containers)
             .env("WATERSHED_NO_EXTENSION_INSTALL", "true");
         command
     }

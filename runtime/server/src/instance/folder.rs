@@ -293,9 +293,9 @@ impl Folder {
         let entries = self.entries().await?;
         let project = self.options.project();
         if let Some(part) = program {
-            let (programs, secrets) = (self.state.programs(), self.secrets().await);
-            let found = output::at_rest(&project, &programs, &secrets, &entries, name, part, last)?;
-            if let Some(answer) = found {
+            let (state, secrets) = (&self.state, self.secrets().await);
+            let found = output::at_rest(&project, state, &secrets, &entries, name, part, last);
+            if let Some(answer) = found.await? {
                 return Ok(answer);
             }
         }

@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use watershed_controller::{Resource, Timestamp};
 use watershed_reconcilers::secrets::Secrets;
+use watershed_workloads::backend::docker::{Containers, Part, Reader as ContainerReader};
 use watershed_workloads::job::{self, JobRecord};
 use watershed_workloads::output::{Follower, file_of};
 use watershed_workloads::replica::{self, ReplicaRecord, ReplicaSpec};
-use watershed_workloads::service;
+use watershed_workloads::{Job, service};
 
-use super::Instance;
 use super::logs::Last;
+use super::{Instance, workloads};
 use crate::documents::{LogsDocument, OutputLine};
 use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::{Entry, names};
 use crate::socket::{Answer, ProgramOutput, Refusal, Replies, Reply};
+use crate::state_folder::StateFolder;
 
 /// The pause between two looks at a file that is followed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -31,6 +33,7 @@ struct Source {
     program: String,
     uid: String,
     counter: u64,
+    in_container: bool,
 }
 
 /// Finds the starts that are meant; none if the name is not that of a program.
@@ -53,6 +56,7 @@ fn sources(entries: &[Entry], name: &str, part: ProgramOutput) -> Result<Option<
             program: entry.row.name.to_string(),
             uid: entry.row.uid.to_string(),
             counter: counter(record.counter),
+            in_container: spec.program.docker.is_some(),
         })
     };
     let mut found: Vec<Source> = match row.kind.as_str() {
@@ -61,11 +65,13 @@ fn sources(entries: &[Entry], name: &str, part: ProgramOutput) -> Result<Option<
                 .ok()
                 .flatten()
                 .unwrap_or_default();
+            let program = Resource::spec_of::<Job>(row).ok().and_then(|spec| spec.0.program);
             vec![Source {
                 number: 0,
                 program: row.name.to_string(),
                 uid: row.uid.to_string(),
                 counter: counter(record.counter),
+                in_container: program.is_some_and(|program| program.docker.is_some()),
             }]
         }
         service::KIND => entries
@@ -88,37 +94,89 @@ fn sources(entries: &[Entry], name: &str, part: ProgramOutput) -> Result<Option<
     Ok(Some(found))
 }
 
-/// The followers of the files of sources.
-struct Reader<'a> {
-    programs: &'a Path,
-    secrets: &'a Secrets,
-    open: BTreeMap<Source, Follower>,
+/// The output of one start as it is read.
+enum Follow {
+    /// The file of a local process.
+    File(Follower),
+    /// What the engine keeps of a container; none if it keeps nothing.
+    Container(Option<ContainerReader>),
 }
 
-impl Reader<'_> {
+/// The output of several sources as it is read.
+struct Reader<'a> {
+    programs: &'a Path,
+    containers: Containers,
+    secrets: &'a Secrets,
+    /// True if what comes later is read, too.
+    follow: bool,
+    open: BTreeMap<Source, Follow>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(state: &Path, programs: &'a Path, secrets: &'a Secrets, follow: bool) -> Self {
+        Self {
+            programs,
+            containers: workloads::containers(state),
+            secrets,
+            follow,
+            open: BTreeMap::new(),
+        }
+    }
+
     /// Opens sources that were not open, and drops those that are gone. Returns their lines so far.
-    fn open(&mut self, sources: Vec<Source>, last: Last) -> Result<Vec<OutputLine>, Refusal> {
+    async fn open(&mut self, sources: Vec<Source>, last: Last) -> Result<Vec<OutputLine>, Refusal> {
         let mut lines = Vec::new();
         self.open.retain(|source, _| sources.contains(source));
         for source in sources {
             if self.open.contains_key(&source) {
                 continue;
             }
-            let path = file_of(self.programs, &source.uid, source.counter);
             let since = last.since.map(|since| Timestamp(since.millis()));
-            let begun = Follower::begin(path, last.lines(), since);
-            let (follower, found) = begun.map_err(|error| unread(&source, &error))?;
+            let (follow, found) = match source.in_container {
+                true => {
+                    let part = Part {
+                        limit: last.lines(),
+                        since,
+                        follow: self.follow,
+                    };
+                    self.open_container(&source, part).await?
+                }
+                false => {
+                    let path = file_of(self.programs, &source.uid, source.counter);
+                    let begun = Follower::begin(path, last.lines(), since);
+                    let (follower, found) = begun.map_err(|error| unread(&source, &error))?;
+                    (Follow::File(follower), found)
+                }
+            };
             lines.extend(found.into_iter().map(|text| self.line(&source, &text)));
-            self.open.insert(source, follower);
+            self.open.insert(source, follow);
         }
         Ok(lines)
+    }
+
+    async fn open_container(
+        &mut self,
+        source: &Source,
+        part: Part,
+    ) -> Result<(Follow, Vec<String>), Refusal> {
+        let begun = self.containers.output(&source.uid, source.counter, part).await;
+        let mut reader = begun.map_err(|error| unread(source, &error))?;
+        let found = match reader.as_mut().filter(|_| !self.follow) {
+            Some(reader) => reader.all().await.map_err(|error| unread(source, &error))?,
+            None => Vec::new(),
+        };
+        Ok((Follow::Container(reader), found))
     }
 
     fn more(&mut self) -> Result<Vec<OutputLine>, Refusal> {
         let mut lines = Vec::new();
         let mut open = std::mem::take(&mut self.open);
-        for (source, follower) in &mut open {
-            let found = follower.more().map_err(|error| unread(source, &error))?;
+        for (source, follow) in &mut open {
+            let found = match follow {
+                Follow::File(follower) => follower.more().map_err(|error| unread(source, &error))?,
+                Follow::Container(Some(reader)) => reader.more().map_err(|error| unread(source, &error))?,
+                Follow::Container(None) => Vec::new(),
+            };
             lines.extend(found.into_iter().map(|text| self.line(source, &text)));
         }
         self.open = open;
@@ -128,8 +186,10 @@ impl Reader<'_> {
     /// Returns last lines without an end, which a program that lives may still complete.
     fn rest(&mut self) -> Vec<OutputLine> {
         let mut lines = Vec::new();
-        for (source, mut follower) in std::mem::take(&mut self.open) {
-            lines.extend(follower.rest().map(|text| self.line(&source, &text)));
+        for (source, follow) in std::mem::take(&mut self.open) {
+            if let Follow::File(mut follower) = follow {
+                lines.extend(follower.rest().map(|text| self.line(&source, &text)));
+            }
         }
         lines
     }
@@ -142,7 +202,7 @@ impl Reader<'_> {
     }
 }
 
-fn unread(source: &Source, error: &std::io::Error) -> Refusal {
+fn unread(source: &Source, error: &dyn std::error::Error) -> Refusal {
     let message = format!("can't read the output of `{}`: {error}", source.program);
     Refusal::new(Exit::StateFolder, message)
 }
@@ -151,9 +211,9 @@ fn unread(source: &Source, error: &std::io::Error) -> Refusal {
 ///
 /// # Errors
 /// When there is no such replica, or a file can't be read.
-pub(super) fn at_rest(
+pub(super) async fn at_rest(
     project: &Project,
-    programs: &Path,
+    state: &StateFolder,
     secrets: &Secrets,
     entries: &[Entry],
     name: &str,
@@ -163,12 +223,9 @@ pub(super) fn at_rest(
     let Some(sources) = sources(entries, name, part)? else {
         return Ok(None);
     };
-    let mut reader = Reader {
-        programs,
-        secrets,
-        open: BTreeMap::new(),
-    };
-    let mut lines = reader.open(sources, last)?;
+    let programs = state.programs();
+    let mut reader = Reader::new(&state.path(), &programs, secrets, false);
+    let mut lines = reader.open(sources, last).await?;
     lines.extend(reader.rest());
     Ok(Some(document(project, lines)))
 }
@@ -188,12 +245,8 @@ impl Instance {
         let Some(found) = sources(&self.entries(), name, part)? else {
             return Ok(None);
         };
-        let mut reader = Reader {
-            programs: &programs,
-            secrets,
-            open: BTreeMap::new(),
-        };
-        let mut lines = reader.open(found, last)?;
+        let mut reader = Reader::new(self.state_path(), &programs, secrets, follow);
+        let mut lines = reader.open(found, last).await?;
         if !follow {
             lines.extend(reader.rest());
             return Ok(Some(document(&self.project, lines)));
@@ -214,7 +267,7 @@ impl Instance {
                 limit: u64::MAX,
                 since: None,
             };
-            lines.extend(reader.open(found.unwrap_or_default(), all)?);
+            lines.extend(reader.open(found.unwrap_or_default(), all).await?);
         }
         Ok(Some(document(&self.project, Vec::new())))
     }

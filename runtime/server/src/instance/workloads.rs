@@ -1,5 +1,6 @@
 //! Jobs and services of an instance.
 
+use std::path::Path;
 use std::time::Duration;
 
 use watershed_compilers::WorkloadSettings;
@@ -7,6 +8,7 @@ use watershed_controller::{Resource, Select};
 use watershed_reconcilers::chosen::Chosen;
 use watershed_reconcilers::programs::ProgramTemplates;
 use watershed_reconcilers::secrets::Secrets;
+use watershed_workloads::backend::docker::{Address, Containers};
 use watershed_workloads::replica::{ReplicaRecord, Stage};
 use watershed_workloads::service::ServiceRecord;
 use watershed_workloads::{JOBS_AT_ONCE, SCAN_INTERVAL, Workloads, replica, service};
@@ -19,6 +21,15 @@ use crate::state_folder::StateFolder;
 /// The time for which processes of a command outlive it if it was killed (rule W13).
 #[cfg(target_os = "linux")]
 const LINGER_MS: u64 = 10_000;
+
+/// The variable with the address of the engine that runs containers.
+const DOCKER_HOST: &str = "DOCKER_HOST";
+
+/// Returns the containers of a state folder.
+pub(super) fn containers(state: &Path) -> Containers {
+    let host = std::env::var(DOCKER_HOST).ok();
+    Containers::new(state, Address::from_host(host.as_deref()))
+}
 
 /// Returns the workloads of a project.
 pub(super) fn open(
@@ -35,7 +46,8 @@ pub(super) fn open(
         .jobs_at_once(at_once.unwrap_or(JOBS_AT_ONCE))
         .confined(options.sandbox || options.sample.is_some())
         .chooses(move |uid| chosen.holds(uid))
-        .render(ProgramTemplates::new(secrets.clone(), &options.environment));
+        .render(ProgramTemplates::new(secrets.clone(), &options.environment))
+        .backend(containers(&state.path()));
     #[cfg(target_os = "linux")]
     let builder = {
         use watershed_shim::protocol::Lifetime;

@@ -148,21 +148,12 @@ impl Backend for Process {
     }
 
     fn free_memory(&self) -> Option<u64> {
-        available(&std::fs::read_to_string("/proc/meminfo").ok()?)
+        super::free_memory()
     }
 
     fn news(&self) -> broadcast::Receiver<News> {
         self.news.subscribe()
     }
-}
-
-/// Reads what the system can give away without taking it from others, in bytes.
-fn available(meminfo: &str) -> Option<u64> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 fn time(ms: u64) -> Timestamp {
@@ -248,18 +239,4 @@ fn with_sources(error: &dyn std::error::Error) -> String {
         source = cause.source();
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn free_memory_is_what_the_system_calls_available() {
-        let meminfo = "MemTotal:       8152528 kB\nMemFree:          10 kB\nMemAvailable:    2048 kB\n";
-        assert_eq!(available(meminfo), Some(2 << 20));
-        for other in ["", "MemAvailable:", "MemAvailable: many kB", "MemAvailable: 1 MB"] {
-            assert_eq!(available(other), None, "{other}");
-        }
-    }
 }

@@ -60,15 +60,10 @@ impl Reconciler for JobReconciler {
             .backends
             .for_program(&program, context.epoch().0)
             .map_err(|error| backend_error(&error))?;
-        match self.shared.listed(&context).await {
+        match self.shared.listed(&context, backend.name()).await {
             Ok(true) => {}
             Ok(false) => return Ok(Outcome::passed_over()),
-            Err(()) => {
-                return Err(Error::transient(
-                    "engine-unreachable",
-                    "processes could not be listed",
-                ));
-            }
+            Err(error) => return Err(backend_error(&error)),
         }
         Pass::new(&self.shared, &context, program, backend).run().await
     }

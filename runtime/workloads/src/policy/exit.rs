@@ -90,6 +90,8 @@ pub enum StartFailure {
     EngineUnreachable,
     /// The memory limit is above the memory that is free.
     InsufficientResources,
+    /// The container engine refuses the container: a limit or a network that it does not have.
+    EngineRefused,
 }
 
 /// The class of a failed start.
@@ -105,7 +107,7 @@ pub enum StartClass {
 
 impl StartFailure {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::ProgramMissing,
         Self::NotExecutable,
         Self::BadCommand,
@@ -118,6 +120,7 @@ impl StartFailure {
         Self::PullInterrupted,
         Self::EngineUnreachable,
         Self::InsufficientResources,
+        Self::EngineRefused,
     ];
 
     /// Returns the word for it.
@@ -135,6 +138,7 @@ impl StartFailure {
             Self::PullInterrupted => "image_pull_back_off",
             Self::EngineUnreachable => "engine_unreachable",
             Self::InsufficientResources => "insufficient_resources",
+            Self::EngineRefused => "create_container_error",
         }
     }
 
@@ -146,7 +150,8 @@ impl StartFailure {
             | Self::BadCommand
             | Self::BadFolder
             | Self::ImageMissing
-            | Self::ImageForbidden => StartClass::Permanent,
+            | Self::ImageForbidden
+            | Self::EngineRefused => StartClass::Permanent,
             Self::PortBusy
             | Self::ForkFailed
             | Self::BadOutput
@@ -265,6 +270,7 @@ mod tests {
             BadFolder,
             ImageMissing,
             ImageForbidden,
+            EngineRefused,
         ];
         let passes = [
             PortBusy,

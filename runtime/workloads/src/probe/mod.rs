@@ -17,7 +17,7 @@ use watershed_core::Timestamp;
 
 pub(crate) use self::ask::Network;
 
-use crate::backend::{BoxFuture, StartId};
+use crate::backend::{Backend, BoxFuture, StartId};
 use crate::policy::health::{Action, Failures, Probe, Probed, count, next_probe};
 use crate::policy::readiness::{Checked, Stretch};
 use crate::program::Ports;
@@ -98,7 +98,15 @@ impl Probes {
     }
 
     /// Has the checks of a process asked, unless they are already. Other checks of the same process begin anew.
-    pub(crate) fn watch(&self, uid: Uid, target: &ProbeTarget, checks: &[CheckSpec]) {
+    ///
+    /// Commands run in `inside`, where the process has one of its own.
+    pub(crate) fn watch(
+        &self,
+        uid: Uid,
+        target: &ProbeTarget,
+        checks: &[CheckSpec],
+        inside: Option<&Arc<dyn Backend>>,
+    ) {
         let mut running = self.lock();
         let is_watched = running
             .get(&uid)
@@ -120,6 +128,7 @@ impl Probes {
                 number,
                 check: check.clone(),
                 target: target.clone(),
+                inside: inside.cloned(),
                 results: Arc::clone(&results),
                 kept: Arc::clone(&kept),
                 writer: waiting.clone(),
@@ -198,6 +207,8 @@ struct Task {
     number: usize,
     check: CheckSpec,
     target: ProbeTarget,
+    /// The backend that runs the process, if that has an inside.
+    inside: Option<Arc<dyn Backend>>,
     results: Arc<Mutex<Results>>,
     kept: Arc<ResultFile>,
     writer: ResultWriter,
@@ -212,7 +223,7 @@ impl Task {
             let next = next_probe(&self.check.check, began, now);
             sleep(wait(now, next)).await;
             began = Some(self.asks.now());
-            let asked = self.asks.ask(&self.check.question, &self.target);
+            let asked = self.ask();
             let result = timeout(self.check.timeout, asked)
                 .await
                 .unwrap_or(Probed::Failure);
@@ -222,6 +233,21 @@ impl Task {
                 // A controller that ends looks at nothing.
                 let _ = handle.nudge(Target::Uid(self.uid)).await;
             }
+        }
+    }
+
+    /// Asks once: a command where the process runs, all else over the network.
+    fn ask(&self) -> BoxFuture<'_, Probed> {
+        match (&self.check.question, &self.inside) {
+            (Question::Command(command), Some(inside)) => Box::pin(async {
+                let code = inside.run_inside(&self.target.start, command).await;
+                if code == Ok(0) {
+                    Probed::Success
+                } else {
+                    Probed::Failure
+                }
+            }),
+            _ => self.asks.ask(&self.check.question, &self.target),
         }
     }
 

@@ -62,15 +62,10 @@ impl Reconciler for ReplicaReconciler {
             .backends
             .for_program(&context.spec().program, context.epoch().0)
             .map_err(|error| backend_error(&error))?;
-        match self.shared.listed(&context).await {
+        match self.shared.listed(&context, backend.name()).await {
             Ok(true) => {}
             Ok(false) => return Ok(Outcome::passed_over()),
-            Err(()) => {
-                return Err(backend_error(&backend::Error::Unreachable {
-                    backend: backend.name(),
-                    message: "its processes could not be listed".to_owned(),
-                }));
-            }
+            Err(error) => return Err(backend_error(&error)),
         }
         let uid = context.uid().to_string();
         let pass = Pass {
@@ -343,7 +338,8 @@ impl Pass<'_> {
                 _ => self.shared.project.root.clone(),
             },
         };
-        self.shared.probes.watch(uid, &target, &spec.checks);
+        let inside = spec.program.docker.is_some().then_some(&self.backend);
+        self.shared.probes.watch(uid, &target, &spec.checks, inside);
         self.shared.probes.settle(uid, record.was_ready, false);
     }
 }

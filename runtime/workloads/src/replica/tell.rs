@@ -146,5 +146,6 @@ pub(crate) fn start_code(failure: StartFailure) -> &'static str {
         StartFailure::PullInterrupted => "image-pull",
         StartFailure::EngineUnreachable => "engine-unreachable",
         StartFailure::InsufficientResources => "insufficient-resources",
+        StartFailure::EngineRefused => "engine-refused",
     }
 }

@@ -1,0 +1,215 @@
+//! The connection to a container engine, with bounds on what is asked at once.
+
+use std::future::Future;
+use std::time::Duration;
+
+use bollard::errors::Error as Bollard;
+use bollard::{API_DEFAULT_VERSION, Docker};
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+
+use super::NAME;
+use super::address::Address;
+use crate::backend::Error;
+
+/// Requests that wait for the beginning of their answer at once.
+const CALLS_AT_ONCE: usize = 8;
+/// Images that are pulled at once, as the engine itself has it.
+const PULLS_AT_ONCE: usize = 3;
+/// The longest wait for the beginning of an answer: making a container copies its image with some storage drivers.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// An error of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Failed {
+    /// No answer. Whether it was carried out is open.
+    Unreachable(String),
+    /// The engine says no.
+    Answered {
+        /// The status of HTTP; 500 for an error in the middle of an answer.
+        status: u16,
+        /// The engine's words.
+        message: String,
+    },
+}
+
+impl Failed {
+    /// Returns true if there is no such thing.
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self, Self::Answered { status: 404, .. })
+    }
+
+    /// Returns true if the thing is in a state in which it can't be done.
+    pub(super) fn is_conflict(&self) -> bool {
+        matches!(self, Self::Answered { status: 409, .. })
+    }
+
+    /// Returns true if another request does the same already.
+    pub(super) fn is_under_way(&self) -> bool {
+        matches!(self, Self::Answered { status: 409, message } if message.contains("already in progress"))
+    }
+
+    /// Returns true if it is an image that there is not.
+    pub(super) fn is_missing_image(&self) -> bool {
+        matches!(self, Self::Answered { status: 404, message } if message.to_lowercase().contains("no such image"))
+    }
+}
+
+impl From<Failed> for Error {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Unreachable(message) => Self::Unreachable {
+                backend: NAME,
+                message,
+            },
+            // An engine that stumbles may not the next time.
+            Failed::Answered {
+                status: 500..,
+                message,
+            } => Self::Unreachable {
+                backend: NAME,
+                message,
+            },
+            Failed::Answered { message, .. } => Self::Refused {
+                backend: NAME,
+                message,
+            },
+        }
+    }
+}
+
+/// A container engine.
+#[derive(Debug)]
+pub(super) struct Engine {
+    address: Address,
+    /// With the version that was agreed upon; none before the first request and after one without an answer.
+    client: Mutex<Option<Docker>>,
+    calls: Semaphore,
+    pulls: Semaphore,
+}
+
+impl Engine {
+    pub(super) fn new(address: Address) -> Self {
+        Self {
+            address,
+            client: Mutex::new(None),
+            calls: Semaphore::new(CALLS_AT_ONCE),
+            pulls: Semaphore::new(PULLS_AT_ONCE),
+        }
+    }
+
+    /// Returns true if there is something at its address.
+    pub(super) fn is_there(&self) -> bool {
+        self.address.socket().is_ok_and(std::path::Path::exists)
+    }
+
+    /// Returns a client that speaks a version which the engine knows.
+    pub(super) async fn client(&self) -> Result<Docker, Failed> {
+        let mut client = self.client.lock().await;
+        if let Some(known) = client.as_ref() {
+            return Ok(known.clone());
+        }
+        let socket = self.address.socket().map_err(Failed::Unreachable)?;
+        let path = socket.to_string_lossy();
+        let found = Docker::connect_with_unix(&path, PATIENCE.as_secs(), API_DEFAULT_VERSION);
+        let found = found.map_err(|error| self.failed(error))?;
+        let agreed = timeout(PATIENCE, found.negotiate_version()).await;
+        let agreed = agreed.map_err(|_| self.failed(Bollard::RequestTimeoutError))?;
+        let agreed = agreed.map_err(|error| self.failed(error))?;
+        *client = Some(agreed.clone());
+        Ok(agreed)
+    }
+
+    /// Sends a request once there is room for it.
+    pub(super) async fn call<T>(
+        &self,
+        request: impl Future<Output = Result<T, Bollard>>,
+    ) -> Result<T, Failed> {
+        // The semaphore is never closed.
+        let permit = self.calls.acquire().await.ok();
+        let answer = timeout(PATIENCE, request).await;
+        drop(permit);
+        let answer = answer.unwrap_or(Err(Bollard::RequestTimeoutError));
+        match answer.map_err(|error| self.failed(error)) {
+            Err(failed @ Failed::Unreachable(_)) => {
+                // Another engine may answer next, of another version.
+                *self.client.lock().await = None;
+                Err(failed)
+            }
+            answered => answered,
+        }
+    }
+
+    /// Waits for room for one more pull.
+    pub(super) async fn room_for_pull(&self) -> Option<SemaphorePermit<'_>> {
+        self.pulls.acquire().await.ok()
+    }
+
+    /// Tells an error of the client.
+    pub(super) fn failed(&self, error: Bollard) -> Failed {
+        let cause = match error {
+            Bollard::DockerResponseServerError { status_code, message } => {
+                return Failed::Answered {
+                    status: status_code,
+                    message,
+                };
+            }
+            Bollard::DockerStreamError { error } => {
+                return Failed::Answered {
+                    status: 500,
+                    message: error,
+                };
+            }
+            Bollard::RequestTimeoutError => format!("no answer within {} s", PATIENCE.as_secs()),
+            Bollard::SocketNotFoundError(_) => "there is no such file".to_owned(),
+            other => innermost(&other),
+        };
+        let socket = self.address.socket().unwrap_or_else(|_| std::path::Path::new(""));
+        Failed::Unreachable(format!(
+            "no container engine answers at `{}` ({cause}); start Docker, or set `DOCKER_HOST` to the socket of an engine that this \
+             user may use",
+            socket.display()
+        ))
+    }
+}
+
+/// The innermost cause says what the system said; those around it say that it was a request.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_engine_that_is_not_there_is_named_with_what_to_do() {
+        let engine = Engine::new(Address::from_host(Some("unix:///nowhere/docker.sock")));
+        assert!(!engine.is_there());
+        let Err(Failed::Unreachable(message)) = engine.client().await else {
+            panic!("nothing answers")
+        };
+        assert!(message.contains("/nowhere/docker.sock"), "{message}");
+        assert!(message.contains("DOCKER_HOST"), "{message}");
+        let engine = Engine::new(Address::from_host(Some("tcp://10.0.0.1:2375")));
+        let Err(Failed::Unreachable(message)) = engine.client().await else {
+            panic!("it is not supported")
+        };
+        assert!(message.contains("tcp://10.0.0.1:2375"), "{message}");
+    }
+
+    #[test]
+    fn an_engine_that_stumbles_may_not_the_next_time() {
+        let answered = |status| Failed::Answered {
+            status,
+            message: String::new(),
+        };
+        assert!(Error::from(answered(503)).is_transient());
+        assert!(!Error::from(answered(400)).is_transient());
+        assert!(Error::from(Failed::Unreachable(String::new())).is_transient());
+    }
+}

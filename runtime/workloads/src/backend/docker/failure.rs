@@ -1,0 +1,185 @@
+//! Classes of the reasons for which a container can't be started (rule W7).
+
+use super::engine::Failed;
+use crate::policy::exit::StartFailure;
+
+/// A start that failed, with a sentence for a person.
+pub(super) type NotStarted = (StartFailure, String);
+
+/// Parts of what engines say of an image, in small letters, with what they mean. The first one that is found counts.
+const OF_PULLS: &[(&str, StartFailure)] = &[
+    ("access denied", StartFailure::ImageForbidden),
+    ("unauthorized", StartFailure::ImageForbidden),
+    ("forbidden", StartFailure::ImageForbidden),
+    ("denied:", StartFailure::ImageForbidden),
+    ("manifest unknown", StartFailure::ImageMissing),
+    ("not found", StartFailure::ImageMissing),
+    ("does not exist", StartFailure::ImageMissing),
+    ("no matching manifest", StartFailure::ImageMissing),
+    ("invalid reference format", StartFailure::ImageMissing),
+];
+
+/// Parts of what engines say of a container that they can't make or start, in small letters.
+const OF_STARTS: &[(&str, StartFailure)] = &[
+    ("port is already allocated", StartFailure::PortBusy),
+    ("address already in use", StartFailure::PortBusy),
+    ("bind source path does not exist", StartFailure::BadFolder),
+    ("working directory", StartFailure::BadFolder),
+    ("chdir to cwd", StartFailure::BadFolder),
+    ("executable file not found", StartFailure::ProgramMissing),
+    ("no such file or directory", StartFailure::ProgramMissing),
+    ("permission denied", StartFailure::NotExecutable),
+    ("exec format error", StartFailure::NotExecutable),
+    ("no command specified", StartFailure::BadCommand),
+    ("resource temporarily unavailable", StartFailure::ForkFailed),
+    ("cannot allocate memory", StartFailure::ForkFailed),
+    ("no space left", StartFailure::ForkFailed),
+];
+
+/// Returns the class of a pull that failed: the image is missing or forbidden, or it did not arrive.
+pub(super) fn of_pull(failed: Failed) -> NotStarted {
+    match failed {
+        Failed::Unreachable(message) => (StartFailure::EngineUnreachable, message),
+        Failed::Answered { status, message } => {
+            let class = match status {
+                401 | 403 => StartFailure::ImageForbidden,
+                _ => find(OF_PULLS, &message).unwrap_or(match status {
+                    400 | 404 => StartFailure::ImageMissing,
+                    _ => StartFailure::PullInterrupted,
+                }),
+            };
+            (class, one_line(&message))
+        }
+    }
+}
+
+/// Returns the class of a container that could not be made or started.
+pub(super) fn of_start(failed: Failed) -> NotStarted {
+    match failed {
+        Failed::Unreachable(message) => (StartFailure::EngineUnreachable, message),
+        Failed::Answered { status, message } => {
+            let class = find(OF_STARTS, &message).unwrap_or(match status {
+                // What the engine does not understand it does not understand the next time.
+                400..=499 => StartFailure::EngineRefused,
+                _ => StartFailure::ForkFailed,
+            });
+            (class, one_line(&message))
+        }
+    }
+}
+
+fn find(table: &[(&str, StartFailure)], message: &str) -> Option<StartFailure> {
+    let message = message.to_lowercase();
+    let found = table.iter().find(|(part, _)| message.contains(part));
+    found.map(|(_, class)| *class)
+}
+
+/// Engines put advice on further lines, for readers of their own command.
+fn one_line(message: &str) -> String {
+    message.lines().next().unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(status: u16, message: &str) -> Failed {
+        Failed::Answered {
+            status,
+            message: message.to_owned(),
+        }
+    }
+
+    /// W7.
+    #[test]
+    fn a_pull_fails_for_good_or_for_now() {
+        use StartFailure::*;
+        for (status, message, expected) in [
+            (
+                404,
+                "manifest for api:2 not found: manifest unknown: manifest unknown",
+                ImageMissing,
+            ),
+            (
+                404,
+                "pull access denied for api, repository does not exist or may require 'docker login'",
+                ImageForbidden,
+            ),
+            (500, "unauthorized: authentication required", ImageForbidden),
+            (403, "", ImageForbidden),
+            (404, "", ImageMissing),
+            (400, "invalid reference format", ImageMissing),
+            (
+                500,
+                "Get \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host",
+                PullInterrupted,
+            ),
+            (500, "unexpected EOF", PullInterrupted),
+            (
+                500,
+                "toomanyrequests: You have reached your pull rate limit",
+                PullInterrupted,
+            ),
+        ] {
+            assert_eq!(of_pull(answered(status, message)).0, expected, "{message}");
+        }
+        assert_eq!(of_pull(Failed::Unreachable(String::new())).0, EngineUnreachable);
+    }
+
+    /// W7.
+    #[test]
+    fn a_start_fails_for_good_or_for_now() {
+        use StartFailure::*;
+        let runc = "failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: ";
+        for (status, message, expected) in [
+            (
+                400,
+                format!("{runc}exec: \"nope\": executable file not found in $PATH: unknown"),
+                ProgramMissing,
+            ),
+            (
+                400,
+                format!("{runc}exec: \"/nope\": stat /nope: no such file or directory: unknown"),
+                ProgramMissing,
+            ),
+            (
+                400,
+                format!("{runc}exec: \"/etc\": permission denied: unknown"),
+                NotExecutable,
+            ),
+            (
+                400,
+                "invalid mount config for type \"bind\": bind source path does not exist: /a".into(),
+                BadFolder,
+            ),
+            (
+                400,
+                "the working directory 'app' is invalid, it needs to be an absolute path".into(),
+                BadFolder,
+            ),
+            (400, "No command specified".into(), BadCommand),
+            (
+                500,
+                "Bind for 127.0.0.1:8080 failed: port is already allocated".into(),
+                PortBusy,
+            ),
+            (
+                500,
+                "listen tcp4 127.0.0.1:80: bind: address already in use".into(),
+                PortBusy,
+            ),
+            (400, "Minimum memory limit allowed is 6MB".into(), EngineRefused),
+            (404, "network shop not found".into(), EngineRefused),
+            (
+                500,
+                "write /var/lib/docker: no space left on device".into(),
+                ForkFailed,
+            ),
+            (500, "something else".into(), ForkFailed),
+        ] {
+            assert_eq!(of_start(answered(status, &message)).0, expected, "{message}");
+        }
+        let advice = answered(400, "first line\n\nSee docs");
+        assert_eq!(of_start(advice).1, "first line");
+    }
+}

@@ -1,0 +1,301 @@
+//! Starts that are being made: pull the image, make the container, start it.
+//!
+//! A start answers at once, and a task does the rest: nobody waits for an image. What the task is about is known to this
+//! process alone until the container is there; should the process end before, the same start is ordered again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bollard::query_parameters::{CreateContainerOptions, CreateImageOptions};
+use futures::StreamExt;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::body::{body, reference};
+use super::engine::Failed;
+use super::failure::{NotStarted, of_pull, of_start};
+use super::label::{self, Labels, Order};
+use super::observe::Life;
+use super::place::{Place, now};
+use super::stopping;
+use crate::backend::{Container, End, News, Observation, Phase, Pull, Start, Stop, Then};
+use crate::policy::exit::{Exit, StartFailure};
+
+/// Names that are tried, where strangers have taken the first ones.
+const NAMES_MAX: usize = 4;
+/// Attempts with one name: while another request makes or removes its container, nobody sees that.
+const TRIES_MAX: usize = 50;
+/// The pause between two of them.
+const TRY_EVERY: Duration = Duration::from_millis(100);
+/// The longest silence of a pull.
+const SILENCE: Duration = Duration::from_secs(120);
+/// The signal by which a start ends that was stopped before it began.
+const SIGTERM: i32 = 15;
+
+/// A start that is being made, or that could not be.
+#[derive(Debug)]
+pub(super) struct Making {
+    pub(super) observation: Observation,
+    /// Set when it is not wanted any more.
+    pub(super) cancel: CancellationToken,
+    /// The order to stop it.
+    pub(super) stop: Option<Stop>,
+}
+
+/// The end of the task.
+#[derive(Debug)]
+enum Made {
+    /// The engine has the rest.
+    Started,
+    /// It was stopped before it began.
+    Cancelled,
+    /// The engine was asked to start it and did not answer.
+    Open,
+    /// It can't be started.
+    Not(NotStarted),
+}
+
+/// Begins to make a start, unless it is known. Returns it as it is.
+pub(super) fn begin(place: &Arc<Place>, epoch: u64, start: Start, container: Container) -> Observation {
+    let cancel = CancellationToken::new();
+    let observation = Observation {
+        id: start.id.clone(),
+        epoch,
+        backend_id: None,
+        started: now(),
+        stopping: false,
+        phase: Phase::Starting,
+    };
+    let making = Making {
+        observation: observation.clone(),
+        cancel: cancel.clone(),
+        stop: None,
+    };
+    let mut table = place.table();
+    if let Some(known) = table.making.get(&start.id) {
+        return known.observation.clone();
+    }
+    table.making.insert(start.id.clone(), making);
+    drop(table);
+    let task = Task {
+        place: Arc::clone(place),
+        epoch,
+        start,
+        container,
+        cancel,
+    };
+    tokio::spawn(task.run());
+    observation
+}
+
+struct Task {
+    place: Arc<Place>,
+    epoch: u64,
+    start: Start,
+    container: Container,
+    cancel: CancellationToken,
+}
+
+impl Task {
+    async fn run(self) {
+        let made = match self.make().await {
+            Ok(made) => made,
+            Err(not_started) => Made::Not(not_started),
+        };
+        self.finish(made).await;
+    }
+
+    async fn make(&self) -> Result<Made, NotStarted> {
+        if self.container.pull == Pull::Always && !self.pull_unless_stopped().await? {
+            return Ok(Made::Cancelled);
+        }
+        let Some(container) = self.create().await? else {
+            // It is there, made by another request, or is not wanted any more.
+            return Ok(match self.cancel.is_cancelled() {
+                true => Made::Cancelled,
+                false => Made::Started,
+            });
+        };
+        if self.cancel.is_cancelled() || self.place.enter(self.epoch).is_err() {
+            self.remove(&container).await;
+            return Ok(Made::Cancelled);
+        }
+        let client = self.place.engine.client().await.map_err(of_start)?;
+        match self
+            .place
+            .engine
+            .call(client.start_container(&container, None))
+            .await
+        {
+            Ok(()) => Ok(Made::Started),
+            Err(Failed::Unreachable(_)) => Ok(Made::Open),
+            Err(failed) => {
+                self.remove(&container).await;
+                Err(of_start(failed))
+            }
+        }
+    }
+
+    /// Makes the container. Returns none if another request has made and started it, or it was stopped.
+    async fn create(&self) -> Result<Option<String>, NotStarted> {
+        let labels = Labels {
+            start: self.start.id.clone(),
+            epoch: self.epoch,
+            ordered: now(),
+        };
+        let body = body(&self.place.folder, &labels, &self.start, &self.container);
+        let mut has_pulled = self.container.pull == Pull::Always;
+        for attempt in 0..NAMES_MAX {
+            let name = label::name(&self.place.folder, &self.start.id, attempt);
+            for _ in 0..TRIES_MAX {
+                let client = self.place.engine.client().await.map_err(of_start)?;
+                let options = CreateContainerOptions {
+                    name: Some(name.clone()),
+                    ..CreateContainerOptions::default()
+                };
+                let made = client.create_container(Some(options), body.clone());
+                let failed = match self.place.engine.call(made).await {
+                    Ok(made) => return Ok(Some(made.id)),
+                    Err(failed) => failed,
+                };
+                if failed.is_missing_image() && !has_pulled {
+                    self.pull_if_allowed(failed).await?;
+                    has_pulled = true;
+                } else if failed.is_missing_image() {
+                    return Err(of_pull(failed));
+                } else if failed.is_conflict() {
+                    match self.holder(&name).await? {
+                        Holder::Ours => return Ok(None),
+                        Holder::Stranger => break,
+                        Holder::Unseen => sleep(TRY_EVERY).await,
+                    }
+                } else {
+                    return Err(of_start(failed));
+                }
+                if self.cancel.is_cancelled() {
+                    return Ok(None);
+                }
+            }
+        }
+        let message = "its name, and the next ones, belong to other containers".to_owned();
+        Err((StartFailure::EngineRefused, message))
+    }
+
+    /// Finds who has a name. A container of this start that never began is removed: it may be of another order.
+    async fn holder(&self, name: &str) -> Result<Holder, NotStarted> {
+        let ours = self.place.containers(Some(self.start.id.uid())).await;
+        let mut ours = ours.map_err(of_start)?.into_iter();
+        if let Some(found) = ours.find(|one| one.labels.start == self.start.id) {
+            if found.life != Life::Made {
+                return Ok(Holder::Ours);
+            }
+            // Not by force, as it may begin meanwhile.
+            return match self.place.remove(&found.container, false).await {
+                Err(Failed::Unreachable(message)) => Err((StartFailure::EngineUnreachable, message)),
+                _ => Ok(Holder::Unseen),
+            };
+        }
+        let client = self.place.engine.client().await.map_err(of_start)?;
+        match self.place.engine.call(client.inspect_container(name, None)).await {
+            Ok(_) => Ok(Holder::Stranger),
+            Err(failed) if failed.is_missing() => Ok(Holder::Unseen),
+            Err(failed) => Err(of_start(failed)),
+        }
+    }
+
+    async fn pull_if_allowed(&self, missing: Failed) -> Result<(), NotStarted> {
+        if self.container.pull == Pull::Never {
+            return Err(of_pull(missing));
+        }
+        self.pull_unless_stopped().await.map(drop)
+    }
+
+    /// Pulls the image. Returns false if the start was stopped meanwhile.
+    async fn pull_unless_stopped(&self) -> Result<bool, NotStarted> {
+        match self.cancel.run_until_cancelled(self.pull()).await {
+            None => Ok(false),
+            Some(pulled) => pulled.map(|()| true),
+        }
+    }
+
+    async fn pull(&self) -> Result<(), NotStarted> {
+        let engine = &self.place.engine;
+        let _room = engine.room_for_pull().await;
+        let client = engine.client().await.map_err(of_pull)?;
+        let options = CreateImageOptions {
+            from_image: Some(reference(&self.container.image)),
+            ..CreateImageOptions::default()
+        };
+        let mut steps = client.create_image(Some(options), None, None);
+        loop {
+            match timeout(SILENCE, steps.next()).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(Ok(_))) => {}
+                Ok(Some(Err(error))) => {
+                    return Err(of_pull(engine.failed(error)));
+                }
+                Err(_) => {
+                    let message = format!("the pull stood still for {} s", SILENCE.as_secs());
+                    return Err((StartFailure::PullInterrupted, message));
+                }
+            }
+        }
+    }
+
+    /// Removes a container that never began. One that is left is removed by the next start, or the next program.
+    async fn remove(&self, container: &str) {
+        if let Err(failed) = self.place.remove(container, true).await {
+            tracing::warn!(start = %self.start.id, ?failed, "a container that was not started can't be removed");
+        }
+    }
+
+    /// Notes the end, and carries out a stop that was ordered meanwhile.
+    async fn finish(&self, made: Made) {
+        let id = &self.start.id;
+        let stop = self.note(&made);
+        if let (Made::Started, Some(stop)) = (&made, stop) {
+            let found = self.place.containers(Some(id.uid())).await;
+            let found = found.unwrap_or_default();
+            if let Some(one) = found.iter().find(|one| one.labels.start == *id) {
+                stopping::order(&self.place, one, Order::from_now(&stop)).await;
+            }
+        }
+        self.place.tell(match made {
+            Made::Open => News::Missed,
+            _ => News::Changed(id.clone()),
+        });
+    }
+
+    /// Notes the end. Returns the stop that was ordered.
+    fn note(&self, made: &Made) -> Option<Stop> {
+        let mut table = self.place.table();
+        let mut making = table.making.remove(&self.start.id)?;
+        let is_forgotten = making.stop.as_ref().is_some_and(|stop| stop.then != Then::Keep);
+        let phase = match made {
+            Made::Started | Made::Open => return making.stop,
+            Made::Cancelled => Phase::Ended {
+                end: End::Exit(Exit::Signal(SIGTERM)),
+                at: now(),
+            },
+            Made::Not((failure, message)) => Phase::NotStarted {
+                failure: *failure,
+                message: message.clone(),
+            },
+        };
+        if !is_forgotten {
+            making.observation.phase = phase;
+            table.making.insert(self.start.id.clone(), making);
+        }
+        None
+    }
+}
+
+/// The holder of a name.
+enum Holder {
+    /// The container of this start, which has begun.
+    Ours,
+    /// A container of somebody else.
+    Stranger,
+    /// One that nobody sees: it is being made or removed.
+    Unseen,
+}

@@ -1,0 +1,301 @@
+//! The containers of one state folder: what the engine has, and what this process does about them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, SystemTime};
+
+use bollard::query_parameters::{ListContainersOptions, RemoveContainerOptions, RenameContainerOptions};
+use futures::{StreamExt, TryStreamExt, stream};
+use tokio::sync::{broadcast, watch};
+use tokio::time::timeout;
+use watershed_core::Timestamp;
+
+use super::engine::{Engine, Failed};
+use super::label::Mark;
+use super::making::Making;
+use super::observe::{Details, Life, Listed, boot_time, filters};
+use super::stopping::Ending;
+use crate::backend::{Error, News, Observation, StartId};
+use crate::sync::Unpoisoned;
+
+/// News that wait for a slow reader; more are lost, which a listing makes up for.
+const MAX_NEWS: usize = 4_096;
+/// Containers that are looked at beside each other; the engine has a bound of its own for requests.
+const LOOKS_AT_ONCE: usize = 8;
+/// The longest look for containers that another state folder in the same place has left.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
+
+/// The containers of one state folder.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) engine: Engine,
+    /// The value of the label.
+    pub(super) folder: String,
+    /// A file that is there from the first container on: without it the engine is not asked for any.
+    marker: PathBuf,
+    pub(super) is_used: watch::Sender<bool>,
+    /// True once the engine was looked at without the marker.
+    has_looked: AtomicBool,
+    pub(super) news: broadcast::Sender<News>,
+    table: Mutex<Table>,
+}
+
+/// The part that is known to this process alone.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    pub(super) newest_epoch: u64,
+    /// By container.
+    details: BTreeMap<String, Details>,
+    /// The containers of starts, as last listed.
+    pub(super) containers: BTreeMap<StartId, String>,
+    /// Starts that are being made, and those that could not be.
+    pub(super) making: BTreeMap<StartId, Making>,
+    /// Stops under way.
+    pub(super) stops: BTreeMap<StartId, Ending>,
+    /// Commands of checks that outlived their time, by the start and the command.
+    pub(super) overdue: BTreeMap<(StartId, Vec<String>), String>,
+}
+
+impl Place {
+    pub(super) fn new(engine: Engine, folder: String, marker: PathBuf) -> Self {
+        Self {
+            engine,
+            folder,
+            is_used: watch::Sender::new(marker.exists()),
+            marker,
+            has_looked: AtomicBool::new(false),
+            news: broadcast::channel(MAX_NEWS).0,
+            table: Mutex::default(),
+        }
+    }
+
+    pub(super) fn table(&self) -> MutexGuard<'_, Table> {
+        // Changes of the table are single insertions and removals; a panic in between leaves nothing half done.
+        self.table.lock().unpoisoned()
+    }
+
+    /// Refuses epochs that are over (W13). A later one ends all earlier ones.
+    pub(super) fn enter(&self, epoch: u64) -> Result<(), Error> {
+        let mut table = self.table();
+        let newest = table.newest_epoch;
+        if epoch < newest {
+            return Err(Error::StaleEpoch { epoch, newest });
+        }
+        table.newest_epoch = epoch;
+        Ok(())
+    }
+
+    /// Says that there are containers from now on.
+    pub(super) fn mark_used(&self) -> Result<(), Error> {
+        if *self.is_used.borrow() {
+            return Ok(());
+        }
+        std::fs::write(&self.marker, &self.folder).map_err(|error| Error::Unreachable {
+            backend: super::NAME,
+            message: format!("can't write `{}`: {error}", self.marker.display()),
+        })?;
+        self.is_used.send_replace(true);
+        Ok(())
+    }
+
+    /// Returns all containers of the folder, or those of one uid.
+    pub(super) async fn containers(&self, uid: Option<&str>) -> Result<Vec<Listed>, Failed> {
+        let client = self.engine.client().await?;
+        let options = ListContainersOptions {
+            all: true,
+            filters: Some(filters(&self.folder, uid)),
+            ..ListContainersOptions::default()
+        };
+        let rows = self.engine.call(client.list_containers(Some(options))).await?;
+        let found: Vec<Listed> = rows.into_iter().filter_map(Listed::read).collect();
+        let mut table = self.table();
+        for one in &found {
+            // What another holder has started says that there was one.
+            table.newest_epoch = table.newest_epoch.max(one.labels.epoch);
+            table
+                .containers
+                .insert(one.labels.start.clone(), one.container.clone());
+        }
+        drop(table);
+        Ok(found)
+    }
+
+    /// Lists what is observed, in the order of starts.
+    pub(super) async fn observe(&self) -> Result<Vec<Observation>, Error> {
+        let mut found = BTreeMap::new();
+        // Looked at first: what is made meanwhile is in the engine's list then.
+        for (id, making) in &self.table().making {
+            found.insert(id.clone(), making.observation.clone());
+        }
+        if self.is_worth_asking().await {
+            let listed = self.containers(None).await?;
+            let details = self.details_of(&listed).await?;
+            self.drop_what_is_gone(&listed);
+            for one in listed.into_iter().filter(|one| !one.is_kept()) {
+                let details = details.get(&one.container);
+                let is_making = found.contains_key(&one.labels.start);
+                match (one.life, details) {
+                    // One that nobody is about to start is no start: it is ordered again.
+                    (Life::Made, _) => {}
+                    // It was removed meanwhile.
+                    (_, None) => {}
+                    // Its end is told by who made it.
+                    (Life::Ended, _) if is_making && self.is_failing(&one.labels.start) => {}
+                    (_, Some(details)) => {
+                        found.insert(one.labels.start.clone(), one.observe(details));
+                    }
+                }
+            }
+        }
+        Ok(found.into_values().collect())
+    }
+
+    /// True if a start could not be made, and what is left of its container is being removed.
+    fn is_failing(&self, start: &StartId) -> bool {
+        let table = self.table();
+        let making = table.making.get(start);
+        making.is_some_and(|making| !making.observation.phase.is_alive())
+    }
+
+    /// True if there may be containers. Without the marker the engine is asked once: the state folder may be new, and
+    /// containers of an earlier one in its place still run (W13).
+    async fn is_worth_asking(&self) -> bool {
+        if *self.is_used.borrow() {
+            return true;
+        }
+        if self.has_looked.swap(true, Ordering::Relaxed) || !self.engine.is_there() {
+            return false;
+        }
+        let looked = timeout(FIRST_LOOK, self.containers(None)).await;
+        let has_some = matches!(looked, Ok(Ok(found)) if !found.is_empty());
+        has_some && self.mark_used().is_ok()
+    }
+
+    /// Returns the details of containers, asked for those that changed.
+    async fn details_of(&self, listed: &[Listed]) -> Result<BTreeMap<String, Details>, Failed> {
+        let mut looks = Vec::new();
+        for one in listed
+            .iter()
+            .filter(|one| !one.is_kept() && one.life != Life::Made)
+        {
+            looks.push(async move { Ok((one.container.clone(), self.details(one).await?)) });
+        }
+        let details: Vec<(String, Option<Details>)> = stream::iter(looks)
+            .buffer_unordered(LOOKS_AT_ONCE)
+            .try_collect()
+            .await?;
+        let known = details.into_iter();
+        Ok(known.filter_map(|(id, details)| Some((id, details?))).collect())
+    }
+
+    /// Returns the details of a container; none if it is gone.
+    pub(super) async fn details(&self, listed: &Listed) -> Result<Option<Details>, Failed> {
+        let known = self.table().details.get(&listed.container).copied();
+        if let Some(known) = known.filter(|known| known.ended.is_some() || listed.is_alive()) {
+            return Ok(Some(known));
+        }
+        self.ask_details(&listed.container, listed.labels.ordered).await
+    }
+
+    /// Asks for the details of a container; none if it is gone.
+    pub(super) async fn ask_details(
+        &self,
+        container: &str,
+        ordered: Timestamp,
+    ) -> Result<Option<Details>, Failed> {
+        let client = self.engine.client().await?;
+        let state = match self.engine.call(client.inspect_container(container, None)).await {
+            Ok(found) => found.state.unwrap_or_default(),
+            Err(failed) if failed.is_missing() => return Ok(None),
+            Err(failed) => return Err(failed),
+        };
+        let details = Details::read(&state, ordered, boot());
+        self.table().details.insert(container.to_owned(), details);
+        Ok(Some(details))
+    }
+
+    /// Drops what was remembered of containers that are not there any more.
+    fn drop_what_is_gone(&self, listed: &[Listed]) {
+        let containers: BTreeSet<&str> = listed.iter().map(|one| one.container.as_str()).collect();
+        let mut table = self.table();
+        table
+            .details
+            .retain(|container, _| containers.contains(container.as_str()));
+        table
+            .containers
+            .retain(|_, container| containers.contains(container.as_str()));
+        let known: BTreeSet<StartId> = table.containers.keys().cloned().collect();
+        table.overdue.retain(|(start, _), _| known.contains(start));
+    }
+
+    /// Puts a mark on a container. One that is gone needs none.
+    pub(super) async fn mark(&self, listed: &Listed, mark: &Mark) -> Result<(), Failed> {
+        if listed.mark == *mark {
+            return Ok(());
+        }
+        let client = self.engine.client().await?;
+        let name = mark.put_on(&listed.name);
+        let options = RenameContainerOptions { name };
+        let renamed = client.rename_container(&listed.container, options);
+        match self.engine.call(renamed).await {
+            Err(failed) if !failed.is_missing() => Err(failed),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes a container with its anonymous volumes (W14). One that is gone is removed.
+    pub(super) async fn remove(&self, container: &str, force: bool) -> Result<(), Failed> {
+        let client = self.engine.client().await?;
+        let options = RemoveContainerOptions {
+            v: true,
+            force,
+            ..RemoveContainerOptions::default()
+        };
+        let removed = client.remove_container(container, Some(options));
+        match self.engine.call(removed).await {
+            Err(failed) if failed.is_missing() || failed.is_under_way() => Ok(()),
+            removed => removed,
+        }
+    }
+
+    /// Forgets a start that has ended: its container is kept for its output, or removed. Of earlier starts nothing is kept.
+    pub(super) async fn forget(&self, id: &StartId, remove_output: bool) -> Result<(), Error> {
+        for one in self.containers(Some(id.uid())).await? {
+            let counter = one.labels.start.counter();
+            if one.labels.start == *id && one.is_alive() {
+                return Err(Error::StillRunning);
+            }
+            if counter > id.counter() || one.is_alive() {
+                continue;
+            }
+            let is_output = one.labels.start == *id && one.life == Life::Ended && !remove_output;
+            match is_output {
+                true => match self.mark(&one, &Mark::Kept).await {
+                    // Somebody has taken the name: the container can't stay under the one that it has.
+                    Err(failed) if failed.is_conflict() => self.remove(&one.container, false).await?,
+                    marked => marked?,
+                },
+                false => self.remove(&one.container, false).await?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends news; nobody listens before the first scan.
+    pub(super) fn tell(&self, news: News) {
+        let _ = self.news.send(news);
+    }
+}
+
+/// Returns the time of day.
+pub(super) fn now() -> Timestamp {
+    SystemTime::now().into()
+}
+
+/// Returns the time at which this machine started, if the system tells.
+fn boot() -> Option<Timestamp> {
+    static BOOT: OnceLock<Option<Timestamp>> = OnceLock::new();
+    *BOOT.get_or_init(|| boot_time(&std::fs::read_to_string("/proc/stat").ok()?))
+}
