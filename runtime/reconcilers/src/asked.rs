@@ -13,7 +13,7 @@ use watershed_proto::{DataResolver, MapValue, Value};
 use crate::metrics_view;
 use crate::model::failure;
 use crate::outputs::Outputs;
-use crate::resolvers::{ResolveError, Resolvers, Resources, Viewer, Views, legacy};
+use crate::resolvers::{Cache, ResolveError, Resolvers, Resources, Viewer, Views, legacy};
 
 /// A project as its alerts and reports know it.
 #[derive(Clone)]
@@ -24,6 +24,7 @@ pub(crate) struct Surroundings {
     /// The project's name, for people.
     pub(crate) project: String,
     pub(crate) conditions: Arc<Conditions>,
+    pub(crate) cache: Arc<Cache>,
 }
 
 impl Surroundings {
@@ -31,7 +32,8 @@ impl Surroundings {
     pub(crate) fn resolvers<'a>(&'a self, resources: &'a Seen<'a>) -> Resolvers<'a> {
         Resolvers {
             views: Views {
-                olap: self.outputs.olap().as_ref(),
+                olap: self.outputs.olap(),
+                cache: Some(&self.cache),
                 secrets: self.outputs.secrets(),
                 environment: &self.environment,
                 resources,

@@ -21,6 +21,7 @@ use crate::{
     outputs::Outputs,
     project_parser::{self, ProjectParser, touched::Touched},
     report::{self, ReportReconciler, files::Files},
+    resolvers::Cache,
     theme::{self, ThemeReconciler},
 };
 
@@ -43,6 +44,8 @@ pub struct Setup {
     pub exports: PathBuf,
     /// Models built at once.
     pub jobs: usize,
+    /// Answers that are kept.
+    pub cache: Arc<Cache>,
     /// The part of every source that is read; all of it if none.
     pub sample: Option<Sample>,
 }
@@ -71,6 +74,7 @@ impl Setup {
             environment: environment.clone(),
             project: project.unwrap_or_default().into_owned(),
             conditions: Arc::new(Conditions::new()),
+            cache: self.cache,
         };
         let alert = AlertReconciler::new(surroundings.clone());
         let report = ReportReconciler::new(surroundings, Files::new(&self.exports));

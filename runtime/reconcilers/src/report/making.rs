@@ -105,6 +105,7 @@ impl Making<'_> {
             sql: prepared.statement(),
             limit: Some(self.limit(&said)),
             timeout: Some(Duration::from_secs(u64::from(self.spec.timeout_seconds))),
+            attributes: prepared.attributes(),
             file: file.to_owned(),
             format,
             existing: Existing::Replace,

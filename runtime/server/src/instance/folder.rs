@@ -9,6 +9,7 @@ use watershed_controller::resource::Revision;
 use watershed_controller::store::SqliteReader;
 use watershed_core::Stored;
 use watershed_drivers::duckdb::{Access, Engine};
+use watershed_drivers::olap::Olap;
 use watershed_reconcilers::resolvers::Views;
 use watershed_reconcilers::secrets::Secrets;
 
@@ -367,8 +368,10 @@ impl Folder {
         let entries = self.entries().await?;
         let (engine, secrets) = self.asked_engine(&entries).await?;
         let entries = metrics::Entries(&entries);
+        let olap: Arc<dyn Olap> = Arc::new(engine.clone());
         let views = Views {
-            olap: &engine,
+            olap: &olap,
+            cache: None,
             secrets: &secrets,
             environment: &self.options.environment,
             resources: &entries,
@@ -389,9 +392,11 @@ impl Folder {
         let (engine, secrets) = self.asked_engine(&entries).await?;
         let entries = metrics::Entries(&entries);
         let (project, sandbox) = (self.options.project(), super::sandbox(&self.options, &self.state));
+        let olap: Arc<dyn Olap> = Arc::new(engine.clone());
         let questions = Questions {
             views: Views {
-                olap: &engine,
+                olap: &olap,
+                cache: None,
                 secrets: &secrets,
                 environment: &self.options.environment,
                 resources: &entries,

@@ -98,6 +98,7 @@ use crate::report::{Entry, names};
 use crate::selection::Choice;
 use crate::socket::Refusal;
 use crate::state_folder::{self, Lock, STATE_FOLDER, StateFolder};
+use watershed_reconcilers::resolvers::Cache;
 pub use watershed_reconcilers::resolvers::ResolveError;
 
 /// The name of the catalog's instance: one project has one state folder, so one name does.
@@ -201,6 +202,8 @@ pub struct Instance {
     touched: Touched,
     watching: Option<live::Watching>,
     workloads: Workloads,
+    /// Answers that are kept.
+    cache: Arc<Cache>,
     /// The evaluator of conditions of policies.
     conditions: Arc<Conditions>,
     /// The folder of the logs of invocations.
@@ -247,7 +250,9 @@ impl Runtime {
         let store = SqliteStore::open(state.catalog()).await?;
         let (store, found) =
             catalog::Remembering::new(store, Arc::clone(&outputs), options.environment.clone());
+        let cache = Arc::new(Cache::new(Arc::clone(&outputs)));
         let setup = Setup {
+            cache: Arc::clone(&cache),
             root: options.root.clone(),
             environment: options.environment.clone(),
             outputs: Arc::clone(&outputs),
@@ -316,6 +321,7 @@ impl Runtime {
             touched,
             watching,
             workloads,
+            cache,
             conditions: Arc::default(),
             logs,
             leaving,

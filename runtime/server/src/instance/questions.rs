@@ -54,9 +54,12 @@ impl Instance {
         now: Timestamp,
         limit: u64,
     ) -> Result<CallDocument, ResolveError> {
-        let entries = self.entries();
-        let entries = Entries(&entries);
-        let questions = self.questions(&entries);
+        let handle = self.controller.handle();
+        let resolvers = Resolvers {
+            views: self.views(&handle),
+            root: &self.options.root,
+            sandbox: self.outputs.sandbox(),
+        };
         let data = api::call(api);
         let own = Key::new(api::KIND, api);
         let ask = Ask {
@@ -70,7 +73,7 @@ impl Instance {
             execution_time: None,
             is_export: false,
         };
-        let answer = questions.resolvers().answer(&ask, limit, LONGEST).await?;
+        let answer = resolvers.answer(&ask, limit, LONGEST).await?;
         Ok(document(ResourceName::new(api::KIND, api), &answer))
     }
 }
@@ -156,6 +159,7 @@ impl Questions<'_> {
             sql: asked.prepared.statement(),
             limit: asked.limit,
             timeout: Some(LONGEST),
+            attributes: asked.prepared.attributes(),
             file: file.clone(),
             format,
             existing: match request.force {
@@ -354,6 +358,7 @@ fn document(resource: ResourceName, answer: &Rows) -> CallDocument {
         columns: columns(answer),
         rows: rows(answer),
         truncated: answer.truncated,
+        cached: answer.cached,
         sql: None,
         totals: answer.totals.as_ref().map(|totals| {
             totals
