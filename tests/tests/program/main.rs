@@ -61,6 +61,7 @@ mod commands;
 mod confined;
 mod crashes;
 mod databases;
+mod deliveries;
 mod editors;
 mod engines;
 mod exports;
