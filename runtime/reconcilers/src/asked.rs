@@ -10,6 +10,7 @@ use watershed_drivers::duckdb::Conditions;
 use watershed_metrics::jiff;
 use watershed_proto::{DataResolver, MapValue, Value};
 
+use crate::directory::Directory;
 use crate::metrics_view;
 use crate::model::failure;
 use crate::outputs::Outputs;
@@ -25,6 +26,7 @@ pub(crate) struct Surroundings {
     pub(crate) project: String,
     pub(crate) conditions: Arc<Conditions>,
     pub(crate) cache: Arc<Cache>,
+    pub(crate) directory: Option<Arc<dyn Directory>>,
 }
 
 impl Surroundings {
@@ -41,6 +43,7 @@ impl Surroundings {
             },
             root: &self.root,
             sandbox: self.outputs.sandbox(),
+            directory: self.directory.as_deref(),
         }
     }
 }
@@ -113,30 +116,37 @@ impl For<'_> {
     ///
     /// # Errors
     /// When nobody knows the user.
-    pub(crate) fn viewer(&self) -> Result<Viewer, Error> {
-        let mut attributes: BTreeMap<String, Value> = BTreeMap::new();
+    pub(crate) async fn viewer(&self, directory: Option<&dyn Directory>) -> Result<Viewer, Error> {
+        let who = if self.email.is_empty() {
+            self.id
+        } else {
+            self.email
+        };
         if let Some(said) = self.attributes {
-            attributes.extend(said.fields.clone());
-        } else if !self.id.is_empty() || !self.email.is_empty() {
-            let who = if self.email.is_empty() {
-                self.id
-            } else {
-                self.email
-            };
-            return Err(Error {
-                hint: Some(
-                    "list the user under `mock_users` in the manifest, or write `for: {attributes: ...}`"
-                        .into(),
-                ),
-                ..Error::permanent(
-                    "unknown-user",
-                    format!("the attributes of the user \"{who}\" are not known"),
-                )
-            });
+            return Ok(Viewer::user(json(said.fields.clone())));
         }
-        let json = |(name, value): (String, Value)| (name, serde_json::Value::from(&value));
-        Ok(Viewer::user(attributes.into_iter().map(json).collect()))
+        if who.is_empty() {
+            return Ok(Viewer::user(serde_json::Map::new()));
+        }
+        let found = match directory {
+            Some(directory) => directory.find(who).await,
+            None => None,
+        };
+        found.map(Viewer::user).ok_or_else(|| Error {
+            hint: Some(
+                "list the user under `mock_users` in the manifest, or write `for: {attributes: ...}`".into(),
+            ),
+            ..Error::permanent(
+                "unknown-user",
+                format!("the attributes of the user \"{who}\" are not known"),
+            )
+        })
     }
+}
+
+fn json(attributes: BTreeMap<String, Value>) -> serde_json::Map<String, serde_json::Value> {
+    let json = |(name, value): (String, Value)| (name, serde_json::Value::from(&value));
+    attributes.into_iter().map(json).collect()
 }
 
 /// Returns the keys of what refs stand for.

@@ -52,6 +52,7 @@ pub use resources::Resources;
 pub use until::Until;
 pub use viewer::Viewer;
 
+use crate::directory::Directory;
 use cache::{Keeping, Reading};
 use metrics::{Planned, Question};
 
@@ -67,6 +68,8 @@ pub struct Resolvers<'a> {
     pub root: &'a Path,
     /// The folders that it is confined to, if it is.
     pub sandbox: Option<&'a watershed_drivers::sandbox::Sandbox>,
+    /// The embedder's users.
+    pub directory: Option<&'a dyn Directory>,
 }
 
 /// A question.

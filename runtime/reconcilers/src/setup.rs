@@ -13,6 +13,7 @@ use crate::{
     canvas::{self, CanvasReconciler},
     component::{self, ComponentReconciler},
     connector::{self, ConnectorReconciler},
+    directory::Directory,
     explore::{self, ExploreReconciler},
     metrics_view::{self, MetricsViewReconciler},
     migration::{self, MigrationReconciler},
@@ -46,6 +47,8 @@ pub struct Setup {
     pub jobs: usize,
     /// Answers that are kept.
     pub cache: Arc<Cache>,
+    /// The embedder's users.
+    pub directory: Option<Arc<dyn Directory>>,
     /// The part of every source that is read; all of it if none.
     pub sample: Option<Sample>,
 }
@@ -75,6 +78,7 @@ impl Setup {
             project: project.unwrap_or_default().into_owned(),
             conditions: Arc::new(Conditions::new()),
             cache: self.cache,
+            directory: self.directory,
         };
         let alert = AlertReconciler::new(surroundings.clone());
         let report = ReportReconciler::new(surroundings, Files::new(&self.exports));

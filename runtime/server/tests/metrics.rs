@@ -362,6 +362,62 @@ async fn rules_of_explores_and_canvases_are_a_layer_in_front_of_their_views() {
     instance.close(DEADLINE).await.unwrap();
 }
 
+/// Users of an embedder: each e-mail is one of a customer.
+struct Customers;
+
+impl watershed::Directory for Customers {
+    fn find<'a>(&'a self, user: &'a str) -> watershed::directory::Found<'a> {
+        Box::pin(async move {
+            let customer: i64 = user.strip_suffix("@example.org")?.parse().ok()?;
+            json!({"email": user, "customer": customer}).as_object().cloned()
+        })
+    }
+}
+
+/// N3.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alert_runs_in_the_name_of_a_user_that_the_embedder_knows() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("shop");
+    let alert = |user: &str| {
+        format!(
+            "type: alert\ndata: {{metrics: {{metrics_view: rented, measures: [orders]}}}}\nfor: {{user_email: {user}}}\n\
+             on_error: true\nnotify: {{file: archive}}\n"
+        )
+    };
+    for (path, text) in [
+        ("watershed.yaml", String::new()),
+        ("models/orders.sql", ORDERS.to_owned()),
+        ("metrics/rented.yaml", "version: 1\ntype: metrics_view\nmodel: orders\nmeasures: [{name: orders, expression: count(*)}]\n\
+            security: {access: true, row_filter: \"customer = {{ .user.customer }}\"}\n".to_owned()),
+        ("connectors/archive.yaml", "type: connector\ndriver: file\npath: told\n".to_owned()),
+        ("alerts/known.yaml", alert("2@example.org")),
+        ("alerts/unknown.yaml", alert("x@example.org")),
+        ("told/.keep", String::new()),
+    ] {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let runtime = Runtime::new().with_directory(Customers);
+    let instance = runtime.open(Options::new(&root)).await.unwrap();
+    instance.controller().wait_until_idle(DEADLINE).await.unwrap();
+    instance.close(DEADLINE).await.unwrap();
+    let mut told: Vec<(String, serde_json::Value)> = fs::read_dir(root.join("told"))
+        .unwrap()
+        .filter_map(|entry| serde_json::from_slice(&fs::read(entry.unwrap().path()).unwrap()).ok())
+        .map(|message: serde_json::Value| (message["sender"]["name"].to_string(), message))
+        .collect();
+    told.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(
+        told[0].1["table"]["rows"],
+        json!([["1"]]),
+        "the orders of customer 2"
+    );
+    assert_eq!(told[1].1["verdict"], "error");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_instance_lets_go_of_the_state_folder_before_it_is_dropped() {
     let folder = tempfile::tempdir().unwrap();

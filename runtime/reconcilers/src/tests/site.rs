@@ -108,6 +108,7 @@ impl Site {
         let cache = Arc::new(crate::resolvers::Cache::new(Arc::clone(&outputs)));
         let setup = Setup {
             cache,
+            directory: None,
             root: self.root.path().to_owned(),
             environment: "dev".into(),
             outputs: Arc::clone(&outputs),

@@ -405,6 +405,7 @@ impl Folder {
             project: &project,
             root: &self.options.root,
             sandbox: sandbox.as_ref(),
+            directory: None,
             engine: &engine,
             entries: &entries,
             is_confined: self.options.sandbox || self.options.sample.is_some(),

@@ -11,6 +11,7 @@ use watershed_drivers::olap::{Existing, Export, FileFormat, Layout};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_proto::{DataResolver, Message as _, ReportSpec, Value};
 use watershed_reconcilers::alert::{self, policy::Verdict, trial};
+use watershed_reconcilers::directory::Directory;
 use watershed_reconcilers::notifiers::ProjectNotifiers;
 use watershed_reconcilers::report::{self, making::Making};
 use watershed_reconcilers::resolvers::metrics::LONGEST;
@@ -32,6 +33,7 @@ impl Instance {
             project: &self.project,
             root: &self.options.root,
             sandbox: self.outputs.sandbox(),
+            directory: self.directory.as_deref(),
             engine: &self.engine,
             entries,
             is_confined: self.options.sandbox || self.options.sample.is_some(),
@@ -59,6 +61,7 @@ impl Instance {
             views: self.views(&handle),
             root: &self.options.root,
             sandbox: self.outputs.sandbox(),
+            directory: self.directory.as_deref(),
         };
         let data = api::call(api);
         let own = Key::new(api::KIND, api);
@@ -84,6 +87,7 @@ pub(super) struct Questions<'a> {
     pub(super) project: &'a Project,
     pub(super) root: &'a Path,
     pub(super) sandbox: Option<&'a Sandbox>,
+    pub(super) directory: Option<&'a dyn Directory>,
     pub(super) engine: &'a Engine,
     pub(super) entries: &'a Entries<'a>,
     /// Messages of a trial go to files of the project alone.
@@ -105,6 +109,7 @@ impl Questions<'_> {
             views: self.views.clone(),
             root: self.root,
             sandbox: self.sandbox,
+            directory: self.directory,
         }
     }
 
