@@ -65,13 +65,7 @@ const DUCKDB: [Inert; 13] = [
     inert("log_queries", "`watershed logs NAME` shows what a run said"),
 ];
 
-const METRICS_VIEW: [Inert; 3] = [
-    inert("cache", "nothing is cached"),
-    inert("rollups", "their tables are checked and not used"),
-    inert("query_attributes", NOBODY_SERVES),
-];
-
-const DASHBOARD: [Inert; 1] = [inert("security", NOBODY_SERVES)];
+const METRICS_VIEW: [Inert; 1] = [inert("rollups", "their tables are checked and not used")];
 
 const REPORT: [Inert; 2] = [
     inert("export.output_connector", KEPT),
@@ -108,7 +102,6 @@ fn table(kind: FileKind, settings: &Map) -> &'static [Inert] {
     match kind {
         FileKind::Source | FileKind::Kind(Kind::Model) => &MODEL,
         FileKind::Kind(Kind::MetricsView) => &METRICS_VIEW,
-        FileKind::Kind(Kind::Explore | Kind::Canvas) => &DASHBOARD,
         FileKind::Kind(Kind::Report) => &REPORT,
         FileKind::Kind(Kind::Api) => &API,
         FileKind::Kind(Kind::Connector) => {

@@ -156,6 +156,25 @@ pub fn shown(text: &str) -> String {
 }
 
 impl Message {
+    /// Returns a message that says one line about a moment and nothing else.
+    #[must_use]
+    pub fn one_line(key: Key, sender: Sender, moment: Timestamp, title: impl Into<String>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            key,
+            project: String::new(),
+            sender,
+            verdict: "fail".to_owned(),
+            moment: instant(moment),
+            title: title.into(),
+            text: String::new(),
+            facts: Vec::new(),
+            table: None,
+            attachment: None,
+            is_test: false,
+        }
+    }
+
     /// Returns the title on one line: a header of a mail, the first line of a text.
     #[must_use]
     pub fn headline(&self) -> String {

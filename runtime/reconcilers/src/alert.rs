@@ -20,6 +20,9 @@ pub mod trial;
 mod question;
 mod telling;
 
+#[cfg(test)]
+mod year;
+
 use std::time::Duration;
 
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Timestamp};

@@ -10,10 +10,11 @@ use watershed_drivers::duckdb::Conditions;
 use watershed_metrics::jiff;
 use watershed_proto::{DataResolver, MapValue, Value};
 
+use crate::directory::Directory;
 use crate::metrics_view;
 use crate::model::failure;
 use crate::outputs::Outputs;
-use crate::resolvers::{ResolveError, Resolvers, Resources, Viewer, Views, legacy};
+use crate::resolvers::{Cache, ResolveError, Resolvers, Resources, Viewer, Views, legacy};
 
 /// A project as its alerts and reports know it.
 #[derive(Clone)]
@@ -24,6 +25,8 @@ pub(crate) struct Surroundings {
     /// The project's name, for people.
     pub(crate) project: String,
     pub(crate) conditions: Arc<Conditions>,
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) directory: Option<Arc<dyn Directory>>,
 }
 
 impl Surroundings {
@@ -31,7 +34,8 @@ impl Surroundings {
     pub(crate) fn resolvers<'a>(&'a self, resources: &'a Seen<'a>) -> Resolvers<'a> {
         Resolvers {
             views: Views {
-                olap: self.outputs.olap().as_ref(),
+                olap: self.outputs.olap(),
+                cache: Some(&self.cache),
                 secrets: self.outputs.secrets(),
                 environment: &self.environment,
                 resources,
@@ -39,6 +43,7 @@ impl Surroundings {
             },
             root: &self.root,
             sandbox: self.outputs.sandbox(),
+            directory: self.directory.as_deref(),
         }
     }
 }
@@ -111,30 +116,37 @@ impl For<'_> {
     ///
     /// # Errors
     /// When nobody knows the user.
-    pub(crate) fn viewer(&self) -> Result<Viewer, Error> {
-        let mut attributes: BTreeMap<String, Value> = BTreeMap::new();
+    pub(crate) async fn viewer(&self, directory: Option<&dyn Directory>) -> Result<Viewer, Error> {
+        let who = if self.email.is_empty() {
+            self.id
+        } else {
+            self.email
+        };
         if let Some(said) = self.attributes {
-            attributes.extend(said.fields.clone());
-        } else if !self.id.is_empty() || !self.email.is_empty() {
-            let who = if self.email.is_empty() {
-                self.id
-            } else {
-                self.email
-            };
-            return Err(Error {
-                hint: Some(
-                    "list the user under `mock_users` in the manifest, or write `for: {attributes: ...}`"
-                        .into(),
-                ),
-                ..Error::permanent(
-                    "unknown-user",
-                    format!("the attributes of the user \"{who}\" are not known"),
-                )
-            });
+            return Ok(Viewer::user(json(said.fields.clone())));
         }
-        let json = |(name, value): (String, Value)| (name, serde_json::Value::from(&value));
-        Ok(Viewer::user(attributes.into_iter().map(json).collect()))
+        if who.is_empty() {
+            return Ok(Viewer::user(serde_json::Map::new()));
+        }
+        let found = match directory {
+            Some(directory) => directory.find(who).await,
+            None => None,
+        };
+        found.map(Viewer::user).ok_or_else(|| Error {
+            hint: Some(
+                "list the user under `mock_users` in the manifest, or write `for: {attributes: ...}`".into(),
+            ),
+            ..Error::permanent(
+                "unknown-user",
+                format!("the attributes of the user \"{who}\" are not known"),
+            )
+        })
     }
+}
+
+fn json(attributes: BTreeMap<String, Value>) -> serde_json::Map<String, serde_json::Value> {
+    let json = |(name, value): (String, Value)| (name, serde_json::Value::from(&value));
+    attributes.into_iter().map(json).collect()
 }
 
 /// Returns the keys of what refs stand for.

@@ -48,6 +48,7 @@ impl Asking<'_> {
             sql,
             limit: None,
             timeout: None,
+            attributes: Default::default(),
         };
         let olap = self.outputs.olap();
         let asked = async {

@@ -458,6 +458,7 @@ impl Trial<'_> {
             sql: "SELECT version()".to_owned(),
             limit: None,
             timeout: None,
+            attributes: Default::default(),
         };
         let asked: Result<_, QueryError> = async {
             let mut rows = engine.query(query, asking.cancel).await?;

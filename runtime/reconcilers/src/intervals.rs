@@ -87,6 +87,16 @@ impl Cut {
         })
     }
 
+    /// Returns the days of a zone, for tests.
+    #[cfg(test)]
+    pub(crate) fn days(zone: Zone) -> Self {
+        Self {
+            intervals: Intervals::new("P1D".parse().unwrap(), zone),
+            limit: LIMIT,
+            checks_unclosed: false,
+        }
+    }
+
     /// Returns the intervals since the last that was evaluated; the newest again if somebody wants one and there is none.
     pub(crate) fn due(&self, last: Option<Timestamp>, moment: Timestamp, is_wanted: bool) -> Due {
         let until = instant(moment);

@@ -32,6 +32,7 @@ pub mod canvas;
 pub mod chosen;
 pub mod component;
 pub mod connector;
+pub mod directory;
 pub mod explore;
 pub mod forecast;
 pub mod made;

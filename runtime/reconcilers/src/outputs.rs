@@ -17,7 +17,10 @@ use std::{
     collections::HashSet,
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use tokio_util::sync::CancellationToken;
@@ -69,6 +72,8 @@ pub struct Outputs {
     /// Held by whoever lists, so that all others wait for that one listing.
     listing: tokio::sync::Mutex<()>,
     made: Made,
+    /// Counts texts of statements that may have changed any table.
+    meddlings: AtomicU64,
     /// Resources whose output may be dropped although the trash has no room for it.
     approved: Mutex<HashSet<Uuid>>,
 }
@@ -99,6 +104,7 @@ impl Outputs {
             known: Mutex::default(),
             listing: tokio::sync::Mutex::default(),
             made: Made::default(),
+            meddlings: AtomicU64::new(0),
             approved: Mutex::default(),
         }
     }
@@ -146,6 +152,16 @@ impl Outputs {
     #[must_use]
     pub fn olap(&self) -> &Arc<dyn Olap> {
         &self.olap
+    }
+
+    /// Returns how often tables may have been changed otherwise than by builds of their owners: by other processes, and by
+    /// statements that people wrote. A closed file is looked at.
+    #[must_use]
+    pub fn meddled(&self) -> (u64, u64) {
+        (
+            self.olap.changes_by_others(),
+            self.meddlings.load(Ordering::Acquire),
+        )
     }
 
     /// Returns what migrations and connectors leave in the engine for everybody.
@@ -345,6 +361,7 @@ impl Outputs {
     pub async fn build(&self, build: &Build, cancel: &CancellationToken) -> Result<Built, BuildError> {
         self.open(cancel).await?;
         let unlearned = Unlearned::new(self, build.tag.uid);
+        let _meddling = (!build.hooks.is_empty()).then(|| Meddling::new(&self.meddlings));
         let result = self.olap.build(build, cancel).await;
         match &result {
             Ok(built) => unlearned.learn(|known| {
@@ -472,7 +489,24 @@ impl Outputs {
         self.open(cancel).await?;
         let _only_one = self.listing.lock().await;
         self.known().meddle();
+        let _meddling = Meddling::new(&self.meddlings);
         self.olap.migrate(migration, cancel).await
+    }
+}
+
+/// Statements of a person's under way, which may change any table: counted when they begin, and when they end in any way.
+struct Meddling<'a>(&'a AtomicU64);
+
+impl<'a> Meddling<'a> {
+    fn new(count: &'a AtomicU64) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Meddling<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
     }
 }
 

@@ -6,9 +6,11 @@
 //! | [`metrics_sql`] | the same in SQL |
 //! | [`api`] | calls of APIs |
 //! | [`legacy`] | questions of the old interface by name |
+//! | `front` | explores and canvases through which a view is asked |
 //! | `files`, `status` | files that match a pattern, resources by their status |
 //! | [`viewer`] | who asks, and rules of security evaluated for them |
 //! | [`condition`] | conditions in SQL as filters |
+//! | [`cache`] | answers that are kept while what they were made of is the same |
 //! | [`answer`] | columns with their meaning, and rows |
 //! | [`resources`] | the project's resources, of a running controller or at rest |
 //!
@@ -17,6 +19,7 @@
 
 pub mod answer;
 pub mod api;
+pub mod cache;
 pub mod condition;
 pub mod metrics;
 pub mod metrics_sql;
@@ -25,6 +28,7 @@ pub mod viewer;
 
 pub mod error;
 mod files;
+mod front;
 pub mod legacy;
 mod status;
 mod until;
@@ -41,12 +45,15 @@ use watershed_proto::value::Kind;
 use watershed_proto::{DataResolver, MapValue, Value};
 
 pub use answer::{Answer, Heading};
+pub use cache::Cache;
 pub use error::ResolveError;
 pub use metrics::Views;
 pub use resources::Resources;
 pub use until::Until;
 pub use viewer::Viewer;
 
+use crate::directory::Directory;
+use cache::{Keeping, Reading};
 use metrics::{Planned, Question};
 
 /// A future of a resolver.
@@ -61,6 +68,8 @@ pub struct Resolvers<'a> {
     pub root: &'a Path,
     /// The folders that it is confined to, if it is.
     pub sandbox: Option<&'a watershed_drivers::sandbox::Sandbox>,
+    /// The embedder's users.
+    pub directory: Option<&'a dyn Directory>,
 }
 
 /// A question.
@@ -100,6 +109,14 @@ impl Prepared {
         match self {
             Self::Plain(sql) => sql.clone(),
             Self::Planned(planned) => planned.statement(),
+        }
+    }
+
+    /// Returns the texts that travel beside the statement.
+    pub fn attributes(&self) -> BTreeMap<String, String> {
+        match self {
+            Self::Plain(_) => BTreeMap::new(),
+            Self::Planned(planned) => planned.attributes().clone(),
         }
     }
 
@@ -147,16 +164,27 @@ impl Resolvers<'_> {
             true => metrics::MOST_ROWS + u64::from(totals),
             false => limit,
         };
-        let read = self.views.read(prepared.statement(), most, within).await;
-        let (types, rows, truncated) = read.map_err(|error| viewer.unspoken(error))?;
-        if prepared.is_made_over() && truncated {
+        let keeping = match prepared {
+            Prepared::Plain(_) => Keeping::Builds,
+            Prepared::Planned(planned) => planned.keeping(),
+        };
+        let reading = Reading {
+            sql: prepared.statement(),
+            most,
+            within,
+            attributes: prepared.attributes(),
+        };
+        let read = self.views.read(reading, keeping).await;
+        let (read, cached) = read.map_err(|error| viewer.unspoken(error))?;
+        if prepared.is_made_over() && read.truncated {
             return Err(metrics::MetricsError::TooManyRows.into());
         }
         let mut answer = match prepared {
-            Prepared::Plain(_) => Answer::plain(&types, rows, truncated),
-            Prepared::Planned(planned) => planned.answer(&types, rows)?,
+            Prepared::Plain(_) => Answer::plain(&read.columns, read.rows.clone(), read.truncated),
+            Prepared::Planned(planned) => planned.answer(&read.columns, read.rows.clone())?,
         };
-        answer.truncated |= truncated;
+        answer.truncated |= read.truncated;
+        answer.cached = cached;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         if answer.rows.len() > limit {
             answer.rows.truncate(limit);
@@ -215,6 +243,7 @@ impl Resolvers<'_> {
         let question = Question {
             query,
             viewer,
+            through: None,
             now: ask.now,
             execution_time: ask.execution_time,
         };

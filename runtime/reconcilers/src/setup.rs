@@ -13,6 +13,7 @@ use crate::{
     canvas::{self, CanvasReconciler},
     component::{self, ComponentReconciler},
     connector::{self, ConnectorReconciler},
+    directory::Directory,
     explore::{self, ExploreReconciler},
     metrics_view::{self, MetricsViewReconciler},
     migration::{self, MigrationReconciler},
@@ -21,6 +22,7 @@ use crate::{
     outputs::Outputs,
     project_parser::{self, ProjectParser, touched::Touched},
     report::{self, ReportReconciler, files::Files},
+    resolvers::Cache,
     theme::{self, ThemeReconciler},
 };
 
@@ -43,6 +45,10 @@ pub struct Setup {
     pub exports: PathBuf,
     /// Models built at once.
     pub jobs: usize,
+    /// Answers that are kept.
+    pub cache: Arc<Cache>,
+    /// The embedder's users.
+    pub directory: Option<Arc<dyn Directory>>,
     /// The part of every source that is read; all of it if none.
     pub sample: Option<Sample>,
 }
@@ -71,6 +77,8 @@ impl Setup {
             environment: environment.clone(),
             project: project.unwrap_or_default().into_owned(),
             conditions: Arc::new(Conditions::new()),
+            cache: self.cache,
+            directory: self.directory,
         };
         let alert = AlertReconciler::new(surroundings.clone());
         let report = ReportReconciler::new(surroundings, Files::new(&self.exports));

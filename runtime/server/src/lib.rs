@@ -29,7 +29,10 @@ mod success;
 mod sync;
 
 pub use cli::main;
-pub use instance::{Files, Instance, LogFollower, MetricsError, Options, ResolveError, Runtime, Viewer};
+pub use instance::directory;
+pub use instance::{
+    Directory, Files, Instance, LogFollower, MetricsError, Options, ResolveError, Runtime, Viewer,
+};
 pub use socket::Selection;
 pub use watershed_metrics as metrics;
 

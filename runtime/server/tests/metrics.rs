@@ -151,6 +151,273 @@ async fn an_api_answers_programs_with_values_for_its_arguments() {
     instance.close(DEADLINE).await.unwrap();
 }
 
+/// A view with a filter for each user, and one over a table that nobody here builds.
+const CACHED: [(&str, &str); 4] = [
+    (
+        "migrations/outside.sql",
+        "-- @type: migration\nCREATE TABLE IF NOT EXISTS outside AS SELECT 1 AS n; CREATE TABLE IF NOT EXISTS versions AS SELECT 1 AS version",
+    ),
+    (
+        "metrics/seen.yaml",
+        "version: 1
+type: metrics_view
+model: plain
+dimensions: [{column: customer}]
+measures: [{name: orders, expression: count(*)}, {name: age, expression: max(now())}]
+security: {access: true, row_filter: \"customer = {{ .user.customer }}\"}
+",
+    ),
+    (
+        "metrics/outside.yaml",
+        "version: 1\ntype: metrics_view\nrefs: [{type: migration, name: outside}]\ntable: outside\nmeasures: [{name: n, expression: count(*)}]\n",
+    ),
+    (
+        "metrics/keyed.yaml",
+        "version: 1\ntype: metrics_view\nrefs: [{type: migration, name: outside}]\ntable: outside\nmeasures: [{name: n, expression: count(*)}]
+cache: {enabled: true, key_sql: SELECT max(version) FROM versions}\n",
+    ),
+];
+
+/// Q22.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_kept_while_what_it_is_made_of_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("shop");
+    fs::create_dir_all(root.join("migrations")).unwrap();
+    fs::create_dir_all(root.join("metrics")).unwrap();
+    fs::create_dir_all(root.join("models")).unwrap();
+    for (path, text) in CACHED {
+        fs::write(root.join(path), text).unwrap();
+    }
+    // A view in between: its rows are those of what it reads.
+    fs::write(root.join("models/plain.sql"), "SELECT * FROM orders").unwrap();
+    let instance = opened(&folder).await;
+    let ask = async |query: serde_json::Value, viewer: &Viewer| {
+        let now = "2024-06-01T00:00:00Z".parse().unwrap();
+        let query = Query::from_json(&query).unwrap();
+        let answer = instance.metrics(&query, viewer, now).await.unwrap();
+        (json!(answer.rows), answer.cached)
+    };
+    let user = |customer: i64| match json!({"customer": customer}) {
+        serde_json::Value::Object(attributes) => Viewer::user(attributes),
+        other => panic!("{other} is no mapping"),
+    };
+    let orders = || json!({"metrics_view": "seen", "measures": ["orders"]});
+    // Users whose filters differ share nothing; of one user the second question is answered by the first.
+    assert_eq!(ask(orders(), &user(1)).await, (json!([[3]]), false));
+    assert_eq!(ask(orders(), &user(1)).await, (json!([[3]]), true));
+    assert_eq!(ask(orders(), &user(2)).await, (json!([[1]]), false));
+    assert_eq!(ask(orders(), &Viewer::Owner).await, (json!([[4]]), false));
+    assert_eq!(ask(orders(), &user(2)).await, (json!([[1]]), true));
+    let ranged = || {
+        json!({"metrics_view": "orders", "dimensions": [{"name": "at", "grain": "day"}], "measures": ["amount", "best", "growth"],
+            "time_range": "inf", "comparison_time_range": {"offset": "-1P"}, "time_zone": "America/Havana", "totals": true,
+            "where": {"cond": {"op": "in", "exprs": [{"name": "country"}, {"val": ["Norway", "nowhere"]}]}}})
+    };
+    let (rows, cached) = ask(ranged(), &Viewer::Owner).await;
+    assert!(!cached);
+    assert_eq!(
+        ask(ranged(), &Viewer::Owner).await,
+        (rows, true),
+        "all that a plan writes can be kept"
+    );
+    // A clock is not.
+    let clock = || json!({"metrics_view": "seen", "measures": ["age"]});
+    ask(clock(), &Viewer::Owner).await;
+    assert!(!ask(clock(), &Viewer::Owner).await.1);
+    // A table that is nobody's output: only with the author's key.
+    for (view, kept) in [("outside", false), ("keyed", true)] {
+        let query = || json!({"metrics_view": view, "measures": ["n"]});
+        assert_eq!(ask(query(), &Viewer::Owner).await, (json!([[1]]), false));
+        assert_eq!(ask(query(), &Viewer::Owner).await, (json!([[1]]), kept), "{view}");
+    }
+    // A build in between.
+    let more = ORDERS.replace(
+        "FROM (VALUES",
+        "FROM (VALUES (1, 10, 1, TIMESTAMP '2024-03-01 10:00:00', ['a']),",
+    );
+    fs::write(root.join("models/orders.sql"), more).unwrap();
+    let built = tokio::time::timeout(DEADLINE, async {
+        while ask(orders(), &user(1)).await.0 != json!([[4]]) {
+            instance.controller().wait_until_idle(DEADLINE).await.unwrap();
+        }
+    });
+    built.await.expect("a build makes a fresh answer");
+    assert_eq!(
+        ask(orders(), &user(2)).await,
+        (json!([[1]]), false),
+        "made anew though it is the same"
+    );
+    assert_eq!(ask(orders(), &user(2)).await.1, true);
+    instance.close(DEADLINE).await.unwrap();
+}
+
+/// Q17.
+#[tokio::test(flavor = "multi_thread")]
+async fn attributes_travel_beside_a_statement_and_stay_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("shop");
+    fs::create_dir_all(root.join("metrics")).unwrap();
+    let view = "version: 1\ntype: metrics_view\nmodel: orders\nmeasures: [{name: orders, expression: count(*)}]
+query_attributes: {tenant: \"{{ .user.tenant }}\", app.name: it's shop}
+security: {access: true, row_filter: \"customer = CAST(getvariable('tenant') AS INTEGER) AND getvariable('app.name') LIKE 'it_s shop'\"}\n";
+    fs::write(root.join("metrics/rented.yaml"), view).unwrap();
+    let instance = opened(&folder).await;
+    let now = "2024-06-01T00:00:00Z".parse().unwrap();
+    let query = Query::from_json(&json!({"metrics_view": "rented", "measures": ["orders"]})).unwrap();
+    let tenant = |tenant: &str| match json!({"tenant": tenant}) {
+        serde_json::Value::Object(attributes) => Viewer::user(attributes),
+        other => panic!("{other} is no mapping"),
+    };
+    for _ in 0..2 {
+        for (name, rows) in [("1", 3), ("2", 1), ("3", 0)] {
+            let answer = instance.metrics(&query, &tenant(name), now).await.unwrap();
+            assert_eq!(json!(answer.rows), json!([[rows]]), "tenant {name}");
+            assert!(!answer.cached, "the text says nothing of the tenant");
+        }
+    }
+    let hostile = instance
+        .metrics(&query, &tenant("1'; RESET VARIABLE tenant; --"), now)
+        .await;
+    assert_eq!(
+        hostile,
+        Err(MetricsError::Unspoken),
+        "it is a text that is no number"
+    );
+    assert!(
+        instance.metrics(&query, &Viewer::Owner, now).await.is_ok(),
+        "no rule binds the owner"
+    );
+    instance.close(DEADLINE).await.unwrap();
+}
+
+/// Q15.
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_of_explores_and_canvases_are_a_layer_in_front_of_their_views() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("shop");
+    for (path, text) in [
+        (
+            "metrics/plain.yaml",
+            "version: 1\ntype: metrics_view\nmodel: orders\nmeasures: [{name: orders, expression: count(*)}]\n\
+            security: {access: \"'{{ .user.domain }}' = 'example.org'\"}\n",
+        ),
+        (
+            "explores/heads.yaml",
+            "type: explore\nmetrics_view: plain\nsecurity: {access: \"{{ .user.admin }}\"}\n",
+        ),
+        (
+            "explores/all.yaml",
+            "type: explore\nmetrics_view: plain\nsecurity: {access: true}\n",
+        ),
+        (
+            "explores/none.yaml",
+            "type: explore\nmetrics_view: plain\nsecurity: {}\n",
+        ),
+        (
+            "canvases/board.yaml",
+            "type: canvas\nrows: [{items: [{kpi: {metrics_view: plain, measure: orders}}]}]\nsecurity: {access: \"{{ .user.admin }}\"}\n",
+        ),
+    ] {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let instance = opened(&folder).await;
+    let now = "2024-06-01T00:00:00Z".parse().unwrap();
+    let user = |email: &str, admin: bool| match json!({"email": email, "admin": admin}) {
+        serde_json::Value::Object(attributes) => Viewer::user(attributes),
+        other => panic!("{other} is no mapping"),
+    };
+    let ask = async |view: &str, front: (&str, &str), viewer: &Viewer| {
+        let query = Query::from_json(&json!({"metrics_view": view, "measures": ["orders"]})).unwrap();
+        let front = format!("{}/{}", front.0, front.1);
+        let answer = instance.metrics_through(&front, &query, viewer, now).await;
+        answer.map(|answer| json!(answer.rows))
+    };
+    let (head, clerk) = (user("head@example.org", true), user("clerk@example.org", false));
+    let guest = user("guest@elsewhere.org", true);
+    for front in [("explore", "heads"), ("canvas", "board")] {
+        assert_eq!(ask("plain", front, &head).await, Ok(json!([[4]])));
+        assert_eq!(ask("plain", front, &Viewer::Owner).await, Ok(json!([[4]])));
+        // Neither layer opens what the other closes.
+        for viewer in [&clerk, &guest] {
+            let refused = ask("plain", front, viewer).await;
+            assert!(
+                matches!(refused, Err(MetricsError::Refused(_))),
+                "{front:?}: {refused:?}"
+            );
+        }
+    }
+    assert_eq!(ask("plain", ("explore", "all"), &clerk).await, Ok(json!([[4]])));
+    assert!(ask("plain", ("explore", "all"), &guest).await.is_err());
+    assert!(
+        ask("plain", ("explore", "none"), &head).await.is_err(),
+        "a block closes what it does not open"
+    );
+    let other = ask("orders", ("explore", "all"), &head).await;
+    assert!(matches!(other, Err(MetricsError::NotInFront { .. })), "{other:?}");
+    let unknown = ask("plain", ("explore", "al"), &head).await;
+    assert!(matches!(unknown, Err(MetricsError::NoFront(_))), "{unknown:?}");
+    instance.close(DEADLINE).await.unwrap();
+}
+
+/// Users of an embedder: each e-mail is one of a customer.
+struct Customers;
+
+impl watershed::Directory for Customers {
+    fn find<'a>(&'a self, user: &'a str) -> watershed::directory::Found<'a> {
+        Box::pin(async move {
+            let customer: i64 = user.strip_suffix("@example.org")?.parse().ok()?;
+            json!({"email": user, "customer": customer}).as_object().cloned()
+        })
+    }
+}
+
+/// N3.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_alert_runs_in_the_name_of_a_user_that_the_embedder_knows() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("shop");
+    let alert = |user: &str| {
+        format!(
+            "type: alert\ndata: {{metrics: {{metrics_view: rented, measures: [orders]}}}}\nfor: {{user_email: {user}}}\n\
+             on_error: true\nnotify: {{file: archive}}\n"
+        )
+    };
+    for (path, text) in [
+        ("watershed.yaml", String::new()),
+        ("models/orders.sql", ORDERS.to_owned()),
+        ("metrics/rented.yaml", "version: 1\ntype: metrics_view\nmodel: orders\nmeasures: [{name: orders, expression: count(*)}]\n\
+            security: {access: true, row_filter: \"customer = {{ .user.customer }}\"}\n".to_owned()),
+        ("connectors/archive.yaml", "type: connector\ndriver: file\npath: told\n".to_owned()),
+        ("alerts/known.yaml", alert("2@example.org")),
+        ("alerts/unknown.yaml", alert("x@example.org")),
+        ("told/.keep", String::new()),
+    ] {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let runtime = Runtime::new().with_directory(Customers);
+    let instance = runtime.open(Options::new(&root)).await.unwrap();
+    instance.controller().wait_until_idle(DEADLINE).await.unwrap();
+    instance.close(DEADLINE).await.unwrap();
+    let mut told: Vec<(String, serde_json::Value)> = fs::read_dir(root.join("told"))
+        .unwrap()
+        .filter_map(|entry| serde_json::from_slice(&fs::read(entry.unwrap().path()).unwrap()).ok())
+        .map(|message: serde_json::Value| (message["sender"]["name"].to_string(), message))
+        .collect();
+    told.sort_by(|a, b| a.0.cmp(&b.0));
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(
+        told[0].1["table"]["rows"],
+        json!([["1"]]),
+        "the orders of customer 2"
+    );
+    assert_eq!(told[1].1["verdict"], "error");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_instance_lets_go_of_the_state_folder_before_it_is_dropped() {
     let folder = tempfile::tempdir().unwrap();

@@ -75,6 +75,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     ("folders", &["watershed-controller"]),
     ("lab", &["watershed-controller", "watershed-managers"]),
+    ("notifier", &["watershed-controller", "watershed-delivery"]),
     ("site", &["watershed-controller", "watershed-stategraph"]),
     (
         "supervisor",

@@ -1,6 +1,6 @@
 //! Alerts end to end: evaluated, told once to a file and a webhook, and not forgotten when the program dies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -26,7 +26,7 @@ notify: {webhook: ops, file: archive}
 
 /// A receiver on loopback, which keeps what it is sent and answers as it is told.
 #[derive(Clone)]
-struct Receiver {
+pub(crate) struct Receiver {
     port: u16,
     /// The keys and titles of messages, as they came.
     got: Arc<Mutex<Vec<(String, String)>>>,
@@ -34,7 +34,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has ports");
         let receiver = Self {
             port: listener.local_addr().expect("it is bound").port(),
@@ -85,7 +85,15 @@ impl Receiver {
         *self.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
     }
 
-    fn titles(&self) -> Vec<String> {
+    /// The titles of what came first under its key.
+    pub(crate) fn distinct(&self) -> Vec<String> {
+        let got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = BTreeSet::new();
+        let first = got.iter().filter(|(key, _)| seen.insert(key));
+        first.map(|(_, title)| title.clone()).collect()
+    }
+
+    pub(crate) fn titles(&self) -> Vec<String> {
         let got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
         got.iter().map(|(_, title)| title.clone()).collect()
     }
@@ -95,7 +103,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn project(receiver: &Receiver) -> Sandbox {
+pub(crate) fn project(receiver: &Receiver) -> Sandbox {
     let url = format!("http://127.0.0.1:{}/hook", receiver.port);
     let hook =
         format!("type: connector\ndriver: webhook\nurl: {url}\nsecret: '{{{{ .env.HOOK_SECRET }}}}'\n");
@@ -115,7 +123,7 @@ fn project(receiver: &Receiver) -> Sandbox {
 }
 
 /// Writes the model that the alert reads.
-fn late(project: &Sandbox, rows: &[(&str, u32)]) {
+pub(crate) fn late(project: &Sandbox, rows: &[(&str, u32)]) {
     let values: Vec<String> = rows
         .iter()
         .map(|(flight, delay)| format!("SELECT '{flight}' AS flight, {delay} AS delay"))
@@ -129,7 +137,7 @@ fn late(project: &Sandbox, rows: &[(&str, u32)]) {
 }
 
 /// The titles of the messages in the folder of the connector `archive`.
-fn archived(project: &Sandbox) -> Vec<String> {
+pub(crate) fn archived(project: &Sandbox) -> Vec<String> {
     let folder = fs::read_dir(project.path().join("told")).expect("the folder is there");
     let mut titles: Vec<(String, String)> = folder
         .map(|entry| {
@@ -233,6 +241,48 @@ fn what_was_refused_for_good_is_sent_by_retry() {
     let said = project.call(&["retry", &name]);
     assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
     assert_eq!(receiver.titles(), ["Late departures: 1 row"]);
+}
+
+/// Events and counters tell of evaluations, and of messages that arrived or were given up.
+#[test]
+fn events_and_stats_tell_of_evaluations_and_messages() {
+    let receiver = Receiver::start();
+    receiver.answer("410 Gone");
+    let project = project(&receiver);
+    let said = project.call(&["run", "--format", "jsonl"]);
+    assert!(!said.stdout.contains("/hook"), "addresses are secrets");
+    let events: Vec<Value> = said
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("each line is an event"))
+        .collect();
+    let of = |kind: &str| -> Vec<&Value> { events.iter().filter(|event| event["event"] == kind).collect() };
+    let [evaluated] = of("alert_evaluated")[..] else {
+        panic!("it was evaluated once: {}", said.stdout);
+    };
+    assert_eq!(evaluated["resource"]["name"], "late");
+    assert_eq!(evaluated["verdict"], "fail");
+    assert_eq!(evaluated["told"].as_array().map(Vec::len), Some(2));
+    let [delivered] = of("notification_delivered")[..] else {
+        panic!("one message arrived: {}", said.stdout);
+    };
+    assert_eq!(delivered["receiver"], "connector \"archive\"");
+    assert_eq!(delivered["title"], "Late departures: 1 row");
+    let [dead] = of("notification_dead")[..] else {
+        panic!("one message was given up: {}", said.stdout);
+    };
+    assert_eq!(dead["attempts"], 1);
+    let stats = project.call(&["stats", "--json"]).json();
+    assert_eq!(stats["alerts"], serde_json::json!({"fail": 1}));
+    assert_eq!(
+        stats["notifications"],
+        serde_json::json!({"dead": 1, "delivered": 1})
+    );
+    let again = project.call(&["run", "--format", "jsonl"]).stdout;
+    assert!(
+        !again.contains("alert_evaluated") && !again.contains("notification_d"),
+        "{again}"
+    );
 }
 
 #[test]

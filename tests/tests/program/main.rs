@@ -67,6 +67,7 @@ mod confined;
 mod containers;
 mod crashes;
 mod databases;
+mod deliveries;
 mod docker;
 mod editors;
 mod engines;

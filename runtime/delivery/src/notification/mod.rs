@@ -50,7 +50,7 @@ const ATTEMPT_WITHIN: Duration = Duration::from_secs(180);
 const NOTED_WITHIN: Duration = Duration::from_secs(24 * 3_600);
 
 /// The receiver of a message.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Receiver {
     /// The connector that messages go over.
     pub connector: String,

@@ -8,7 +8,7 @@ use crate::olap::Value;
 
 /// A database that is opened with no setting of ours and knows nothing of tags and records.
 ///
-/// Every method panics with the engine's message where the engine refuses: it serves tests only.
+/// Methods panic with the engine's message where the engine refuses, unless they are tries: it serves tests only.
 pub struct ByHand(Connection, Arc<Database>);
 
 impl ByHand {
@@ -44,8 +44,17 @@ impl ByHand {
     /// Runs one or more statements; gives back the rows of the last.
     #[track_caller]
     pub fn run(&self, sql: &str) -> Vec<Vec<Value>> {
+        self.try_run(sql)
+            .unwrap_or_else(|message| panic!("{message}\nin: {sql}"))
+    }
+
+    /// As [`run`](Self::run).
+    ///
+    /// # Errors
+    /// The engine's words against them.
+    pub fn try_run(&self, sql: &str) -> Result<Vec<Vec<Value>>, String> {
         let answer = self.0.run(sql, &[]).and_then(|answer| answer.collect());
-        answer.unwrap_or_else(|RawError(message)| panic!("{message}\nin: {sql}"))
+        answer.map_err(|RawError(message)| message)
     }
 
     /// As [`run`](Self::run), each row as text, its values parted by `|`.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::confine;
 use super::engine::Engine;
 use super::failure::{Source, classify};
-use super::query::{ended, reads};
+use super::query::{ended, put_attributes, reads};
 use super::schema;
 use super::sys::{Answer, Shape, StatementKind};
 use super::work::{Work, disk_full};
@@ -52,6 +52,7 @@ impl Engine {
 fn write(work: &Work<'_>, export: &Export) -> Result<Exported, ExportError> {
     let target = Target::find(export)?;
     let part = Part::beside(&target.file)?;
+    put_attributes(work, &export.attributes)?;
     work.run("BEGIN TRANSACTION READ ONLY", &[])?;
     let copied = copy(work, export, &part);
     work.roll_back();

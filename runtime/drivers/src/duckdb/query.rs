@@ -1,5 +1,6 @@
 //! Reading while others build: one statement in a read-only transaction, its rows handed on as they come.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -12,7 +13,8 @@ use super::running::Running;
 use super::sys::{Answer, StatementKind};
 use super::work::Work;
 use crate::olap::{
-    Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, row_channel, sole_statement,
+    Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, quote_identifier, quote_literal,
+    row_channel, sole_statement,
 };
 
 /// Statements that EXPLAIN may explain: ANALYZE runs them, and the engine's read-only transaction lets COPY write files.
@@ -91,6 +93,7 @@ impl Engine {
     ) -> Result<(), QueryError> {
         let mut columns = Some(columns);
         let done = self.work_here(reading.running, |work| {
+            put_attributes(work, &reading.query.attributes)?;
             work.run("BEGIN TRANSACTION READ ONLY", &[])?;
             let read = reading.run(work, &mut columns);
             work.roll_back();
@@ -106,6 +109,16 @@ impl Engine {
             (done, _) => done,
         }
     }
+}
+
+/// Puts texts beside the statements of a connection, which nobody uses after this work.
+pub(super) fn put_attributes(work: &Work<'_>, attributes: &BTreeMap<String, String>) -> Result<(), Failure> {
+    for (name, value) in attributes {
+        work.spend();
+        let (name, value) = (quote_identifier(name), quote_literal(value));
+        work.run(&format!("SET VARIABLE {name} = {value}"), &[])?;
+    }
+    Ok(())
 }
 
 /// Returns the error that ended a query: its own time limit looks like an interrupt to the engine.

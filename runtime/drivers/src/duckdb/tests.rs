@@ -141,6 +141,7 @@ impl Bench {
             sql: sql.to_owned(),
             limit: None,
             timeout: None,
+            attributes: Default::default(),
         };
         let mut rows = self.engine.query(query, &self.cancel).await?;
         let line = |row: Vec<crate::olap::Value>| {

@@ -1,5 +1,6 @@
 //! Writing an answer into a file.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ pub struct Export {
     pub limit: Option<u64>,
     /// The longest that it may take.
     pub timeout: Option<Duration>,
+    /// Texts that travel beside it, as those of a query do.
+    pub attributes: BTreeMap<String, String>,
     /// The file, with its whole path. Its folder is there.
     pub file: PathBuf,
     /// The form of the file.

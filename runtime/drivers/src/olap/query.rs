@@ -1,5 +1,6 @@
 //! Reading: one statement, its columns, and rows that arrive in chunks.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub struct Query {
     pub limit: Option<u64>,
     /// The longest that it may take, the reader's own time included.
     pub timeout: Option<Duration>,
+    /// Texts that travel beside it, by name: in DuckDB the statement reads them by `getvariable`.
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// A column of an answer.

@@ -13,8 +13,9 @@ use super::policy::Verdict;
 use super::record::Finding;
 use crate::{
     asked::{For, data_or_legacy, failed_ref, instant},
+    directory::Directory,
     model::failure,
-    resolvers::{Answer, Ask, ResolveError, Resolvers, Until, metrics::MetricsError},
+    resolvers::{Answer, Ask, ResolveError, Resolvers, Until, Viewer, metrics::MetricsError},
 };
 
 /// The inputs of an evaluation.
@@ -97,7 +98,7 @@ impl Asker<'_> {
     }
 
     async fn rows(&self, until: Option<Until>) -> Result<Answer, Error> {
-        let viewer = viewer(self.spec)?;
+        let viewer = viewer(self.spec, self.resolvers.directory).await?;
         let data = data(self.spec)?;
         let ask = Ask {
             data: &data,
@@ -129,14 +130,14 @@ impl Asker<'_> {
 ///
 /// # Errors
 /// When nobody knows the user.
-fn viewer(spec: &AlertSpec) -> Result<crate::resolvers::Viewer, Error> {
+async fn viewer(spec: &AlertSpec, directory: Option<&dyn Directory>) -> Result<Viewer, Error> {
     let said = spec.for_attributes.as_ref();
     let run_as = For {
         id: &spec.for_user_id,
         email: &spec.for_user_email,
         attributes: said.filter(|said| !said.fields.is_empty()),
     };
-    run_as.viewer()
+    run_as.viewer(directory).await
 }
 
 /// Returns what the rows of an answer mean. Numbers are written in the formats of their measures.

@@ -208,6 +208,10 @@ impl Whole {
 
 fn inherit(spec: &mut MetricsViewSpec, from: MetricsViewSpec) {
     spec.connector = from.connector;
+    spec.cache = from.cache;
+    for (name, text) in from.query_attributes {
+        spec.query_attributes.entry(name).or_insert(text);
+    }
     for (own, parents) in [
         (&mut spec.time_dimension, from.time_dimension),
         (&mut spec.smallest_time_grain, from.smallest_time_grain),

@@ -60,7 +60,7 @@ impl Making<'_> {
     pub async fn prepare(&self) -> Result<Prepared, Error> {
         let spec = self.spec;
         let data = data_or_legacy(spec.data.as_ref(), &spec.query_name, spec.query_args.as_ref())?;
-        let viewer = self.viewer()?;
+        let viewer = self.viewer().await?;
         let ask = Ask {
             data: &data,
             own: &self.own,
@@ -83,14 +83,14 @@ impl Making<'_> {
         }
     }
 
-    fn viewer(&self) -> Result<Viewer, Error> {
+    async fn viewer(&self) -> Result<Viewer, Error> {
         let said = self.spec.for_attributes.as_ref();
         let run_as = For {
             id: &self.spec.for_user_id,
             email: &self.spec.for_user_email,
             attributes: said.filter(|said| !said.fields.is_empty()),
         };
-        run_as.viewer()
+        run_as.viewer(self.resolvers.directory).await
     }
 
     /// Returns the export that writes it into a file. One that is there is replaced.
@@ -105,6 +105,7 @@ impl Making<'_> {
             sql: prepared.statement(),
             limit: Some(self.limit(&said)),
             timeout: Some(Duration::from_secs(u64::from(self.spec.timeout_seconds))),
+            attributes: prepared.attributes(),
             file: file.to_owned(),
             format,
             existing: Existing::Replace,

@@ -72,6 +72,8 @@ pub struct Answer {
     pub time_range: Option<Range>,
     /// The range that it is compared with.
     pub comparison_time_range: Option<Range>,
+    /// It was kept from an earlier question.
+    pub cached: bool,
 }
 
 impl Answer {
@@ -126,6 +128,7 @@ impl Answer {
             totals,
             time_range: plan.time_range,
             comparison_time_range: plan.comparison_time_range,
+            cached: false,
         })
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use watershed_compilers::{RenderError, Scope};
 use watershed_core::Key;
+use watershed_metrics::Policy;
 use watershed_proto::{ApiSpec, DataResolver, MapValue, Message as _, Value};
 
 use super::viewer::Rules;
@@ -83,7 +84,7 @@ impl Resolvers<'_> {
             message,
         })?;
         // One that says nothing of security is open to whoever may ask at all.
-        if !spec.security_rules.is_empty() && !policy.has_access() {
+        if !Policy::of(&policy).has_access() {
             return Err(ResolveError::NotAllowed(name.to_owned()));
         }
         Ok((row.key(), spec))

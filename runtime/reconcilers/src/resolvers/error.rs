@@ -1,7 +1,7 @@
 //! The reasons why a question has no answer.
 
 use watershed_compilers::RenderError;
-use watershed_core::Error;
+use watershed_core::{Error, Key};
 use watershed_drivers::olap::{Failure, QueryError};
 use watershed_metrics::plan::PlanError;
 
@@ -28,6 +28,17 @@ pub enum MetricsError {
         view: String,
         /// The reason.
         message: String,
+    },
+    /// An explore or canvas that is not there.
+    #[error("there is no {kind} \"{name}\"", kind = .0.kind, name = .0.name)]
+    NoFront(Key),
+    /// An explore or canvas that shows other views.
+    #[error("{front} does not show metrics view \"{view}\"")]
+    NotInFront {
+        /// The explore or canvas.
+        front: Key,
+        /// The view.
+        view: String,
     },
     /// An expression of the view can't be written.
     #[error(transparent)]

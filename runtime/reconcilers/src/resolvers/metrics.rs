@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
 use watershed_compilers::{Scope, render_text};
 use watershed_drivers::duckdb::Conditions;
-use watershed_drivers::olap::{Column, Olap, Query as Statement, Value};
+use watershed_drivers::olap::{Column, Olap, Value};
 use watershed_metrics::jiff::Timestamp;
 use watershed_metrics::plan::{self, Bounds, Extent, Plan, PlanError};
 use watershed_metrics::{DuckDb, Policy, Query, View};
 use watershed_proto::{Message as _, MetricsViewSpec, MetricsViewState, SqlSource};
 
 use super::answer::{self, Answer, Heading};
+use super::cache::{self, Cache, Keeping, Read, Reading};
 pub use super::error::{MOST_ROWS, MetricsError};
+use super::front::Front;
 use super::resources::Resources;
 use super::until::Until;
 use super::viewer::{Rules, Viewer};
@@ -32,13 +33,17 @@ struct ValidView {
     spec: MetricsViewSpec,
     table: String,
     scope: Scope,
+    /// Texts that travel beside each statement.
+    attributes: BTreeMap<String, String>,
 }
 
 /// The metrics views of a project, in a running instance or at rest.
 #[derive(Clone)]
 pub struct Views<'a> {
     /// The engine.
-    pub olap: &'a dyn Olap,
+    pub olap: &'a Arc<dyn Olap>,
+    /// Kept answers; none where nobody asks twice.
+    pub cache: Option<&'a Cache>,
     /// The project's secrets, which stand in its variables.
     pub secrets: &'a Secrets,
     /// The environment's name.
@@ -56,6 +61,8 @@ pub struct Question<'a> {
     pub query: &'a Query,
     /// The one who asks.
     pub viewer: &'a Viewer,
+    /// The explore or canvas through which it is asked, whose rules count as well.
+    pub through: Option<&'a Key>,
     /// The time at which it is asked.
     pub now: Timestamp,
     /// The time that stands for the latest time and the watermark of its data too (Q7).
@@ -68,6 +75,7 @@ pub struct Planned {
     pub plan: Plan,
     query: Query,
     spec: MetricsViewSpec,
+    attributes: BTreeMap<String, String>,
 }
 
 impl Planned {
@@ -90,6 +98,16 @@ impl Planned {
         self.plan.totals || !self.query.pivot_on.is_empty()
     }
 
+    /// Returns the texts that travel beside the statement (Q17).
+    pub fn attributes(&self) -> &BTreeMap<String, String> {
+        &self.attributes
+    }
+
+    /// Returns the way in which its answer is kept.
+    pub(super) fn keeping(&self) -> Keeping<'_> {
+        keeping(&self.spec)
+    }
+
     /// Returns the statement's columns as they are headed.
     pub fn headings(&self) -> Vec<Heading> {
         answer::headings(&self.query, self.plan.columns(), &self.spec)
@@ -108,10 +126,15 @@ impl Views<'_> {
         let planned = self.planned(question).await?;
         // The row of totals is not one of the answer's.
         let most = MOST_ROWS + u64::from(planned.plan.totals);
-        let read = self.read_whole(planned.statement(), most).await;
-        let (types, rows) = read.map_err(|error| question.viewer.unspoken(error))?;
-        let rows = rows.ok_or(MetricsError::TooManyRows)?;
-        planned.answer(&types, rows)
+        let reading = reading(planned.statement(), most, planned.attributes());
+        let read = self.read(reading, planned.keeping()).await;
+        let (read, cached) = read.map_err(|error| question.viewer.unspoken(error))?;
+        if read.truncated {
+            return Err(MetricsError::TooManyRows);
+        }
+        let mut answer = planned.answer(&read.columns, read.rows.clone())?;
+        answer.cached = cached;
+        Ok(answer)
     }
 
     /// Plans a query for a viewer; reads the ends of its time dimensions.
@@ -121,32 +144,45 @@ impl Views<'_> {
     pub async fn planned(&self, question: Question<'_>) -> Result<Planned, MetricsError> {
         let Question { query, viewer, .. } = question;
         let mut found = self.metrics_view(&query.metrics_view)?;
-        let policy = self.policy(&found, viewer).await?;
+        found.attributes = attributes(&found, viewer);
+        let policy = self.policy(&found, question).await?;
         if query.rows {
-            let read = self.read_whole(format!("FROM {}", found.table), 0).await;
-            let (columns, _) = read.map_err(|error| viewer.unspoken(error))?;
-            found.view.columns = columns.into_iter().map(|column| column.name).collect();
+            let sql = format!("FROM {}", found.table);
+            let reading = reading(sql, 0, &found.attributes);
+            let read = self.read(reading, keeping(&found.spec)).await;
+            let (read, _) = read.map_err(|error| viewer.unspoken(error))?;
+            found.view.columns = read.columns.iter().map(|column| column.name.clone()).collect();
         }
-        let bounds = self.bounds(&found.view, &policy, question).await;
+        let bounds = self.bounds(&found, &policy, question).await;
         let bounds = bounds.map_err(|error| viewer.unspoken(error))?;
         let plan = plan::plan(&found.view, &policy, query, &bounds)?;
         Ok(Planned {
             plan,
             query: query.clone(),
             spec: found.spec,
+            attributes: found.attributes,
         })
     }
 
-    /// Evaluates the rules of a view, and of its parents, for a viewer.
-    async fn policy(&self, found: &ValidView, viewer: &Viewer) -> Result<Policy, MetricsError> {
-        let refused = |message: String| MetricsError::Policy {
-            view: found.view.name.clone(),
-            message,
-        };
-        let layers = view::layers(&found.spec);
-        Rules::evaluated(&layers, viewer, &found.scope, &self.conditions)
-            .await
-            .map_err(refused)
+    /// Evaluates the rules of a view, of its parents and of what stands in front of it, for a viewer (Q15).
+    async fn policy(&self, found: &ValidView, question: Question<'_>) -> Result<Policy, MetricsError> {
+        let refused = |view: String| move |message: String| MetricsError::Policy { view, message };
+        let name = found.view.name.as_str();
+        let rules = view::layers(&found.spec);
+        let evaluated = Rules::evaluated(&rules, question.viewer, &found.scope, &self.conditions).await;
+        let mut layers = evaluated.map_err(refused(name.to_owned()))?;
+        if let Some(key) = question.through {
+            let front = Front::find(key, name, self.resources)?;
+            let scope = Scope {
+                environment: self.environment.to_owned(),
+                variables: self.secrets.open_given(&front.variables),
+                ..Scope::default()
+            };
+            let rules = [front.rules.as_slice()];
+            let evaluated = Rules::evaluated(&rules, question.viewer, &scope, &self.conditions).await;
+            layers.extend(evaluated.map_err(refused(key.to_string()))?);
+        }
+        Ok(Policy::of(&layers))
     }
 
     fn metrics_view(&self, name: &str) -> Result<ValidView, MetricsError> {
@@ -173,20 +209,21 @@ impl Views<'_> {
             spec,
             table: state.table,
             scope,
+            attributes: BTreeMap::new(),
         })
     }
 
     /// Reads the ends of the time dimensions that a query needs.
     async fn bounds(
         &self,
-        view: &View,
+        found: &ValidView,
         policy: &Policy,
         question: Question<'_>,
     ) -> Result<Bounds, MetricsError> {
         let now = question.execution_time.map_or(question.now, |until| until.at);
         let mut bounds = Bounds::at(now);
-        let names = plan::times(view, question.query);
-        let mut times = self.extents(view, policy, &names, now).await?;
+        let names = plan::times(&found.view, question.query);
+        let mut times = self.extents(found, policy, &names, now).await?;
         if let Some(Until { latest, .. }) = question.execution_time {
             for extent in times.values_mut() {
                 (extent.latest, extent.watermark) = (Some(latest), Some(latest));
@@ -198,18 +235,20 @@ impl Views<'_> {
 
     async fn extents(
         &self,
-        view: &View,
+        found: &ValidView,
         policy: &Policy,
         names: &[String],
         now: Timestamp,
     ) -> Result<BTreeMap<String, Extent>, MetricsError> {
         let mut times: BTreeMap<String, Extent> = BTreeMap::new();
-        let Some(ends) = plan::extents(view, policy, names, now)? else {
+        let Some(ends) = plan::extents(&found.view, policy, names, now)? else {
             return Ok(times);
         };
-        let (_, rows) = self.read_whole(ends.statement(&DuckDb), 1).await?;
-        let row = rows.and_then(|mut rows| rows.pop()).unwrap_or_default();
-        for (column, value) in ends.columns().iter().zip(&row) {
+        let sql = ends.statement(&DuckDb);
+        let reading = reading(sql, 1, &found.attributes);
+        let (read, _) = self.read(reading, keeping(&found.spec)).await?;
+        let row = read.rows.first().into_iter().flatten();
+        for (column, value) in ends.columns().iter().zip(row) {
             let extent = times.entry(column.field.to_lowercase()).or_default();
             match column.name.as_str() {
                 "earliest" => extent.earliest = instant(value),
@@ -220,37 +259,19 @@ impl Views<'_> {
         Ok(times)
     }
 
-    /// Runs a statement; without rows if there are more than `most`, which is no error if none are wanted.
-    async fn read_whole(
-        &self,
-        sql: String,
-        most: u64,
-    ) -> Result<(Vec<Column>, Option<Vec<Vec<Value>>>), MetricsError> {
-        let (columns, rows, truncated) = self.read(sql, most, LONGEST).await?;
-        Ok((columns, (!truncated).then_some(rows)))
-    }
-
-    /// Runs a statement: its columns, its first rows, and whether there are more.
+    /// Returns the rows of a statement, and whether they were kept.
     pub(super) async fn read(
         &self,
-        sql: String,
-        most: u64,
-        within: Duration,
-    ) -> Result<(Vec<Column>, Vec<Vec<Value>>, bool), MetricsError> {
-        let statement = Statement {
-            sql,
-            limit: Some(most),
-            timeout: Some(within),
+        reading: Reading,
+        keeping: Keeping<'_>,
+    ) -> Result<(Arc<Read>, bool), MetricsError> {
+        let read = match self.cache {
+            Some(cache) => cache.read(reading, keeping, self.resources).await,
+            None => cache::run(Arc::clone(self.olap), reading)
+                .await
+                .map(|read| (read, false)),
         };
-        let cancel = CancellationToken::new();
-        let _interrupt = cancel.clone().drop_guard();
-        let asked = async {
-            let mut rows = self.olap.query(statement, &cancel).await?;
-            let columns = rows.columns().to_vec();
-            let found = rows.collect().await?;
-            Ok((columns, found, rows.truncated()))
-        };
-        asked.await.map_err(MetricsError::Engine)
+        read.map_err(MetricsError::Engine)
     }
 
     /// Returns the time up to which the data of a view is complete; none without a time dimension, or data.
@@ -264,7 +285,7 @@ impl Views<'_> {
             return Ok(None);
         }
         let times = self
-            .extents(&found.view, &Policy::open(), std::slice::from_ref(&time), now)
+            .extents(&found, &Policy::open(), std::slice::from_ref(&time), now)
             .await?;
         let extent = times.get(&time.to_lowercase());
         Ok(extent.and_then(|extent| extent.watermark.or(extent.latest)))
@@ -283,6 +304,43 @@ impl Views<'_> {
         let found = self.metrics_view(view);
         let measures = found.map(|found| found.view.measures).unwrap_or_default();
         measures.iter().any(|one| one.name.eq_ignore_ascii_case(name))
+    }
+}
+
+/// Returns a statement that is to be read.
+fn reading(sql: String, most: u64, attributes: &BTreeMap<String, String>) -> Reading {
+    Reading {
+        sql,
+        most,
+        within: LONGEST,
+        attributes: attributes.clone(),
+    }
+}
+
+/// Returns the attributes of a view's queries for a viewer: texts, and no SQL. One that needs what the viewer does not have is
+/// left out, and `getvariable` yields NULL for it.
+fn attributes(found: &ValidView, viewer: &Viewer) -> BTreeMap<String, String> {
+    let scope = Scope {
+        user: viewer.attributes(),
+        ..found.scope.clone()
+    };
+    let said = found.spec.query_attributes.iter();
+    let text = |(name, text): (&String, &String)| Some((name.clone(), render_text(text, &scope).ok()?));
+    said.filter_map(text).collect()
+}
+
+/// Returns the way in which answers of a view are kept.
+fn keeping(spec: &MetricsViewSpec) -> Keeping<'_> {
+    let Some(said) = &spec.cache else {
+        return Keeping::Builds;
+    };
+    match (said.enabled, said.key_sql.as_str()) {
+        (Some(false), _) => Keeping::Never,
+        (_, "") => Keeping::Builds,
+        (_, sql) => Keeping::Key {
+            sql,
+            holds: Duration::from_secs(u64::from(said.key_ttl_seconds)),
+        },
     }
 }
 

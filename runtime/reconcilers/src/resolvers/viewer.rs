@@ -6,8 +6,7 @@ use std::sync::Arc;
 use watershed_compilers::{Scope, render_rule};
 use watershed_drivers::duckdb::Conditions;
 use watershed_drivers::olap::{Failure, QueryError};
-use watershed_metrics::Policy;
-use watershed_metrics::policy::Truth;
+use watershed_metrics::policy::{Layer, Truth};
 use watershed_proto::{SecurityRule, Value};
 
 use super::error::MetricsError;
@@ -78,7 +77,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Evaluates the rules of layers for a viewer; the owner is bound by none.
+    /// Evaluates the rules of layers for a viewer; the owner is bound by none of them.
     ///
     /// # Errors
     /// The first template that can't be executed or has an attribute where no value can stand, and conditions that the
@@ -88,9 +87,9 @@ impl Rules {
         viewer: &Viewer,
         scope: &Scope,
         conditions: &Arc<Conditions>,
-    ) -> Result<Policy, String> {
+    ) -> Result<Vec<Layer>, String> {
         let Viewer::User(user) = viewer else {
-            return Ok(Policy::open());
+            return Ok(Vec::new());
         };
         let scope = Scope {
             user: user.clone(),
@@ -102,7 +101,7 @@ impl Rules {
         let values = evaluated
             .map_err(|panic| format!("the evaluation ended by a defect: {panic}"))?
             .map_err(|_| "one of its conditions is no condition on the viewer".to_owned())?;
-        Ok(rules.policy(layers, &values))
+        Ok(rules.layers(layers, &values))
     }
 
     fn rendered(layers: &[&[SecurityRule]], scope: &Scope) -> Result<Self, String> {
@@ -128,8 +127,8 @@ impl Rules {
         self.conditions.values().cloned().collect()
     }
 
-    /// Returns the policy, given the values of [`Rules::conditions`] in their order.
-    fn policy(&self, layers: &[&[SecurityRule]], values: &[Option<bool>]) -> Policy {
+    /// Returns the layers, given the values of [`Rules::conditions`] in their order.
+    fn layers(&self, layers: &[&[SecurityRule]], values: &[Option<bool>]) -> Vec<Layer> {
         let values: BTreeMap<&str, Option<bool>> = self
             .conditions
             .keys()
@@ -148,8 +147,7 @@ impl Rules {
             None => "false".to_owned(),
         };
         let layers = layers.iter();
-        let layers: Vec<_> = layers.map(|rules| view::layer(rules, truth, filter)).collect();
-        Policy::of(&layers)
+        layers.map(|rules| view::layer(rules, truth, filter)).collect()
     }
 }
 

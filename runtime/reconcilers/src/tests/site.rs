@@ -105,7 +105,10 @@ impl Site {
         let secrets = Secrets::with_key_file(&self.state.path().join("secrets.key")).unwrap();
         let outputs = Outputs::new(Arc::new(engine.clone()), &self.engine_file(), proof);
         let outputs = Arc::new(outputs.with_secrets(secrets));
+        let cache = Arc::new(crate::resolvers::Cache::new(Arc::clone(&outputs)));
         let setup = Setup {
+            cache,
+            directory: None,
             root: self.root.path().to_owned(),
             environment: "dev".into(),
             outputs: Arc::clone(&outputs),
@@ -180,6 +183,7 @@ impl Site {
             sql: sql.into(),
             limit: None,
             timeout: None,
+            attributes: Default::default(),
         };
         let mut rows = engine.query(query, &CancellationToken::new()).await.unwrap();
         let rows = rows.collect().await.unwrap();

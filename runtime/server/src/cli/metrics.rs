@@ -37,6 +37,7 @@ pub(super) fn metrics(console: &mut Console, shared: &Shared, args: &Metrics) ->
         condition: args.condition.clone(),
         having: args.having.clone(),
         user,
+        through: args.through.clone(),
         at: args.at.clone(),
         shown: Some(shown).filter(|_| file.is_none()),
         sql: args.sql,

@@ -81,8 +81,11 @@ impl Rounds {
                 duration_ms,
                 ..
             } => self.settled(console, *exit_code, *duration_ms)?,
-            // `status` and `logs` have what becomes of programs; whoever wants each step reads events.
+            // `status` and `logs` have what becomes of programs and messages; whoever wants each step reads events.
             Event::Transition { .. }
+            | Event::AlertEvaluated { .. }
+            | Event::NotificationDelivered { .. }
+            | Event::NotificationDead { .. }
             | Event::RunStarted { .. }
             | Event::ResourceStarted { .. }
             | Event::RunFinished { .. } => {}

@@ -20,6 +20,9 @@ pub struct CallDocument {
     /// There are more rows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// The rows were kept from an earlier question; nothing that they are made of has changed since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
     /// The statement, where it was asked for instead of the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<String>,
@@ -41,6 +44,7 @@ impl CallDocument {
             columns: self.columns.clone(),
             rows: self.rows.clone(),
             truncated: self.truncated,
+            cached: self.cached,
             sql: self.sql.clone(),
             totals: self.totals.clone(),
             time_range: self.time_range.clone(),

@@ -71,6 +71,47 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         detail: String,
     },
+    /// An alert was evaluated.
+    AlertEvaluated {
+        /// The time.
+        at: Time,
+        /// The alert.
+        resource: ResourceName,
+        /// The moment that it was evaluated for.
+        moment: Time,
+        /// The verdict: `pass`, `fail` or `error`.
+        verdict: String,
+        /// The keys of the messages that tell of it: names of notifications.
+        told: Vec<String>,
+    },
+    /// A message was handed over.
+    NotificationDelivered {
+        /// The time.
+        at: Time,
+        /// The notification.
+        resource: ResourceName,
+        /// The message's title.
+        title: String,
+        /// The receiver, in words without secrets.
+        receiver: String,
+        /// The attempts that were made.
+        attempts: u32,
+    },
+    /// A message could not be handed over, and is not tried again by itself.
+    NotificationDead {
+        /// The time.
+        at: Time,
+        /// The notification.
+        resource: ResourceName,
+        /// The message's title.
+        title: String,
+        /// The receiver, in words without secrets.
+        receiver: String,
+        /// The attempts that were made.
+        attempts: u32,
+        /// The last failure.
+        failure: String,
+    },
     /// Something is wrong in a file.
     Diagnostic {
         /// The diagnostic with its place.

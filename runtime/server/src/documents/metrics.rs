@@ -20,6 +20,9 @@ pub struct MetricsDocument {
     /// There are more rows, which the command line left out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
+    /// The rows were kept from an earlier question; nothing that they are made of has changed since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
     /// The statement, where it was asked for instead of the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<String>,

@@ -50,6 +50,12 @@ pub struct StatsDocument {
     pub paused: u64,
     /// Failures in a row, of all resources together.
     pub retries: u64,
+    /// Alerts by their last verdict: `pass`, `fail`, `error`; `none` before the first.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub alerts: BTreeMap<String, u64>,
+    /// Kept messages by their standing: `waiting`, `delivered`, `dead`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub notifications: BTreeMap<String, u64>,
     /// Counts of the process that runs the project, since it started; none if none runs.
     pub process_stats: Option<ProcessStats>,
 }

@@ -39,6 +39,7 @@ impl Reading<'_> {
             sql,
             limit: request.limit,
             timeout: request.timeout_ms.map(Duration::from_millis),
+            attributes: Default::default(),
             format,
             existing: match request.force {
                 true => Existing::Replace,

@@ -9,6 +9,7 @@ use watershed_controller::resource::Revision;
 use watershed_controller::store::SqliteReader;
 use watershed_core::Stored;
 use watershed_drivers::duckdb::{Access, Engine};
+use watershed_drivers::olap::Olap;
 use watershed_reconcilers::resolvers::Views;
 use watershed_reconcilers::secrets::Secrets;
 
@@ -379,8 +380,10 @@ impl Folder {
         let entries = self.entries().await?;
         let (engine, secrets) = self.asked_engine(&entries).await?;
         let entries = metrics::Entries(&entries);
+        let olap: Arc<dyn Olap> = Arc::new(engine.clone());
         let views = Views {
-            olap: &engine,
+            olap: &olap,
+            cache: None,
             secrets: &secrets,
             environment: &self.options.environment,
             resources: &entries,
@@ -401,9 +404,11 @@ impl Folder {
         let (engine, secrets) = self.asked_engine(&entries).await?;
         let entries = metrics::Entries(&entries);
         let (project, sandbox) = (self.options.project(), super::sandbox(&self.options, &self.state));
+        let olap: Arc<dyn Olap> = Arc::new(engine.clone());
         let questions = Questions {
             views: Views {
-                olap: &engine,
+                olap: &olap,
+                cache: None,
                 secrets: &secrets,
                 environment: &self.options.environment,
                 resources: &entries,
@@ -412,6 +417,7 @@ impl Folder {
             project: &project,
             root: &self.options.root,
             sandbox: sandbox.as_ref(),
+            directory: None,
             engine: &engine,
             entries: &entries,
             is_confined: self.options.sandbox || self.options.sample.is_some(),

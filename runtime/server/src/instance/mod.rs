@@ -99,6 +99,8 @@ use crate::report::{Entry, names};
 use crate::selection::Choice;
 use crate::socket::Refusal;
 use crate::state_folder::{self, Lock, STATE_FOLDER, StateFolder};
+pub use watershed_reconcilers::directory::{self, Directory};
+use watershed_reconcilers::resolvers::Cache;
 pub use watershed_reconcilers::resolvers::ResolveError;
 
 /// The name of the catalog's instance: one project has one state folder, so one name does.
@@ -111,12 +113,20 @@ const INSTANCE: &str = "default";
 #[derive(Clone, Default)]
 pub struct Runtime {
     watcher: Arc<Mutex<Option<Watcher>>>,
+    directory: Option<Arc<dyn Directory>>,
 }
 
 impl Runtime {
     /// A runtime for any number of instances.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same with users of the embedder's, in whose names alerts and reports may run (`for`).
+    #[must_use]
+    pub fn with_directory(mut self, directory: impl Directory) -> Self {
+        self.directory = Some(Arc::new(directory));
+        self
     }
 
     fn watcher(&self) -> Result<Watcher, WatchError> {
@@ -202,6 +212,10 @@ pub struct Instance {
     touched: Touched,
     watching: Option<live::Watching>,
     workloads: Workloads,
+    /// Answers that are kept.
+    cache: Arc<Cache>,
+    /// The embedder's users.
+    directory: Option<Arc<dyn Directory>>,
     /// The evaluator of conditions of policies.
     conditions: Arc<Conditions>,
     /// The folder of the logs of invocations.
@@ -250,7 +264,10 @@ impl Runtime {
         let store = SqliteStore::open(state.catalog()).await?;
         let (store, found) =
             catalog::Remembering::new(store, Arc::clone(&outputs), options.environment.clone());
+        let cache = Arc::new(Cache::new(Arc::clone(&outputs)));
         let setup = Setup {
+            cache: Arc::clone(&cache),
+            directory: self.directory.clone(),
             root: options.root.clone(),
             environment: options.environment.clone(),
             outputs: Arc::clone(&outputs),
@@ -319,6 +336,8 @@ impl Runtime {
             touched,
             watching,
             workloads,
+            cache,
+            directory: self.directory.clone(),
             conditions: Arc::default(),
             logs,
             leaving,

@@ -8,6 +8,7 @@
 //! 4. A run whose end shares its commit with that of a later one is told all the same, from the history.
 //! 5. A no-op run, of which no row tells, is told like any other.
 
+mod messages;
 mod missed;
 mod stories;
 
@@ -19,6 +20,7 @@ use watershed_controller::resource::{NoOpRun, Row, Stage};
 use watershed_controller::watch::{Changes, Removed, StatusUpdate, Watch};
 use watershed_controller::{Event as Seen, Handle, Key, Ref, Select, Uid};
 
+use self::messages::Messages;
 use self::missed::{Missed, ReportedRuns};
 use self::stories::Stories;
 use crate::documents::{Ended, Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
@@ -43,6 +45,7 @@ pub(crate) struct Observer {
     unread: Option<Seen>,
     done: Done,
     stories: Stories,
+    messages: Messages,
     /// Resources that are listed.
     shown: HashSet<Uid>,
     /// Those of them that were run.
@@ -112,6 +115,7 @@ impl Observer {
             unread: None,
             done: Done::default(),
             stories: Stories::new(before.iter().map(|entry| entry.row.as_ref())),
+            messages: Messages::new(before.iter().map(|entry| entry.row.as_ref())),
             shown,
             ended: HashSet::new(),
             problems: Vec::new(),
@@ -218,6 +222,7 @@ impl Observer {
         }
         for removed in &changes.removed {
             self.stories.forget(removed.uid);
+            self.messages.forget(removed.uid);
             self.removed(removed, events);
         }
     }
@@ -268,6 +273,7 @@ impl Observer {
         }
         self.by_key.insert(row.key(), row.uid);
         events.extend(self.stories.of(row));
+        events.extend(self.messages.of(row));
         let Some(run) = &row.last_run else { return };
         let id = (run.epoch.0, run.id);
         if known.told == Some(id) {

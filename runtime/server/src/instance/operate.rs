@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::explain::{Explanations, Inquiry, Life};
 use crate::report::metrics::{self, Source};
-use crate::report::{Entry, names};
+use crate::report::{Entry, messages, names};
 use crate::socket::{Answer, Refusal, StatsForm};
 use crate::state_folder::StateFolder;
 
@@ -71,7 +71,12 @@ impl Instance {
                 last,
             ));
         }
-        Answer::Stats(Box::new(stats_document(&self.project, &stats, Life::Live)))
+        Answer::Stats(Box::new(stats_document(
+            &self.project,
+            &stats,
+            &self.entries(),
+            Life::Live,
+        )))
     }
 
     /// Returns the time when all was well last: now, if it has been so since everything settled.
@@ -277,7 +282,9 @@ pub(super) fn stats_at_rest(
         stats.add(&entry.row, &entry.status, 0);
     }
     match form {
-        StatsForm::Document => Answer::Stats(Box::new(stats_document(project, &stats, Life::AtRest))),
+        StatsForm::Document => {
+            Answer::Stats(Box::new(stats_document(project, &stats, entries, Life::AtRest)))
+        }
         StatsForm::Prometheus => {
             let last = crate::success::last(&state.path());
             Answer::Prometheus(metrics::page(project, &stats, entries, Source::Stored, last))
@@ -285,7 +292,7 @@ pub(super) fn stats_at_rest(
     }
 }
 
-fn stats_document(project: &Project, stats: &Stats, life: Life) -> StatsDocument {
+fn stats_document(project: &Project, stats: &Stats, entries: &[Entry], life: Life) -> StatsDocument {
     StatsDocument {
         schema: StatsDocument::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -307,6 +314,8 @@ fn stats_document(project: &Project, stats: &Stats, life: Life) -> StatsDocument
         blocked: stats.blocked,
         paused: stats.paused,
         retries: stats.retries,
+        alerts: messages::alerts(entries),
+        notifications: messages::notifications(entries),
         process_stats: (life == Life::Live).then(|| process_stats(stats)),
     }
 }

@@ -23,7 +23,12 @@ pub(crate) async fn stream(
 ) {
     let cancel = CancellationToken::new();
     let _interrupt = cancel.clone().drop_guard();
-    let query = Query { sql, limit, timeout };
+    let query = Query {
+        sql,
+        limit,
+        timeout,
+        attributes: Default::default(),
+    };
     let answered = async {
         let mut rows = engine.query(query, &cancel).await?;
         send(&mut rows, replies).await

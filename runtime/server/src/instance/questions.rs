@@ -11,6 +11,7 @@ use watershed_drivers::olap::{Existing, Export, FileFormat, Layout};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_proto::{DataResolver, Message as _, ReportSpec, Value};
 use watershed_reconcilers::alert::{self, policy::Verdict, trial};
+use watershed_reconcilers::directory::Directory;
 use watershed_reconcilers::notifiers::ProjectNotifiers;
 use watershed_reconcilers::report::{self, making::Making};
 use watershed_reconcilers::resolvers::metrics::LONGEST;
@@ -32,6 +33,7 @@ impl Instance {
             project: &self.project,
             root: &self.options.root,
             sandbox: self.outputs.sandbox(),
+            directory: self.directory.as_deref(),
             engine: &self.engine,
             entries,
             is_confined: self.options.sandbox || self.options.sample.is_some(),
@@ -54,9 +56,13 @@ impl Instance {
         now: Timestamp,
         limit: u64,
     ) -> Result<CallDocument, ResolveError> {
-        let entries = self.entries();
-        let entries = Entries(&entries);
-        let questions = self.questions(&entries);
+        let handle = self.controller.handle();
+        let resolvers = Resolvers {
+            views: self.views(&handle),
+            root: &self.options.root,
+            sandbox: self.outputs.sandbox(),
+            directory: self.directory.as_deref(),
+        };
         let data = api::call(api);
         let own = Key::new(api::KIND, api);
         let ask = Ask {
@@ -70,7 +76,7 @@ impl Instance {
             execution_time: None,
             is_export: false,
         };
-        let answer = questions.resolvers().answer(&ask, limit, LONGEST).await?;
+        let answer = resolvers.answer(&ask, limit, LONGEST).await?;
         Ok(document(ResourceName::new(api::KIND, api), &answer))
     }
 }
@@ -81,6 +87,7 @@ pub(super) struct Questions<'a> {
     pub(super) project: &'a Project,
     pub(super) root: &'a Path,
     pub(super) sandbox: Option<&'a Sandbox>,
+    pub(super) directory: Option<&'a dyn Directory>,
     pub(super) engine: &'a Engine,
     pub(super) entries: &'a Entries<'a>,
     /// Messages of a trial go to files of the project alone.
@@ -102,6 +109,7 @@ impl Questions<'_> {
             views: self.views.clone(),
             root: self.root,
             sandbox: self.sandbox,
+            directory: self.directory,
         }
     }
 
@@ -156,6 +164,7 @@ impl Questions<'_> {
             sql: asked.prepared.statement(),
             limit: asked.limit,
             timeout: Some(LONGEST),
+            attributes: asked.prepared.attributes(),
             file: file.clone(),
             format,
             existing: match request.force {
@@ -354,6 +363,7 @@ fn document(resource: ResourceName, answer: &Rows) -> CallDocument {
         columns: columns(answer),
         rows: rows(answer),
         truncated: answer.truncated,
+        cached: answer.cached,
         sql: None,
         totals: answer.totals.as_ref().map(|totals| {
             totals

@@ -99,6 +99,12 @@ pub(crate) fn stats(document: &StatsDocument) -> String {
         row("paused", document.paused, WARN, String::new()),
         row("retries", document.retries, WARN, String::new()),
     ];
+    let counts = |name: &str, counts: &std::collections::BTreeMap<String, u64>, bad: &str| {
+        let style = if counts.contains_key(bad) { BAD } else { GOOD };
+        (!counts.is_empty()).then(|| row(name, counts.values().sum(), style, by(counts)))
+    };
+    rows.extend(counts("alerts", &document.alerts, "fail"));
+    rows.extend(counts("notifications", &document.notifications, "dead"));
     if let Some(process) = &document.process_stats {
         rows.extend(process_rows(document, process));
     }

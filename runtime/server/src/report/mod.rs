@@ -29,6 +29,7 @@ pub(crate) mod health;
 pub(crate) mod hints;
 pub(crate) mod kinds;
 pub(crate) mod made;
+pub(crate) mod messages;
 pub(crate) mod metrics;
 pub(crate) mod names;
 mod next_run;

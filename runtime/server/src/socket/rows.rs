@@ -41,6 +41,9 @@ pub struct MetricsRequest {
     pub having: Option<String>,
     /// The attributes of the user who asks; none for the owner.
     pub user: Option<serde_json::Map<String, Value>>,
+    /// The explore or canvas through which it is asked, as `kind/name`.
+    #[serde(default)]
+    pub through: Option<String>,
     /// The time that the question is put at, if it is not now.
     pub at: Option<String>,
     /// At most so many rows, if the query itself has no limit; the answer says if there are more.

@@ -164,6 +164,7 @@ async fn take(step: &Step, engine: &Engine) {
                 sql: "select x from b".to_owned(),
                 limit: None,
                 timeout: None,
+                attributes: Default::default(),
                 file: engine.options().root.join(EXPORTED),
                 format: FileFormat::Csv,
                 layout: Default::default(),

@@ -11,6 +11,7 @@ fn export(bench: &Bench, sql: &str, name: &str) -> Export {
         sql: sql.to_owned(),
         limit: None,
         timeout: None,
+        attributes: Default::default(),
         format: FileFormat::from_path(&file).unwrap(),
         file,
         existing: Existing::Keep,

@@ -57,6 +57,7 @@ async fn a_second_try_succeeds_when_the_memory_was_anothers() {
         sql: holder.into(),
         limit: None,
         timeout: None,
+        attributes: Default::default(),
     };
     let mut rows = bench.engine.query(query, &bench.cancel).await.unwrap();
     let hungry = table(

@@ -50,6 +50,7 @@ async fn a_cancelled_query_ends_soon() {
         sql: SLOW.into(),
         limit: None,
         timeout: None,
+        attributes: Default::default(),
     };
     let work = async {
         match bench.engine.query(query, &cancel).await {
@@ -85,6 +86,7 @@ async fn who_waits_for_a_place_can_be_cancelled() {
         sql: "select * from range(100000000)".into(),
         limit: None,
         timeout: None,
+        attributes: Default::default(),
     };
     let rows = bench.engine.query(query, &bench.cancel).await.unwrap();
     let cancel = CancellationToken::new();

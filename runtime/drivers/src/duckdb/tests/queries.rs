@@ -11,6 +11,7 @@ fn query(sql: &str) -> Query {
         sql: sql.to_owned(),
         limit: None,
         timeout: None,
+        attributes: Default::default(),
     }
 }
 

@@ -43,6 +43,7 @@ async fn a_file_is_given_up_only_while_nobody_reads_through_it() {
         sql: "select x from a".to_owned(),
         limit: None,
         timeout: None,
+        attributes: Default::default(),
     };
     let mut rows = bench.engine.query(query, &bench.cancel).await.unwrap();
     assert!(!bench.engine.give_up_file().await && bench.engine.is_open());

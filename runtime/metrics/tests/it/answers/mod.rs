@@ -4,6 +4,7 @@ mod ask;
 mod cell;
 mod draw;
 mod naive;
+mod visible;
 mod world;
 
 use std::cell::RefCell;
@@ -31,13 +32,18 @@ thread_local! {
 
 /// Runs statements in an engine without a file; gives back the rows of the last.
 fn run(sql: &str) -> Vec<Vec<Value>> {
+    try_run(sql).unwrap_or_else(|message| panic!("{message}\nin: {sql}"))
+}
+
+/// Runs statements as [`run`] does, or gives back the engine's words against them.
+fn try_run(sql: &str) -> Result<Vec<Vec<Value>>, String> {
     ENGINE.with_borrow_mut(|engine| {
         let engine = engine.get_or_insert_with(|| {
             let engine = ByHand::in_memory();
             engine.run("SET threads = 1; SET TimeZone = 'Asia/Kathmandu'");
             engine
         });
-        engine.run(sql)
+        engine.try_run(sql)
     })
 }
 
@@ -48,7 +54,7 @@ fn now() -> Timestamp {
 /// Plans a query with the ends of time dimensions that the engine finds.
 fn planned(view: &View, policy: &Policy, query: &Query) -> Result<String, String> {
     let names = times(view, query);
-    let ends = extents(view, policy, &names, now()).expect("the ends of times");
+    let ends = extents(view, policy, &names, now()).map_err(|error| error.to_string())?;
     let row = ends
         .map(|ends| run(&ends.statement(&DuckDb)).remove(0))
         .unwrap_or_default();

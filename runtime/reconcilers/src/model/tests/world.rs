@@ -456,6 +456,7 @@ impl World {
             sql: sql.into(),
             limit: None,
             timeout: None,
+            attributes: Default::default(),
         };
         let engine = &self.running.as_ref().unwrap().engine;
         let mut rows = engine.query(query, &CancellationToken::new()).await.unwrap();

@@ -83,6 +83,9 @@ pub(in crate::cli) struct Metrics {
     /// See what a user sees: an e-mail of the manifest's `mock_users`, attributes in JSON, or a file of them.
     #[arg(long = "as", value_name = "USER")]
     pub user: Option<String>,
+    /// Ask through an explore or a canvas (`explore/NAME`): its rules bind the user, too.
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub through: Option<String>,
     /// Ask as if it were another time.
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,

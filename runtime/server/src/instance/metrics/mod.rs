@@ -8,6 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use watershed_core::{Key, Row};
 use watershed_metrics::Query;
+use watershed_reconcilers::explore;
 use watershed_reconcilers::resolvers::{Resources, Views, metrics::Question};
 
 use super::Instance;
@@ -36,24 +37,55 @@ impl Instance {
         viewer: &Viewer,
         now: Timestamp,
     ) -> Result<MetricsDocument, MetricsError> {
-        let entries = self.entries();
-        let entries = Entries(&entries);
+        self.asked(query, None, viewer, now).await
+    }
+
+    /// Answers a query as [`metrics`](Self::metrics) does, through an explore or a canvas (`explore/NAME`): its rules count as well, and open
+    /// nothing that the view's own close.
+    ///
+    /// # Errors
+    /// Those of [`metrics`](Self::metrics), and an explore or a canvas that is not there or does not show the view.
+    ///
+    /// # Cancel safety
+    /// Dropping the future interrupts the engine.
+    pub async fn metrics_through(
+        &self,
+        front: &str,
+        query: &Query,
+        viewer: &Viewer,
+        now: Timestamp,
+    ) -> Result<MetricsDocument, MetricsError> {
+        let front =
+            request::front(front).ok_or_else(|| MetricsError::NoFront(Key::new(explore::KIND, front)))?;
+        self.asked(query, Some(&front), viewer, now).await
+    }
+
+    async fn asked(
+        &self,
+        query: &Query,
+        through: Option<&Key>,
+        viewer: &Viewer,
+        now: Timestamp,
+    ) -> Result<MetricsDocument, MetricsError> {
+        let handle = self.controller.handle();
         let question = Question {
             query,
             viewer,
+            through,
             now,
             execution_time: None,
         };
-        let answer = self.views(&entries).answer(question).await?;
+        let answer = self.views(&handle).answer(question).await?;
         Ok(answer::document(query, &answer))
     }
 
-    pub(super) fn views<'a>(&'a self, entries: &'a Entries<'a>) -> Views<'a> {
+    pub(super) fn views<'a>(&'a self, resources: &'a dyn Resources) -> Views<'a> {
         Views {
-            olap: &self.engine,
+            olap: self.outputs.olap(),
+            cache: Some(&self.cache),
             secrets: self.outputs.secrets(),
             environment: &self.project.environment,
-            resources: entries,
+            resources,
             conditions: Arc::clone(&self.conditions),
         }
     }

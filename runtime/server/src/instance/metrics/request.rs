@@ -9,9 +9,11 @@ use watershed_drivers::olap::{Existing, Export, FileFormat, Layout};
 use watershed_metrics::plan::PlanError;
 use watershed_metrics::{Query, QueryError};
 
+use watershed_core::Key;
 use watershed_reconcilers::metrics_view::KIND;
 use watershed_reconcilers::resolvers::metrics::{LONGEST, MetricsError, Question};
 use watershed_reconcilers::resolvers::{Heading, Viewer, Views, condition};
+use watershed_reconcilers::{canvas, explore};
 
 use super::{Entries, answer as answers};
 use crate::exit::Exit;
@@ -55,9 +57,11 @@ async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -
     let shown = request
         .shown
         .filter(|_| query.limit.is_none() && query.pivot_on.is_empty());
+    let through = request.through.as_deref().map(typed_front).transpose()?;
     let question = |query| Question {
         query,
         viewer: &viewer,
+        through: through.as_ref(),
         now,
         execution_time: None,
     };
@@ -79,7 +83,10 @@ async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -
             number_formats: formats.iter().map(Heading::number_format).collect(),
             ..Layout::default()
         };
-        let export = export_of(planned.statement(), layout, file, request.force)?;
+        let export = Export {
+            attributes: planned.attributes().clone(),
+            ..export_of(planned.statement(), layout, file, request.force)?
+        };
         let written = export::write(door.engine, views.secrets, &export, replies).await;
         // What the engine says may quote rows that a user may not see.
         return written.map_err(|refusal| match viewer {
@@ -97,6 +104,25 @@ async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -
         document.truncated = true;
     }
     Ok(Answer::Metrics(Box::new(document)))
+}
+
+/// Returns the explore or canvas that was typed.
+///
+/// # Errors
+/// Anything else.
+fn typed_front(typed: &str) -> Result<Key, Refusal> {
+    front(typed).ok_or_else(|| {
+        Refusal::new(Exit::Usage, format!("`{typed}` is no explore and no canvas"))
+            .hint("write `explore/NAME` or `canvas/NAME`")
+    })
+}
+
+/// Reads the name of an explore or a canvas with its kind.
+pub(super) fn front(typed: &str) -> Option<Key> {
+    match typed.split_once('/')? {
+        (kind @ (explore::KIND | canvas::KIND), name) => Some(Key::new(kind, name)),
+        _ => None,
+    }
 }
 
 /// Returns the time that a question is put at.
@@ -144,6 +170,7 @@ fn export_of(sql: String, layout: Layout, file: &Path, force: bool) -> Result<Ex
         // A file has all rows, or is not there: they pass through, and the time is bounded.
         limit: None,
         timeout: Some(LONGEST),
+        attributes: Default::default(),
         format,
         existing: match force {
             true => Existing::Replace,
@@ -197,6 +224,8 @@ pub(in crate::instance) fn refusal(error: MetricsError) -> Refusal {
             Refusal::new(Exit::ProjectError, error.to_string())
         }
         MetricsError::Unknown(_)
+        | MetricsError::NoFront(_)
+        | MetricsError::NotInFront { .. }
         | MetricsError::Refused(_)
         | MetricsError::TooManyRows
         | MetricsError::TooManyColumns(_) => Refusal::new(Exit::Usage, error.to_string()),

@@ -1,0 +1,106 @@
+//! Evaluations of alerts, and messages that were delivered or given up, told once each.
+
+use std::collections::HashMap;
+
+use watershed_controller::message::Message;
+use watershed_controller::resource::Row;
+use watershed_controller::{Resource, Timestamp, Uid};
+use watershed_delivery::{KIND, Notification, Record, Standing};
+use watershed_reconcilers::alert::{self, record::AlertRecord, record::Entry};
+
+use crate::documents::{Event, ResourceName, Time};
+
+/// The last of each that was told.
+#[derive(Default)]
+pub(super) struct Messages {
+    /// The time of an alert's last evaluation, and its moment.
+    evaluated: HashMap<Uid, (Timestamp, Timestamp)>,
+    /// The end of a message.
+    ended: HashMap<Uid, Timestamp>,
+}
+
+impl Messages {
+    /// Begins with alerts and messages as they are: what happened before is told by nobody.
+    pub(super) fn new<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
+        let mut messages = Self::default();
+        for row in rows {
+            messages.of(row);
+        }
+        messages
+    }
+
+    /// Returns what a row says that was not told yet. Of more evaluations than a history keeps the newest are told.
+    pub(super) fn of(&mut self, row: &Row) -> Vec<Event> {
+        match row.kind.as_str() {
+            alert::KIND => self.evaluations(row),
+            KIND => self.end(row).into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn evaluations(&mut self, row: &Row) -> Vec<Event> {
+        let history = state::<AlertRecord>(row).unwrap_or_default().history;
+        let id = |entry: &Entry| (entry.at, entry.moment);
+        let Some(newest) = history.first().map(id) else {
+            return Vec::new();
+        };
+        let told = self.evaluated.insert(row.uid, newest);
+        let news = history.iter().take_while(|entry| Some(id(entry)) != told);
+        let event = |entry: &Entry| Event::AlertEvaluated {
+            at: Time::from_millis(entry.at.0),
+            resource: ResourceName::new(row.kind.as_str(), row.name.as_str()),
+            moment: Time::from_millis(entry.moment.0),
+            verdict: entry.verdict.as_str().to_owned(),
+            told: entry.told.iter().map(|key| key.as_str().to_owned()).collect(),
+        };
+        let mut events: Vec<Event> = news.map(event).collect();
+        events.reverse();
+        events
+    }
+
+    fn end(&mut self, row: &Row) -> Option<Event> {
+        let record: Record = state(row)?;
+        let ended = match record.standing {
+            Standing::Waiting => {
+                self.ended.remove(&row.uid);
+                return None;
+            }
+            Standing::Delivered { at, .. } | Standing::Dead { at } => at,
+        };
+        if self.ended.insert(row.uid, ended) == Some(ended) {
+            return None;
+        }
+        let spec: Notification = Resource::spec_of(row).ok()?;
+        let at = Time::from_millis(ended.0);
+        let resource = ResourceName::new(row.kind.as_str(), row.name.as_str());
+        let (title, receiver) = (spec.message.title.clone(), spec.receiver.label());
+        let attempts = record.attempts;
+        Some(match record.standing {
+            Standing::Dead { .. } => Event::NotificationDead {
+                at,
+                resource,
+                title,
+                receiver,
+                attempts,
+                failure: record.failure.unwrap_or_default(),
+            },
+            _ => Event::NotificationDelivered {
+                at,
+                resource,
+                title,
+                receiver,
+                attempts,
+            },
+        })
+    }
+
+    /// Forgets a resource that is gone.
+    pub(super) fn forget(&mut self, uid: Uid) {
+        self.evaluated.remove(&uid);
+        self.ended.remove(&uid);
+    }
+}
+
+fn state<S: Message>(row: &Row) -> Option<S> {
+    Resource::state_of(row).ok().flatten()
+}
