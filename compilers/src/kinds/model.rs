@@ -9,7 +9,7 @@ pub(crate) mod keys;
 mod queries;
 mod unit_tests;
 
-pub use files::refused as refused_output;
+pub use files::{refused as refused_output, refused_object};
 pub use inputs::READER_OPTIONS;
 pub(crate) use inputs::is_known;
 

@@ -15,7 +15,9 @@
 //! | `changes` | what each kind of change costs, and what becomes of tables |
 //! | `commands` | commands, exit codes, forms of output, habits |
 //! | `confined` | projects that reach their own folder and their state alone |
+//! | `connected` | what tests of connectors share |
 //! | `crashes` | the program dead at each named point around a commit |
+//! | `database_outputs` | models whose rows are written to a table of another database |
 //! | `editors` | the language server over its pipes, schemas, findings for other systems |
 //! | `engines` | projects that another version of the engine built |
 //! | `migrations` | what migrations and connectors leave in the engine, as an input of what reads it |
@@ -41,6 +43,7 @@
 //! | `secrets` | values that are neither printed nor stored |
 //! | `selections` | commands for some resources alone |
 //! | `sharing` | the engine's file between the program and others |
+//! | `store_outputs` | models whose rows are written to a store of objects |
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `terminal` | tables and lists on terminals of several widths |
 //! | `trash` | what nothing stands for any more: kept, listed, taken back, thrown away |
@@ -59,7 +62,9 @@ mod care;
 mod changes;
 mod commands;
 mod confined;
+mod connected;
 mod crashes;
+mod database_outputs;
 mod databases;
 mod editors;
 mod engines;
@@ -101,6 +106,7 @@ mod services;
 mod shared_outputs;
 mod sharing;
 mod stale_input;
+mod store_outputs;
 mod stores;
 mod storms;
 mod terminal;

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use watershed_drivers::duckdb::ByHand;
+use watershed_tests::s3;
 
 /// The state folder.
 const STATE: &str = ".watershed";
@@ -15,6 +16,8 @@ const STATE: &str = ".watershed";
 pub(crate) struct Sandbox {
     _folder: tempfile::TempDir,
     path: PathBuf,
+    /// The program finds the extensions that were fetched for tests.
+    extended: bool,
 }
 
 /// The output and the exit code of a command.
@@ -44,6 +47,7 @@ impl Sandbox {
         Self {
             _folder: folder,
             path,
+            extended: false,
         }
     }
 
@@ -56,9 +60,20 @@ impl Sandbox {
         sandbox
     }
 
+    /// The same project, whose engine finds the extensions that were fetched for tests.
+    pub(crate) fn extended(self) -> Self {
+        Self {
+            extended: true,
+            ..self
+        }
+    }
+
     /// A copy of this one as it stands, state folder included.
     pub(crate) fn copied(&self) -> Self {
-        let sandbox = Self::named("project");
+        let sandbox = Self {
+            extended: self.extended,
+            ..Self::named("project")
+        };
         copy(self.path(), sandbox.path());
         let state = sandbox.path().join(STATE);
         if self.path().join(STATE).is_dir() {
@@ -143,6 +158,9 @@ impl Sandbox {
             "WATERSHED_SANDBOX",
         ] {
             command.env_remove(variable);
+        }
+        if self.extended {
+            command.env("WATERSHED_EXTENSIONS", s3::extensions());
         }
         // Tests fetch nothing from anywhere.
         command

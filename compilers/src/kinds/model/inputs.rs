@@ -154,8 +154,11 @@ impl Reader<'_, '_> {
             Some("it is incremental")
         } else if spec.partitions.is_some() {
             Some("it has partitions")
-        } else if spec.export.is_some() {
-            Some("its rows are written to files")
+        } else if let Some(export) = &spec.export {
+            Some(match export.database.is_empty() {
+                true => "its rows are written to files",
+                false => "its rows are written to another database",
+            })
         } else if spec.input_connector != spec.output_connector {
             Some("its input is another connector than its output")
         } else {

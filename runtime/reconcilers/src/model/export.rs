@@ -17,16 +17,16 @@ use watershed_core::{Error, SourcePosition};
 use watershed_drivers::{olap::FileFormat, placing, sandbox::Sandbox};
 use watershed_proto::{ExportedFiles, FileExport, LocalFileState, Message, ModelSpec, ModelState};
 
-use super::{failure, files::nanos, record::Record};
+use super::{failure, files::nanos, record::Record, upload};
 use crate::places;
 
 /// The most files of one export: each is recorded with its size and time.
 const MOST_FILES: usize = 10_000;
 
 /// The code of files that somebody else made, or changed.
-const TAKEN: &str = "export-taken";
+pub(super) const TAKEN: &str = "export-taken";
 /// The code of files that can't be written.
-const UNWRITTEN: &str = "export-failed";
+pub(super) const UNWRITTEN: &str = "export-failed";
 
 /// Files by their paths below a folder; the one file by an empty path.
 pub(super) type Stamps = BTreeMap<String, LocalFileState>;
@@ -97,6 +97,7 @@ pub(super) fn made_of(record: &Record, export: &FileExport) -> Vec<u8> {
     let settings = FileExport {
         path: String::new(),
         connector: String::new(),
+        store: String::new(),
         at: None,
         ..export.clone()
     };
@@ -120,6 +121,11 @@ pub(super) fn due(spec: &ModelSpec, state: &ModelState, root: &Path) -> Option<S
     let path = export.path.trim_start_matches("./");
     let made_of = made_of(&record, export);
     let known = state.export.clone().unwrap_or_default();
+    if !export.store.is_empty() || !export.database.is_empty() {
+        // A store or database is asked when there is something to write, not before.
+        let stands = upload::stands(&known, path, &export.connector, &made_of);
+        return (!stands).then(|| path.to_owned());
+    }
     let found = stamps(&root.join(path)).ok().flatten();
     let stands = known
         .now

@@ -245,8 +245,7 @@ impl Runtime {
         );
         refuse_damage(&engine, &outputs, options.files).await?;
         let store = SqliteStore::open(state.catalog()).await?;
-        let (store, found) =
-            catalog::Remembering::new(store, Arc::clone(&outputs), options.environment.clone());
+        let (store, found) = catalog::Remembering::new(store, Arc::clone(&outputs), &options);
         let setup = Setup {
             root: options.root.clone(),
             environment: options.environment.clone(),
