@@ -10,8 +10,8 @@ mod queries;
 mod unit_tests;
 
 pub use files::{refused as refused_output, refused_object};
-pub use inputs::READER_OPTIONS;
 pub(crate) use inputs::is_known;
+pub use inputs::{READER_OPTIONS, lakehouse_log};
 
 use std::collections::BTreeMap;
 

@@ -8,6 +8,7 @@
 //! | `answers` | answers of single commands: places, lines, tables |
 //! | `assertions` | tests of models that change while nothing else does |
 //! | `attacks` | jobs and services while the program and the parent of their processes are killed |
+//! | `azure` | Azure's store: read, asked for changes, written to |
 //! | `backups` | everything that an environment keeps, in one file and back |
 //! | `bad_data` | rows of data that can not be read |
 //! | `broken` | one of each common mistake, and what is said about it |
@@ -29,6 +30,7 @@
 //! | `histories` | random edits, against an independent reference |
 //! | `honest` | nothing is ignored without a word |
 //! | `hooks` | statements around a build, and the order of its rows |
+//! | `lakehouse` | tables of Delta and Iceberg as sources |
 //! | `live` | edits while `start` goes on |
 //! | `looks` | commands that look leave everything as it is |
 //! | `kills` | the program killed at random moments |
@@ -41,6 +43,7 @@
 //! | `retries` | failed builds that are tried again, as a model says |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
 //! | `secrets` | values that are neither printed nor stored |
+//! | `secure_web` | files of web servers: certificates, redirects, busy and broken servers |
 //! | `selections` | commands for some resources alone |
 //! | `sharing` | the engine's file between the program and others |
 //! | `store_outputs` | models whose rows are written to a store of objects |
@@ -55,6 +58,7 @@ mod alerts;
 mod answers;
 mod assertions;
 mod attacks;
+mod azure;
 mod backups;
 mod bad_data;
 mod broken;
@@ -80,6 +84,7 @@ mod honest;
 mod hooks;
 mod incremental;
 mod kills;
+mod lakehouse;
 mod live;
 mod looks;
 mod managed;
@@ -101,6 +106,7 @@ mod retries;
 mod samples;
 mod sandbox;
 mod secrets;
+mod secure_web;
 mod selections;
 mod services;
 mod shared_outputs;

@@ -32,7 +32,7 @@ impl Run<'_> {
             self.name(),
             &self.model.environment,
         );
-        let addresses = source::addresses(spec, &scope).map_err(|error| failure::from_source(&error))?;
+        let addresses = source::versions(spec, &scope).map_err(|error| failure::from_source(&error))?;
         let connector = refs::find(self.context.refs(), connector::KIND, &spec.input_connector);
         let access = match connector.and_then(refs::spec::<ConnectorSpec>) {
             None => None,
