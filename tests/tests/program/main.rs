@@ -30,6 +30,7 @@
 //! | `histories` | random edits, against an independent reference |
 //! | `honest` | nothing is ignored without a word |
 //! | `hooks` | statements around a build, and the order of its rows |
+//! | `lake` | the lake project, as its demo plays it |
 //! | `lakehouse` | tables of Delta and Iceberg as sources |
 //! | `live` | edits while `start` goes on |
 //! | `looks` | commands that look leave everything as it is |
@@ -84,6 +85,7 @@ mod honest;
 mod hooks;
 mod incremental;
 mod kills;
+mod lake;
 mod lakehouse;
 mod live;
 mod looks;
