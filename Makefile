@@ -1,8 +1,11 @@
 # The commands of the README. Each works on an empty clone; the work is done in scripts/.
-.PHONY: demo test lint interleavings bench
+.PHONY: demo demo-lake test lint interleavings bench
 
 demo: ## Build the program and the flights project, and ask it a question.
 	@scripts/demo
+
+demo-lake: ## Play the lake project: a bucket, a database and a web server on loopback.
+	@scripts/demo-lake
 
 test: ## Run all tests.
 	@scripts/test

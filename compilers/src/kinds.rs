@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use common::{COMMON, PARSER};
 pub(crate) use model::is_known;
-pub use model::{READER_OPTIONS, refused_output};
+pub use model::{READER_OPTIONS, lakehouse_log, refused_object, refused_output};
 use reader::Declared;
 pub(crate) use reader::{About, Reader};
 

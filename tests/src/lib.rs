@@ -1,5 +1,6 @@
 //! Tests that need more than one crate: end to end, simulation, crashes, benchmarks.
 
+pub mod azure;
 pub mod docker;
 pub mod mariadb;
 pub mod measure;

@@ -26,7 +26,7 @@ impl Store {
     /// # Panics
     /// If it does not start, or is missing where [`REQUIRED`] is set.
     pub fn start() -> Option<Self> {
-        let servers = target().join("test-servers");
+        let servers = target().join("test-servers/s3");
         if !servers.join("moto").is_dir() || !extensions().is_dir() {
             let missing = "the S3 server or the engine's extension is missing (scripts/fetch-test-servers, scripts/fetch-extensions)";
             assert!(std::env::var_os(REQUIRED).is_none(), "{missing}");
@@ -70,6 +70,57 @@ impl Store {
         self.put(&format!("/{bucket}/{key}"), content);
     }
 
+    /// Returns the content of an object; none if there is none.
+    ///
+    /// # Panics
+    /// If the store does not answer.
+    pub fn read(&self, bucket: &str, key: &str) -> Option<Vec<u8>> {
+        let (head, body) = self.request("GET", &format!("/{bucket}/{key}"), b"");
+        head.starts_with("HTTP/1.1 200").then_some(body)
+    }
+
+    /// Returns the keys of a bucket, sorted.
+    ///
+    /// # Panics
+    /// If the store does not answer.
+    pub fn keys(&self, bucket: &str) -> Vec<String> {
+        let (mut keys, mut next) = (Vec::new(), String::new());
+        loop {
+            let (_, body) = self.request("GET", &format!("/{bucket}?list-type=2{next}"), b"");
+            let page = String::from_utf8_lossy(&body).into_owned();
+            let within = |tag: &str, rest: &str| Some(rest.split_once(&format!("</{tag}>"))?.0.to_owned());
+            keys.extend(page.split("<Key>").skip(1).filter_map(|rest| within("Key", rest)));
+            let token = page.split_once("<NextContinuationToken>");
+            match token.and_then(|(_, rest)| within("NextContinuationToken", rest)) {
+                Some(token) => next = format!("&continuation-token={token}"),
+                None => break,
+            }
+        }
+        keys.sort();
+        keys
+    }
+
+    /// Returns the tag of an object.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn tag(&self, bucket: &str, key: &str) -> String {
+        let (head, _) = self.request("HEAD", &format!("/{bucket}/{key}"), b"");
+        let tag = head
+            .lines()
+            .find_map(|line| line.to_ascii_lowercase().strip_prefix("etag:").map(str::to_owned));
+        tag.unwrap_or_else(|| panic!("{key} has no tag: {head}"))
+    }
+
+    /// Removes an object.
+    ///
+    /// # Panics
+    /// If the store refuses.
+    pub fn remove(&self, bucket: &str, key: &str) {
+        let (head, _) = self.request("DELETE", &format!("/{bucket}/{key}"), b"");
+        assert!(head.starts_with("HTTP/1.1 2"), "{head}");
+    }
+
     /// Stops it, in the middle of whatever it does.
     pub fn stop(&mut self) {
         let _ = self.process.kill();
@@ -77,17 +128,26 @@ impl Store {
     }
 
     fn put(&self, path: &str, body: &[u8]) {
+        let (head, _) = self.request("PUT", path, body);
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    }
+
+    /// Returns the head and the body of an answer.
+    fn request(&self, method: &str, path: &str, body: &[u8]) -> (String, Vec<u8>) {
         let mut stream = TcpStream::connect(&self.address).expect("the store answers");
         let head = format!(
-            "PUT {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\nAuthorization: {AUTHORIZATION}\r\nConnection: close\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\nAuthorization: {AUTHORIZATION}\r\nConnection: close\r\n\r\n",
             self.address,
             body.len()
         );
         stream.write_all(head.as_bytes()).expect("a request is sent");
         stream.write_all(body).expect("a body is sent");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer comes");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("an answer comes");
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n");
+        let end = end.map_or(answer.len(), |at| at + 4);
+        let body = answer.split_off(end);
+        (String::from_utf8_lossy(&answer).into_owned(), body)
     }
 }
 
@@ -102,7 +162,8 @@ pub fn extensions() -> PathBuf {
     target().join("duckdb-extensions")
 }
 
-fn target() -> PathBuf {
+/// Returns the folder of what is built and fetched.
+pub fn target() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .map(|root| root.join("target"));

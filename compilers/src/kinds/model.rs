@@ -9,9 +9,9 @@ pub(crate) mod keys;
 mod queries;
 mod unit_tests;
 
-pub use files::refused as refused_output;
-pub use inputs::READER_OPTIONS;
+pub use files::{refused as refused_output, refused_object};
 pub(crate) use inputs::is_known;
+pub use inputs::{READER_OPTIONS, lakehouse_log};
 
 use std::collections::BTreeMap;
 

@@ -249,12 +249,14 @@ fn statement_word(sql: &str) -> Option<String> {
 
 /// The connectors that a model uses.
 fn connectors(spec: &ModelSpec) -> impl Iterator<Item = &str> {
-    let files = spec.export.as_ref().map(|export| &export.connector);
-    [&spec.input_connector, &spec.output_connector]
+    let files = spec.export.as_ref().map(|export| export.connector.as_str());
+    let blocks = spec.partitions.iter().chain(&spec.incremental_state);
+    let blocks = blocks.filter_map(|block| block.properties.as_ref()?.str("connector"));
+    [spec.input_connector.as_str(), spec.output_connector.as_str()]
         .into_iter()
         .chain(files)
+        .chain(blocks)
         .filter(|name| !name.is_empty())
-        .map(String::as_str)
 }
 
 fn model(draft: &Draft) -> Option<&ModelSpec> {

@@ -22,6 +22,8 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::retrieve::after_commit",
     "drivers::retag::before_commit",
     "drivers::retag::after_commit",
+    "drivers::table::before_commit",
+    "drivers::table::after_commit",
     "drivers::migrate::before_commit",
     "drivers::migrate::after_commit",
     "drivers::checkpoint::before",
@@ -32,6 +34,9 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::export::after",
     "drivers::place::before",
     "drivers::place::after",
+    "drivers::put::before",
+    "drivers::put::pieces",
+    "drivers::put::after",
     "drivers::close::before",
     "drivers::close::after",
 ];

@@ -5,7 +5,7 @@
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
 //! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
 //! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it, `sharing` lets other programs have it,
-//! `export` writes answers into files, `write_rows` outputs, `confine` closes what lies outside a sandbox, `give_back` is about memory. `sys` is the only place that calls the C interface.
+//! `export` writes answers into files, `write_rows` outputs, `write_table` them into other databases, `confine` closes what lies outside a sandbox, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
 mod attach;
 mod build;
@@ -51,6 +51,7 @@ mod trash;
 mod verify;
 mod work;
 mod write_rows;
+mod write_table;
 
 #[cfg(feature = "by-hand")]
 pub use by_hand::ByHand;
@@ -68,9 +69,10 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::olap::{
-    Attached, Build, BuildError, Built, Check, Dropped, Export, ExportError, Exported, Failure, Guard,
-    KeptRows, Left, Migrated, Migration, Object, Olap, Output, PartitionRun, Query, QueryError, Rename,
-    RenameError, Renamed, Rows, Session, StageStep, Tag, TrashLimits, Trashed, Verdict, WriteRows,
+    Attached, Build, BuildError, Built, Check, DropTable, Dropped, Export, ExportError, Exported, Failure,
+    Guard, KeptRows, Left, Migrated, Migration, NamedRow, Object, Olap, Output, PartitionRun, Query,
+    QueryError, Rename, RenameError, Renamed, Rows, Session, StageStep, TableError, Tag, TrashLimits,
+    Trashed, Verdict, WriteRows, WriteTable,
 };
 
 impl Olap for Engine {
@@ -239,6 +241,15 @@ impl Olap for Engine {
         self.attach_and_detach(database, cancel).boxed()
     }
 
+    fn first_row<'a>(
+        &'a self,
+        database: &'a Attached,
+        sql: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<NamedRow>, Failure>> {
+        self.ask_attached(database, sql, cancel).boxed()
+    }
+
     fn changes_by_others(&self) -> u64 {
         Engine::changes_by_others(self)
     }
@@ -257,5 +268,21 @@ impl Olap for Engine {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Option<u64>, ExportError>> {
         self.write_rows_of(job, cancel).boxed()
+    }
+
+    fn write_table<'a>(
+        &'a self,
+        job: &'a WriteTable,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<u64>, TableError>> {
+        self.write_table_of(job, cancel).boxed()
+    }
+
+    fn drop_table<'a>(
+        &'a self,
+        job: &'a DropTable,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<bool, TableError>> {
+        self.drop_table_of(job, cancel).boxed()
     }
 }

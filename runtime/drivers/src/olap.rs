@@ -17,6 +17,7 @@ mod partition;
 mod query;
 mod quote;
 mod session;
+mod table;
 mod text;
 mod trash;
 mod value;
@@ -25,7 +26,7 @@ pub use build::{
     Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, KeptRows, NamedRow, NewColumns, Over,
     Rename, RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
 };
-pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, System};
+pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights, System};
 pub use export::{Existing, Export, ExportError, Exported, FileFormat, Layout, WriteRows};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use hooks::{HookError, Hooks};
@@ -38,6 +39,7 @@ pub(crate) use query::{Chunk, RowSink, row_channel};
 pub use query::{Column, Query, QueryError, Rows};
 pub use quote::{quote_identifier, quote_literal};
 pub use session::Session;
+pub use table::{DropTable, TableError, TableName, WriteTable};
 pub(crate) use text::leading_words;
 pub use text::{SoleError, TextPosition, sole_statement};
 pub use trash::{
@@ -207,6 +209,14 @@ pub trait Olap: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<(), Failure>>;
 
+    /// Asks a database of another system: the first row of a query that reads it under its attached name.
+    fn first_row<'a>(
+        &'a self,
+        database: &'a Attached,
+        sql: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<NamedRow>, Failure>>;
+
     /// Returns how often the data was found changed by another process while this one did not hold it: what was known
     /// of outputs before such a change may be wrong.
     fn changes_by_others(&self) -> u64;
@@ -224,4 +234,19 @@ pub trait Olap: Send + Sync + 'static {
         job: &'a WriteRows,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Option<u64>, ExportError>>;
+
+    /// Has a table of another database hold the rows of an output, at once for whoever reads it. Returns their number, if they
+    /// were written; none if the table has them already.
+    fn write_table<'a>(
+        &'a self,
+        job: &'a WriteTable,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<u64>, TableError>>;
+
+    /// Drops a table of another database, if its owner wrote it. Returns false if there is none.
+    fn drop_table<'a>(
+        &'a self,
+        job: &'a DropTable,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<bool, TableError>>;
 }

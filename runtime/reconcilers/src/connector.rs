@@ -53,6 +53,15 @@ pub(crate) fn has_file(spec: &ConnectorSpec) -> bool {
     spec.driver == "duckdb" && !spec.provision && ["path", "db", "dsn"].iter().any(named)
 }
 
+/// The surroundings in which settings of connectors are read.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// The environment's name.
+    pub environment: &'a str,
+    /// The project's folder.
+    pub root: &'a Path,
+}
+
 /// Settings that hold statements with which every connection begins, in the order in which they are run.
 const SESSION_KEYS: [&str; 4] = ["boot_queries", "init_sql", "init_queries", "conn_init_sql"];
 
@@ -60,15 +69,15 @@ const SESSION_KEYS: [&str; 4] = ["boot_queries", "init_sql", "init_queries", "co
 /// for them. A text whose template can't be executed is left out: it is the connector's own error.
 pub fn sessions<'a>(
     connectors: impl Iterator<Item = (&'a str, &'a ConnectorSpec)>,
-    environment: &str,
+    around: Surroundings<'_>,
     secrets: &Secrets,
 ) -> Vec<(Session, Version)> {
     let session = |(name, spec): (&str, &ConnectorSpec)| {
         if access::is_store(&spec.driver) {
-            return store_session(name, spec, environment);
+            return store_session(name, spec, around);
         }
         let is_own = spec.driver == "duckdb" && !has_file(spec);
-        let sql = session_sql(spec, &spec.variables, environment).filter(|_| is_own)?;
+        let sql = session_sql(spec, &spec.variables, around.environment).filter(|_| is_own)?;
         let connector = name.to_owned();
         let optional = false;
         Some((
@@ -87,8 +96,8 @@ pub fn sessions<'a>(
 
 /// The statement that gives the engine the access of a store's connector. It is no input of what is built: new credentials
 /// build nothing.
-fn store_session(name: &str, spec: &ConnectorSpec, environment: &str) -> Option<(Session, Version)> {
-    let access = access::access(spec, &spec.variables, environment).ok()??;
+fn store_session(name: &str, spec: &ConnectorSpec, around: Surroundings<'_>) -> Option<(Session, Version)> {
+    let access = access::access(spec, &spec.variables, around).ok()??;
     let prefixes = access::prefixes(spec, access.driver);
     Some((access::session(name, &access, &prefixes)?, Version::default()))
 }
@@ -96,7 +105,7 @@ fn store_session(name: &str, spec: &ConnectorSpec, environment: &str) -> Option<
 /// The same of rows of the catalog. What reads values that are not known yet is left out until they are.
 pub fn sessions_of_rows<'a>(
     rows: impl Iterator<Item = &'a Row>,
-    environment: &str,
+    around: Surroundings<'_>,
     secrets: &Secrets,
 ) -> Vec<(Session, Version)> {
     let spec = |row: &'a Row| {
@@ -110,7 +119,7 @@ pub fn sessions_of_rows<'a>(
         .collect();
     sessions(
         connectors.iter().map(|(name, spec)| (*name, spec)),
-        environment,
+        around,
         secrets,
     )
 }
@@ -337,7 +346,14 @@ impl Trial<'_> {
 
     fn store(&self) -> Result<Target, Error> {
         let variables = self.connectors.outputs.secrets().open(&self.spec.variables)?;
-        let access = access::access(self.spec, &variables, &self.connectors.environment);
+        let access = access::access(
+            self.spec,
+            &variables,
+            Surroundings {
+                environment: &self.connectors.environment,
+                root: &self.connectors.root,
+            },
+        );
         let access = access.map_err(|error| failure::from_render(&error))?;
         let Some(access) = access else {
             return Ok(Target::Kept);

@@ -15,6 +15,7 @@
 //! | `schedule` | when it is built again by time |
 //! | `partitions` | the list of a model's partitions, and which are to be built |
 //! | `state` | what an incremental build leaves for the next |
+//! | `upload` | the objects that its rows are written to, and whose they are |
 //! | [`statement`] | the statement, name and shape that a spec asks for |
 //! | [`sample`] | the part of a source that is read |
 //! | `run` | one reconcile: look, decide, act |
@@ -49,8 +50,13 @@ pub(crate) mod schedule;
 mod source;
 mod state;
 mod triggers;
+mod upload;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use watershed_controller::resource::Row;
 use watershed_controller::{Context, KindOptions, Reconciler, Resource, RetryPolicy};
@@ -123,6 +129,8 @@ pub struct ModelReconciler {
     environment: String,
     /// The part of every source that is read; then nothing is written outside of the engine.
     sample: Option<Sample>,
+    /// A folder for files that are complete before they are brought elsewhere. It is made when one is written.
+    parts: PathBuf,
 }
 
 impl ModelReconciler {
@@ -135,7 +143,15 @@ impl ModelReconciler {
             root: root.into(),
             environment: environment.into(),
             sample: None,
+            parts: root.join(".watershed").join("parts"),
         }
+    }
+
+    /// The same with a folder of its own for files that are brought elsewhere.
+    #[must_use]
+    pub fn with_parts(mut self, parts: impl Into<PathBuf>) -> Self {
+        self.parts = parts.into();
+        self
     }
 
     /// The same for a run over a part of every source.

@@ -27,7 +27,7 @@ mod sweep;
 
 use std::{
     collections::BTreeSet,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -360,7 +360,7 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
         }
     };
     state.diagnostics = diagnostics;
-    let sessions = sessions(project, rows, secrets);
+    let sessions = sessions(project, compilation.root(), rows, secrets);
     Parse {
         batch,
         state,
@@ -417,7 +417,7 @@ pub fn foresee(compilation: &Compilation, rows: &[Arc<Row>], secrets: &Secrets) 
 
 /// Returns the statements with which connections to the engine begin: connectors as the files have them or, where these do not compile, as they
 /// were.
-fn sessions(project: &Project, rows: &[Arc<Row>], secrets: &Secrets) -> Vec<(Session, Version)> {
+fn sessions(project: &Project, root: &Path, rows: &[Arc<Row>], secrets: &Secrets) -> Vec<(Session, Version)> {
     let good = project.resources().filter_map(|resource| match &resource.spec {
         Spec::Connector(spec) if resource.health == Health::Ok => Some((resource.name.as_str(), &**spec)),
         _ => None,
@@ -433,9 +433,12 @@ fn sessions(project: &Project, rows: &[Arc<Row>], secrets: &Secrets) -> Vec<(Ses
         .filter(|row| row.kind.as_str() == connector::KIND)
         .filter(|row| broken.contains(&row.name.as_str().to_lowercase()))
         .map(Arc::as_ref);
-    let environment = &project.options().environment;
-    let mut all = connector::sessions(good.into_iter(), environment, secrets);
-    all.extend(connector::sessions_of_rows(kept, environment, secrets));
+    let around = connector::Surroundings {
+        environment: &project.options().environment,
+        root,
+    };
+    let mut all = connector::sessions(good.into_iter(), around, secrets);
+    all.extend(connector::sessions_of_rows(kept, around, secrets));
     all.sort_by(|(a, _), (b, _)| a.connector.cmp(&b.connector));
     all
 }

@@ -41,7 +41,7 @@ pub struct Setup {
     pub parse_cache: Option<PathBuf>,
     /// The touched files, as the watcher of the project's files notes them.
     pub touched: Touched,
-    /// The folder of files that reports make.
+    /// The folder of files that reports make, and of what models write elsewhere before it is there.
     pub exports: PathBuf,
     /// Models built at once.
     pub jobs: usize,
@@ -84,7 +84,9 @@ impl Setup {
         let report = ReportReconciler::new(surroundings, Files::new(&self.exports));
         let notifiers = ProjectNotifiers::new(root, environment, outputs.secrets().clone())
             .confined(outputs.sandbox().is_some() || self.sample.is_some());
-        let model = ModelReconciler::new(self.outputs, &self.root, self.environment).with_sample(self.sample);
+        let model = ModelReconciler::new(self.outputs, &self.root, self.environment)
+            .with_parts(self.exports.join("parts"))
+            .with_sample(self.sample);
         Notifications::new(notifiers)
             .register(builder)
             .kind(alert::options(), alert)

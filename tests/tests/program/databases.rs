@@ -3,34 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
 use watershed_drivers::duckdb::ByHand;
-use watershed_tests::{
-    mariadb, postgres,
-    s3::{self, REQUIRED},
-};
+use watershed_tests::{mariadb, postgres, s3};
 
-use crate::sandbox::{Said, Sandbox, files_below};
+use crate::connected::has_extension;
+use crate::sandbox::{Said, Sandbox};
 
 const SECRET: &str = "hush-hush-4713";
-
-/// Returns true if the engine's extension is there; says so where it is not.
-fn has_extension(name: &str) -> bool {
-    let files = files_below(&s3::extensions());
-    let there = files.iter().any(|file| {
-        file.file_name()
-            .is_some_and(|file| file == format!("{name}.duckdb_extension").as_str())
-    });
-    if !there {
-        let missing = format!("the engine's extension `{name}` is missing (scripts/fetch-extensions)");
-        assert!(std::env::var_os(REQUIRED).is_none(), "{missing}");
-        #[allow(clippy::print_stderr, reason = "whoever runs the tests should see it")]
-        {
-            eprintln!("skipped: {missing}");
-        }
-    }
-    there
-}
 
 /// A project that reads a table of a database whole, and another with the database's own SQL.
 fn project(connector: &str) -> Sandbox {
@@ -51,105 +30,47 @@ fn project(connector: &str) -> Sandbox {
             "-- @materialize: true\nSELECT count(*) AS orders, sum(price)::DOUBLE AS price FROM orders",
         ),
     ])
-}
-
-fn call(sandbox: &Sandbox, arguments: &[&str]) -> Said {
-    let mut command = sandbox.command(arguments);
-    command.env("WATERSHED_EXTENSIONS", s3::extensions());
-    command.output().expect("the program runs").into()
-}
-
-/// The outcome of a resource: the work that was done, or the code of its error.
-fn outcome(sandbox: &Sandbox, arguments: &[&str], name: &str) -> String {
-    let said = call(sandbox, arguments);
-    let document = said.json();
-    let resources = document["resources"]
-        .as_array()
-        .expect("a list of resources")
-        .clone();
-    let found = resources.iter().find(|resource| resource["name"] == name);
-    let found = found.unwrap_or_else(|| panic!("{name} is listed: {}", said.stderr));
-    let code = found["error"]["code"].as_str();
-    code.or(found["work"].as_str()).unwrap_or_default().to_owned()
-}
-
-fn rows(sandbox: &Sandbox, sql: &str) -> Value {
-    let said = call(sandbox, &["query", sql, "--json"]);
-    assert_eq!(said.code, Some(0), "{}", said.stderr);
-    said.json()["rows"].clone()
+    .extended()
 }
 
 /// Builds the project, adds a row, and builds what a refresh changes. The secret stands nowhere.
 fn is_read_and_refreshed(sandbox: &Sandbox, add: impl FnOnce()) {
-    let first = call(sandbox, &["run", "--json"]);
+    let first = sandbox.call(&["run", "--json"]);
     assert_eq!(first.code, Some(0), "{}{}", first.stdout, first.stderr);
     assert_eq!(
-        rows(sandbox, "SELECT * FROM total"),
+        sandbox.rows("SELECT * FROM total"),
         serde_json::json!([[2, 22.5]])
     );
     assert_eq!(
-        rows(sandbox, "SELECT id::INT FROM large"),
+        sandbox.rows("SELECT id::INT FROM large"),
         serde_json::json!([[2]])
     );
-    assert_eq!(outcome(sandbox, &["run", "--json"], "orders"), "none");
+    assert_eq!(sandbox.outcome(&["run", "--json"], "orders"), "none");
     add();
     assert_eq!(
-        outcome(sandbox, &["run", "--json"], "orders"),
+        sandbox.outcome(&["run", "--json"], "orders"),
         "none",
         "a run asks no database by itself"
     );
     assert_eq!(
-        outcome(sandbox, &["refresh", "orders", "--json"], "total"),
+        sandbox.outcome(&["refresh", "orders", "--json"], "total"),
         "built"
     );
-    assert_eq!(
-        rows(sandbox, "SELECT orders FROM total"),
-        serde_json::json!([[3]])
-    );
-    let attached =
-        "SELECT database_name FROM duckdb_databases() WHERE starts_with(database_name, '_watershed')";
-    assert_eq!(rows(sandbox, attached), serde_json::json!([]));
-    assert_nowhere(sandbox);
+    assert_eq!(sandbox.rows("SELECT orders FROM total"), serde_json::json!([[3]]));
+    sandbox.assert_nowhere(&[SECRET], "shop");
 
     sandbox.edit("sources/orders.yaml", "table: orders", "table: odders");
-    let said = call(sandbox, &["run", "--json"]);
+    let said = sandbox.call(&["run", "--json"]);
     assert_eq!(said.code, Some(1), "there is no such table");
     assert!(said.stdout.contains("odders"), "{}", said.stdout);
     assert_eq!(
-        rows(sandbox, "SELECT count(*) FROM orders"),
+        sandbox.rows("SELECT count(*) FROM orders"),
         serde_json::json!([[3]]),
         "the last good table stays"
     );
-    let confined = outcome(sandbox, &["run", "--sandbox", "--json"], "orders");
+    let confined = sandbox.outcome(&["run", "--sandbox", "--json"], "orders");
     assert_eq!(confined, "outside-sandbox");
-    assert_nowhere(sandbox);
-}
-
-/// The secret stands in no file of the project but `.env`, and no command shows it.
-fn assert_nowhere(sandbox: &Sandbox) {
-    let mut texts = String::new();
-    for arguments in [
-        &["run", "--json", "--verbose"] as &[&str],
-        &["refresh", "shop", "orders", "--json"],
-        &["show", "connector/shop", "--json", "--spec"],
-        &["compile", "--json"],
-        &["plan", "--json"],
-        &["history", "--json"],
-        &["query", "FROM duckdb_secrets()", "--json"],
-        &["query", "SELECT path FROM duckdb_databases()", "--json"],
-    ] {
-        let said = call(sandbox, arguments);
-        texts.push_str(&said.stdout);
-        texts.push_str(&said.stderr);
-    }
-    for file in files_below(sandbox.path()) {
-        if file.file_name().is_some_and(|name| name != ".env") {
-            texts.push_str(&String::from_utf8_lossy(
-                &fs::read(&file).expect("a file of the project"),
-            ));
-        }
-    }
-    assert!(!texts.contains(SECRET), "the secret is somewhere");
+    sandbox.assert_nowhere(&[SECRET], "shop");
 }
 
 #[test]
@@ -178,25 +99,68 @@ fn tables_and_queries_of_postgres_are_sources() {
 
     sandbox.edit("sources/orders.yaml", "table: odders", "table: public.orders");
     sandbox.edit("connectors/shop.yaml", "user: postgres", "user: nobody_here");
-    assert_eq!(
-        outcome(&sandbox, &["run", "--json"], "shop"),
-        "credentials-refused"
-    );
+    assert_eq!(sandbox.outcome(&["run", "--json"], "shop"), "credentials-refused");
     sandbox.edit("connectors/shop.yaml", "user: nobody_here", "user: postgres");
     sandbox.edit("connectors/shop.yaml", "dbname: postgres", "dbname: nothing_here");
-    assert_eq!(outcome(&sandbox, &["run", "--json"], "shop"), "database-missing");
+    assert_eq!(sandbox.outcome(&["run", "--json"], "shop"), "database-missing");
     sandbox.edit("connectors/shop.yaml", "dbname: nothing_here", "dbname: postgres");
-    assert_eq!(outcome(&sandbox, &["run", "--json"], "orders"), "built");
+    assert_eq!(sandbox.outcome(&["run", "--json"], "orders"), "built");
 
     drop((maker, server));
     assert_eq!(
-        outcome(&sandbox, &["refresh", "orders", "--json"], "orders"),
+        sandbox.outcome(&["refresh", "orders", "--json"], "orders"),
         "connection-refused"
     );
-    assert_eq!(
-        rows(&sandbox, "SELECT orders FROM total"),
-        serde_json::json!([[3]])
+    assert_eq!(sandbox.rows("SELECT orders FROM total"), serde_json::json!([[3]]));
+}
+
+#[test]
+fn a_query_tells_whether_a_database_has_changed() {
+    if !has_extension("postgres_scanner") {
+        return;
+    }
+    let Some(server) = postgres::Server::start() else {
+        return;
+    };
+    let maker = ByHand::in_memory();
+    maker.run(&format!(
+        "SET extension_directories = ['{}']",
+        s3::extensions().display()
+    ));
+    maker.run(&format!("ATTACH '{}' AS shop (TYPE postgres)", server.url()));
+    maker.run("CREATE TABLE shop.orders AS SELECT range AS id, range * 7.5 AS price FROM range(1, 3)");
+    let connector = format!(
+        "driver: postgres\nhost: {}\nuser: postgres\ndbname: postgres\n",
+        server.socket_folder().display()
     );
+    let sandbox = project(&connector);
+    sandbox.write(
+        "sources/orders.yaml",
+        "type: source\nconnector: shop\ntable: orders\n\
+         state: {connector: shop, sql: \"SELECT count(*) AS n, max(id) AS last FROM orders\"}\n",
+    );
+    assert_eq!(sandbox.outcome(&["run", "--json"], "orders"), "built");
+    let refresh = ["refresh", "orders", "--json"];
+    assert_eq!(sandbox.outcome(&refresh, "orders"), "checked", "nothing changed");
+    maker.run("UPDATE shop.orders SET price = 100 WHERE id = 1");
+    assert_eq!(
+        sandbox.outcome(&refresh, "orders"),
+        "checked",
+        "the query does not tell"
+    );
+    assert_eq!(
+        sandbox.outcome(&["refresh", "--full", "orders", "--json"], "total"),
+        "built"
+    );
+    maker.run("INSERT INTO shop.orders VALUES (3, 1.0)");
+    assert_eq!(sandbox.outcome(&refresh, "total"), "built");
+    assert_eq!(sandbox.rows("SELECT orders FROM total"), serde_json::json!([[3]]));
+    assert_eq!(sandbox.outcome(&refresh, "orders"), "checked");
+
+    sandbox.edit("sources/orders.yaml", "max(id)", "max(odd)");
+    let said = sandbox.call(&["run"]);
+    assert!(said.stderr.contains("odd"), "{}", said.stderr);
+    assert_eq!(sandbox.rows("SELECT orders FROM total"), serde_json::json!([[3]]));
 }
 
 #[test]
@@ -238,9 +202,9 @@ fn a_whole_address_is_shown_to_nobody() {
     let address = format!("postgres://ada:{SECRET}@127.0.0.1:1/shop");
     let sandbox = project("driver: postgres\ndsn: \"{{ .env.shop }}\"\n");
     sandbox.write(".env", &format!("shop={address}\n"));
-    let said = call(&sandbox, &["run", "--json"]);
+    let said = sandbox.call(&["run", "--json"]);
     assert!(said.stdout.contains("connection-refused"), "{}", said.stdout);
-    assert_nowhere(&sandbox);
+    sandbox.assert_nowhere(&[SECRET], "shop");
 }
 
 #[test]
@@ -262,10 +226,7 @@ fn tables_and_queries_of_mariadb_are_sources() {
     let sandbox = project(&connector);
     is_read_and_refreshed(&sandbox, || server.run("INSERT INTO shop.orders VALUES (3, 1.0)"));
     sandbox.write(".env", "shop_password=another\n");
-    assert_eq!(
-        outcome(&sandbox, &["run", "--json"], "shop"),
-        "credentials-refused"
-    );
+    assert_eq!(sandbox.outcome(&["run", "--json"], "shop"), "credentials-refused");
 }
 
 #[test]
@@ -274,7 +235,7 @@ fn tables_and_queries_of_sqlite_are_sources() {
         return;
     }
     let sandbox = project("driver: sqlite\npath: data/shop.sqlite\n");
-    assert_eq!(outcome(&sandbox, &["run", "--json"], "shop"), "missing-file");
+    assert_eq!(sandbox.outcome(&["run", "--json"], "shop"), "missing-file");
     fs::create_dir(sandbox.path().join("data")).expect("a folder is made");
     let add = |sql: &str| {
         let maker = ByHand::in_memory();
@@ -297,27 +258,24 @@ fn tables_of_another_file_of_the_engine_are_sources() {
     fs::create_dir(sandbox.path().join("data")).expect("a folder is made");
     let file = sandbox.path().join("data/shop.duckdb");
     make(&file);
-    let said = call(&sandbox, &["run", "--json"]);
+    let said = sandbox.call(&["run", "--json"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert_eq!(
-        rows(&sandbox, "SELECT * FROM total"),
+        sandbox.rows("SELECT * FROM total"),
         serde_json::json!([[2, 22.5]])
     );
     ByHand::open(&file).run("INSERT INTO orders VALUES (3, 1.0)");
     assert_eq!(
-        outcome(&sandbox, &["refresh", "orders", "--json"], "total"),
+        sandbox.outcome(&["refresh", "orders", "--json"], "total"),
         "built"
     );
 
     fs::remove_file(&file).expect("the file goes");
     assert_eq!(
-        outcome(&sandbox, &["refresh", "shop", "orders", "--json"], "shop"),
+        sandbox.outcome(&["refresh", "shop", "orders", "--json"], "shop"),
         "connection-failed"
     );
-    assert_eq!(
-        rows(&sandbox, "SELECT orders FROM total"),
-        serde_json::json!([[3]])
-    );
+    assert_eq!(sandbox.rows("SELECT orders FROM total"), serde_json::json!([[3]]));
 }
 
 #[test]
@@ -331,7 +289,8 @@ fn a_range_of_a_sheet_of_excel_is_a_source() {
             "sources/costs.yaml",
             "type: source\nconnector: local_file\npath: data/costs.xlsx\nsheet: Sheet1\nrange: A1:B3\nheader: true\n",
         ),
-    ]);
+    ])
+    .extended();
     fs::create_dir(sandbox.path().join("data")).expect("a folder is made");
     let write = |costs: &str| {
         let maker = ByHand::in_memory();
@@ -346,13 +305,13 @@ fn a_range_of_a_sheet_of_excel_is_a_source() {
         ));
     };
     write("('rent', 1.5), ('heat', 2.5), ('beyond', 100.0)");
-    let said = call(&sandbox, &["run", "--json"]);
+    let said = sandbox.call(&["run", "--json"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let expected = serde_json::json!([["rent", 1.5], ["heat", 2.5]]);
-    assert_eq!(rows(&sandbox, "SELECT * FROM costs"), expected);
+    assert_eq!(sandbox.rows("SELECT * FROM costs"), expected);
     write("('rent', 3.0), ('heat', 2.5), ('beyond', 100.0)");
     assert_eq!(
-        outcome(&sandbox, &["run", "--json"], "costs"),
+        sandbox.outcome(&["run", "--json"], "costs"),
         "built",
         "the file has changed"
     );

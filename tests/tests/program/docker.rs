@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use watershed_tests::docker::{Engine, IMAGE};
 use watershed_workloads::Connect as _;
-use watershed_workloads::backend::docker::{Address, Containers};
+use watershed_workloads::backend::docker::{Address, Containers, Part};
 use watershed_workloads::backend::{
     Backend, Container, End, Error, Limits, Mount, News, Observation, Output, Phase, Program, Pull, Start,
     StartId, Stop, Then,
@@ -121,6 +121,15 @@ async fn fails(backend: &dyn Backend, start: Start) -> StartFailure {
     }
 }
 
+/// The last lines of an output, as they are now.
+fn last(limit: usize) -> Part {
+    Part {
+        limit,
+        since: None,
+        follow: false,
+    }
+}
+
 /// W7, W13: a start id makes one container, whoever asks how often; its end is a code, a signal or out of memory, and stays
 /// until it is forgotten.
 #[tokio::test(flavor = "multi_thread")]
@@ -149,7 +158,7 @@ async fn a_start_makes_one_container_and_its_end_stays_until_it_is_counted() {
         matches!(backend.start(order).await, Err(Error::Superseded { .. })),
         "never again"
     );
-    let mut kept = containers.output("a", 1, 10, false).await.unwrap().unwrap();
+    let mut kept = containers.output("a", 1, last(10)).await.unwrap().unwrap();
     let mut lines = kept.all().await.unwrap();
     lines.sort();
     assert_eq!(lines, ["said", "so"], "its output is kept");
@@ -342,7 +351,7 @@ async fn a_container_has_the_environment_and_the_folders_that_are_listed_and_no_
     backend.start(order).await.unwrap();
     assert_eq!(ends(&*backend, &id("a", 1)).await, End::Exit(Exit::Code(0)));
     let mut output = containers
-        .output("a", 1, usize::MAX, false)
+        .output("a", 1, last(usize::MAX))
         .await
         .unwrap()
         .unwrap();

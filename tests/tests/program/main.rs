@@ -8,6 +8,7 @@
 //! | `answers` | answers of single commands: places, lines, tables |
 //! | `assertions` | tests of models that change while nothing else does |
 //! | `attacks` | jobs and services while the program and the parent of their processes are killed |
+//! | `azure` | Azure's store: read, asked for changes, written to |
 //! | `backups` | everything that an environment keeps, in one file and back |
 //! | `bad_data` | rows of data that can not be read |
 //! | `broken` | one of each common mistake, and what is said about it |
@@ -16,8 +17,10 @@
 //! | `checks` | results of checks, kept and told |
 //! | `commands` | commands, exit codes, forms of output, habits |
 //! | `confined` | projects that reach their own folder and their state alone |
+//! | `connected` | what tests of connectors share |
 //! | `containers` | jobs and services in containers, run by a real engine |
 //! | `crashes` | the program dead at each named point around a commit |
+//! | `database_outputs` | models whose rows are written to a table of another database |
 //! | `docker` | the backend of containers alone, against a real engine |
 //! | `editors` | the language server over its pipes, schemas, findings for other systems |
 //! | `engines` | projects that another version of the engine built |
@@ -30,6 +33,8 @@
 //! | `histories` | random edits, against an independent reference |
 //! | `honest` | nothing is ignored without a word |
 //! | `hooks` | statements around a build, and the order of its rows |
+//! | `lake` | the lake project, as its demo plays it |
+//! | `lakehouse` | tables of Delta and Iceberg as sources |
 //! | `live` | edits while `start` goes on |
 //! | `looks` | commands that look leave everything as it is |
 //! | `kills` | the program killed at random moments |
@@ -42,8 +47,10 @@
 //! | `retries` | failed builds that are tried again, as a model says |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
 //! | `secrets` | values that are neither printed nor stored |
+//! | `secure_web` | files of web servers: certificates, redirects, busy and broken servers |
 //! | `selections` | commands for some resources alone |
 //! | `sharing` | the engine's file between the program and others |
+//! | `store_outputs` | models whose rows are written to a store of objects |
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `terminal` | tables and lists on terminals of several widths |
 //! | `trash` | what nothing stands for any more: kept, listed, taken back, thrown away |
@@ -56,6 +63,7 @@ mod alerts;
 mod answers;
 mod assertions;
 mod attacks;
+mod azure;
 mod backups;
 mod bad_data;
 mod broken;
@@ -64,8 +72,10 @@ mod changes;
 mod checks;
 mod commands;
 mod confined;
+mod connected;
 mod containers;
 mod crashes;
+mod database_outputs;
 mod databases;
 mod deliveries;
 mod docker;
@@ -83,6 +93,8 @@ mod honest;
 mod hooks;
 mod incremental;
 mod kills;
+mod lake;
+mod lakehouse;
 mod live;
 mod looks;
 mod managed;
@@ -104,11 +116,13 @@ mod retries;
 mod samples;
 mod sandbox;
 mod secrets;
+mod secure_web;
 mod selections;
 mod services;
 mod shared_outputs;
 mod sharing;
 mod stale_input;
+mod store_outputs;
 mod stores;
 mod storms;
 mod terminal;

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use watershed_drivers::duckdb::ByHand;
+use watershed_tests::s3;
 
 /// The state folder.
 const STATE: &str = ".watershed";
@@ -17,6 +18,8 @@ pub(crate) struct Sandbox {
     path: PathBuf,
     /// The address of the engine that runs containers.
     containers: String,
+    /// The program finds the extensions that were fetched for tests.
+    extended: bool,
 }
 
 /// Where no engine answers: tests without one must not meet that of the machine.
@@ -50,6 +53,7 @@ impl Sandbox {
             _folder: folder,
             path,
             containers: NO_ENGINE.to_owned(),
+            extended: false,
         }
     }
 
@@ -68,9 +72,20 @@ impl Sandbox {
         sandbox
     }
 
+    /// The same project, whose engine finds the extensions that were fetched for tests.
+    pub(crate) fn extended(self) -> Self {
+        Self {
+            extended: true,
+            ..self
+        }
+    }
+
     /// A copy of this one as it stands, state folder included.
     pub(crate) fn copied(&self) -> Self {
-        let sandbox = Self::named("project");
+        let sandbox = Self {
+            extended: self.extended,
+            ..Self::named("project")
+        };
         copy(self.path(), sandbox.path());
         let state = sandbox.path().join(STATE);
         if self.path().join(STATE).is_dir() {
@@ -155,6 +170,9 @@ impl Sandbox {
             "WATERSHED_SANDBOX",
         ] {
             command.env_remove(variable);
+        }
+        if self.extended {
+            command.env("WATERSHED_EXTENSIONS", s3::extensions());
         }
         // Tests fetch nothing from anywhere.
         command

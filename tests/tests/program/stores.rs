@@ -1,14 +1,14 @@
 //! Sources in stores of objects: read, asked for changes without being read, and their credentials.
 
-use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use watershed_tests::s3::{self, Store};
+use watershed_tests::s3::Store;
 
-use crate::sandbox::{Said, Sandbox, files_below};
+use crate::connected::has_extension;
+use crate::sandbox::Sandbox;
 
 const SECRET: &str = "hush-hush-4711";
 
@@ -35,24 +35,12 @@ fn project(store: &str) -> Sandbox {
             "-- @materialize: true\nSELECT sum(n) AS total FROM days",
         ),
     ])
+    .extended()
 }
 
-fn call(sandbox: &Sandbox, arguments: &[&str]) -> Said {
-    let output = sandbox
-        .command(arguments)
-        .env("WATERSHED_EXTENSIONS", s3::extensions())
-        .output()
-        .expect("the program runs");
-    Said {
-        code: output.status.code(),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
-}
-
-/// The resources of a run by name, each by the work that was done, or the code of its error.
+/// The outcomes of a run by name.
 fn run(sandbox: &Sandbox, arguments: &[&str], code: i32) -> Vec<(String, String)> {
-    let said = call(sandbox, arguments);
+    let said = sandbox.call(arguments);
     assert_eq!(said.code, Some(code), "{}{}", said.stdout, said.stderr);
     let document = said.json();
     let resources = document["resources"].as_array().expect("a list of resources");
@@ -74,8 +62,7 @@ fn outcome<'a>(outcomes: &'a [(String, String)], name: &str) -> &'a str {
 }
 
 fn total(sandbox: &Sandbox) -> Value {
-    let said = call(sandbox, &["query", "SELECT total FROM total", "--json"]);
-    said.json()["rows"][0][0].clone()
+    sandbox.rows("SELECT total FROM total")[0][0].clone()
 }
 
 #[test]
@@ -125,28 +112,7 @@ fn other_credentials_build_nothing_and_stand_nowhere() {
     sandbox.write(".env", "lake_secret=another-4712\n");
     let outcomes = run(&sandbox, &["run", "--json", "--verbose"], 0);
     assert_eq!(outcome(&outcomes, "days"), "none");
-    let mut texts = String::new();
-    for arguments in [
-        &["show", "connector/lake", "--json"] as &[&str],
-        &["compile", "--json"],
-        &["plan", "--json"],
-        &["history", "--json"],
-        &["query", "SELECT * FROM duckdb_secrets()", "--json"],
-    ] {
-        let said = call(&sandbox, arguments);
-        texts.push_str(&said.stdout);
-        texts.push_str(&said.stderr);
-    }
-    for file in files_below(sandbox.path()) {
-        if file.file_name().is_some_and(|name| name != ".env") {
-            texts.push_str(&String::from_utf8_lossy(
-                &fs::read(&file).expect("a file of the project"),
-            ));
-        }
-    }
-    for secret in [SECRET, "another-4712"] {
-        assert!(!texts.contains(secret), "{secret} is somewhere");
-    }
+    sandbox.assert_nowhere(&[SECRET, "another-4712"], "lake");
 }
 
 #[test]
@@ -225,11 +191,7 @@ fn answer(mut stream: TcpStream, content: &str) {
 
 #[test]
 fn a_file_of_a_web_server_is_read_again_when_its_tag_changes() {
-    if !s3::extensions().is_dir() {
-        assert!(
-            std::env::var_os(s3::REQUIRED).is_none(),
-            "scripts/fetch-extensions was not run"
-        );
+    if !has_extension("httpfs") {
         return;
     }
     let (url, content) = web("n\n4\n");
@@ -240,7 +202,8 @@ fn a_file_of_a_web_server_is_read_again_when_its_tag_changes() {
             "models/total.sql",
             "-- @materialize: true\nSELECT sum(n) AS total FROM days",
         ),
-    ]);
+    ])
+    .extended();
     run(&sandbox, &["run", "--json"], 0);
     assert_eq!(total(&sandbox), 4);
     let asked = run(&sandbox, &["refresh", "days", "--json"], 0);
@@ -249,4 +212,56 @@ fn a_file_of_a_web_server_is_read_again_when_its_tag_changes() {
     let changed = run(&sandbox, &["refresh", "days", "--json"], 0);
     assert_eq!(outcome(&changed, "days"), "built");
     assert_eq!(total(&sandbox), 5);
+}
+
+#[test]
+fn of_partitions_that_are_objects_only_new_and_changed_ones_are_built() {
+    let Some(store) = Store::start() else { return };
+    store.create_bucket("lake");
+    for day in 1..=3 {
+        store.write(
+            "lake",
+            &format!("days/day={day}/a.csv"),
+            format!("n\n{day}\n").as_bytes(),
+        );
+    }
+    let sandbox = project(&store.url());
+    sandbox.remove("sources/days.yaml");
+    sandbox.write(
+        "models/days.yaml",
+        "type: model\nincremental: true\npartitions:\n  glob: {connector: lake, path: 's3://lake/days/*/*.csv', partition: hive}\n\
+         output: {incremental_strategy: partition_overwrite}\n\
+         sql: SELECT n, '{{ .partition.day }}' AS day FROM read_csv('{{ .partition.uri }}/*.csv')\n",
+    );
+    let first = run(&sandbox, &["run", "--json"], 0);
+    assert_eq!(outcome(&first, "days"), "built");
+    assert_eq!(total(&sandbox), 6);
+    let numbers = "SELECT string_agg(day || ':' || n, ' ' ORDER BY day) FROM days";
+    assert_eq!(sandbox.rows(numbers)[0][0], "1:1 2:2 3:3");
+    let runs = || {
+        let said = sandbox.call(&["partitions", "days", "--json"]).json();
+        said["partitions"].as_array().cloned().unwrap_or_default()
+    };
+    let before = runs();
+    assert_eq!(before.len(), 3);
+    let same = run(&sandbox, &["refresh", "days", "--json"], 0);
+    assert_eq!(
+        (outcome(&same, "days"), outcome(&same, "total")),
+        ("checked", "none")
+    );
+    assert_eq!(runs(), before);
+
+    store.write("lake", "days/day=2/a.csv", b"n\n9\n");
+    store.write("lake", "days/day=4/a.csv", b"n\n4\n");
+    let changed = run(&sandbox, &["refresh", "days", "--json"], 0);
+    assert_eq!(
+        (outcome(&changed, "days"), outcome(&changed, "total")),
+        ("built", "built")
+    );
+    assert_eq!(sandbox.rows(numbers)[0][0], "1:1 2:9 3:3 4:4");
+    let again = runs();
+    let kept = before.iter().filter(|run| again.contains(run)).count();
+    assert_eq!((again.len(), kept), (4, 2), "{before:?} {again:?}");
+    let confined = run(&sandbox, &["refresh", "days", "--sandbox", "--json"], 1);
+    assert_eq!(outcome(&confined, "days"), "outside-sandbox");
 }

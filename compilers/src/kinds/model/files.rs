@@ -1,4 +1,4 @@
-//! Outputs that are files: where a model's rows are written to, beside its table.
+//! Outputs that are files, or tables of other databases: where a model's rows are written to, beside its table.
 
 use watershed_proto::{FileExport, ModelSpec};
 
@@ -15,13 +15,26 @@ use crate::{
 /// Drivers of files on this machine.
 const LOCAL: [&str; 2] = ["local_file", "file"];
 
+/// Drivers of stores that rows are written to, with the schemes of their addresses.
+const STORES: [(&str, &[&str]); 3] = [
+    ("s3", &["s3", "s3a", "s3n"]),
+    ("gcs", &["gs", "gcs"]),
+    ("azure", &["azure", "az"]),
+];
+
 impl Reader<'_, '_> {
     /// Takes what an output says of files, if its connector is one of files, and returns its other settings.
     pub(super) fn output_files(&mut self, spec: &mut ModelSpec, settings: Map, at: At) -> Map {
         let driver = self.context.driver(&spec.output_connector).unwrap_or_default();
-        if !LOCAL.contains(&driver) {
+        if self.is_other_database(driver, &spec.output_connector) {
+            let driver = driver.to_owned();
+            return self.output_table(spec, driver, settings, at);
+        }
+        let store = STORES.iter().find(|(name, _)| *name == driver);
+        if !LOCAL.contains(&driver) && store.is_none() {
             return settings;
         }
+        let store = store.map(|(name, _)| *name).unwrap_or_default();
         let connector = std::mem::replace(&mut spec.output_connector, self.context.olap.to_owned());
         let (mine, rest): (Map, Map) = settings
             .into_iter()
@@ -32,11 +45,54 @@ impl Reader<'_, '_> {
             let findings = self.fields.findings();
             findings.add_with_hint(entry.key_at, Code::ConflictingKeys, message, hint);
         }
-        spec.export = self.files(connector, mine, at);
+        spec.export = self.files(connector, store, mine, at);
         rest
     }
 
-    fn files(&mut self, connector: String, settings: Map, at: At) -> Option<FileExport> {
+    /// Whether an output's connector is another database than the engine that models are built on.
+    fn is_other_database(&self, driver: &str, connector: &str) -> bool {
+        match driver {
+            "postgres" => true,
+            "duckdb" => connector != "duckdb" && connector != self.context.olap,
+            _ => false,
+        }
+    }
+
+    /// Takes the table of another database that an output names, and returns its other settings.
+    fn output_table(&mut self, spec: &mut ModelSpec, database: String, settings: Map, at: At) -> Map {
+        let connector = std::mem::replace(&mut spec.output_connector, self.context.olap.to_owned());
+        let (mine, rest): (Map, Map) = settings.into_iter().partition(|(key, _)| key == "table");
+        for entry in mine.values() {
+            self.templates_in(&entry.value);
+        }
+        let mut fields = Fields::new(mine, at, self.fields.findings());
+        let table_at = fields.value_at("table").unwrap_or(at);
+        let table = fields.text("table").unwrap_or_default();
+        let findings = self.fields.findings();
+        if table.trim().is_empty() {
+            let message = "an output to another database needs a `table`";
+            let hint = "for example, add `table: public.days`";
+            findings.add_with_hint(at, Code::MissingKey, message, hint);
+            return rest;
+        }
+        let parts: Vec<&str> = table.split('.').collect();
+        if !is_template(&table) && (parts.len() > 2 || parts.iter().any(|part| part.is_empty())) {
+            let message =
+                format!("rows can't be written to \"{table}\": name a table, or a schema and a table");
+            findings.add(table_at, Code::InvalidValue, message);
+            return rest;
+        }
+        spec.export = Some(FileExport {
+            connector,
+            path: table,
+            database,
+            at: spot(table_at),
+            ..FileExport::default()
+        });
+        rest
+    }
+
+    fn files(&mut self, connector: String, store: &str, settings: Map, at: At) -> Option<FileExport> {
         for entry in settings.values() {
             self.templates_in(&entry.value);
         }
@@ -53,11 +109,20 @@ impl Reader<'_, '_> {
         let findings = self.fields.findings();
         if path.trim().is_empty() {
             let message = "an output of files needs a `path`";
-            let hint = "for example, add `path: exports/days.parquet`";
+            let hint = match store {
+                "" => "for example, add `path: exports/days.parquet`",
+                "azure" => "for example, add `path: azure://container/days.parquet`",
+                "gcs" => "for example, add `path: gs://bucket/days.parquet`",
+                _ => "for example, add `path: s3://bucket/days.parquet`",
+            };
             findings.add_with_hint(at, Code::MissingKey, message, hint);
             return None;
         }
-        if let Some(why) = refused(&path) {
+        let why = match store {
+            "" => refused(&path),
+            store => refused_object(store, &path),
+        };
+        if let Some(why) = why {
             findings.add(
                 path_at,
                 Code::InvalidValue,
@@ -84,6 +149,8 @@ impl Reader<'_, '_> {
             delimiter,
             compression,
             at: spot(path_at),
+            store: store.to_owned(),
+            ..FileExport::default()
         })
     }
 }
@@ -103,7 +170,7 @@ fn ending(path: &str) -> Option<&'static str> {
 /// Returns the reason why a model writes no rows to a path; none if it may. What a template makes of it is looked at again in the run.
 pub fn refused(path: &str) -> Option<&'static str> {
     if !is_local(path) {
-        return Some("only files on this machine are written");
+        return Some("the connector is one of files on this machine");
     }
     if is_template(path) {
         return None;
@@ -118,4 +185,30 @@ pub fn refused(path: &str) -> Option<&'static str> {
     }
     (path.ends_with('/') || path.split('/').any(|part| part == ".."))
         .then_some("name a file or folder, without `..`")
+}
+
+/// Returns the reason why a model writes no rows to an address in a store; none if it may. What a template makes of it is
+/// looked at again in the run.
+pub fn refused_object(store: &str, address: &str) -> Option<&'static str> {
+    if is_template(address) {
+        return None;
+    }
+    let schemes = STORES.iter().find(|(name, _)| *name == store);
+    let schemes = schemes.map(|(_, schemes)| *schemes).unwrap_or_default();
+    let Some((scheme, rest)) = address.split_once("://") else {
+        return Some("it is no address, as `s3://bucket/days.parquet` is one");
+    };
+    if !schemes.contains(&scheme.to_ascii_lowercase().as_str()) {
+        return Some("it is the address of another store than its connector's");
+    }
+    let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if bucket.is_empty() || key.is_empty() {
+        return Some("name a bucket and a key in it");
+    }
+    if key.contains(['*', '?', '[', '{', '\\']) {
+        return Some("it would be a pattern for whoever reads it");
+    }
+    key.split('/')
+        .any(|part| matches!(part, "" | "." | ".."))
+        .then_some("name an object or a folder of objects, without `..` and a slash at its end")
 }

@@ -119,9 +119,11 @@ impl Reader<'_, '_> {
             },
             None => Vec::new(),
         };
+        let format = properties.get("format").and_then(Value::as_str);
         let rendered = texts.into_iter().filter_map(|text| self.rendered(text));
         rendered
             .filter(|path| is_local(path))
+            .map(|path| lakehouse_log(&path, format).unwrap_or(path))
             .map(|pattern| LocalFiles {
                 pattern,
                 invalidate_on_change,
@@ -154,8 +156,11 @@ impl Reader<'_, '_> {
             Some("it is incremental")
         } else if spec.partitions.is_some() {
             Some("it has partitions")
-        } else if spec.export.is_some() {
-            Some("its rows are written to files")
+        } else if let Some(export) = &spec.export {
+            Some(match export.database.is_empty() {
+                true => "its rows are written to files",
+                false => "its rows are written to another database",
+            })
         } else if spec.input_connector != spec.output_connector {
             Some("its input is another connector than its output")
         } else {
@@ -196,4 +201,16 @@ impl Reader<'_, '_> {
 /// Returns whether a model is known to take a key.
 pub(crate) fn is_known(key: &str) -> bool {
     COMMON.key(key).is_some() || MODEL.key(key).is_some()
+}
+
+/// Returns the pattern of the files that say what a table of a lakehouse consists of, given its path; none if the format is
+/// another. Whoever holds them against those of before knows whether the table changed.
+pub fn lakehouse_log(path: &str, format: Option<&str>) -> Option<String> {
+    let table = path.trim_end_matches('/');
+    match format?.to_ascii_lowercase().as_str() {
+        "delta" => Some(format!("{table}/_delta_log/*")),
+        // One file of metadata is one state of the table.
+        "iceberg" if !table.ends_with(".json") => Some(format!("{table}/metadata/*")),
+        _ => None,
+    }
 }

@@ -3,9 +3,9 @@
 use tokio_util::sync::CancellationToken;
 
 use super::engine::{Company, Engine};
-use super::failure::classify;
+use super::failure::{Source, classify};
 use super::work::Work;
-use crate::olap::{Attached, BuildError, DatabaseError, Failure};
+use crate::olap::{Attached, BuildError, DatabaseError, Failure, NamedRow};
 
 impl Engine {
     /// Attaches a database, and lets go of it again. A system that doesn't answer is given up after the time that its
@@ -30,6 +30,32 @@ impl Engine {
             attached(work, &databases, || Ok::<_, Failure>(()))
         })
         .await
+    }
+}
+
+impl Engine {
+    /// Attaches a database for one question, and returns the first row of the answer.
+    pub(super) async fn ask_attached(
+        &self,
+        database: &Attached,
+        sql: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<NamedRow>, Failure> {
+        let (databases, sql) = (vec![database.clone()], sql.to_owned());
+        let asked = self.work(cancel, Company::Others, move |work| {
+            let source = Source {
+                prefix: "",
+                sql: &sql,
+            };
+            attached(work, &databases, || work.first_row(source))
+        });
+        asked.await.map_err(|failure| match failure {
+            Failure::Sql(mut error) => {
+                error.message = database.hide(&error.message);
+                Failure::Sql(error)
+            }
+            failure => failure,
+        })
     }
 }
 

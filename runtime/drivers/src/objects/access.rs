@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 
 /// The protocol of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -70,6 +71,8 @@ pub struct Access {
     pub path_style: Option<bool>,
     /// Headers of requests, of web servers alone.
     pub headers: BTreeMap<String, String>,
+    /// A file of certificates (PEM) that are trusted beside those of public authorities.
+    pub authorities: Option<PathBuf>,
 }
 
 impl Access {

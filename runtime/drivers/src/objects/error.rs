@@ -13,6 +13,9 @@ pub enum StoreError {
     /// More objects match than can be looked at.
     #[error("more than {max} objects match \"{0}\"", max = super::MAX_OBJECTS)]
     TooMany(String),
+    /// Another object came to stand where one was to be written.
+    #[error("\"{0}\" is somebody else's object")]
+    Taken(String),
     /// The pattern is none.
     #[error("can't read the pattern \"{0}\"")]
     Pattern(String),
@@ -61,6 +64,7 @@ impl StoreError {
         match self {
             Self::Missing(_) => "object-missing",
             Self::TooMany(_) => "too-many-objects",
+            Self::Taken(_) => "export-taken",
             Self::Pattern(_) => "bad-pattern",
             Self::NoBucket(_) => "bucket-missing",
             Self::Login => "credentials-refused",
@@ -83,7 +87,9 @@ impl StoreError {
             Self::Login => Some(
                 "check the key and its secret in the connector or in `.env`, and that the key was not withdrawn",
             ),
-            Self::Forbidden(_) => Some("the key needs the rights to list the bucket and to read its objects"),
+            Self::Forbidden(_) => Some(
+                "the key needs the rights to list the bucket and to read its objects, and of outputs to write and delete them",
+            ),
             Self::NoBucket(_) => Some("check its name and the connector's `region` and `endpoint`"),
             Self::ClockSkew => Some("set the clock; stores refuse signatures that are minutes old"),
             Self::UnknownHost(_) | Self::Refused(_) => {

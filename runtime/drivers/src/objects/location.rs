@@ -37,6 +37,12 @@ impl Location {
         })
     }
 
+    /// Returns the whole address.
+    #[must_use]
+    pub fn address(&self) -> String {
+        self.address_of(&self.key)
+    }
+
     /// Returns the address of a key in the same bucket.
     #[must_use]
     pub fn address_of(&self, key: &str) -> String {

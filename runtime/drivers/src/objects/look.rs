@@ -1,32 +1,20 @@
 //! Listing of objects.
 
-use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime};
 
 use futures::TryStreamExt as _;
 use globset::{GlobBuilder, GlobMatcher};
-use object_store::aws::AmazonS3Builder;
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::client::{ClientOptions, HttpClient, HttpConnector};
 use object_store::path::Path as Key;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _, RetryConfig};
-use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED};
-use reqwest::{Client, Method, StatusCode};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
+use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED, RETRY_AFTER};
+use reqwest::{Method, StatusCode};
 use tokio_util::sync::CancellationToken;
 
+use super::client::{self, Purpose, RETRIES, store};
 use super::{Access, Driver, Location, MAX_OBJECTS, StoreError};
 
-/// The longest time in which a connection must come about.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-/// The longest time of one request: a page of a listing.
-const REQUEST_WITHIN: Duration = Duration::from_secs(30);
-/// The attempts after the first one, of what passes by itself.
-const RETRIES: usize = 3;
-/// The longest time of all attempts.
-const RETRY_WITHIN: Duration = Duration::from_secs(60);
-
-/// The address at which Google's storage speaks S3.
-const GOOGLE: &str = "https://storage.googleapis.com";
+/// The longest wait that a busy server may ask for.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
 /// An object as its store describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,7 +46,7 @@ pub async fn look(
         if location.driver == Driver::Https {
             return Ok(vec![head(access, address, &location).await?]);
         }
-        let store = store(access, &location).map_err(|error| said(&error, address, &location))?;
+        let store = store(access, &location, Purpose::Ask)?;
         match location.folder() {
             None => {
                 let found = store.head(&Key::from(location.key.as_str())).await;
@@ -94,7 +82,7 @@ pub async fn try_access(
                 other => other.map(drop),
             };
         }
-        let store = store(access, &location).map_err(|error| said(&error, address, &location))?;
+        let store = store(access, &location, Purpose::Ask)?;
         let mut listed = store.list(None);
         let first = listed.try_next().await;
         first.map(drop).map_err(|error| said(&error, address, &location))
@@ -151,7 +139,8 @@ fn object(location: &Location, meta: ObjectMeta) -> Object {
     }
 }
 
-fn said(error: &object_store::Error, address: &str, location: &Location) -> StoreError {
+/// Reads what a client said about an address.
+pub(super) fn said(error: &object_store::Error, address: &str, location: &Location) -> StoreError {
     match StoreError::from_client(error, address, &location.bucket) {
         StoreError::Other(..) if matches!(error, object_store::Error::NotFound { .. }) => {
             StoreError::Missing(address.to_owned())
@@ -166,112 +155,15 @@ fn said(error: &object_store::Error, address: &str, location: &Location) -> Stor
     }
 }
 
-/// The client of a store, for one bucket.
-fn store(access: &Access, location: &Location) -> object_store::Result<Arc<dyn ObjectStore>> {
-    let retry = RetryConfig {
-        max_retries: RETRIES,
-        retry_timeout: RETRY_WITHIN,
-        ..RetryConfig::default()
-    };
-    if location.driver == Driver::Azure {
-        let mut builder = MicrosoftAzureBuilder::new()
-            .with_container_name(&location.bucket)
-            .with_retry(retry)
-            .with_http_connector(Connector)
-            .with_allow_http(true)
-            .with_skip_signature(access.is_anonymous());
-        if let Some(account) = &access.key {
-            builder = builder.with_account(account);
-        }
-        if let Some(key) = &access.secret {
-            builder = builder.with_access_key(key);
-        }
-        if let Some(endpoint) = access.endpoint_url() {
-            builder = builder.with_endpoint(endpoint);
-        }
-        return Ok(Arc::new(builder.build()?));
-    }
-    let endpoint = access
-        .endpoint_url()
-        .or_else(|| (location.driver == Driver::Gcs).then(|| GOOGLE.to_owned()));
-    let path_style = access.path_style.unwrap_or(endpoint.is_some());
-    let mut builder = AmazonS3Builder::new()
-        .with_bucket_name(&location.bucket)
-        .with_region(access.region.as_deref().unwrap_or("us-east-1"))
-        .with_retry(retry)
-        .with_http_connector(Connector)
-        .with_allow_http(true)
-        .with_virtual_hosted_style_request(!path_style)
-        .with_skip_signature(access.is_anonymous());
-    if let (Some(key), Some(secret)) = (&access.key, &access.secret) {
-        builder = builder.with_access_key_id(key).with_secret_access_key(secret);
-    }
-    if let Some(token) = &access.session_token {
-        builder = builder.with_token(token);
-    }
-    if let Some(endpoint) = endpoint {
-        builder = builder.with_endpoint(if path_style {
-            endpoint
-        } else {
-            in_host(&endpoint, &location.bucket)
-        });
-    }
-    Ok(Arc::new(builder.build()?))
-}
-
-/// An endpoint with a bucket in its host's name.
-fn in_host(endpoint: &str, bucket: &str) -> String {
-    match endpoint.split_once("://") {
-        Some((scheme, host)) => format!("{scheme}://{bucket}.{host}"),
-        None => endpoint.to_owned(),
-    }
-}
-
-/// Makes the stores' HTTP clients: the one client of this process.
-#[derive(Debug)]
-struct Connector;
-
-impl HttpConnector for Connector {
-    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        match &*CLIENT {
-            Ok(client) => Ok(HttpClient::new(client.clone())),
-            Err(error) => Err(object_store::Error::Generic {
-                store: "HTTP",
-                source: error.clone().into(),
-            }),
-        }
-    }
-}
-
-/// Connections are kept and shared: a run asks many sources of one store.
-static CLIENT: LazyLock<Result<Client, String>> = LazyLock::new(client);
-
-fn client() -> Result<Client, String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let roots = rustls::RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-    };
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Client::builder()
-        .tls_backend_preconfigured(tls)
-        .connect_timeout(CONNECT_WITHIN)
-        .timeout(REQUEST_WITHIN)
-        .build()
-        .map_err(|error| error.to_string())
-}
-
 /// Asks a web server about a file.
 async fn head(access: &Access, address: &str, location: &Location) -> Result<Object, StoreError> {
     let other = |text: String| StoreError::Other(address.to_owned(), text);
-    let client = CLIENT.as_ref().map_err(|error| other(error.clone()))?;
+    let client = client::http(access, Purpose::Ask).map_err(other)?;
     let headers =
         headers(access).ok_or_else(|| other("a header of the connector is no header".to_owned()))?;
     let mut attempt = 0;
     loop {
+        let mut wait = Duration::from_millis(200 << attempt);
         let asked = client
             .request(Method::HEAD, address)
             .headers(headers.clone())
@@ -290,6 +182,7 @@ async fn head(access: &Access, address: &str, location: &Location) -> Result<Obj
                     return Ok(described(address, &HeaderMap::new()));
                 }
                 status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
+                    wait = wait.max(asked_for(answer.headers()));
                     StoreError::Busy(address.to_owned(), status.to_string())
                 }
                 status => return Err(other(status.to_string())),
@@ -299,9 +192,19 @@ async fn head(access: &Access, address: &str, location: &Location) -> Result<Obj
         if attempt == RETRIES || !error.passes() {
             return Err(error);
         }
-        tokio::time::sleep(Duration::from_millis(200 << attempt)).await;
+        tokio::time::sleep(wait).await;
         attempt += 1;
     }
+}
+
+/// The wait that a busy server asks for (`Retry-After`), in seconds or until a time of day; within bounds.
+fn asked_for(headers: &HeaderMap) -> Duration {
+    let said = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let said = said.unwrap_or_default().trim();
+    let until = |at: SystemTime| at.duration_since(SystemTime::now()).ok();
+    let seconds = said.parse().ok().map(Duration::from_secs);
+    let wait = seconds.or_else(|| httpdate::parse_http_date(said).ok().and_then(until));
+    wait.unwrap_or_default().min(LONGEST_WAIT)
 }
 
 fn headers(access: &Access) -> Option<HeaderMap> {

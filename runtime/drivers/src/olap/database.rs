@@ -1,4 +1,5 @@
-//! Databases of other systems, which a build reads: attached for its time, and only to be read.
+//! Databases of other systems, which a build reads or a model's rows are written to: attached for that time, and to be written to
+//! only for the latter.
 
 use std::fmt;
 
@@ -65,6 +66,17 @@ pub struct Attached {
     pub target: String,
     /// Further settings of the connection, by the engine's names of them. No message of the engine quotes them.
     pub login: Vec<(&'static str, String)>,
+    /// The things that may be done with it.
+    pub rights: Rights,
+}
+
+/// The things that may be done with an attached database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rights {
+    /// It is only read.
+    Read,
+    /// A table of it is written.
+    Write,
 }
 
 impl Attached {
@@ -73,8 +85,12 @@ impl Attached {
     pub fn begin(&self) -> Vec<String> {
         let (name, system) = (quote_identifier(&self.name), self.system.word());
         let target = quote_literal(&self.target);
+        let rights = match self.rights {
+            Rights::Read => "READ_ONLY",
+            Rights::Write => "READ_WRITE",
+        };
         if self.login.is_empty() {
-            return vec![format!("ATTACH {target} AS {name} (TYPE {system}, READ_ONLY)")];
+            return vec![format!("ATTACH {target} AS {name} (TYPE {system}, {rights})")];
         }
         let login = self.login.iter();
         let login: Vec<String> = login
@@ -84,7 +100,7 @@ impl Attached {
             "CREATE OR REPLACE TEMPORARY SECRET {name} (TYPE {system}, {})",
             login.join(", ")
         );
-        let attach = format!("ATTACH {target} AS {name} (TYPE {system}, SECRET {name}, READ_ONLY)");
+        let attach = format!("ATTACH {target} AS {name} (TYPE {system}, SECRET {name}, {rights})");
         vec![secret, attach]
     }
 
@@ -250,6 +266,7 @@ mod tests {
             connector: "shop".into(),
             target: target.into(),
             login,
+            rights: Rights::Read,
         }
     }
 

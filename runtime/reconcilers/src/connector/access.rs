@@ -1,6 +1,6 @@
 //! Connectors to stores of objects: their credentials, for whoever lists and for the engine.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use watershed_compilers::{RenderError, Scope, render_text};
 use watershed_drivers::{
@@ -8,6 +8,8 @@ use watershed_drivers::{
     olap::{Session, quote_identifier, quote_literal},
 };
 use watershed_proto::{ConnectorSpec, MapValue, Value};
+
+use super::Surroundings;
 
 /// Names of settings, each the same thing in several vocabularies; and the environment variables that stand for it.
 struct Setting {
@@ -68,13 +70,13 @@ pub(crate) fn is_store(driver: &str) -> bool {
 pub(crate) fn access(
     spec: &ConnectorSpec,
     variables: &BTreeMap<String, String>,
-    environment: &str,
+    around: Surroundings<'_>,
 ) -> Result<Option<Access>, RenderError> {
     let Some(driver) = Driver::from_name(&spec.driver) else {
         return Ok(None);
     };
     let scope = Scope {
-        environment: environment.to_owned(),
+        environment: around.environment.to_owned(),
         variables: variables.clone(),
         ..Scope::default()
     };
@@ -82,6 +84,7 @@ pub(crate) fn access(
     let settings = Settings {
         properties: spec.properties.as_ref().unwrap_or(&empty),
         scope: &scope,
+        root: around.root,
     };
     settings.access(driver).map(Some)
 }
@@ -89,12 +92,15 @@ pub(crate) fn access(
 struct Settings<'a> {
     properties: &'a MapValue,
     scope: &'a Scope,
+    /// The project's folder.
+    root: &'a Path,
 }
 
 impl Settings<'_> {
     fn access(&self, driver: Driver) -> Result<Access, RenderError> {
         let none = Access {
             driver,
+            authorities: self.named("ca_cert_file")?.map(|file| self.root.join(file)),
             ..Access::default()
         };
         Ok(match driver {
@@ -194,8 +200,15 @@ pub(crate) fn session(connector: &str, access: &Access, prefixes: &[String]) -> 
         Driver::Azure => connection_string(access),
         Driver::Https => headers(access),
     };
+    let authorities = access.authorities.as_deref().and_then(Path::to_str);
+    // It holds for the whole engine: it knows no other way.
+    let authorities = authorities.map(|file| format!("SET GLOBAL ca_cert_file = {}", quote_literal(file)));
     if options.is_empty() {
-        return None;
+        return authorities.map(|sql| Session {
+            connector: connector.to_owned(),
+            sql,
+            optional: true,
+        });
     }
     let kind = match access.driver {
         Driver::S3 => "s3",
@@ -210,6 +223,7 @@ pub(crate) fn session(connector: &str, access: &Access, prefixes: &[String]) -> 
         scope.join(", "),
         options.join(", ")
     );
+    let sql = authorities.map_or(sql.clone(), |authorities| format!("{authorities}; {sql}"));
     Some(Session {
         connector: connector.to_owned(),
         sql,
@@ -278,6 +292,13 @@ fn headers(access: &Access) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn around() -> Surroundings<'static> {
+        Surroundings {
+            environment: "dev",
+            root: Path::new(""),
+        }
+    }
+
     fn spec<const N: usize>(driver: &str, properties: [(&str, Value); N]) -> ConnectorSpec {
         let fields = properties
             .into_iter()
@@ -293,7 +314,7 @@ mod tests {
 
     fn statement(spec: &ConnectorSpec) -> Option<String> {
         let variables = BTreeMap::from([("secret".to_owned(), "it's".to_owned())]);
-        let access = access(spec, &variables, "dev").unwrap().unwrap();
+        let access = access(spec, &variables, around()).unwrap().unwrap();
         let prefixes = prefixes(spec, access.driver);
         session("store", &access, &prefixes).map(|session| session.sql)
     }
@@ -352,7 +373,7 @@ mod tests {
     #[test]
     fn other_drivers_are_no_stores() {
         assert!(
-            access(&spec("duckdb", []), &BTreeMap::new(), "dev")
+            access(&spec("duckdb", []), &BTreeMap::new(), around())
                 .unwrap()
                 .is_none()
         );

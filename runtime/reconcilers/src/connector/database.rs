@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use watershed_compilers::{RenderError, Scope, render_text};
-use watershed_drivers::olap::{ATTACHED_PREFIX, Attached, System};
+use watershed_drivers::olap::{ATTACHED_PREFIX, Attached, Rights, System};
 use watershed_proto::{ConnectorSpec, MapValue, Value, value::Kind};
 
 /// Names under which settings hold the whole address of a server, or a file.
@@ -71,6 +71,7 @@ impl Connection<'_> {
             connector: self.connector.to_owned(),
             target,
             login,
+            rights: Rights::Read,
         })
     }
 

@@ -18,16 +18,16 @@ use watershed_core::{Error, SourcePosition};
 use watershed_drivers::{olap::FileFormat, placing, sandbox::Sandbox};
 use watershed_proto::{ExportState, ExportedFiles, FileExport, LocalFileState, Message, ModelState};
 
-use super::{failure, files::nanos, record::Record};
+use super::{failure, files::nanos, record::Record, upload};
 use crate::places;
 
 /// The most files of one export: each is recorded with its size and time.
 const MOST_FILES: usize = 10_000;
 
 /// The code of files that somebody else made, or changed.
-const TAKEN: &str = "export-taken";
+pub(super) const TAKEN: &str = "export-taken";
 /// The code of files that can't be written.
-const UNWRITTEN: &str = "export-failed";
+pub(super) const UNWRITTEN: &str = "export-failed";
 
 /// Files by their paths below a folder; the one file by an empty path.
 pub(super) type Stamps = BTreeMap<String, LocalFileState>;
@@ -98,6 +98,7 @@ pub(super) fn made_of(record: &Record, export: &FileExport) -> Vec<u8> {
     let settings = FileExport {
         path: String::new(),
         connector: String::new(),
+        store: String::new(),
         at: None,
         ..export.clone()
     };
@@ -111,17 +112,40 @@ pub(super) fn made_of(record: &Record, export: &FileExport) -> Vec<u8> {
 }
 
 /// Returns the path of an export that is to be written although nothing else is to be done; none if its rows stand there.
-pub(super) fn due(export: &FileExport, state: &ModelState, place: Place) -> Option<String> {
-    let record = Record::from_state(state)?;
+///
+/// # Errors
+/// What the run would fail with before it writes.
+pub(super) fn due(
+    export: &FileExport,
+    state: &ModelState,
+    scope: &Scope,
+    (root, sandbox): (&Path, Option<&Sandbox>),
+) -> Result<Option<String>, Error> {
+    let Some(record) = Record::from_state(state) else {
+        return Ok(None);
+    };
     let made_of = made_of(&record, export);
     let known = state.export.clone().unwrap_or_default();
-    let found = stamps(&place.whole).ok().flatten();
-    let stands = all(&known)
-        .any(|it| it.path == place.path && it.made_of == made_of && Some(&it.files) == found.as_ref());
-    (!stands).then_some(place.path)
+    let (path, stands) = if export.store.is_empty() && export.database.is_empty() {
+        let place = place(export, scope, root, sandbox)?;
+        let found = stamps(&place.whole).ok().flatten();
+        let stands = all(&known)
+            .any(|it| it.path == place.path && it.made_of == made_of && Some(&it.files) == found.as_ref());
+        (place.path, stands)
+    } else {
+        // A store or database is asked when there is something to write, not before.
+        let path = match export.store.is_empty() {
+            true => render_text(&export.path, scope).map_err(|error| failure::from_render(&error))?,
+            false => upload::address(export, scope)?,
+        };
+        let path = path.trim().to_owned();
+        let stands = upload::stands(&known, &path, &export.connector, &made_of);
+        (path, stands)
+    };
+    Ok((!stands).then_some(path))
 }
 
-/// Returns what is wrong with the files that a model's rows were written to, a sentence for each export.
+/// Returns what is wrong with the files on this machine that a model's rows were written to, a sentence for each export.
 pub fn damaged(row: &Row, root: &Path) -> Vec<String> {
     let state = row
         .state
@@ -130,7 +154,8 @@ pub fn damaged(row: &Row, root: &Path) -> Vec<String> {
     let Some(known) = state.and_then(|state| state.export) else {
         return Vec::new();
     };
-    let faults = known.now.iter().filter_map(|files| {
+    let local = known.now.iter().filter(|files| !upload::is_in_store(files));
+    let faults = local.filter_map(|files| {
         let place = Place::of(root, &files.path);
         let fault = match stamps(&place.whole) {
             Ok(None) => "is missing".to_owned(),

@@ -203,8 +203,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         (Decision::Nothing, Some(state), Some(export)) => {
             let variables = sky.view.secrets.open(&spec.variables)?;
             let scope = statement::scope(variables, row.name.as_str(), sky.view.environment);
-            let place = export::place(export, &scope, sky.view.root, sky.view.sandbox)?;
-            export::due(export, state, place)
+            export::due(export, state, &scope, (sky.view.root, sky.view.sandbox))?
         }
         _ => None,
     };

@@ -1,8 +1,9 @@
 //! The list of a model's partitions, and those of them that are to be built.
 //!
-//! A partition is a row of a query, or a local file or folder. Its key is a digest of the row, its watermark says how
+//! A partition is a row of a query, or a file or folder, on this machine or in a store. Its key is a digest of the row, its watermark says how
 //! fresh it is: another watermark than at its last build has it built again. Files are known by time and size; only
-//! where these do not settle it is their content hashed, so that a file that was merely touched builds nothing.
+//! where these do not settle it is their content hashed, so that a file that was merely touched builds nothing. Objects are known by
+//! the versions that their store tells.
 
 mod glob;
 mod stamp;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 
 use watershed_compilers::{Scope, render_text};
 use watershed_core::Error;
+use watershed_drivers::objects::{Driver, Location};
 use watershed_drivers::olap::{NamedRow, Partition, PartitionPhase, PartitionRun};
 use watershed_proto::{MapValue, ModelSpec, Value, value::Kind};
 
@@ -39,6 +41,8 @@ pub(super) enum Source {
     Query(String),
     /// Local files.
     Files(Grouping),
+    /// Objects in a store, and the connector that gives access to it.
+    Objects(Grouping, String),
 }
 
 impl Source {
@@ -61,15 +65,21 @@ impl Source {
                     .local_files
                     .iter()
                     .any(|files| files.partitions && files.pattern == pattern);
-                if !is_local {
+                let connector = properties.str("connector").unwrap_or(&spec.input_connector);
+                let location = Location::parse(&pattern).filter(|it| it.driver != Driver::Https);
+                if !is_local && location.is_none() {
                     return Err(failure::remote_partitions(&pattern));
                 }
-                Ok(Self::Files(Grouping {
+                let grouping = Grouping {
                     pattern,
                     by: glob::By::named(properties.str("partition").unwrap_or_default()),
                     rollup: properties.get("rollup_files").and_then(Value::as_bool) == Some(true),
                     transform: properties.str("transform_sql").map(str::to_owned),
-                }))
+                };
+                Ok(match location {
+                    Some(_) => Self::Objects(grouping, connector.to_owned()),
+                    None => Self::Files(grouping),
+                })
             }
             other => Err(failure::unknown_partition_resolver(other)),
         }

@@ -55,7 +55,7 @@ pub struct Wanted<'a> {
     pub on_edit: OnEdit,
     /// The last build left partitions that failed.
     pub left: bool,
-    /// All rows come of objects whose store was asked just now.
+    /// All rows come of objects whose store was asked just now, or of a database that says that nothing changed.
     pub asked_store: bool,
 }
 

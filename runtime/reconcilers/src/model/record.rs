@@ -271,6 +271,7 @@ fn file_state(file: &FileSeen) -> (String, LocalFileState) {
         modified_ns: file.modified_ns,
         digest: file.content.map(|digest| digest.to_vec()).unwrap_or_default(),
         seen_at_ns: file.seen_at_ns,
+        ..LocalFileState::default()
     };
     (file.path.clone(), state)
 }

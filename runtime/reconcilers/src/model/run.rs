@@ -10,7 +10,9 @@ mod export;
 mod known_output;
 mod objects_now;
 mod partitions;
+mod table;
 mod take_back;
+mod upload;
 
 use std::{
     collections::BTreeSet,
@@ -79,7 +81,7 @@ struct Plan {
     failed: Option<Ref>,
     files: Vec<FileNow>,
     made: Reads,
-    /// All rows come of objects whose store was asked just now.
+    /// All rows come of objects whose store was asked just now, or of a database that says that nothing changed.
     asked_store: bool,
     /// The refreshes that a build answers.
     asked: Refreshes,
@@ -339,7 +341,7 @@ impl<'a> Run<'a> {
         )
         .await?;
         let objects = self.objects(record).await?;
-        let asked_store = objects.is_some();
+        let asked_store = objects.is_some() || self.is_unchanged_database(record).await?;
         files.extend(objects.unwrap_or_else(|| objects::remembered(record)));
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Plan {

@@ -1,6 +1,6 @@
 //! Models without SQL: files that the engine reads by itself.
 
-use watershed_compilers::{READER_OPTIONS, RenderError, Scope, render_text};
+use watershed_compilers::{READER_OPTIONS, RenderError, Scope, lakehouse_log, render_text};
 use watershed_drivers::{
     objects::{Driver, Location},
     olap::{System, quote_identifier, quote_literal},
@@ -71,7 +71,7 @@ impl SourceError {
             ),
             Self::NoPath => None,
             Self::Template(error) => error.hint.as_deref(),
-            Self::Format(_) => Some("set `format` to `csv`, `parquet`, `json` or `xlsx`"),
+            Self::Format(_) => Some("set `format` to `csv`, `parquet`, `json`, `xlsx`, `delta` or `iceberg`"),
         }
     }
 }
@@ -196,6 +196,20 @@ pub(super) fn addresses(spec: &ModelSpec, scope: &Scope) -> Result<Vec<String>, 
     Ok(all)
 }
 
+/// Returns the addresses of the objects that tell whether a source changed: those that it reads or, of a table of a lakehouse,
+/// those that say what it consists of.
+///
+/// # Errors
+/// As [`addresses`].
+pub(super) fn versions(spec: &ModelSpec, scope: &Scope) -> Result<Vec<String>, SourceError> {
+    let format = spec.input_properties.as_ref().and_then(|all| all.str("format"));
+    let all = addresses(spec, scope)?;
+    Ok(all
+        .into_iter()
+        .map(|address| lakehouse_log(&address, format).unwrap_or(address))
+        .collect())
+}
+
 fn path(properties: &MapValue) -> Result<&Value, SourceError> {
     properties
         .get("path")
@@ -272,6 +286,8 @@ fn reader(path: &str, format: Option<&str>) -> Option<&'static str> {
         "csv" | "tsv" | "txt" => Some("read_csv"),
         "parquet" => Some("read_parquet"),
         "xlsx" => Some("read_xlsx"),
+        "delta" => Some("delta_scan"),
+        "iceberg" => Some("iceberg_scan"),
         "json" | "ndjson" | "jsonl" => Some("read_json"),
         _ => None,
     }

@@ -1,4 +1,5 @@
-//! The state of an incremental model: the first row of a query, read after a build and seen by the next.
+//! The state of a model: the first row of a query, read after a build and seen by the next incremental one. A query to the
+//! database that the model reads tells as well whether anything changed there.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use watershed_core::Error;
 use watershed_drivers::olap::{self, NamedRow, StateQuery};
 use watershed_proto::{ListValue, MapValue, Message, ModelSpec, ModelState, Value, value::Kind};
 
-use super::failure;
+use super::{failure, source};
 
 /// The query that yields the state of a model, templates executed; none where it has no state.
 ///
@@ -22,7 +23,22 @@ pub(super) fn query(spec: &ModelSpec, scope: &Scope) -> Result<Option<StateQuery
         return Err(failure::unknown_state_resolver(&resolver.resolver));
     };
     let sql = render_text(sql, scope).map_err(|error| failure::from_render(&error))?;
+    let sql = match asks_input(spec) {
+        true => source::sent(spec, scope, sql).map_err(|error| failure::from_source(&error))?,
+        false => sql,
+    };
     Ok(Some(StateQuery { sql, put }))
+}
+
+/// Returns true if the query of a model's state is for the database that the model reads: it tells whether rows changed
+/// there, and is asked before a build as well.
+pub(super) fn asks_input(spec: &ModelSpec) -> bool {
+    let properties = spec
+        .incremental_state
+        .as_ref()
+        .and_then(|block| block.properties.as_ref());
+    let connector = properties.and_then(|all| all.str("connector"));
+    connector == Some(spec.input_connector.as_str()) && source::database(spec).is_some()
 }
 
 /// Puts a row into an encoded record.

@@ -58,6 +58,12 @@ impl Compilation {
         }
     }
 
+    /// Returns the project's folder.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The same for a project that is confined to some folders: links that lead out of them are not followed.
     #[must_use]
     pub fn confined(mut self, sandbox: Option<Sandbox>) -> Self {

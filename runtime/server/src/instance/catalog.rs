@@ -1,19 +1,20 @@
 //! The stored catalog, apart from a controller.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use watershed_controller::store::{BoxFuture, Opened, SqliteStore, Store, StoreError};
 use watershed_core::Stored;
 use watershed_drivers::olap::{Session, TrashLimits};
 use watershed_proto::{Message, ProjectParserState};
-use watershed_reconcilers::connector;
+use watershed_reconcilers::connector::{self, Surroundings};
 use watershed_reconcilers::made::Version;
 use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::project_parser;
 use watershed_reconcilers::secrets::Secrets;
 
-use super::{Memory, StoredCatalog};
+use super::{Memory, Options, StoredCatalog};
 use crate::report::Entry;
 use crate::sync::Unpoisoned;
 
@@ -23,19 +24,21 @@ pub(super) struct Remembering {
     memory: Memory,
     outputs: Arc<Outputs>,
     environment: String,
+    root: PathBuf,
 }
 
 impl Remembering {
     /// The store of an instance whose engine is that of `outputs`: what connections to it begin with is known before
     /// anything runs.
-    pub(super) fn new(store: SqliteStore, outputs: Arc<Outputs>, environment: String) -> (Self, Memory) {
+    pub(super) fn new(store: SqliteStore, outputs: Arc<Outputs>, options: &Options) -> (Self, Memory) {
         let memory = Memory::default();
         (
             Self {
                 store,
                 memory: Arc::clone(&memory),
                 outputs,
-                environment,
+                environment: options.environment.clone(),
+                root: options.root.clone(),
             },
             memory,
         )
@@ -55,7 +58,14 @@ impl Store for Remembering {
         Box::pin(async move {
             let opened = self.store.open(instance).await?;
             let found = found(&opened.stored);
-            let sessions = sessions(&found.entries, &self.environment, self.outputs.secrets());
+            let sessions = sessions(
+                &found.entries,
+                Surroundings {
+                    environment: &self.environment,
+                    root: &self.root,
+                },
+                self.outputs.secrets(),
+            );
             self.outputs.begin_with(sessions);
             if let Some(limits) = trash_limits(&found.entries) {
                 self.outputs.limit_trash(limits);
@@ -67,9 +77,13 @@ impl Store for Remembering {
 }
 
 /// The statements with which connections to the engine begin, as the catalog has the connectors.
-pub(super) fn sessions(entries: &[Entry], environment: &str, secrets: &Secrets) -> Vec<(Session, Version)> {
+pub(super) fn sessions(
+    entries: &[Entry],
+    around: Surroundings<'_>,
+    secrets: &Secrets,
+) -> Vec<(Session, Version)> {
     let rows = entries.iter().map(|entry| entry.row.as_ref());
-    connector::sessions_of_rows(rows, environment, secrets)
+    connector::sessions_of_rows(rows, around, secrets)
 }
 
 /// The bounds of the trash, as the last parse had them.

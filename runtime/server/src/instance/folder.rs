@@ -10,6 +10,7 @@ use watershed_controller::store::SqliteReader;
 use watershed_core::Stored;
 use watershed_drivers::duckdb::{Access, Engine};
 use watershed_drivers::olap::Olap;
+use watershed_reconcilers::connector::Surroundings;
 use watershed_reconcilers::resolvers::Views;
 use watershed_reconcilers::secrets::Secrets;
 
@@ -435,7 +436,14 @@ impl Folder {
     async fn asked_engine(&self, entries: &[Entry]) -> Result<(Engine, Secrets), Refusal> {
         let engine = self.engine(Access::ReadOnly)?;
         let secrets = compiled::secrets_in_files(&self.options).await;
-        let sessions = catalog::sessions(entries, &self.options.environment, &secrets);
+        let sessions = catalog::sessions(
+            entries,
+            Surroundings {
+                environment: &self.options.environment,
+                root: &self.options.root,
+            },
+            &secrets,
+        );
         engine.begin_with(sessions.into_iter().map(|(session, _)| session).collect());
         Ok((engine, secrets))
     }

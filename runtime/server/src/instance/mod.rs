@@ -262,8 +262,7 @@ impl Runtime {
         );
         refuse_damage(&engine, &outputs, options.files).await?;
         let store = SqliteStore::open(state.catalog()).await?;
-        let (store, found) =
-            catalog::Remembering::new(store, Arc::clone(&outputs), options.environment.clone());
+        let (store, found) = catalog::Remembering::new(store, Arc::clone(&outputs), &options);
         let cache = Arc::new(Cache::new(Arc::clone(&outputs)));
         let setup = Setup {
             cache: Arc::clone(&cache),

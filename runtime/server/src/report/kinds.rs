@@ -49,7 +49,12 @@ pub(crate) fn result(row: &Row) -> Option<Value> {
     });
     let spec = ModelSpecGlance::decode(row.spec.as_ref()).ok();
     if let (Some(export), Some(said)) = (spec.and_then(|spec| spec.export), said.as_object_mut()) {
-        said.insert("file".to_owned(), export.path.into());
+        let key = if export.database.is_empty() {
+            "file"
+        } else {
+            "table_elsewhere"
+        };
+        said.insert(key.to_owned(), export.path.into());
     }
     Some(said)
 }
@@ -247,7 +252,10 @@ pub(crate) fn model_spec(spec: &ModelSpec) -> Value {
         "output".into(),
         place(&spec.output_connector, spec.output_properties.as_ref()),
     );
-    if let Some(export) = &spec.export {
+    if let Some(export) = spec.export.as_ref().filter(|export| !export.database.is_empty()) {
+        let table = json!({"connector": export.connector, "table": export.path});
+        out.insert("table_elsewhere".to_owned(), table);
+    } else if let Some(export) = &spec.export {
         out.insert(
             "files".to_owned(),
             json!({

@@ -20,6 +20,7 @@ async fn held(places: usize) -> (Bench, Vec<Rows>) {
             sql: "select * from range(100000000)".into(),
             limit: None,
             timeout: None,
+            attributes: Default::default(),
         };
         rows.push(bench.engine.query(query, &bench.cancel).await.unwrap());
     }

@@ -1,11 +1,11 @@
-//! The watermark of partitions that are local files: their times and sizes, and a hash of their content.
+//! The watermark of partitions that are files: their times and sizes, and a hash of their content; of objects, their versions.
 
 use std::path::Path;
 
 use super::{Listed, MAX_PARTITIONS, hex};
 use crate::model::{
     files::{self, FilesError},
-    plan::{CLOCK_GRAIN_NS, FileNow, LIST},
+    plan::{CLOCK_GRAIN_NS, FileNow, LIST, is_address},
 };
 
 /// Returns one file that stands for all that a pattern matches: another one if any of them is.
@@ -29,6 +29,13 @@ fn stamp(files: &[FileNow]) -> [u8; 32] {
         hasher.update(file.path.as_bytes());
         hasher.update(&file.modified_ns.to_le_bytes());
         hasher.update(&file.size.to_le_bytes());
+        // The version of an object.
+        hasher.update(
+            file.content
+                .as_ref()
+                .map(<[u8; 32]>::as_slice)
+                .unwrap_or_default(),
+        );
     }
     hasher.finalize().into()
 }
@@ -75,6 +82,11 @@ pub(in crate::model) fn restamp(
             return Ok(Stamped { listed, same });
         }
         let stamp = hex(&stamp(&listed.files));
+        if listed.files.iter().all(|file| is_address(&file.path)) {
+            let same = before.flatten().as_deref() == Some(stamp.as_str());
+            listed.partition.watermark = Some(stamp);
+            return Ok(Stamped { listed, same });
+        }
         let before = before.flatten();
         let then = before.as_deref().and_then(Watermark::read);
         if then

@@ -217,6 +217,9 @@ impl Run<'_> {
 
     /// The state as its query has it now: no build has left one, for there was no such query then.
     async fn state_now(&self, spec: &ModelSpec, scope: &Scope) -> Result<Option<MapValue>, Error> {
+        if state::asks_input(spec) {
+            return self.state_of_database().await;
+        }
         let Some(StateQuery { sql, .. }) = state::query(spec, scope)? else {
             return Ok(None);
         };

@@ -2,7 +2,7 @@
 
 use watershed_compilers::Scope;
 use watershed_core::Error;
-use watershed_drivers::olap::{Attached, System};
+use watershed_drivers::olap::{Attached, BuildError, Failure, System};
 use watershed_proto::{ConnectorSpec, MapValue, ModelSpec};
 
 use super::Run;
@@ -11,7 +11,7 @@ use crate::{
         self,
         database::{Connection, system},
     },
-    model::{failure, source, statement},
+    model::{failure, record::Record, source, state, statement},
     refs,
 };
 
@@ -59,6 +59,41 @@ impl Run<'_> {
         }
         let attached = connection.attached(self.name());
         Ok(vec![attached.map_err(|error| failure::from_render(&error))?])
+    }
+}
+
+impl Run<'_> {
+    /// Returns true if the database that a model reads says that nothing changed since the last build: the query of its state
+    /// yields the row that it yielded then. It is asked when a build is asked for.
+    pub(super) async fn is_unchanged_database(&self, record: Option<&Record>) -> Result<bool, Error> {
+        let then = record.and_then(|record| record.state.as_ref());
+        let (Some(then), true) = (then, state::asks_input(self.spec())) else {
+            return Ok(false);
+        };
+        if !self.is_time_to_ask(record)? {
+            return Ok(false);
+        }
+        Ok(self.state_of_database().await?.as_ref() == Some(then))
+    }
+
+    /// The first row of the query of a model's state, as the database that it reads has it now.
+    pub(super) async fn state_of_database(&self) -> Result<Option<MapValue>, Error> {
+        let spec = self.opened_spec()?;
+        let scope = statement::scope(spec.variables.clone(), self.name(), &self.model.environment);
+        let query = state::query(&spec, &scope)?;
+        let databases = self.databases(&spec)?;
+        let (Some(query), Some(database)) = (query, databases.first()) else {
+            return Ok(None);
+        };
+        self.context
+            .progress("asking the database whether anything changed");
+        let olap = self.model.outputs.olap();
+        let row = olap.first_row(database, &query.sql, self.cancel()).await;
+        let row = row.map_err(|failure| match failure {
+            Failure::Sql(error) => failure::from_build(&BuildError::State(error)).0,
+            failure => failure::from_failure(&failure),
+        })?;
+        Ok(row.map(state::map))
     }
 }
 

@@ -16,15 +16,15 @@ use crate::model::{
     export::{self, Place, Stamps, all},
     failure,
     record::Record,
-    statement,
+    statement, upload,
 };
 
 /// Files that are written and not in their place.
-struct Part {
+pub(super) struct Part {
     place: Place,
     /// The files that stand at the place.
     found: Option<Stamps>,
-    files: ExportedFiles,
+    pub(super) files: ExportedFiles,
 }
 
 impl Run<'_> {
@@ -71,6 +71,12 @@ impl Run<'_> {
         record: &Record,
         known: ExportState,
     ) -> Result<bool, Error> {
+        if !export.store.is_empty() {
+            return Box::pin(self.write_objects(export, record, known)).await;
+        }
+        if !export.database.is_empty() {
+            return Box::pin(self.write_table(export, record, known)).await;
+        }
         let opened = self.opened_spec()?;
         let scope = statement::scope(opened.variables, self.name(), &self.model.environment);
         let sandbox = self.model.outputs.sandbox();
@@ -107,7 +113,7 @@ impl Run<'_> {
     }
 
     /// Writes the rows beside the place.
-    async fn write_part(
+    pub(super) async fn write_part(
         &self,
         export: &FileExport,
         place: Place,
@@ -160,6 +166,7 @@ impl Run<'_> {
             content,
             files,
             rows,
+            ..ExportedFiles::default()
         };
         Ok(Part { place, found, files })
     }
@@ -221,9 +228,13 @@ impl Run<'_> {
     }
 
     /// Notes what stands there, and removes what stood elsewhere before. Says whether anything was removed.
-    async fn settle_files(&self, standing: ExportedFiles, known: ExportState) -> Result<bool, Error> {
+    pub(super) async fn settle_files(
+        &self,
+        standing: ExportedFiles,
+        known: ExportState,
+    ) -> Result<bool, Error> {
         let others: Vec<_> = all(&known)
-            .filter(|it| it.path != standing.path)
+            .filter(|it| it.path != standing.path || it.connector != standing.connector)
             .cloned()
             .collect();
         let moved = !others.is_empty();
@@ -245,6 +256,14 @@ impl Run<'_> {
 
     async fn remove_files(&self, files: Vec<ExportedFiles>) -> Result<(), Error> {
         for one in files {
+            if !one.database.is_empty() {
+                Box::pin(self.remove_table(&one)).await?;
+                continue;
+            }
+            if upload::is_in_store(&one) {
+                Box::pin(self.remove_objects(&one)).await?;
+                continue;
+            }
             let place = Place::of(&self.model.root, &one.path);
             // A confined project touches nothing outside, whatever an earlier one wrote there.
             let sandbox = self.model.outputs.sandbox();
@@ -266,7 +285,7 @@ impl Run<'_> {
     }
 
     /// Removes files that are not to be put in their place. What stays is removed by the next run.
-    async fn give_up(&self, place: &Place) {
+    pub(super) async fn give_up(&self, place: &Place) {
         let (at, uid) = (place.clone(), self.uid());
         if let Err(error) = blocking(move || at.clear(uid)).await {
             tracing::debug!(%error, path = %place.path, "what is not complete stays");
@@ -286,13 +305,13 @@ impl Run<'_> {
         }
     }
 
-    async fn tell_files(&self, export: Option<ExportState>) -> Result<(), Error> {
+    pub(super) async fn tell_files(&self, export: Option<ExportState>) -> Result<(), Error> {
         let state = self.state_so_far();
         self.write_with(state, export).await
     }
 }
 
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> std::io::Result<T> {
     match tokio::task::spawn_blocking(work).await {

@@ -20,15 +20,7 @@ impl Run<'_> {
         let Some(driver) = source::store(spec) else {
             return Ok(None);
         };
-        let is_time = match record {
-            None => true,
-            Some(record) => {
-                self.asked() != record.answered
-                    || triggers(spec, record, self.context.now()).due
-                    || self.meaning()? != record.meaning
-            }
-        };
-        if !is_time {
+        if !self.is_time_to_ask(record)? {
             return Ok(None);
         }
         if self.model.outputs.sandbox().is_some() {
@@ -40,15 +32,11 @@ impl Run<'_> {
             self.name(),
             &self.model.environment,
         );
-        let addresses = source::addresses(spec, &scope).map_err(|error| failure::from_source(&error))?;
+        let addresses = source::versions(spec, &scope).map_err(|error| failure::from_source(&error))?;
         let connector = refs::find(self.context.refs(), connector::KIND, &spec.input_connector);
         let access = match connector.and_then(refs::spec::<ConnectorSpec>) {
             None => None,
-            Some(connector) => {
-                let variables = secrets.open(&connector.variables)?;
-                let access = connector::access::access(&connector, &variables, &self.model.environment);
-                access.map_err(|error| failure::from_render(&error))?
-            }
+            Some(connector) => self.opened_access(&connector)?,
         };
         let objects = Objects {
             access,
@@ -62,5 +50,12 @@ impl Run<'_> {
             .await
             .map_err(|error| secrets.redact_error(error))?;
         Ok(Some(found))
+    }
+
+    /// Returns true if a build is asked for: by a refresh, a schedule, or another definition.
+    pub(super) fn is_time_to_ask(&self, record: Option<&Record>) -> Result<bool, Error> {
+        let Some(record) = record else { return Ok(true) };
+        let due = triggers(self.spec(), record, self.context.now()).due;
+        Ok(due || self.asked() != record.answered || self.meaning()? != record.meaning)
     }
 }

@@ -16,6 +16,7 @@ use futures::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 use watershed_compilers::{Scope, render_text};
 use watershed_core::Error;
+use watershed_drivers::objects::Location;
 use watershed_drivers::olap::{
     BuildError, Failure, NewColumns, PARTITION_COLUMN, PartitionPhase, PartitionRun, RUN_COLUMN, StageEnd,
     StageStep, quote_identifier, stage_table,
@@ -27,7 +28,9 @@ use crate::{
     asking::Asking,
     model::{
         failure, files, hooks, inputs,
-        partitions::{self, Listed, MAX_PARTITIONS, Notes, Source, Stamped},
+        objects::Objects,
+        partitions::{self, Grouping, Listed, MAX_PARTITIONS, Notes, Source, Stamped},
+        plan::FileNow,
         statement,
         triggers::adds_rows,
     },
@@ -235,20 +238,11 @@ impl Run<'_> {
                 let found = inputs::blocking(&self.model.root, self.cancel(), move |root| {
                     files::look(root, &pattern)
                 });
-                let groups = grouping.group(found.await?);
-                match &grouping.transform {
-                    None => groups,
-                    Some(transform) => {
-                        let table = grouping.as_query(&groups);
-                        let scope = Scope {
-                            table,
-                            ..scope.clone()
-                        };
-                        let sql = render_text(transform, &scope);
-                        let sql = sql.map_err(|error| failure::from_render(&error))?;
-                        self.list_rows(spec, &sql).await?
-                    }
-                }
+                self.grouped(spec, scope, &grouping, found.await?).await?
+            }
+            Source::Objects(grouping, connector) => {
+                let found = self.look_at_store(&connector, &grouping.pattern).await?;
+                self.grouped(spec, scope, &grouping, found).await?
             }
         };
         let listed = partitions::distinct(listed);
@@ -257,6 +251,43 @@ impl Run<'_> {
             n if n > MAX_PARTITIONS => Err(failure::too_many_partitions(MAX_PARTITIONS)),
             _ => Ok(listed),
         }
+    }
+
+    /// The objects that match a pattern, as their store tells them now.
+    async fn look_at_store(&self, connector: &str, pattern: &str) -> Result<Vec<FileNow>, Error> {
+        if self.model.outputs.sandbox().is_some() {
+            return Err(failure::confined_store());
+        }
+        let location = Location::parse(pattern);
+        let driver = location.map(|location| location.driver).unwrap_or_default();
+        let access = self.access_of(connector, driver)?;
+        let objects = Objects {
+            access: Some(access),
+            driver,
+            addresses: vec![pattern.to_owned()],
+            cancel: self.cancel(),
+        };
+        self.context.progress("asking the store for its objects");
+        objects.look().await
+    }
+
+    async fn grouped(
+        &self,
+        spec: &ModelSpec,
+        scope: &Scope,
+        grouping: &Grouping,
+        found: Vec<FileNow>,
+    ) -> Result<Vec<Listed>, Error> {
+        let groups = grouping.group(found);
+        let Some(transform) = &grouping.transform else {
+            return Ok(groups);
+        };
+        let scope = Scope {
+            table: grouping.as_query(&groups),
+            ..scope.clone()
+        };
+        let sql = render_text(transform, &scope).map_err(|error| failure::from_render(&error))?;
+        self.list_rows(spec, &sql).await
     }
 
     async fn list_rows(&self, spec: &ModelSpec, sql: &str) -> Result<Vec<Listed>, Error> {

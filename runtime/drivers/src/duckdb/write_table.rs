@@ -1,0 +1,300 @@
+//! Writing the rows of an output into a table of another database: made beside the one that is there and swapped with it,
+//! in one transaction of that database. Its comment says whose it is, so that nobody else's is touched.
+
+use tokio_util::sync::CancellationToken;
+
+use super::attach::attached;
+use super::engine::{Company, Engine};
+use super::schema::{self, qualified};
+use super::work::Work;
+use crate::crash::around;
+use crate::olap::{
+    Attached, DropTable, Failure, System, TableError, TableName, Tag, Value, WriteTable, quote_identifier,
+    quote_literal,
+};
+
+/// Types that another system has no column of, by their beginning.
+const UNKNOWN_ELSEWHERE: [&str; 5] = ["STRUCT", "UNION", "MAP", "BIT", "TIMESTAMP_NS"];
+
+impl Engine {
+    pub(super) async fn write_table_of(
+        &self,
+        job: &WriteTable,
+        cancel: &CancellationToken,
+    ) -> Result<Option<u64>, TableError> {
+        let written = self.try_to_write(job, cancel).await;
+        match &written {
+            Err(TableError::Failed(failure)) if self.install_for(failure, cancel).await => {
+                self.try_to_write(job, cancel).await
+            }
+            _ => written,
+        }
+    }
+
+    async fn try_to_write(
+        &self,
+        job: &WriteTable,
+        cancel: &CancellationToken,
+    ) -> Result<Option<u64>, TableError> {
+        let job = job.clone();
+        self.work(cancel, Company::Others, move |work| {
+            let databases = [job.database.clone()];
+            attached(work, &databases, || {
+                let columns = columns(work, &job)?;
+                work.transaction(around!("table"), || write(work, &job, &columns))
+            })
+            .map_err(|error| hidden(&job.database, error))
+        })
+        .await
+    }
+
+    pub(super) async fn drop_table_of(
+        &self,
+        job: &DropTable,
+        cancel: &CancellationToken,
+    ) -> Result<bool, TableError> {
+        let job = job.clone();
+        self.work(cancel, Company::Others, move |work| {
+            let databases = [job.database.clone()];
+            attached(work, &databases, || {
+                work.transaction(around!("table"), || {
+                    let place = Place::new(&job.database, &job.name);
+                    match place.look(work)? {
+                        None => Ok(false),
+                        Some(Found::Tagged(tag)) if tag.uid == job.owner => {
+                            place.run(work, &format!("DROP TABLE {}", place.target()))?;
+                            Ok(true)
+                        }
+                        Some(found) => Err(found.taken()),
+                    }
+                })
+            })
+            .map_err(|error| hidden(&job.database, error))
+        })
+        .await
+    }
+}
+
+/// Returns the columns as they are selected for the other system.
+fn columns(work: &Work<'_>, job: &WriteTable) -> Result<String, TableError> {
+    let described = work.run(&format!("DESCRIBE {}", qualified(&job.output)), &[])?;
+    let column = |row: Vec<Value>| -> Result<String, TableError> {
+        let mut row = row.into_iter().map(|value| value.to_string());
+        let (name, data_type) = (row.next().unwrap_or_default(), row.next().unwrap_or_default());
+        let quoted = quote_identifier(&name);
+        if job.database.system == System::DuckDb {
+            return Ok(quoted);
+        }
+        let scalar = data_type.trim_end_matches(|c: char| c == '[' || c == ']' || c.is_ascii_digit());
+        let is_list = data_type.ends_with(']');
+        if UNKNOWN_ELSEWHERE
+            .iter()
+            .any(|unknown| scalar.starts_with(unknown))
+            || is_list && (scalar.starts_with("ENUM") || scalar.ends_with("HUGEINT"))
+        {
+            return Err(TableError::Type {
+                column: name,
+                data_type,
+            });
+        }
+        Ok(match scalar {
+            // Without digits it would become an inexact number.
+            "HUGEINT" | "UHUGEINT" => format!("{quoted}::DECIMAL(38, 0) AS {quoted}"),
+            scalar if scalar.starts_with("ENUM") => format!("{quoted}::VARCHAR AS {quoted}"),
+            _ => quoted,
+        })
+    };
+    let columns: Result<Vec<String>, TableError> = described.into_iter().map(column).collect();
+    Ok(columns?.join(", "))
+}
+
+fn write(work: &Work<'_>, job: &WriteTable, columns: &str) -> Result<Option<u64>, TableError> {
+    let place = Place::new(&job.database, &job.name);
+    match place.look(work)? {
+        Some(Found::Tagged(tag)) if tag == job.tag => return Ok(None),
+        // The rows of a lost catalog, by another id, are these rows.
+        Some(Found::Tagged(tag)) if tag.build == job.tag.build => {
+            place.run(work, &comment(&place.target(), job.tag))?;
+            return Ok(None);
+        }
+        Some(Found::Tagged(tag)) if tag.uid == job.tag.uid => {}
+        None => {}
+        // So are those of a lost state, where the rows are the very same.
+        Some(Found::Tagged(_)) if has_same_rows(work, &place, job, columns) => {
+            place.run(work, &comment(&place.target(), job.tag))?;
+            return Ok(None);
+        }
+        Some(found) => return Err(found.taken()),
+    }
+    let beside = TableName {
+        schema: job.name.schema.clone(),
+        table: format!("_watershed_{}", job.tag.uid.simple()),
+    };
+    let beside = Place::new(&job.database, &beside);
+    place.run(work, &format!("DROP TABLE IF EXISTS {}", beside.target()))?;
+    let rows = qualified(&job.output);
+    let made = work.run(
+        &format!("CREATE TABLE {} AS SELECT {columns} FROM {rows}", beside.here()),
+        &[],
+    );
+    let made = made.map_err(refused)?;
+    place.run(work, &comment(&beside.target(), job.tag))?;
+    place.run(work, &format!("DROP TABLE IF EXISTS {}", place.target()))?;
+    let name = quote_identifier(&job.name.table);
+    place.run(work, &format!("ALTER TABLE {} RENAME TO {name}", beside.target()))?;
+    Ok(schema::count(&made))
+}
+
+/// Returns true if a table holds the rows of the output, in whatever order. What can't be compared is not the same.
+fn has_same_rows(work: &Work<'_>, place: &Place<'_>, job: &WriteTable, columns: &str) -> bool {
+    let own = format!("SELECT {columns} FROM {}", qualified(&job.output));
+    let there = format!("SELECT * FROM {}", place.here());
+    let sql =
+        format!("SELECT NOT EXISTS ({own} EXCEPT ALL {there}) AND NOT EXISTS ({there} EXCEPT ALL {own})");
+    let rows = work.run(&sql, &[]).unwrap_or_default();
+    rows.first().and_then(|row| row.first()) == Some(&Value::Boolean(true))
+}
+
+fn comment(table: &str, tag: Tag) -> String {
+    format!("COMMENT ON TABLE {table} IS {}", quote_literal(&tag.to_string()))
+}
+
+/// The thing at a table's name.
+enum Found {
+    /// A table with a tag.
+    Tagged(Tag),
+    /// Something else.
+    Foreign(&'static str),
+}
+
+impl Found {
+    fn taken(&self) -> TableError {
+        let kind = match self {
+            Self::Tagged(_) => "table of another model",
+            Self::Foreign(kind) => kind,
+        };
+        TableError::Taken {
+            kind: kind.to_owned(),
+        }
+    }
+}
+
+/// A table's name in an attached database.
+struct Place<'a> {
+    database: &'a Attached,
+    name: &'a TableName,
+}
+
+impl<'a> Place<'a> {
+    fn new(database: &'a Attached, name: &'a TableName) -> Self {
+        Self { database, name }
+    }
+
+    fn is_postgres(&self) -> bool {
+        self.database.system == System::Postgres
+    }
+
+    fn usual_schema(&self) -> &'static str {
+        match self.is_postgres() {
+            true => "public",
+            false => "main",
+        }
+    }
+
+    /// Returns the name in the engine's SQL.
+    fn here(&self) -> String {
+        let (database, name) = (
+            quote_identifier(&self.database.name),
+            self.name.quoted(self.usual_schema()),
+        );
+        format!("{database}.{name}")
+    }
+
+    /// Returns the name in the SQL that [`run`](Self::run) takes.
+    fn target(&self) -> String {
+        match self.is_postgres() {
+            true => self.name.quoted(self.usual_schema()),
+            false => self.here(),
+        }
+    }
+
+    /// Runs a statement in the database, in its transaction.
+    fn run(&self, work: &Work<'_>, sql: &str) -> Result<(), TableError> {
+        let run = match self.is_postgres() {
+            true => {
+                let (database, sql) = (quote_literal(&self.database.name), quote_literal(sql));
+                work.run(&format!("CALL postgres_execute({database}, {sql})"), &[])
+            }
+            false => work.run(sql, &[]),
+        };
+        run.map(drop).map_err(refused)
+    }
+
+    /// Looks at what has the name.
+    fn look(&self, work: &Work<'_>) -> Result<Option<Found>, TableError> {
+        let schema = self.name.schema.as_deref().unwrap_or(self.usual_schema());
+        let (in_schema, name) = (quote_literal(schema), quote_literal(&self.name.table));
+        let sql = match self.is_postgres() {
+            true => {
+                let asked = format!(
+                    "SELECT c.relkind::text AS kind, pg_catalog.obj_description(c.oid, 'pg_class') AS tag \
+                     FROM pg_catalog.pg_namespace n LEFT JOIN pg_catalog.pg_class c \
+                     ON c.relnamespace = n.oid AND c.relname = {name} WHERE n.nspname = {in_schema}"
+                );
+                let (database, asked) = (quote_literal(&self.database.name), quote_literal(&asked));
+                format!("SELECT * FROM postgres_query({database}, {asked})")
+            }
+            false => {
+                let database = quote_literal(&self.database.name);
+                format!(
+                    "SELECT o.kind, o.tag FROM duckdb_schemas() s LEFT JOIN ( \
+                     SELECT database_name, schema_name, table_name, 'r' AS kind, comment AS tag FROM duckdb_tables() \
+                     UNION ALL SELECT database_name, schema_name, view_name, 'v', NULL FROM duckdb_views()) o \
+                     ON o.database_name = s.database_name AND o.schema_name = s.schema_name \
+                     AND lower(o.table_name) = lower({name}) \
+                     WHERE s.database_name = {database} AND s.schema_name = {in_schema}"
+                )
+            }
+        };
+        let rows = work.run(&sql, &[]).map_err(refused)?;
+        let Some(row) = rows.into_iter().next() else {
+            return Err(TableError::NoSchema(schema.to_owned()));
+        };
+        let mut row = row.into_iter().map(|value| match value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        });
+        let (kind, tag) = (row.next().flatten(), row.next().flatten());
+        let Some(kind) = kind else { return Ok(None) };
+        let tag = tag.as_deref().and_then(Tag::parse);
+        Ok(Some(match (kind.as_str(), tag) {
+            ("r", Some(tag)) => Found::Tagged(tag),
+            ("r" | "p", _) => Found::Foreign("table"),
+            ("v" | "m", _) => Found::Foreign("view"),
+            _ => Found::Foreign("thing of that name"),
+        }))
+    }
+}
+
+/// What the database said against a statement of ours, on one line.
+fn refused(failure: Failure) -> TableError {
+    let Failure::Sql(error) = &failure else {
+        return TableError::Failed(failure);
+    };
+    let said = error.message.as_str();
+    // Before it stands our statement.
+    let said = said.rsplit_once("ERROR:").map_or(said, |(_, said)| said);
+    TableError::Refused(said.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Returns an error without the settings of the connection that it may quote.
+fn hidden(database: &Attached, error: TableError) -> TableError {
+    match error {
+        TableError::Refused(said) => TableError::Refused(database.hide(&said)),
+        TableError::Failed(Failure::Sql(mut error)) => {
+            error.message = database.hide(&error.message);
+            TableError::Failed(Failure::Sql(error))
+        }
+        error => error,
+    }
+}

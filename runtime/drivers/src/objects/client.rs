@@ -1,0 +1,197 @@
+//! Clients of stores, made for one access and one bucket each; the connections below them are shared.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, S3ConditionalPut};
+use object_store::azure::MicrosoftAzureBuilder;
+use object_store::client::{ClientOptions, HttpClient, HttpConnector};
+use object_store::{ObjectStore, RetryConfig};
+use reqwest::Client;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use super::{Access, Driver, Location, StoreError};
+
+/// The longest time in which a connection must come about.
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// The longest time of one question: a page of a listing.
+const ASKED_WITHIN: Duration = Duration::from_secs(30);
+/// The longest time in which a piece of an object is sent, over a slow line as well.
+const SENT_WITHIN: Duration = Duration::from_secs(10 * 60);
+/// The attempts after the first one, of what passes by itself.
+pub(super) const RETRIES: usize = 3;
+/// The longest time of all attempts.
+const RETRY_WITHIN: Duration = Duration::from_secs(60);
+
+/// The address at which Google's storage speaks S3.
+const GOOGLE: &str = "https://storage.googleapis.com";
+
+/// The purpose of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Short questions, and removals.
+    Ask,
+    /// Contents are sent.
+    Send,
+}
+
+/// Returns the client of a store, for the bucket of a location.
+///
+/// # Errors
+/// When the settings are none that its client takes.
+pub(super) fn store(
+    access: &Access,
+    location: &Location,
+    purpose: Purpose,
+) -> Result<Arc<dyn ObjectStore>, StoreError> {
+    let built = match location.driver {
+        Driver::Azure => azure(access, location, purpose),
+        _ => s3(access, location, purpose),
+    };
+    built.map_err(|error| StoreError::from_client(&error, &location.address(), &location.bucket))
+}
+
+fn retry(purpose: Purpose) -> RetryConfig {
+    RetryConfig {
+        max_retries: RETRIES,
+        retry_timeout: match purpose {
+            Purpose::Ask => RETRY_WITHIN,
+            Purpose::Send => SENT_WITHIN,
+        },
+        ..RetryConfig::default()
+    }
+}
+
+/// Returns the client of HTTP for an access.
+///
+/// # Errors
+/// When its file of certificates can't be read.
+pub(super) fn http(access: &Access, purpose: Purpose) -> Result<Client, String> {
+    let within = match purpose {
+        Purpose::Ask => ASKED_WITHIN,
+        Purpose::Send => SENT_WITHIN,
+    };
+    match (&access.authorities, purpose) {
+        // Few have one, and its file may change.
+        (Some(file), _) => client(within, &certificates(file)?),
+        (None, Purpose::Ask) => ASKING.clone(),
+        (None, Purpose::Send) => SENDING.clone(),
+    }
+}
+
+/// Reads a file of certificates.
+fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
+    let unreadable = |error: String| format!("can't read certificates from `{}`: {error}", file.display());
+    let read = CertificateDer::pem_file_iter(file).map_err(|error| unreadable(error.to_string()))?;
+    let read: Result<Vec<_>, _> = read.collect();
+    read.map_err(|error| unreadable(error.to_string()))
+}
+
+fn azure(
+    access: &Access,
+    location: &Location,
+    purpose: Purpose,
+) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let mut builder = MicrosoftAzureBuilder::new()
+        .with_container_name(&location.bucket)
+        .with_retry(retry(purpose))
+        .with_http_connector(Connector(http(access, purpose)))
+        .with_allow_http(true)
+        .with_skip_signature(access.is_anonymous());
+    if let Some(account) = &access.key {
+        builder = builder.with_account(account);
+    }
+    if let Some(key) = &access.secret {
+        builder = builder.with_access_key(key);
+    }
+    if let Some(endpoint) = access.endpoint_url() {
+        builder = builder.with_endpoint(endpoint);
+    }
+    Ok(Arc::new(builder.build()?))
+}
+
+fn s3(access: &Access, location: &Location, purpose: Purpose) -> object_store::Result<Arc<dyn ObjectStore>> {
+    let endpoint = access
+        .endpoint_url()
+        .or_else(|| (location.driver == Driver::Gcs).then(|| GOOGLE.to_owned()));
+    let path_style = access.path_style.unwrap_or(endpoint.is_some());
+    let mut builder = AmazonS3Builder::new()
+        .with_bucket_name(&location.bucket)
+        .with_region(access.region.as_deref().unwrap_or("us-east-1"))
+        .with_retry(retry(purpose))
+        .with_http_connector(Connector(http(access, purpose)))
+        .with_allow_http(true)
+        .with_virtual_hosted_style_request(!path_style)
+        .with_skip_signature(access.is_anonymous());
+    if location.driver == Driver::Gcs {
+        // Its conditions have other names, which the S3 form does not know.
+        builder = builder.with_conditional_put(S3ConditionalPut::Disabled);
+    }
+    if let (Some(key), Some(secret)) = (&access.key, &access.secret) {
+        builder = builder.with_access_key_id(key).with_secret_access_key(secret);
+    }
+    if let Some(token) = &access.session_token {
+        builder = builder.with_token(token);
+    }
+    if let Some(endpoint) = endpoint {
+        builder = builder.with_endpoint(if path_style {
+            endpoint
+        } else {
+            in_host(&endpoint, &location.bucket)
+        });
+    }
+    Ok(Arc::new(builder.build()?))
+}
+
+/// An endpoint with a bucket in its host's name.
+fn in_host(endpoint: &str, bucket: &str) -> String {
+    match endpoint.split_once("://") {
+        Some((scheme, host)) => format!("{scheme}://{bucket}.{host}"),
+        None => endpoint.to_owned(),
+    }
+}
+
+/// Makes the stores' HTTP clients: the one that it holds.
+#[derive(Debug)]
+struct Connector(Result<Client, String>);
+
+impl HttpConnector for Connector {
+    fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
+        match &self.0 {
+            Ok(client) => Ok(HttpClient::new(client.clone())),
+            Err(error) => Err(object_store::Error::Generic {
+                store: "HTTP",
+                source: error.clone().into(),
+            }),
+        }
+    }
+}
+
+/// Connections are kept and shared: a run asks many sources of one store.
+static ASKING: LazyLock<Result<Client, String>> = LazyLock::new(|| client(ASKED_WITHIN, &[]));
+static SENDING: LazyLock<Result<Client, String>> = LazyLock::new(|| client(SENT_WITHIN, &[]));
+
+fn client(within: Duration, trusted: &[CertificateDer<'static>]) -> Result<Client, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut roots = rustls::RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    };
+    for certificate in trusted {
+        roots
+            .add(certificate.clone())
+            .map_err(|error| error.to_string())?;
+    }
+    let tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Client::builder()
+        .tls_backend_preconfigured(tls)
+        .connect_timeout(CONNECT_WITHIN)
+        .timeout(within)
+        .build()
+        .map_err(|error| error.to_string())
+}

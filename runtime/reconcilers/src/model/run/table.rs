@@ -1,0 +1,219 @@
+//! Writing a model's rows into a table of another database, once its own table is what it should be.
+//!
+//! The table there bears a tag: the model, and what its rows are made of. It is written in the transaction that swaps it with
+//! the one of before; so the table says what really happened, and the catalog only which one to ask.
+
+use std::path::Path;
+
+use uuid::Uuid;
+use watershed_compilers::{Scope, render_text};
+use watershed_core::Error;
+use watershed_drivers::olap::{
+    Attached, DropTable, Failure, Rights, System, TableError, TableName, Tag, WriteTable,
+};
+use watershed_proto::{ConnectorSpec, ExportState, ExportedFiles, FileExport, MapValue};
+
+use super::Run;
+use crate::{
+    connector::{self, database::Connection},
+    model::{export, failure, record::Record, statement, upload},
+    refs,
+};
+
+impl Run<'_> {
+    /// Has the table hold the rows of the model. Says whether anything was written or dropped.
+    pub(super) async fn write_table(
+        &self,
+        export: &FileExport,
+        record: &Record,
+        known: ExportState,
+    ) -> Result<bool, Error> {
+        if self.model.outputs.sandbox().is_some() {
+            return Err(failure::confined_database());
+        }
+        let opened = self.opened_spec()?;
+        let scope = statement::scope(opened.variables, self.name(), &self.model.environment);
+        let path = render_text(&export.path, &scope).map_err(|error| failure::from_render(&error))?;
+        let files = ExportedFiles {
+            path: path.trim().to_owned(),
+            made_of: export::made_of(record, export),
+            connector: export.connector.clone(),
+            database: export.database.clone(),
+            ..ExportedFiles::default()
+        };
+        if let Some(standing) = known.now.clone()
+            && upload::stands(&known, &files.path, &export.connector, &files.made_of)
+        {
+            return self.settle_files(standing, known).await;
+        }
+        let found = refs::find(self.context.refs(), connector::KIND, &export.connector);
+        let spec = found.and_then(refs::spec::<ConnectorSpec>).unwrap_or_default();
+        let database = self.output_database(&files, &spec)?;
+        let job = WriteTable {
+            output: self.table().to_owned(),
+            database,
+            name: name(&files)?,
+            tag: Tag {
+                uid: self.uid(),
+                build: build_of(&files),
+            },
+        };
+        self.context
+            .progress(format!("writing {} of {}", files.path, files.connector));
+        self.tell_files(Some(ExportState {
+            now: known.now.clone(),
+            next: Some(files.clone()),
+        }))
+        .await?;
+        let committed = self.context.committed().await;
+        committed.map_err(|error| Error::transient("state", error.to_string()))?;
+        let written = self.send_table(&job).await;
+        let rows = written.map_err(|error| self.not_written(&files, &error))?;
+        let standing = ExportedFiles { rows, ..files };
+        Ok(self.settle_files(standing, known).await? | rows.is_some())
+    }
+
+    /// Drops a table that was written for the model, unless it is somebody else's now.
+    pub(super) async fn remove_table(&self, files: &ExportedFiles) -> Result<(), Error> {
+        let (path, connector) = (&files.path, &files.connector);
+        if self.model.outputs.sandbox().is_some() {
+            tracing::warn!(%path, "outside the sandbox: the table that was written stays");
+            return Ok(());
+        }
+        let Some(spec) = self.connector_in_catalog(connector) else {
+            tracing::warn!(%path, %connector, "there is no such connector any more: the table that was written stays");
+            return Ok(());
+        };
+        let database = self.output_database(files, &spec)?;
+        if database.system.is_file() && !Path::new(&database.target).is_file() {
+            return Ok(());
+        }
+        let job = DropTable {
+            database,
+            name: name(files)?,
+            owner: self.uid(),
+        };
+        match self.model.outputs.olap().drop_table(&job, self.cancel()).await {
+            Ok(_) | Err(TableError::NoSchema(_)) => Ok(()),
+            Err(TableError::Taken { .. }) => {
+                tracing::warn!(%path, %connector, "somebody else's by now: the table stays");
+                Ok(())
+            }
+            Err(error) => Err(self.not_written(files, &error)),
+        }
+    }
+
+    /// Returns how the database is attached to be written to.
+    fn output_database(&self, files: &ExportedFiles, spec: &ConnectorSpec) -> Result<Attached, Error> {
+        let system = System::from_driver(&files.database)
+            .ok_or_else(|| Error::permanent(export::UNWRITTEN, "rows can't be written to its database"))?;
+        let empty = MapValue::default();
+        let scope = Scope {
+            environment: self.model.environment.clone(),
+            variables: self.model.outputs.secrets().open(&spec.variables)?,
+            ..Scope::default()
+        };
+        let properties = spec.properties.as_ref().unwrap_or(&empty);
+        if system == System::DuckDb && properties.str("mode") != Some("readwrite") {
+            let message = format!("connector \"{}\" is only read", files.connector);
+            return Err(Error {
+                hint: Some("add `mode: readwrite` to it, and its `path` if it has none".into()),
+                ..Error::permanent(export::UNWRITTEN, message)
+            });
+        }
+        if system == System::DuckDb && !connector::has_file(spec) {
+            let message = format!(
+                "connector \"{}\" is the engine that models are built on",
+                files.connector
+            );
+            return Err(Error {
+                hint: Some("an output of another database names a connector with a `path`".into()),
+                ..Error::permanent(export::UNWRITTEN, message)
+            });
+        }
+        let connection = Connection {
+            system,
+            connector: &files.connector,
+            settings: vec![(properties, scope)],
+            root: &self.model.root,
+        };
+        let attached = connection.attached(&format!("out_of_{}", self.name()));
+        let attached = attached.map_err(|error| failure::from_render(&error))?;
+        Ok(Attached {
+            rights: Rights::Write,
+            ..attached
+        })
+    }
+
+    /// Has the table written within the time that a build may take.
+    async fn send_table(&self, job: &WriteTable) -> Result<Option<u64>, TableError> {
+        let cancel = self.cancel().child_token();
+        let work = self.model.outputs.olap().write_table(job, &cancel);
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            result = &mut work => result,
+            () = tokio::time::sleep(self.time_limit()) => {
+                cancel.cancel();
+                work.await
+            }
+        }
+    }
+
+    fn not_written(&self, files: &ExportedFiles, error: &TableError) -> Error {
+        let (path, connector) = (&files.path, &files.connector);
+        let failed = |message: String, hint: &str| Error {
+            hint: Some(hint.into()),
+            ..Error::permanent(export::UNWRITTEN, message)
+        };
+        match error {
+            TableError::Failed(Failure::Interrupted) if !self.context.is_cancelled() => {
+                failure::timeout(self.time_limit().as_secs())
+            }
+            TableError::Failed(Failure::Interrupted) => failure::cancelled(),
+            TableError::Failed(failure) => failure::from_failure(failure),
+            TableError::Taken { kind } => {
+                let message = format!(
+                    "\"{path}\" of \"{connector}\" is a {kind} that this model did not write: it stays as it is"
+                );
+                let hint = "rename or drop it by hand, and the next run writes the rows there; or give the model another `output.table`";
+                Error {
+                    hint: Some(hint.into()),
+                    ..Error::permanent(export::TAKEN, message)
+                }
+            }
+            TableError::NoSchema(schema) => failed(
+                format!("\"{connector}\" has no schema \"{schema}\""),
+                "make it there, or name another in `output.table`",
+            ),
+            TableError::Type { .. } => failed(
+                format!("can't write \"{path}\" of \"{connector}\": {error}"),
+                "give it another type in the query, or make it text: `to_json(column)::VARCHAR`",
+            ),
+            TableError::Refused(said) => failed(
+                format!("\"{connector}\" refuses \"{path}\": {said}"),
+                "what depends on the table, and the rights of the connector's user, are that database's own; the table there is as it was",
+            ),
+        }
+    }
+}
+
+fn name(files: &ExportedFiles) -> Result<TableName, Error> {
+    TableName::parse(&files.path).ok_or_else(|| {
+        let message = format!(
+            "rows can't be written to \"{}\": name a table, or a schema and a table",
+            files.path
+        );
+        Error::permanent(export::UNWRITTEN, message)
+    })
+}
+
+/// Stands for what the rows are made of.
+fn build_of(files: &ExportedFiles) -> Uuid {
+    let mut bytes = [0; 16];
+    bytes
+        .iter_mut()
+        .zip(&files.made_of)
+        .for_each(|(to, from)| *to = *from);
+    Uuid::from_bytes(bytes)
+}

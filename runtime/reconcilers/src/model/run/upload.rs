@@ -1,0 +1,364 @@
+//! Writing a model's rows into a store of objects, once its table is what it should be.
+//!
+//! The rows are written on this machine first, and each object then in one go, so that it is visible as a whole. Before
+//! that the catalog holds, on the disk, which objects are about to be there; with the mark that each of them bears, the next
+//! run knows its own, whatever died.
+
+use std::collections::BTreeMap;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use watershed_controller::Select;
+use watershed_core::Error;
+use watershed_drivers::objects::{self, Access, Driver, Over, Standing, StoreError};
+use watershed_proto::{ConnectorSpec, ExportState, ExportedFiles, FileExport, LocalFileState, Message as _};
+
+use super::{Run, export::blocking};
+use crate::{
+    connector,
+    model::{
+        export::Place,
+        failure,
+        record::Record,
+        statement,
+        upload::{self, Due, Mark},
+    },
+    refs,
+};
+
+/// The most objects that one export asks for, writes or removes at once.
+const AT_ONCE: usize = 8;
+
+impl Run<'_> {
+    /// Has the objects hold the rows of the table. Says whether anything was written or removed.
+    pub(super) async fn write_objects(
+        &self,
+        export: &FileExport,
+        record: &Record,
+        known: ExportState,
+    ) -> Result<bool, Error> {
+        if self.model.outputs.sandbox().is_some() {
+            return Err(failure::confined_store());
+        }
+        let opened = self.opened_spec()?;
+        let scope = statement::scope(opened.variables, self.name(), &self.model.environment);
+        let address = upload::address(export, &scope)?;
+        let made_of = crate::model::export::made_of(record, export);
+        if let Some(standing) = known.now.clone()
+            && upload::stands(&known, &address, &export.connector, &made_of)
+        {
+            return self.settle_files(standing, known).await;
+        }
+        let place = self.part_place(&address);
+        if record.files.iter().any(|file| is_below(&file.path, &address)) {
+            return Err(crate::model::export::reads_itself(&place));
+        }
+        let access = self.access_of(
+            &export.connector,
+            Driver::from_name(&export.store).unwrap_or_default(),
+        )?;
+        let store = Upload {
+            run: self,
+            access: &access,
+            address: &address,
+            known: &known,
+        };
+        if export.partition_by.is_empty() {
+            // An object of somebody's is told before rows are written for nothing.
+            store.refuse_taken().await?;
+        }
+        self.context.progress(format!("writing {address}"));
+        // What a run left that was cut off.
+        self.give_up(&place).await;
+        let part = self.write_part(export, place.clone(), None, made_of).await?;
+        let files = ExportedFiles {
+            connector: export.connector.clone(),
+            ..part.files
+        };
+        let written = store.bring(&place, files).await;
+        self.give_up(&place).await;
+        let (standing, changed) = written?;
+        Ok(self.settle_files(standing, known).await? | changed)
+    }
+
+    /// The place at which files are made before they are brought to an address.
+    fn part_place(&self, address: &str) -> Place {
+        Place {
+            path: address.to_owned(),
+            whole: self.model.parts.join("rows"),
+        }
+    }
+
+    /// Removes objects that were written for the model, but for those that somebody changed since.
+    pub(super) async fn remove_objects(&self, files: &ExportedFiles) -> Result<(), Error> {
+        if self.model.outputs.sandbox().is_some() {
+            tracing::warn!(path = %files.path, "outside the sandbox: the objects that were written stay");
+            return Ok(());
+        }
+        let Some(access) = self.access_for_removal(files)? else {
+            let (path, connector) = (&files.path, &files.connector);
+            tracing::warn!(%path, %connector, "there is no such connector any more: the objects that were written stay");
+            return Ok(());
+        };
+        self.give_up(&self.part_place(&files.path)).await;
+        let known = ExportState {
+            now: Some(files.clone()),
+            next: None,
+        };
+        let store = Upload {
+            run: self,
+            access: &access,
+            address: &files.path,
+            known: &known,
+        };
+        store
+            .remove(files.files.keys().cloned().collect())
+            .await
+            .map(drop)
+    }
+
+    /// The access that a connector gives to a store; where it is none of its driver, nobody logs in.
+    pub(super) fn access_of(&self, connector: &str, driver: Driver) -> Result<Access, Error> {
+        let found = refs::find(self.context.refs(), connector::KIND, connector);
+        let access = match found.and_then(refs::spec::<ConnectorSpec>) {
+            Some(spec) => self.opened_access(&spec)?,
+            None => None,
+        };
+        Ok(access
+            .filter(|access| access.driver == driver)
+            .unwrap_or_else(|| Access {
+                driver,
+                ..Access::default()
+            }))
+    }
+
+    /// The access to a store that the model may write to no more. A delete has no refs, so the catalog is asked.
+    fn access_for_removal(&self, files: &ExportedFiles) -> Result<Option<Access>, Error> {
+        if let Some(spec) = self.connector_in_catalog(&files.connector) {
+            return self.opened_access(&spec);
+        }
+        // Of a driver's own name, without a connector.
+        let driver = Driver::from_name(&files.connector);
+        Ok(driver.map(|driver| Access {
+            driver,
+            ..Access::default()
+        }))
+    }
+
+    /// A connector as the catalog has it, also one that goes in the same edit.
+    pub(super) fn connector_in_catalog(&self, name: &str) -> Option<ConnectorSpec> {
+        let select = Select::kind(connector::KIND).with_deleted();
+        let all = self.context.controller().list(select).resources;
+        let found = all.into_iter().find(|it| it.row.name.as_str() == name)?;
+        ConnectorSpec::decode(found.row.spec.as_ref()).ok()
+    }
+
+    /// The access that a connector gives; none if it is no store's.
+    pub(super) fn opened_access(&self, spec: &ConnectorSpec) -> Result<Option<Access>, Error> {
+        let variables = self.model.outputs.secrets().open(&spec.variables)?;
+        let access = connector::access::access(
+            spec,
+            &variables,
+            connector::Surroundings {
+                environment: &self.model.environment,
+                root: &self.model.root,
+            },
+        );
+        access.map_err(|error| failure::from_render(&error))
+    }
+}
+
+/// The objects of one export.
+struct Upload<'a> {
+    run: &'a Run<'a>,
+    access: &'a Access,
+    address: &'a str,
+    known: &'a ExportState,
+}
+
+impl Upload<'_> {
+    /// Refuses to write over the object of somebody.
+    async fn refuse_taken(&self) -> Result<(), Error> {
+        let Some(standing) = self.find("").await? else {
+            return Ok(());
+        };
+        let marked = standing.mark.is_some();
+        // What bears a mark may be of the very rows that are to be written.
+        match marked || upload::is_own(self.run.uid(), &standing, &self.versions("")) {
+            true => Ok(()),
+            false => Err(upload::taken(self.address)),
+        }
+    }
+
+    /// Brings complete files into the store, and removes what else was written there before. Returns what stands there
+    /// then, and whether anything was written or removed.
+    async fn bring(&self, place: &Place, files: ExportedFiles) -> Result<(ExportedFiles, bool), Error> {
+        let mut files = self.digested(place, files).await?;
+        let due = self.due(&files).await?;
+        let old: Vec<String> = upload::recorded(self.known, self.address)
+            .map(|(name, _)| name.to_owned())
+            .filter(|name| !files.files.contains_key(name))
+            .collect();
+        let writes = due.values().any(|due| matches!(due, Due::Write(_)));
+        if writes || !old.is_empty() {
+            self.run
+                .tell_files(Some(ExportState {
+                    now: self.known.now.clone(),
+                    next: Some(files.clone()),
+                }))
+                .await?;
+            let committed = self.run.context.committed().await;
+            committed.map_err(|error| Error::transient("state", error.to_string()))?;
+        }
+        let part = place.part(self.run.uid());
+        let jobs = due.into_iter().map(|(name, due)| {
+            let (file, wanted) = (
+                if name.is_empty() {
+                    part.clone()
+                } else {
+                    part.join(&name)
+                },
+                files.files.get(&name).cloned().unwrap_or_default(),
+            );
+            async move {
+                let version = match due {
+                    Due::Nothing(version) => version,
+                    Due::Write(over) => self.put(&name, &file, &wanted, &over).await?,
+                    Due::Taken => return Err(upload::taken(&upload::address_of(self.address, &name))),
+                };
+                Ok::<_, Error>((name, version))
+            }
+        });
+        let versions: Vec<(String, String)> =
+            stream::iter(jobs).buffer_unordered(AT_ONCE).try_collect().await?;
+        for (name, version) in versions {
+            if let Some(file) = files.files.get_mut(&name) {
+                file.version = version;
+            }
+        }
+        let removed = self.remove(old).await?;
+        Ok((files, writes || removed))
+    }
+
+    async fn digested(&self, place: &Place, files: ExportedFiles) -> Result<ExportedFiles, Error> {
+        let part = place.part(self.run.uid());
+        let digested = blocking(move || {
+            let mut files = files;
+            upload::digests(&part, &mut files.files)?;
+            Ok(files)
+        });
+        digested
+            .await
+            .map_err(|error| crate::model::export::unwritable(place, &error))
+    }
+
+    /// Decides about each object before the first is written.
+    async fn due(&self, files: &ExportedFiles) -> Result<BTreeMap<String, Due>, Error> {
+        // Of a folder, one listing tells most of it.
+        let listed: Option<BTreeMap<String, String>> = match files.folder {
+            false => None,
+            true => {
+                let found = objects::find_below(self.access, self.address, self.run.cancel()).await;
+                let found = found.map_err(|error| upload::refused(&error))?;
+                let version = |object: objects::Object| (object.address, object.version.unwrap_or_default());
+                Some(found.into_iter().map(version).collect())
+            }
+        };
+        let jobs = files.files.iter().map(|(name, wanted)| {
+            let listed = &listed;
+            async move {
+                let versions = self.versions(name);
+                let there = listed
+                    .as_ref()
+                    .map(|listed| listed.get(&upload::address_of(self.address, name)));
+                let standing = match there {
+                    Some(None) => None,
+                    Some(Some(version)) if versions.contains(&version.as_str()) => {
+                        Some(self.standing_as_recorded(name, version))
+                    }
+                    Some(Some(_)) | None => self.find(name).await?,
+                };
+                let due = upload::due(self.run.uid(), wanted, standing.as_ref(), &versions);
+                match due {
+                    Due::Taken => Err(upload::taken(&upload::address_of(self.address, name))),
+                    due => Ok((name.clone(), due)),
+                }
+            }
+        });
+        let jobs: Vec<_> = jobs.collect();
+        stream::iter(jobs).buffer_unordered(AT_ONCE).try_collect().await
+    }
+
+    /// An object in a version that is recorded: its content is known with that.
+    fn standing_as_recorded(&self, name: &str, version: &str) -> Standing {
+        let mut recorded = upload::recorded(self.known, self.address);
+        let file = recorded.find(|(other, file)| *other == name && file.version == version);
+        Standing {
+            version: version.to_owned(),
+            mark: file.map(|(_, file)| Mark::of(self.run.uid(), file).text()),
+        }
+    }
+
+    /// The recorded versions of an object.
+    fn versions(&self, name: &str) -> Vec<&str> {
+        upload::recorded(self.known, self.address)
+            .filter(|(other, file)| *other == name && !file.version.is_empty())
+            .map(|(_, file)| file.version.as_str())
+            .collect()
+    }
+
+    async fn find(&self, name: &str) -> Result<Option<Standing>, Error> {
+        let address = upload::address_of(self.address, name);
+        let found = objects::find(self.access, &address, self.run.cancel()).await;
+        found.map_err(|error| upload::refused(&error))
+    }
+
+    async fn put(
+        &self,
+        name: &str,
+        file: &std::path::Path,
+        wanted: &LocalFileState,
+        over: &Over,
+    ) -> Result<String, Error> {
+        let address = upload::address_of(self.address, name);
+        let mark = Mark::of(self.run.uid(), wanted).text();
+        let put = objects::put(self.access, &address, file, &mark, over, self.run.cancel()).await;
+        match put {
+            Ok(version) => Ok(version),
+            // An answer may be lost, and the request sent again: then it is our own that stands there.
+            Err(StoreError::Taken(_)) => match self.find(name).await? {
+                Some(standing) if standing.mark.as_deref() == Some(mark.as_str()) => Ok(standing.version),
+                _ => Err(upload::taken(&address)),
+            },
+            Err(error) => Err(upload::refused(&error)),
+        }
+    }
+
+    /// Removes objects, if they are still as they were written. Says whether anything was removed.
+    async fn remove(&self, names: Vec<String>) -> Result<bool, Error> {
+        let jobs = names.into_iter().map(|name| async move {
+            let address = upload::address_of(self.address, &name);
+            let standing = match objects::find(self.access, &address, self.run.cancel()).await {
+                Err(StoreError::NoBucket(_)) => None,
+                found => found.map_err(|error| upload::refused(&error))?,
+            };
+            let Some(standing) = standing else {
+                return Ok(false);
+            };
+            if !upload::is_own(self.run.uid(), &standing, &self.versions(&name)) {
+                tracing::warn!(path = %address, "changed since it was written: the object stays");
+                return Ok(false);
+            }
+            let removed = objects::remove(self.access, &address, self.run.cancel()).await;
+            removed.map_err(|error| upload::refused(&error))?;
+            Ok::<_, Error>(true)
+        });
+        let removed: Vec<bool> = stream::iter(jobs).buffer_unordered(AT_ONCE).try_collect().await?;
+        Ok(removed.contains(&true))
+    }
+}
+
+/// Returns true if an object that is read is one that would be written.
+fn is_below(read: &str, written: &str) -> bool {
+    let rest = read.strip_prefix(written);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
