@@ -19,7 +19,7 @@ pub(crate) struct Sandbox {
     containers: String,
 }
 
-/// Where no engine answers: tests without one must not meet that of the machine.
+/// An address where no engine answers: tests without one must not meet that of the machine.
 const NO_ENGINE: &str = "unix:///nowhere/docker.sock";
 
 /// The output and the exit code of a command.
