@@ -19,12 +19,12 @@ const LONG: Duration = Duration::from_secs(60);
 
 fn connect(engine: &Engine, folder: &Path, epoch: u64) -> (Containers, Arc<dyn Backend>) {
     let containers = Containers::new(folder, Address::from_host(Some(&engine.host())));
-    let backend = containers.connect(epoch).unwrap();
+    let backend = containers.connect(epoch).expect("nothing is asked yet");
     (containers, backend)
 }
 
 fn id(uid: &str, counter: u64) -> StartId {
-    StartId::new(uid, counter).unwrap()
+    StartId::new(uid, counter).expect("it is a start id")
 }
 
 /// A container without a network that runs a text in its shell.
@@ -62,7 +62,7 @@ fn stop(uid: &str, counter: u64, grace: Duration, then: Then) -> Stop {
     Stop {
         id: id(uid, counter),
         signal: "TERM".into(),
-        grace_ms: u64::try_from(grace.as_millis()).unwrap(),
+        grace_ms: u64::try_from(grace.as_millis()).expect("it is short"),
         then,
     }
 }
@@ -93,7 +93,7 @@ async fn reaches(
 async fn runs(backend: &dyn Backend, wanted: &StartId) -> Observation {
     reaches(backend, wanted, |phase| phase == Some(&Phase::Running))
         .await
-        .unwrap()
+        .expect("it is there")
 }
 
 async fn ends(backend: &dyn Backend, wanted: &StartId) -> End {
@@ -109,12 +109,12 @@ async fn ends(backend: &dyn Backend, wanted: &StartId) -> End {
 
 async fn fails(backend: &dyn Backend, start: Start) -> StartFailure {
     let wanted = start.id.clone();
-    backend.start(start).await.unwrap();
+    backend.start(start).await.expect("the engine answers");
     let found = reaches(backend, &wanted, |phase| {
         matches!(phase, Some(Phase::NotStarted { .. }))
     })
     .await;
-    backend.forget(wanted, true).await.unwrap();
+    backend.forget(wanted, true).await.expect("it is over");
     match found.map(|one| one.phase) {
         Some(Phase::NotStarted { failure, .. }) => failure,
         other => panic!("{other:?}"),

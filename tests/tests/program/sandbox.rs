@@ -22,7 +22,7 @@ pub(crate) struct Sandbox {
     extended: bool,
 }
 
-/// Where no engine answers: tests without one must not meet that of the machine.
+/// An address where no engine answers: tests without one must not meet that of the machine.
 const NO_ENGINE: &str = "unix:///nowhere/docker.sock";
 
 /// The output and the exit code of a command.

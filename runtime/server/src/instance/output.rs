@@ -98,7 +98,7 @@ fn sources(entries: &[Entry], name: &str, part: ProgramOutput) -> Result<Option<
 enum Follow {
     /// The file of a local process.
     File(Follower),
-    /// What the engine keeps of a container; none if it keeps nothing.
+    /// The output that the engine keeps of a container; none if it keeps nothing.
     Container(Option<ContainerReader>),
 }
 

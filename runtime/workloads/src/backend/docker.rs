@@ -8,7 +8,7 @@
 //! | `making` | starts: pull, make, start, in a task |
 //! | `stopping` | stops: signal, grace period, kill, in a task |
 //! | `events` | the engine's events as news |
-//! | `place` | all containers of one state folder |
+//! | `place`, `table` | all containers of one state folder; what this process does about them |
 //! | `label` | labels and names |
 //! | `observe`, `failure`, `body` | what the engine's words mean, and what it is told |
 //! | `checks`, `output` | commands inside containers, and what containers write |
@@ -33,6 +33,7 @@ mod observe;
 mod output;
 mod place;
 mod stopping;
+mod table;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -276,7 +277,8 @@ impl Backend for Docker {
 
     fn stops_within(&self) -> Option<Duration> {
         let table = self.place.table();
-        table.stops.values().map(stopping::Ending::rest).max()
+        let rest = |order: &Order| order.rest(place::now());
+        table.stops.values().map(|stop| rest(&stop.order.borrow())).max()
     }
 
     fn free_memory(&self) -> Option<u64> {

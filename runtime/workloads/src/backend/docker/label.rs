@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::time::Duration;
 
 use watershed_core::Timestamp;
 
@@ -20,6 +21,9 @@ const COUNTER: &str = "watershed.counter";
 const EPOCH: &str = "watershed.epoch";
 /// The label with the time of the order, in milliseconds.
 const ORDERED: &str = "watershed.ordered";
+
+/// The longest grace period that is believed of a name.
+const GRACE_MAX: Duration = Duration::from_secs(24 * 3_600);
 
 /// The owner of a container, as its labels tell it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,6 +84,14 @@ pub(super) struct Order {
     pub(super) deadline: Timestamp,
     /// The record after the end.
     pub(super) then: Then,
+}
+
+impl Order {
+    /// Returns the time until the deadline.
+    pub(super) fn rest(&self, now: Timestamp) -> Duration {
+        let ms = self.deadline.0.saturating_sub(now.0);
+        Duration::from_millis(u64::try_from(ms).unwrap_or(0)).min(GRACE_MAX)
+    }
 }
 
 impl Mark {

@@ -18,6 +18,7 @@ use super::label::{self, Labels, Order};
 use super::observe::Life;
 use super::place::{Place, now};
 use super::stopping;
+use super::table::Making;
 use crate::backend::{Container, End, News, Observation, Phase, Pull, Start, Stop, Then};
 use crate::policy::exit::{Exit, StartFailure};
 
@@ -31,16 +32,6 @@ const TRY_EVERY: Duration = Duration::from_millis(100);
 const SILENCE: Duration = Duration::from_secs(120);
 /// The signal by which a start ends that was stopped before it began.
 const SIGTERM: i32 = 15;
-
-/// A start that is being made, or that could not be.
-#[derive(Debug)]
-pub(super) struct Making {
-    pub(super) observation: Observation,
-    /// Set when it is not wanted any more.
-    pub(super) cancel: CancellationToken,
-    /// The order to stop it.
-    pub(super) stop: Option<Stop>,
-}
 
 /// The end of the task.
 #[derive(Debug)]

@@ -14,9 +14,8 @@ use watershed_core::Timestamp;
 
 use super::engine::{Engine, Failed};
 use super::label::Mark;
-use super::making::Making;
 use super::observe::{Details, Life, Listed, boot_time, filters};
-use super::stopping::Ending;
+use super::table::Table;
 use crate::backend::{Error, News, Observation, StartId};
 use crate::sync::Unpoisoned;
 
@@ -40,22 +39,6 @@ pub(super) struct Place {
     has_looked: AtomicBool,
     pub(super) news: broadcast::Sender<News>,
     table: Mutex<Table>,
-}
-
-/// The part that is known to this process alone.
-#[derive(Debug, Default)]
-pub(super) struct Table {
-    pub(super) newest_epoch: u64,
-    /// By container.
-    details: BTreeMap<String, Details>,
-    /// The containers of starts, as last listed.
-    pub(super) containers: BTreeMap<StartId, String>,
-    /// Starts that are being made, and those that could not be.
-    pub(super) making: BTreeMap<StartId, Making>,
-    /// Stops under way.
-    pub(super) stops: BTreeMap<StartId, Ending>,
-    /// Commands of checks that outlived their time, by the start and the command.
-    pub(super) overdue: BTreeMap<(StartId, Vec<String>), String>,
 }
 
 impl Place {

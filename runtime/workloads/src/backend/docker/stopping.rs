@@ -16,27 +16,13 @@ use super::engine::Failed;
 use super::label::{Mark, Order};
 use super::observe::{Life, Listed};
 use super::place::{Place, now};
+use super::table::Ending;
 use crate::backend::{Error, News, StartId, Stop, Then};
 
 /// The time after which a killed container that is still there is killed again.
 const KILLED: Duration = Duration::from_secs(10);
 /// The first and the longest pause after an engine that did not answer.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
-/// The longest grace period that is believed of a name.
-const GRACE_MAX: Duration = Duration::from_secs(24 * 3_600);
-
-/// A stop under way.
-#[derive(Debug)]
-pub(super) struct Ending {
-    order: watch::Sender<Order>,
-}
-
-impl Ending {
-    /// Returns the time that it takes at most.
-    pub(super) fn rest(&self) -> Duration {
-        rest(&self.order.borrow())
-    }
-}
 
 impl Order {
     /// Returns an order whose grace period begins now.
@@ -123,7 +109,7 @@ impl Task {
         loop {
             let order = self.orders.borrow_and_update().clone();
             self.container.kill(&order.signal).await?;
-            let left = rest(&order);
+            let left = order.rest(now());
             tokio::select! {
                 biased;
                 over = self.container.wait() => { over?; break; }
@@ -182,12 +168,6 @@ impl Running {
             None => Err(Failed::Unreachable("the engine has ended".to_owned())),
         }
     }
-}
-
-/// Returns the time until a deadline.
-fn rest(order: &Order) -> Duration {
-    let ms = order.deadline.0.saturating_sub(now().0);
-    Duration::from_millis(u64::try_from(ms).unwrap_or(0)).min(GRACE_MAX)
 }
 
 /// Returns the containers whose stop was ordered and is not carried out: by a program that has ended.
