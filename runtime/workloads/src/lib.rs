@@ -27,6 +27,7 @@ pub mod replica;
 pub mod service;
 
 mod backends;
+mod cancels;
 mod crash;
 mod message;
 mod observations;

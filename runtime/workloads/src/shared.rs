@@ -11,7 +11,7 @@ use watershed_core::Uid;
 
 use crate::backend::{self, Backend};
 use crate::backends::Backends;
-use crate::job::Cancels;
+use crate::cancels::Cancels;
 use crate::observations::Observations;
 use crate::ports::PortPool;
 use crate::probe::Probes;

@@ -10,7 +10,8 @@ use watershed_controller::{Builder, Handle, Resource, Select, Uid};
 
 use crate::backend::{Stop, Then};
 use crate::backends::{Backends, Connect};
-use crate::job::{self, Cancels, JobReconciler};
+use crate::cancels::Cancels;
+use crate::job::{self, JobReconciler};
 use crate::message::Job;
 use crate::observations::{Observations, living};
 use crate::ports::PortPool;

@@ -129,8 +129,9 @@ fn floor() -> Duration {
         let spawn = |number: usize| {
             let place = folder.path().join(number.to_string());
             std::fs::create_dir(&place).unwrap();
-            let output = OpenOptions::new().append(true).create(true);
-            let output = output.to_owned().open(place.join("1.log")).unwrap();
+            let mut options = OpenOptions::new();
+            options.append(true).create(true);
+            let output = options.open(place.join("1.log")).unwrap();
             let mut command = Command::new(COMMAND[0]);
             command.args(&COMMAND[1..]).stdin(Stdio::null()).process_group(0);
             command.stdout(output.try_clone().unwrap()).stderr(output);

@@ -117,7 +117,7 @@ impl Stand {
     }
 
     pub(super) fn record(&self, name: &str) -> ServiceRecord {
-        let found = self.controller.get((service::KIND, name)).unwrap();
+        let found = self.controller.get(service::key(name)).unwrap();
         found.state().unwrap().unwrap_or_default()
     }
 }

@@ -34,7 +34,7 @@ pub(super) fn own() -> i32 {
     std::process::id().try_into().unwrap()
 }
 
-/// What follows the name in `stat`: the state first, the parent second.
+/// The fields of `stat` behind the name: the state first, the parent second.
 fn fields(pid: i32) -> Vec<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, rest) = stat.rsplit_once(')').unwrap();

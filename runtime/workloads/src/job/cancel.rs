@@ -3,43 +3,18 @@
 //! A run is cancelled for another one, which adopts its process, or because a person wants it to stop. It can't tell which.
 //! What comes of its job after it tells: nothing asks for a job that was cancelled by a person.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
+use watershed_controller::Context;
 use watershed_controller::resource::{Settled, Stage, Target};
-use watershed_controller::{Context, Uid};
 
 use super::JobReconciler;
 use crate::shared::Shared;
-use crate::sync::Unpoisoned;
 
 /// The pause between two looks at a run that is about to return.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-
-/// Starts of jobs whose runs a person has cancelled, until the next run stops their processes.
-///
-/// Not stored: a program that dies in between leaves a run that goes on, as the stop of none that was not stored.
-#[derive(Debug, Default)]
-pub(crate) struct Cancels(Mutex<BTreeMap<Uid, u64>>);
-
-impl Cancels {
-    /// Takes note of a cancelled start.
-    fn add(&self, uid: Uid, counter: u64) {
-        self.0.lock().unpoisoned().insert(uid, counter);
-    }
-
-    /// Returns true if this start was cancelled, and forgets it.
-    pub(crate) fn take(&self, uid: Uid, counter: u64) -> bool {
-        self.0.lock().unpoisoned().remove(&uid) == Some(counter)
-    }
-
-    /// Forgets a job.
-    pub(super) fn forget(&self, uid: Uid) {
-        self.0.lock().unpoisoned().remove(&uid);
-    }
-}
 
 /// Looks what comes of a job whose run returns now. If nothing does, the next run is to stop its process.
 pub(super) fn follow(shared: &Arc<Shared>, context: &Context<JobReconciler>, counter: u64) {

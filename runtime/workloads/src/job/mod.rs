@@ -14,7 +14,6 @@ use std::time::Duration;
 use watershed_controller::{Context, Error, KindOptions, Outcome, Reconciler};
 use watershed_core::Work;
 
-pub(crate) use self::cancel::Cancels;
 use self::pass::Pass;
 pub use self::record::{JobRecord, JobStage, JobStop};
 

@@ -301,7 +301,8 @@ fn check_services(spec: impl Fn(&mut Roll) -> Service + 'static) {
 fn a_service_is_right_wherever_its_program_ends() {
     check_services(|roll| {
         let spec = service(*roll.pick(&[0, 1, 2]));
-        Service(with_command(spec, *roll.pick(&["serve", "listen"])))
+        let command = *roll.pick(&["serve", "listen"]);
+        Service(with_command(spec, command))
     });
 }
 
@@ -310,7 +311,8 @@ fn a_service_is_right_wherever_its_program_ends() {
 fn a_service_with_checks_is_right_wherever_its_program_ends() {
     check_services(|roll| {
         let spec = checked(*roll.pick(&[1, 2]));
-        Service(with_command(spec, *roll.pick(&["serve", "listen"])))
+        let command = *roll.pick(&["serve", "listen"]);
+        Service(with_command(spec, command))
     });
 }
 

@@ -121,8 +121,8 @@ fn all(of: &Replica) -> Vec<Value> {
 
 impl Replica {
     fn latest(&self, digest: &str) -> Option<&CheckResult> {
-        let results = self.results.iter().filter_map(|results| results.last());
-        results.filter(|result| result.check == digest).last()
+        let mut results = self.results.iter().filter_map(|results| results.last());
+        results.rfind(|result| result.check == digest)
     }
 
     /// True if the last result is a success of the process that lives.
