@@ -153,7 +153,97 @@ impl Rules {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value as Json;
+
     use super::*;
+    use crate::resolvers::condition::sole_node;
+
+    /// Texts that end a literal, a statement or a template where one is put in without care.
+    const HOSTILE: [&str; 18] = [
+        "'",
+        "''",
+        "\\'",
+        "a'; DROP TABLE orders; --",
+        "') OR TRUE --",
+        "--",
+        "/*",
+        "*/",
+        ";",
+        "\n",
+        "\r\n--",
+        "\"",
+        "$$ OR TRUE $$",
+        "{{ .user.name }}",
+        "{{",
+        "}}",
+        "NULL",
+        "1 OR 1=1",
+    ];
+
+    /// The parse tree of a condition with `?` in the place of a text, and without places.
+    fn shape(condition: &str, text: &str) -> Json {
+        let mut tree = sole_node(&format!("SELECT 1 WHERE (\n{condition}\n)")).expect(condition);
+        neutral(&mut tree, text);
+        tree
+    }
+
+    fn neutral(tree: &mut Json, text: &str) {
+        match tree {
+            Json::String(found) if found == text => *found = "?".to_owned(),
+            Json::Array(items) => items.iter_mut().for_each(|item| neutral(item, text)),
+            Json::Object(fields) => {
+                fields.remove("query_location");
+                fields.values_mut().for_each(|value| neutral(value, text));
+            }
+            _ => {}
+        }
+    }
+
+    fn rendered(template: &str, text: &str) -> Result<String, String> {
+        let scope = Scope {
+            user: BTreeMap::from([
+                ("one".to_owned(), Value::from(text)),
+                (
+                    "many".to_owned(),
+                    Value::from(vec![Value::from(text), Value::from("b")]),
+                ),
+            ]),
+            args: BTreeMap::from([("one".to_owned(), Value::from(text))]),
+            ..Scope::default()
+        };
+        render_rule(template, &scope).map_err(|error| error.message)
+    }
+
+    /// Q16: an attribute changes no form of a rule.
+    #[test]
+    fn hostile_attributes_change_constants_alone() {
+        let rule = "a = {{ .user.one }} OR b IN ({{ .user.many }}) AND c LIKE '{{ .user.one }}' -- all";
+        let harmless = shape(&rendered(rule, "plain").expect("a rule"), "plain");
+        for hostile in HOSTILE {
+            let written = rendered(rule, hostile).expect(hostile);
+            assert_eq!(shape(&written, hostile), harmless, "{written}");
+        }
+    }
+
+    /// Q25: an argument stands in quotes as it is; alone it is a word, a number, or refused.
+    #[test]
+    fn hostile_arguments_change_constants_alone_or_are_refused() {
+        let quoted = "a = '{{ .args.one }}' AND b";
+        let harmless = shape(&rendered(quoted, "plain").expect("a condition"), "plain");
+        let word = shape(
+            &rendered("a = {{ .args.one }}", "plain").expect("a condition"),
+            "plain",
+        );
+        for hostile in HOSTILE {
+            let written = rendered(quoted, hostile).expect(hostile);
+            assert_eq!(shape(&written, hostile), harmless, "{written}");
+            match rendered("a = {{ .args.one }}", hostile) {
+                Err(_) => {}
+                Ok(written) if hostile == "NULL" => assert_eq!(written, "a = NULL"),
+                Ok(written) => assert_eq!(shape(&written, hostile), word, "{written}"),
+            }
+        }
+    }
 
     #[test]
     fn every_user_has_the_common_attributes() {
