@@ -10,6 +10,7 @@ mod export;
 mod known_output;
 mod objects_now;
 mod partitions;
+mod passed_over;
 mod table;
 mod take_back;
 mod upload;
@@ -146,39 +147,6 @@ impl<'a> Run<'a> {
         let done = self.converge().await?;
         let outcome = Box::pin(self.write_files(done.outcome)).await?;
         Ok(Done { outcome, ..done })
-    }
-
-    /// Passes over a model that is not chosen. Where it stands as a view over something that has another name now, the
-    /// view is made again all the same: nobody could read it otherwise.
-    async fn follow_names(&self) -> Outcome {
-        let followed = async {
-            if self.spec().fault.is_some() || statement::shape(self.spec()) != Shape::View {
-                return Ok(None);
-            }
-            let inputs = inputs::from_refs(self.spec(), self.context.refs(), self.model.outputs.chosen())?;
-            if let Some(failed) = &inputs.failed {
-                return Err(failure::failed_ref(failed));
-            }
-            let known_output = self.known_output().await?;
-            let plan = self.plan(inputs, known_output.record.as_ref()).await?;
-            match (self.decide(&plan, &known_output).await?, &known_output.record) {
-                (Decision::MakeViewAgain(Again::InputRenamed), Some(record)) => {
-                    let kept = Some(record.build);
-                    let replaced = Fate::Gone;
-                    let done = self.build(plan, Base::Nothing { kept, replaced }, None).await?;
-                    Ok(Some(done.outcome))
-                }
-                _ => Ok(None),
-            }
-        };
-        match followed.await {
-            Ok(done) => done.unwrap_or_else(Outcome::passed_over),
-            Err(error) => {
-                let error: Error = error;
-                tracing::debug!(code = %error.code, "passed over, although: {}", error.message);
-                Outcome::passed_over()
-            }
-        }
     }
 
     async fn converge(&self) -> Result<Done, Error> {
