@@ -13,7 +13,7 @@ use super::failure::{Source, not_one};
 use super::hooks;
 use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
-use super::schema::{self, Before, keyword, qualified};
+use super::schema::{self, Before, Left, keyword, qualified};
 use super::step;
 use super::throw::{self, MOST_REPLACED, Throw};
 use super::trash;
@@ -242,7 +242,11 @@ impl Engine {
 /// The steps in a transaction, with what is then known of the schema.
 fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, BuildError> {
     let plan = BuildPlan::new(&engine.names(), build, engine.keeps_trash())?;
-    let made = work.transaction(around!("build"), || carry_out(work, &plan, build))?;
+    let made = work.transaction(around!("build"), || {
+        let made = carry_out(work, &plan, build)?;
+        schema::write_record(work, made.left(&plan))?;
+        Ok::<_, BuildError>(made)
+    })?;
     engine.apply(plan.edits(build, &made));
     Ok(made)
 }
@@ -264,7 +268,19 @@ pub(super) struct Made {
     thrown: Vec<Trashed>,
 }
 
-/// The steps within the transaction.
+impl Made {
+    /// Returns what it leaves beside the output.
+    pub(super) fn left(&self, plan: &BuildPlan) -> Left<'_> {
+        Left {
+            tag: self.tag,
+            rows: self.rows,
+            record: &self.record,
+            before: plan.before,
+        }
+    }
+}
+
+/// The steps within the transaction, but for the record.
 pub(super) fn carry_out(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Made, BuildError> {
     let thrown = make_way(work, plan)?;
     let (rows, brought) = match &build.step {
@@ -296,7 +312,6 @@ pub(super) fn carry_out(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Res
     };
     let record = step::with_state(work, build.state.as_ref(), record)?;
     schema::write_tag(work, build.kind, &build.name, tag)?;
-    schema::write_record(work, tag, rows, &record, plan.before)?;
     if let Some(end) = &build.stage {
         partitions::publish(work, build.tag.uid, end)?;
     } else if plan.forgets_partitions && !plan.back_partitioned {

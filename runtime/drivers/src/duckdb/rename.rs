@@ -8,7 +8,7 @@ use super::engine::{Claim, Company, Engine};
 use super::failures;
 use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
-use super::schema::{self, Before};
+use super::schema::{self, Before, Left};
 use super::work::Work;
 use crate::crash::around;
 use crate::olap::{Failure, Output, OutputKind, Rename, RenameError, Renamed, Tag, quote_identifier};
@@ -168,7 +168,13 @@ impl Engine {
                     schema::delete_record(work, from.uid)?;
                     partitions::give(work, from.uid, to.uid)?;
                 }
-                schema::write_record(work, to, rows, &record, before)
+                let left = Left {
+                    tag: to,
+                    rows,
+                    record: &record,
+                    before,
+                };
+                schema::write_record(work, left)
             })?;
             let (forgotten, recorded) = (Edit::Forgotten(from.uid), Edit::Recorded(to.uid));
             engine.apply(vec![
@@ -219,7 +225,13 @@ fn carry_out(
     failures::rename(work, rename.uid, &rename.to)?;
     if let Some(record) = &rename.record {
         let rows = schema::read_rows(work, plan.tag)?;
-        schema::write_record(work, plan.tag, rows, record, plan.before)?;
+        let left = Left {
+            tag: plan.tag,
+            rows,
+            record,
+            before: plan.before,
+        };
+        schema::write_record(work, left)?;
     }
     Ok(renamed)
 }

@@ -104,26 +104,24 @@ pub(super) fn read_outputs(work: &Work<'_>, tagged: Vec<(Entry, Tag)>) -> Result
         .collect())
 }
 
+/// What a build leaves beside its output.
+#[derive(Clone, Copy)]
+pub(super) struct Left<'a> {
+    pub(super) tag: Tag,
+    pub(super) rows: Option<u64>,
+    pub(super) record: &'a [u8],
+    pub(super) before: Before,
+}
+
 /// Leaves the record of a build, in place of what its owner left before.
-pub(super) fn write_record(
-    work: &Work<'_>,
-    tag: Tag,
-    rows: Option<u64>,
-    record: &[u8],
-    before: Before,
-) -> Result<(), Failure> {
-    let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
-    match before {
-        Before::Nothing => {
-            let row = [
-                ColumnValue::Text(&uid),
-                ColumnValue::Text(&build),
-                ColumnValue::number(rows),
-                ColumnValue::Blob(record),
-            ];
-            work.append(RECORDS, &row)
-        }
+pub(super) fn write_record(work: &Work<'_>, left: Left<'_>) -> Result<(), Failure> {
+    let Left {
+        tag, rows, record, ..
+    } = left;
+    match left.before {
+        Before::Nothing => append_records(work, &[left]),
         Before::Record => {
+            let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
             let rows = rows.map_or_else(|| "NULL".to_owned(), |rows| rows.to_string());
             let update = format!(
                 "UPDATE _watershed.records SET build = ?, row_count = {rows}, record = ? WHERE uid = ?"
@@ -132,6 +130,44 @@ pub(super) fn write_record(
             work.run(&update, &params).map(drop)
         }
     }
+}
+
+/// Leaves the records of several builds of different owners: what these left before goes at once, which for one of them
+/// would cost more than to change it.
+pub(super) fn write_records(work: &Work<'_>, all: &[Left<'_>]) -> Result<(), Failure> {
+    if let [one] = all {
+        return write_record(work, *one);
+    }
+    let known = all.iter().filter(|left| left.before == Before::Record);
+    let known: Vec<String> = known.map(|left| format!("'{}'", left.tag.uid)).collect();
+    if !known.is_empty() {
+        let delete = format!(
+            "DELETE FROM _watershed.records WHERE uid IN ({})",
+            known.join(", ")
+        );
+        work.run(&delete, &[])?;
+    }
+    append_records(work, all)
+}
+
+fn append_records(work: &Work<'_>, all: &[Left<'_>]) -> Result<(), Failure> {
+    let ids: Vec<(String, String)> = all
+        .iter()
+        .map(|left| (left.tag.uid.to_string(), left.tag.build.to_string()))
+        .collect();
+    let rows: Vec<[ColumnValue<'_>; 4]> = all
+        .iter()
+        .zip(&ids)
+        .map(|(left, (uid, build))| {
+            [
+                ColumnValue::Text(uid),
+                ColumnValue::Text(build),
+                ColumnValue::number(left.rows),
+                ColumnValue::Blob(left.record),
+            ]
+        })
+        .collect();
+    work.append(RECORDS, rows.iter().map(<[_; 4]>::as_slice))
 }
 
 /// The state that an owner left before.

@@ -73,7 +73,7 @@ pub(super) fn write(work: &Work<'_>, trashed: &Trashed) -> Result<(), Failure> {
             .as_deref()
             .map_or(ColumnValue::Null, ColumnValue::Blob),
     ];
-    work.append("trash", &row)
+    work.append("trash", [row.as_slice()])
 }
 
 /// The owners of records and of notes of partitions, and the trash.

@@ -60,10 +60,14 @@ impl<'a> Work<'a> {
         answer.map_err(|raw| self.fail(&raw, None))
     }
 
-    /// Appends a row to a table of ours.
-    pub(super) fn append(&self, table: &str, row: &[ColumnValue<'_>]) -> Result<(), Failure> {
+    /// Appends rows to a table of ours.
+    pub(super) fn append<'r>(
+        &self,
+        table: &str,
+        rows: impl IntoIterator<Item = &'r [ColumnValue<'r>]>,
+    ) -> Result<(), Failure> {
         self.check_cancelled()?;
-        let appended = self.connection.append(("_watershed", table), row);
+        let appended = self.connection.append(("_watershed", table), rows);
         appended.map_err(|raw| self.fail(&raw, None))
     }
 

@@ -21,7 +21,7 @@ use tracing::Span;
 use super::super::build::{BuildPlan, Made, carry_out};
 use super::super::failure::Aftermath;
 use super::super::running::{Finished, Running};
-use super::super::sys::Connection;
+use super::super::schema;
 use super::super::work::Work;
 use super::{Claim, Company, Engine, on_blocking_thread};
 use crate::crash::around;
@@ -178,9 +178,7 @@ impl Engine {
             aftermath: Aftermath::Usable,
         };
         if let Some(first) = self.group().pop() {
-            let made = whole.transaction(around!("build"), || {
-                self.make_each(&connection, first, &mut taken)
-            });
+            let made = whole.transaction(around!("build"), || self.make_each(&whole, first, &mut taken));
             match made {
                 Ok(()) => {
                     let made = taken.begun.drain(..).zip(taken.made.drain(..));
@@ -199,12 +197,8 @@ impl Engine {
     }
 
     /// Makes builds one after the other, until none waits or the group is full.
-    fn make_each(
-        &self,
-        connection: &Connection,
-        first: Waiting,
-        taken: &mut Taken,
-    ) -> Result<(), BuildError> {
+    fn make_each(&self, whole: &Work<'_>, first: Waiting, taken: &mut Taken) -> Result<(), BuildError> {
+        let connection = whole.connection();
         let started = Instant::now();
         let mut next = Some(first);
         while let Some(waiting) = next {
@@ -223,6 +217,8 @@ impl Engine {
             let is_full = taken.made.len() == MOST || started.elapsed() >= FULL;
             next = if is_full { None } else { self.group().pop() };
         }
+        let left: Vec<_> = taken.made.iter().map(|(plan, made)| made.left(plan)).collect();
+        schema::write_records(whole, &left)?;
         match taken.begun.iter().any(|waiting| waiting.cancel.is_cancelled()) {
             true => Err(Failure::Interrupted.into()),
             false => Ok(()),

@@ -26,11 +26,11 @@ impl ColumnValue<'_> {
     }
 }
 
-/// Appends a row to a table, in the transaction of the connection. The cells are those of its columns, in their order.
-pub(super) fn append_row(
+/// Appends rows to a table, in the transaction of the connection. The cells of each are those of its columns, in their order.
+pub(super) fn append_rows<'r>(
     connection: &OpenConnection,
     (schema, table): (&str, &str),
-    row: &[ColumnValue<'_>],
+    rows: impl IntoIterator<Item = &'r [ColumnValue<'r>]>,
 ) -> Result<(), RawError> {
     let (schema, table) = (text::to_c(schema)?, text::to_c(table)?);
     let mut appender = Appender(ptr::null_mut());
@@ -39,12 +39,14 @@ pub(super) fn append_row(
         ffi::duckdb_appender_create(connection.raw(), schema.as_ptr(), table.as_ptr(), &mut appender.0)
     };
     appender.check(state)?;
-    for cell in row {
-        appender.append(*cell)?;
+    for row in rows {
+        for cell in row {
+            appender.append(*cell)?;
+        }
+        // SAFETY: the handle is live.
+        let state = unsafe { ffi::duckdb_appender_end_row(appender.0) };
+        appender.check(state)?;
     }
-    // SAFETY: the handle is live.
-    let state = unsafe { ffi::duckdb_appender_end_row(appender.0) };
-    appender.check(state)?;
     // SAFETY: as above. What is not flushed here is lost with the handle.
     let state = unsafe { ffi::duckdb_appender_close(appender.0) };
     appender.check(state)

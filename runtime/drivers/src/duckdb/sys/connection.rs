@@ -145,13 +145,13 @@ impl Connection {
         self.prepare(sql)?.run(params)
     }
 
-    /// Appends a row to a table of a schema, in the transaction that is open.
-    pub(in crate::duckdb) fn append(
+    /// Appends rows to a table of a schema, in the transaction that is open.
+    pub(in crate::duckdb) fn append<'r>(
         &self,
         table: (&str, &str),
-        row: &[ColumnValue<'_>],
+        rows: impl IntoIterator<Item = &'r [ColumnValue<'r>]>,
     ) -> Result<(), RawError> {
-        appender::append_row(&self.open, table, row)
+        appender::append_rows(&self.open, table, rows)
     }
 }
 
