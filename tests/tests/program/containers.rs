@@ -103,6 +103,27 @@ fn a_job_runs_in_a_container_once_and_its_output_is_kept() {
     assert!(engine.containers().is_empty(), "a deleted job leaves nothing");
 }
 
+/// W13: whatever the program dies at, a job runs once, and its end counts once.
+#[test]
+fn a_job_in_a_container_runs_once_whatever_the_program_dies_at() {
+    let Some(engine) = Engine::start() else { return };
+    let points = watershed_workloads::CRASH_POINTS;
+    // Nothing is stopped here; what is left after an order depends on the moment most of all.
+    let points = points.iter().filter(|point| !point.contains("stop"));
+    let again = points.clone().filter(|point| point.contains("start-after"));
+    for point in points.clone().chain(again) {
+        let project = project(&engine, &[("programs/import.yaml", JOB)]);
+        assert!(project.dies_at(point, 0), "{point} is visited");
+        project.run(0);
+        let runs = std::fs::read_to_string(project.path().join("out/runs"));
+        assert_eq!(runs.expect("it ran"), "done\n", "{point}");
+        assert!(running(&engine).is_empty(), "{point}");
+        project.remove("programs/import.yaml");
+        project.run(0);
+        assert!(engine.containers().is_empty(), "{point}");
+    }
+}
+
 #[test]
 fn containers_are_adopted_after_a_kill_and_each_end_in_between_counts_once() {
     let Some(mut engine) = Engine::start() else { return };

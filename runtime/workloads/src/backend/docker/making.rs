@@ -40,7 +40,7 @@ enum Made {
     Started,
     /// It was stopped before it began.
     Cancelled,
-    /// The engine was asked to start it and did not answer.
+    /// The engine was asked to start it and did not answer, or another holder decides now: a listing tells.
     Open,
     /// It can't be started.
     Not(NotStarted),
@@ -107,9 +107,10 @@ impl Task {
                 false => Made::Started,
             });
         };
-        if self.cancel.is_cancelled() || self.place.enter(self.epoch).is_err() {
+        let is_over = self.place.enter(self.epoch).is_err();
+        if is_over || self.cancel.is_cancelled() {
             self.remove(&container).await;
-            return Ok(Made::Cancelled);
+            return Ok(if is_over { Made::Open } else { Made::Cancelled });
         }
         let client = self.place.engine.client().await.map_err(of_start)?;
         match self
