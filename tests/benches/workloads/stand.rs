@@ -87,7 +87,13 @@ impl Stand {
             let all = self.controller.list(Select::kind(service::KIND)).resources;
             let is_ready = |one: &&watershed_controller::Resource| {
                 let row = &one.row;
-                row.unready.is_none() && row.error.is_none() && row.state.is_some()
+                let is_settled = row.unready.is_none() && row.error.is_none() && row.state.is_some();
+                // The state is there before what its run has come to.
+                is_settled
+                    && one
+                        .state::<ServiceRecord>()
+                        .unwrap()
+                        .is_some_and(|record| record.ready > 0)
             };
             if all.iter().filter(is_ready).count() == services {
                 return since.elapsed();

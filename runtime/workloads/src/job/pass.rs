@@ -478,6 +478,11 @@ impl<'a> Pass<'a> {
                         self.enter(JobStage::Running, "start", "");
                         self.store().await?;
                     }
+                    if let Some(purpose) = self.record.stop.filter(|_| !observation.stopping) {
+                        // The order was stored, and lost on its way.
+                        self.stop_for(purpose).await?;
+                        continue;
+                    }
                 }
                 // The order was stored and not made.
                 None if self.record.backend_id.is_none() && self.record.stop.is_none() => {
