@@ -204,7 +204,7 @@ fn of_statements(report: &Report) {
         &by_hand,
     );
 
-    let half = r#""time_range": {"start": "2013-07-01T00:00:00Z", "end": "2014-01-01T00:00:00Z"}, "comparison_time_range": {"offset": "-P6M"}"#;
+    let half = r#""time_range": {"start": "2013-07-01T00:00:00Z", "end": "2014-01-01T00:00:00Z"}, "comparison_time_range": {"offset": "-6M"}"#;
     let delta = r#"{"name": "before", "compute": {"comparison_value": {"measure": "flights"}}}"#;
     let compared = format!(
         r#"{{"metrics_view": "flights", "dimensions": ["dest"], "measures": ["flights", "delay", {delta}], {half}}}"#
