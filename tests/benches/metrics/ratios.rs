@@ -242,8 +242,8 @@ fn of_statements(report: &Report) {
     let universal =
         "SELECT date_trunc('day', \"at\") AS d, count(*) AS flights FROM flights GROUP BY 1 ORDER BY 1";
     let zone = statement(&days("America/New_York"), &open);
-    let zone = format!("SELECT * FROM (\n{zone}\n) LIMIT 360");
-    let universal = format!("SELECT * FROM ({universal}) LIMIT 360");
+    let zone = format!("SELECT * FROM (\n{zone}\n) LIMIT 340");
+    let universal = format!("SELECT * FROM ({universal}) LIMIT 340");
     ratio(report, &engine, "zone_ratio", &zone, &universal);
 
     let filter = "origin = 'JFK' OR dep_delay > 60";
