@@ -22,7 +22,7 @@ pub(super) async fn measure(report: &Report) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let engine = Engine::new(Options::new(&folder.path().join("main.duckdb"), folder.path()));
+    let engine = Engine::new(Options::new(folder.path().join("main.duckdb"), folder.path()));
     engine.open(&CancellationToken::new()).await.unwrap();
     let (mut csv, mut xlsx, mut memory) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..3 {
@@ -61,7 +61,7 @@ async fn written(engine: &Engine, file: &Path, format: FileFormat, rows: u64) ->
         let mut most = 0;
         while !watched.load(Ordering::Acquire) {
             most = most.max(rss_bytes());
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::park_timeout(Duration::from_millis(5));
         }
         most
     });

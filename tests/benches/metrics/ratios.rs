@@ -204,7 +204,7 @@ fn of_statements(report: &Report) {
         &by_hand,
     );
 
-    let half = r#""time_range": {"start": "2013-07-01T00:00:00Z", "end": "2014-01-01T00:00:00Z"}, "comparison_time_range": {"offset": "-P6M"}"#;
+    let half = r#""time_range": {"start": "2013-07-01T00:00:00Z", "end": "2014-01-01T00:00:00Z"}, "comparison_time_range": {"offset": "-6M"}"#;
     let delta = r#"{"name": "before", "compute": {"comparison_value": {"measure": "flights"}}}"#;
     let compared = format!(
         r#"{{"metrics_view": "flights", "dimensions": ["dest"], "measures": ["flights", "delay", {delta}], {half}}}"#
@@ -242,8 +242,8 @@ fn of_statements(report: &Report) {
     let universal =
         "SELECT date_trunc('day', \"at\") AS d, count(*) AS flights FROM flights GROUP BY 1 ORDER BY 1";
     let zone = statement(&days("America/New_York"), &open);
-    let zone = format!("SELECT * FROM (\n{zone}\n) LIMIT 360");
-    let universal = format!("SELECT * FROM ({universal}) LIMIT 360");
+    let zone = format!("SELECT * FROM (\n{zone}\n) LIMIT 340");
+    let universal = format!("SELECT * FROM ({universal}) LIMIT 340");
     ratio(report, &engine, "zone_ratio", &zone, &universal);
 
     let filter = "origin = 'JFK' OR dep_delay > 60";

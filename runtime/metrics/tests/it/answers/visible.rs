@@ -187,7 +187,7 @@ fn round(world: &[u16], query: &[u16], seen: &mut BTreeMap<&'static str, usize>)
     add("refused", bound.is_err());
     add(
         "hidden rows",
-        run("SELECT 1 FROM facts EXCEPT ALL SELECT 1 FROM visible").len() > 0,
+        !run("SELECT 1 FROM facts EXCEPT ALL SELECT 1 FROM visible").is_empty(),
     );
     add("layers", layers.len() > 1);
     match format!("{bound:?}") == format!("{open:?}") {

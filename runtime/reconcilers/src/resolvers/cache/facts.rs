@@ -143,7 +143,7 @@ mod tests {
     #[tokio::test]
     async fn what_depends_on_more_than_tables_is_not_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::new(Options::new(&folder.path().join("main.duckdb"), folder.path()));
+        let engine = Engine::new(Options::new(folder.path().join("main.duckdb"), folder.path()));
         let olap: Arc<dyn Olap> = Arc::new(engine.clone());
         let reader = Reader::default();
         for kept in [
