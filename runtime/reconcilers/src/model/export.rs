@@ -15,9 +15,11 @@ use uuid::Uuid;
 use watershed_compilers::{Scope, refused_output, render_text};
 use watershed_core::{Error, SourcePosition};
 use watershed_drivers::{olap::FileFormat, placing, sandbox::Sandbox};
-use watershed_proto::{ExportedFiles, FileExport, LocalFileState, Message, ModelSpec, ModelState};
+use watershed_proto::{
+    ExportState, ExportedFiles, FileExport, LocalFileState, Message, ModelSpec, ModelState,
+};
 
-use super::{failure, files::nanos, record::Record, upload};
+use super::{failure, files::nanos, record::Record};
 use crate::places;
 
 /// The most files of one export: each is recorded with its size and time.
@@ -123,7 +125,7 @@ pub(super) fn due(spec: &ModelSpec, state: &ModelState, root: &Path) -> Option<S
     let known = state.export.clone().unwrap_or_default();
     if !export.store.is_empty() || !export.database.is_empty() {
         // A store or database is asked when there is something to write, not before.
-        let stands = upload::stands(&known, path, &export.connector, &made_of);
+        let stands = stands(&known, path, &export.connector, &made_of);
         return (!stands).then(|| path.to_owned());
     }
     let found = stamps(&root.join(path)).ok().flatten();
@@ -133,6 +135,32 @@ pub(super) fn due(spec: &ModelSpec, state: &ModelState, root: &Path) -> Option<S
         .chain(&known.next)
         .any(|it| it.path == path && it.made_of == made_of && Some(&it.files) == found.as_ref());
     (!stands).then(|| path.to_owned())
+}
+
+/// Returns true if what is recorded is what a build would have written, and all of it was.
+pub(super) fn stands(known: &ExportState, address: &str, connector: &str, made_of: &[u8]) -> bool {
+    let now = known.now.as_ref().filter(|_| known.next.is_none());
+    now.is_some_and(|now| now.path == address && now.connector == connector && now.made_of == made_of)
+}
+
+/// Stands for the place of what was written: equal for names of one object or table, whatever the connector.
+pub(super) fn place_key(files: &ExportedFiles) -> String {
+    if files.connector.is_empty() {
+        return files.path.clone();
+    }
+    let usual_schema = match files.database.as_str() {
+        "" => {
+            let (_, place) = files.path.split_once("://").unwrap_or(("", &files.path));
+            return format!("object {place}");
+        }
+        "postgres" => "public",
+        _ => "main",
+    };
+    let table = files.path.to_lowercase();
+    match table.contains('.') {
+        true => format!("table {table}"),
+        false => format!("table {usual_schema}.{table}"),
+    }
 }
 
 /// The form of files that a spec says.
@@ -326,6 +354,24 @@ mod tests {
         assert!(remove(temp.path(), Uuid::nil(), &ours).unwrap());
         assert!(!place.whole.exists());
         assert!(remove(temp.path(), Uuid::nil(), &ours).unwrap(), "once more");
+    }
+
+    #[test]
+    fn names_of_one_table_or_object_are_one_place() {
+        let of = |connector: &str, database: &str, path: &str| {
+            place_key(&ExportedFiles {
+                path: path.into(),
+                connector: connector.into(),
+                database: database.into(),
+                ..ExportedFiles::default()
+            })
+        };
+        assert_eq!(of("a", "postgres", "days"), of("b", "postgres", "public.Days"));
+        assert_eq!(of("a", "duckdb", "days"), of("a", "duckdb", "main.days"));
+        assert_ne!(of("a", "postgres", "days"), of("a", "postgres", "results.days"));
+        assert_eq!(of("a", "", "s3://lake/x.csv"), of("b", "", "s3a://lake/x.csv"));
+        assert_ne!(of("a", "", "s3://lake/x.csv"), of("a", "", "s3://pond/x.csv"));
+        assert_ne!(of("", "", "lake/x.csv"), of("a", "", "s3://lake/x.csv"));
     }
 
     #[cfg(unix)]
