@@ -1,4 +1,4 @@
-//! What tests of connectors share: extensions of the engine, outcomes of one resource, and the search for secrets.
+//! Shared by tests of connectors: extensions of the engine, outcomes of one resource, and the search for secrets.
 
 use std::fs;
 

@@ -109,6 +109,18 @@ fn rows_are_swapped_in_when_they_changed_and_the_table_goes_with_its_model() {
     project.run(0);
     assert_eq!(shop.days().len(), 3);
     assert_ne!(shop.oid(), oid);
+    let connector = std::fs::read_to_string(project.path().join("connectors/shop.yaml"));
+    project.write("connectors/store.yaml", &connector.expect("the connector"));
+    project.edit("models/days.yaml", "connector: shop", "connector: store");
+    project.run(0);
+    assert_eq!(
+        shop.days().len(),
+        3,
+        "it is the same table through another connector"
+    );
+    project.edit("models/days.yaml", "connector: store", "connector: shop");
+    project.run(0);
+    project.remove("connectors/store.yaml");
     project.edit("models/days.yaml", "results.days", "results.others");
     project.run(0);
     assert_eq!(shop.tables(), ["others"], "the table has moved");

@@ -11,7 +11,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use crate::connected::has_extension;
 use crate::sandbox::Sandbox;
 
-/// What the server does with requests for its file.
+/// The answer of the server to requests for its file.
 #[derive(Debug, Clone)]
 enum Manner {
     /// It answers with this content.

@@ -49,7 +49,7 @@ impl Reader<'_, '_> {
         rest
     }
 
-    /// Whether an output's connector is another database than the engine that models are built on.
+    /// Returns true if an output's connector is another database than the engine that models are built on.
     fn is_other_database(&self, driver: &str, connector: &str) -> bool {
         match driver {
             "postgres" => true,

@@ -276,7 +276,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What the database said against a statement of ours, on one line.
+/// The objection of the database to a statement of ours, on one line.
 fn refused(failure: Failure) -> TableError {
     let Failure::Sql(error) = &failure else {
         return TableError::Failed(failure);

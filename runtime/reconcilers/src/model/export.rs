@@ -18,7 +18,7 @@ use watershed_core::{Error, SourcePosition};
 use watershed_drivers::{olap::FileFormat, placing, sandbox::Sandbox};
 use watershed_proto::{ExportState, ExportedFiles, FileExport, LocalFileState, Message, ModelState};
 
-use super::{failure, files::nanos, record::Record, upload};
+use super::{failure, files::nanos, record::Record};
 use crate::places;
 
 /// The most files of one export: each is recorded with its size and time.
@@ -134,12 +134,9 @@ pub(super) fn due(
         (place.path, stands)
     } else {
         // A store or database is asked when there is something to write, not before.
-        let path = match export.store.is_empty() {
-            true => render_text(&export.path, scope).map_err(|error| failure::from_render(&error))?,
-            false => upload::address(export, scope)?,
-        };
+        let path = render_text(&export.path, scope).map_err(|error| failure::from_render(&error))?;
         let path = path.trim().to_owned();
-        let stands = upload::stands(&known, &path, &export.connector, &made_of);
+        let stands = stands(&known, &path, &export.connector, &made_of);
         (path, stands)
     };
     Ok((!stands).then_some(path))
@@ -154,7 +151,7 @@ pub fn damaged(row: &Row, root: &Path) -> Vec<String> {
     let Some(known) = state.and_then(|state| state.export) else {
         return Vec::new();
     };
-    let local = known.now.iter().filter(|files| !upload::is_in_store(files));
+    let local = known.now.iter().filter(|files| files.connector.is_empty());
     let faults = local.filter_map(|files| {
         let place = Place::of(root, &files.path);
         let fault = match stamps(&place.whole) {
@@ -174,6 +171,32 @@ pub fn damaged(row: &Row, root: &Path) -> Vec<String> {
 /// Returns the recorded files of an export: those that stand there, and those about to.
 pub(super) fn all(state: &ExportState) -> impl Iterator<Item = &ExportedFiles> {
     state.now.iter().chain(&state.next)
+}
+
+/// Returns true if what is recorded is what a build would have written, and all of it was.
+pub(super) fn stands(known: &ExportState, address: &str, connector: &str, made_of: &[u8]) -> bool {
+    let now = known.now.as_ref().filter(|_| known.next.is_none());
+    now.is_some_and(|now| now.path == address && now.connector == connector && now.made_of == made_of)
+}
+
+/// Stands for the place of what was written: equal for names of one object or table, whatever the connector.
+pub(super) fn place_key(files: &ExportedFiles) -> String {
+    if files.connector.is_empty() {
+        return files.path.clone();
+    }
+    let usual_schema = match files.database.as_str() {
+        "" => {
+            let (_, place) = files.path.split_once("://").unwrap_or(("", &files.path));
+            return format!("object {place}");
+        }
+        "postgres" => "public",
+        _ => "main",
+    };
+    let table = files.path.to_lowercase();
+    match table.contains('.') {
+        true => format!("table {table}"),
+        false => format!("table {usual_schema}.{table}"),
+    }
 }
 
 /// The form of files that a spec says.
@@ -367,6 +390,24 @@ mod tests {
         assert!(remove(temp.path(), Uuid::nil(), &ours).unwrap());
         assert!(!place.whole.exists());
         assert!(remove(temp.path(), Uuid::nil(), &ours).unwrap(), "once more");
+    }
+
+    #[test]
+    fn names_of_one_table_or_object_are_one_place() {
+        let of = |connector: &str, database: &str, path: &str| {
+            place_key(&ExportedFiles {
+                path: path.into(),
+                connector: connector.into(),
+                database: database.into(),
+                ..ExportedFiles::default()
+            })
+        };
+        assert_eq!(of("a", "postgres", "days"), of("b", "postgres", "public.Days"));
+        assert_eq!(of("a", "duckdb", "days"), of("a", "duckdb", "main.days"));
+        assert_ne!(of("a", "postgres", "days"), of("a", "postgres", "results.days"));
+        assert_eq!(of("a", "", "s3://lake/x.csv"), of("b", "", "s3a://lake/x.csv"));
+        assert_ne!(of("a", "", "s3://lake/x.csv"), of("a", "", "s3://pond/x.csv"));
+        assert_ne!(of("", "", "lake/x.csv"), of("a", "", "s3://lake/x.csv"));
     }
 
     #[cfg(unix)]

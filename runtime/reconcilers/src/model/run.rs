@@ -27,7 +27,7 @@ use watershed_compilers::sql::names_in;
 use watershed_controller::Context;
 use watershed_core::{Error, Outcome, Ref, Timestamp};
 use watershed_drivers::olap::{BuildError, Failure, Fate, Hooks, OutputKind};
-use watershed_proto::{ConnectorSpec, Message, ModelSpec, ModelState, SqlSource};
+use watershed_proto::{ConnectorSpec, Message, ModelSpec, ModelState};
 
 use super::{
     KIND, ModelReconciler,
@@ -411,7 +411,7 @@ impl<'a> Run<'a> {
             definition = whole.map(|whole| whole.definition).unwrap_or_default();
         }
         let then = ModelSpec::decode(definition.as_slice()).unwrap_or_default();
-        Ok((text_of(&then) == text_of(self.spec())).then(|| wanted.meaning.clone()))
+        Ok((statement::decisive(&then) == statement::decisive(self.spec())).then(|| wanted.meaning.clone()))
     }
 }
 
@@ -545,26 +545,5 @@ pub(super) fn kind(shape: Shape) -> OutputKind {
     match shape {
         Shape::View => OutputKind::View,
         Shape::Table => OutputKind::Table,
-    }
-}
-
-/// Returns the part of a spec that decides the output, as text: no fingerprints, places or faults.
-fn text_of(spec: &ModelSpec) -> ModelSpec {
-    let sql = spec.sql.as_ref().map(|sql| SqlSource {
-        text: sql.text.clone(),
-        ..SqlSource::default()
-    });
-    ModelSpec {
-        sql,
-        meaning: None,
-        output_meaning: None,
-        fault: None,
-        incremental_output: None,
-        init_queries: Vec::new(),
-        pre_exec: Vec::new(),
-        post_exec: Vec::new(),
-        order_by_at: None,
-        export: None,
-        ..spec.clone()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use watershed_compilers::{RenderError, Scope, render};
 use watershed_core::{Error, SourcePosition};
 use watershed_drivers::olap::TextPosition;
-use watershed_proto::{ModelSpec, OutputKind};
+use watershed_proto::{ModelSpec, OutputKind, SqlSource};
 
 use super::{failure, place, record::Shape, source};
 
@@ -140,9 +140,30 @@ fn start_of(path: &str) -> SourcePosition {
     }
 }
 
+/// Returns the part of a spec that decides the output, as text: no fingerprints, places or faults.
+pub(super) fn decisive(spec: &ModelSpec) -> ModelSpec {
+    let sql = spec.sql.as_ref().map(|sql| SqlSource {
+        text: sql.text.clone(),
+        ..SqlSource::default()
+    });
+    ModelSpec {
+        sql,
+        meaning: None,
+        output_meaning: None,
+        fault: None,
+        incremental_output: None,
+        init_queries: Vec::new(),
+        pre_exec: Vec::new(),
+        post_exec: Vec::new(),
+        order_by_at: None,
+        export: None,
+        ..spec.clone()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use watershed_proto::{MapValue, SqlSource, Value};
+    use watershed_proto::{MapValue, Value};
 
     use super::*;
 

@@ -150,12 +150,6 @@ pub(super) fn digests(place: &Path, files: &mut BTreeMap<String, LocalFileState>
     Ok(())
 }
 
-/// Returns true if what is recorded is what a build would have written, and all of it was.
-pub(super) fn stands(known: &ExportState, address: &str, connector: &str, made_of: &[u8]) -> bool {
-    let now = known.now.as_ref().filter(|_| known.next.is_none());
-    now.is_some_and(|now| now.path == address && now.connector == connector && now.made_of == made_of)
-}
-
 /// Returns true if files are objects in a store.
 pub(super) fn is_in_store(files: &ExportedFiles) -> bool {
     !files.connector.is_empty()
@@ -172,7 +166,7 @@ pub(super) fn taken(address: &str) -> Error {
     }
 }
 
-/// What a store said about an object of ours.
+/// The error of a store about an object of ours.
 pub(super) fn refused(error: &StoreError) -> Error {
     match error {
         StoreError::Taken(address) => taken(address),

@@ -233,10 +233,18 @@ impl Run<'_> {
         standing: ExportedFiles,
         known: ExportState,
     ) -> Result<bool, Error> {
+        // Under another name, or through another connector, it may be the very same that was written just now.
+        let place = export::place_key(&standing);
         let others: Vec<_> = all(&known)
-            .filter(|it| it.path != standing.path || it.connector != standing.connector)
+            .filter(|it| export::place_key(it) != place)
             .cloned()
             .collect();
+        if let Some(before) =
+            all(&known).find(|it| it.connector != standing.connector && it.path == standing.path)
+        {
+            let (path, connector) = (&before.path, &before.connector);
+            tracing::warn!(%path, %connector, "written through another connector now: what was written through the former one stays");
+        }
         let moved = !others.is_empty();
         if moved {
             self.tell_files(Some(ExportState {

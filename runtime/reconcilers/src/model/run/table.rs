@@ -16,7 +16,7 @@ use watershed_proto::{ConnectorSpec, ExportState, ExportedFiles, FileExport, Map
 use super::Run;
 use crate::{
     connector::{self, database::Connection},
-    model::{export, failure, record::Record, statement, upload},
+    model::{export, failure, record::Record, statement},
     refs,
 };
 
@@ -42,7 +42,7 @@ impl Run<'_> {
             ..ExportedFiles::default()
         };
         if let Some(standing) = known.now.clone()
-            && upload::stands(&known, &files.path, &export.connector, &files.made_of)
+            && export::stands(&known, &files.path, &export.connector, &files.made_of)
         {
             return self.settle_files(standing, known).await;
         }

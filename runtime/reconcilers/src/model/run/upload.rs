@@ -16,7 +16,7 @@ use super::{Run, export::blocking};
 use crate::{
     connector,
     model::{
-        export::Place,
+        export::{self, Place},
         failure,
         record::Record,
         statement,
@@ -42,15 +42,15 @@ impl Run<'_> {
         let opened = self.opened_spec()?;
         let scope = statement::scope(opened.variables, self.name(), &self.model.environment);
         let address = upload::address(export, &scope)?;
-        let made_of = crate::model::export::made_of(record, export);
+        let made_of = export::made_of(record, export);
         if let Some(standing) = known.now.clone()
-            && upload::stands(&known, &address, &export.connector, &made_of)
+            && export::stands(&known, &address, &export.connector, &made_of)
         {
             return self.settle_files(standing, known).await;
         }
         let place = self.part_place(&address);
         if record.files.iter().any(|file| is_below(&file.path, &address)) {
-            return Err(crate::model::export::reads_itself(&place));
+            return Err(export::reads_itself(&place));
         }
         let access = self.access_of(
             &export.connector,
@@ -246,9 +246,7 @@ impl Upload<'_> {
             upload::digests(&part, &mut files.files)?;
             Ok(files)
         });
-        digested
-            .await
-            .map_err(|error| crate::model::export::unwritable(place, &error))
+        digested.await.map_err(|error| export::unwritable(place, &error))
     }
 
     /// Decides about each object before the first is written.
