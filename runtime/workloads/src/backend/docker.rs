@@ -116,6 +116,8 @@ impl Docker {
             });
         };
         self.place.enter(self.epoch)?;
+        // A later holder may have begun other starts than this one.
+        self.place.learn_epoch().await?;
         if let Some(known) = self.place.table().making.get(&start.id) {
             return Ok(known.observation.clone());
         }

@@ -37,6 +37,8 @@ pub(super) struct Place {
     pub(super) is_used: watch::Sender<bool>,
     /// True once the engine was looked at without the marker.
     has_looked: AtomicBool,
+    /// True once all containers were listed for the epochs in their labels.
+    has_learned: AtomicBool,
     pub(super) news: broadcast::Sender<News>,
     table: Mutex<Table>,
 }
@@ -49,6 +51,7 @@ impl Place {
             is_used: watch::Sender::new(marker.exists()),
             marker,
             has_looked: AtomicBool::new(false),
+            has_learned: AtomicBool::new(false),
             news: broadcast::channel(MAX_NEWS).0,
             table: Mutex::default(),
         }
@@ -67,6 +70,15 @@ impl Place {
             return Err(Error::StaleEpoch { epoch, newest });
         }
         table.newest_epoch = epoch;
+        Ok(())
+    }
+
+    /// Learns of later holders by one listing of all containers, unless that was done. Scans tell of them from then on.
+    pub(super) async fn learn_epoch(&self) -> Result<(), Error> {
+        if !self.has_learned.load(Ordering::Relaxed) {
+            self.containers(None).await?;
+            self.has_learned.store(true, Ordering::Relaxed);
+        }
         Ok(())
     }
 
