@@ -221,6 +221,35 @@ fn conditions_are_evaluated_on_visible_rows_alone() {
     );
 }
 
+/// Q6: a bound between two integers is compared as the one that lies on its side.
+#[test]
+fn a_bound_between_two_integers_leaves_out_neither() {
+    let engine = ByHand::in_memory();
+    engine.run("CREATE TABLE facts AS SELECT CAST(i AS INTEGER) AS i FROM range(6) AS r(i)");
+    let view = View {
+        table: vec!["facts".to_owned()],
+        dimensions: vec![dimension("number", "i", "INTEGER")],
+        ..View::default()
+    };
+    for (op, expected) in [
+        ("lt", 3),
+        ("lte", 3),
+        ("gt", 3),
+        ("gte", 3),
+        ("eq", 0),
+        ("neq", 6),
+    ] {
+        let text = format!(
+            r#"{{"metrics_view": "v", "dimensions": ["number"], "where":
+            {{"cond": {{"op": "{op}", "exprs": [{{"name": "number"}}, {{"val": 2.5}}]}}}}}}"#
+        );
+        let query: Query = text.parse().expect("a query");
+        let bounds = Bounds::at(Timestamp::UNIX_EPOCH);
+        let plan = plan(&view, &Policy::open(), &query, &bounds).expect("a plan");
+        assert_eq!(engine.run(&plan.statement(&DuckDb)).len(), expected, "{op}");
+    }
+}
+
 /// Q13: a pivot's columns are the values in their order, and its limit counts rows of the pivot.
 #[test]
 fn a_pivot_makes_columns_of_values_in_their_order() {
