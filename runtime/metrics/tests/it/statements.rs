@@ -250,6 +250,38 @@ fn a_bound_between_two_integers_leaves_out_neither() {
     }
 }
 
+/// Q8: what is compared has the name of its partner's bucket.
+#[test]
+fn a_bucket_is_compared_with_the_one_at_its_place() {
+    let engine = ByHand::in_memory();
+    engine.run(
+        "CREATE TABLE facts AS SELECT CAST(t AS TIMESTAMP) AS \"at\"
+         FROM (VALUES ('2024-03-01 10:00'), ('2024-03-01 11:00'), ('2024-03-02 09:00')) AS r(t)",
+    );
+    let view = View {
+        table: vec!["facts".to_owned()],
+        time_dimension: "at".to_owned(),
+        dimensions: vec![dimension("at", "at", "TIMESTAMP")],
+        measures: vec![Measure {
+            name: "n".to_owned(),
+            data_type: DataType::Number,
+            engine_type: "BIGINT".to_owned(),
+            expression: "count(*)".to_owned(),
+            ..Measure::default()
+        }],
+        ..View::default()
+    };
+    let query: Query = r#"{"metrics_view": "v", "dimensions": [{"name": "at", "grain": "day"}],
+        "measures": ["n", {"name": "before", "compute": {"comparison_value": {"measure": "n"}}}],
+        "time_range": {"start": "2024-03-02T00:00:00Z", "end": "2024-03-03T00:00:00Z"},
+        "comparison_time_range": {"offset": "-1P"}}"#
+        .parse()
+        .expect("a query");
+    let plan = plan(&view, &Policy::open(), &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
+    let rows = engine.lines(&plan.statement(&DuckDb));
+    assert_eq!(rows, ["2024-03-02 00:00:00|1|2"]);
+}
+
 /// Q13: a pivot's columns are the values in their order, and its limit counts rows of the pivot.
 #[test]
 fn a_pivot_makes_columns_of_values_in_their_order() {
