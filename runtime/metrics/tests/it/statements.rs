@@ -221,6 +221,67 @@ fn conditions_are_evaluated_on_visible_rows_alone() {
     );
 }
 
+/// Q6: a bound between two integers is compared as the one that lies on its side.
+#[test]
+fn a_bound_between_two_integers_leaves_out_neither() {
+    let engine = ByHand::in_memory();
+    engine.run("CREATE TABLE facts AS SELECT CAST(i AS INTEGER) AS i FROM range(6) AS r(i)");
+    let view = View {
+        table: vec!["facts".to_owned()],
+        dimensions: vec![dimension("number", "i", "INTEGER")],
+        ..View::default()
+    };
+    for (op, expected) in [
+        ("lt", 3),
+        ("lte", 3),
+        ("gt", 3),
+        ("gte", 3),
+        ("eq", 0),
+        ("neq", 6),
+    ] {
+        let text = format!(
+            r#"{{"metrics_view": "v", "dimensions": ["number"], "where":
+            {{"cond": {{"op": "{op}", "exprs": [{{"name": "number"}}, {{"val": 2.5}}]}}}}}}"#
+        );
+        let query: Query = text.parse().expect("a query");
+        let bounds = Bounds::at(Timestamp::UNIX_EPOCH);
+        let plan = plan(&view, &Policy::open(), &query, &bounds).expect("a plan");
+        assert_eq!(engine.run(&plan.statement(&DuckDb)).len(), expected, "{op}");
+    }
+}
+
+/// Q8: what is compared has the name of its partner's bucket.
+#[test]
+fn a_bucket_is_compared_with_the_one_at_its_place() {
+    let engine = ByHand::in_memory();
+    engine.run(
+        "CREATE TABLE facts AS SELECT CAST(t AS TIMESTAMP) AS \"at\"
+         FROM (VALUES ('2024-03-01 10:00'), ('2024-03-01 11:00'), ('2024-03-02 09:00')) AS r(t)",
+    );
+    let view = View {
+        table: vec!["facts".to_owned()],
+        time_dimension: "at".to_owned(),
+        dimensions: vec![dimension("at", "at", "TIMESTAMP")],
+        measures: vec![Measure {
+            name: "n".to_owned(),
+            data_type: DataType::Number,
+            engine_type: "BIGINT".to_owned(),
+            expression: "count(*)".to_owned(),
+            ..Measure::default()
+        }],
+        ..View::default()
+    };
+    let query: Query = r#"{"metrics_view": "v", "dimensions": [{"name": "at", "grain": "day"}],
+        "measures": ["n", {"name": "before", "compute": {"comparison_value": {"measure": "n"}}}],
+        "time_range": {"start": "2024-03-02T00:00:00Z", "end": "2024-03-03T00:00:00Z"},
+        "comparison_time_range": {"offset": "-1P"}}"#
+        .parse()
+        .expect("a query");
+    let plan = plan(&view, &Policy::open(), &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
+    let rows = engine.lines(&plan.statement(&DuckDb));
+    assert_eq!(rows, ["2024-03-02 00:00:00|1|2"]);
+}
+
 /// Q13: a pivot's columns are the values in their order, and its limit counts rows of the pivot.
 #[test]
 fn a_pivot_makes_columns_of_values_in_their_order() {
