@@ -22,8 +22,6 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::retrieve::after_commit",
     "drivers::retag::before_commit",
     "drivers::retag::after_commit",
-    "drivers::table::before_commit",
-    "drivers::table::after_commit",
     "drivers::migrate::before_commit",
     "drivers::migrate::after_commit",
     "drivers::checkpoint::before",
@@ -34,11 +32,17 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::export::after",
     "drivers::place::before",
     "drivers::place::after",
+    "drivers::close::before",
+    "drivers::close::after",
+];
+
+/// Crash points around what is written to stores of objects and to other databases.
+pub const REMOTE_CRASH_POINTS: &[&str] = &[
+    "drivers::table::before_commit",
+    "drivers::table::after_commit",
     "drivers::put::before",
     "drivers::put::pieces",
     "drivers::put::after",
-    "drivers::close::before",
-    "drivers::close::after",
 ];
 
 /// Crash points of whoever copies or replaces the files of a state folder.
@@ -72,7 +76,9 @@ pub(crate) use around;
 /// Ends the process on the spot if the point is armed.
 pub fn point(name: &'static str) {
     debug_assert!(
-        CRASH_POINTS.contains(&name) || BACKUP_CRASH_POINTS.contains(&name),
+        [CRASH_POINTS, REMOTE_CRASH_POINTS, BACKUP_CRASH_POINTS]
+            .iter()
+            .any(|points| points.contains(&name)),
         "crash point `{name}` is not listed"
     );
     #[cfg(feature = "crash-points")]

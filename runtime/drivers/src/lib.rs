@@ -23,4 +23,4 @@ pub mod watch;
 mod crash;
 mod sync;
 
-pub use crash::{BACKUP_CRASH_POINTS, CRASH_POINTS, point as crash_point};
+pub use crash::{BACKUP_CRASH_POINTS, CRASH_POINTS, REMOTE_CRASH_POINTS, point as crash_point};

@@ -14,6 +14,7 @@
 //! | `kib_per_service` | proportional memory of both at 1,000 services less that at none |
 //! | `restart_p50_ms`, `restart_p99_ms` | from SIGKILL of one of 1,000 until its successor is there, without a wait in between |
 //! | `rollout_100_s` | 100 replicas with a check, ten at a time, from the edit until the new release is complete |
+//! | `docker_start_over_cli` | 20 containers, 8 at once, until they run, over the engine's own program in the same run |
 
 #![allow(
     clippy::unwrap_used,
@@ -21,6 +22,7 @@
     reason = "a measurement that goes wrong should end at once, and one that is left out be told of"
 )]
 
+mod containers;
 mod many;
 mod restarts;
 mod rollout;
@@ -40,8 +42,6 @@ fn main() {
         many::measure(&report).await;
         restarts::measure(&report).await;
         rollout::measure(&report).await;
+        containers::measure(&report).await;
     });
-    if report.wants("docker_start_over_cli") {
-        eprintln!("docker_start_over_cli: not measured, as nothing here runs containers");
-    }
 }

@@ -206,6 +206,7 @@ fn dead_at_any_point_the_table_is_that_of_before_or_the_new_one() {
     let points = watershed_controller::store::CRASH_POINTS
         .iter()
         .chain(watershed_drivers::CRASH_POINTS)
+        .chain(watershed_drivers::REMOTE_CRASH_POINTS)
         .filter(|point| {
             ["catalog", "build", "table"]
                 .iter()

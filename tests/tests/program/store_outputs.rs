@@ -213,6 +213,7 @@ fn dead_at_any_point_each_object_is_that_of_before_or_the_new_one() {
     let points: Vec<&str> = watershed_controller::store::CRASH_POINTS
         .iter()
         .chain(watershed_drivers::CRASH_POINTS)
+        .chain(watershed_drivers::REMOTE_CRASH_POINTS)
         .copied()
         .filter(|point| {
             ["catalog", "build", "put"]

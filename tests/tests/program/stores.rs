@@ -76,6 +76,8 @@ fn a_refresh_builds_what_reads_changed_objects_and_nothing_else() {
     let first = run(&sandbox, &["run", "--json"], 0);
     assert_eq!(outcome(&first, "days"), "built");
     assert_eq!(total(&sandbox), 3);
+    let asked = sandbox.rows("SELECT sum(n) FROM 's3://lake/days/*.csv'");
+    assert_eq!(asked[0][0], 3, "questions have the connector's credentials");
 
     let idle = run(&sandbox, &["run", "--json"], 0);
     assert_eq!(outcome(&idle, "days"), "none");

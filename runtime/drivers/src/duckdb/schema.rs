@@ -104,7 +104,7 @@ pub(super) fn read_outputs(work: &Work<'_>, tagged: Vec<(Entry, Tag)>) -> Result
         .collect())
 }
 
-/// What a build leaves beside its output.
+/// The record that a build leaves beside its output.
 #[derive(Clone, Copy)]
 pub(super) struct Left<'a> {
     pub(super) tag: Tag,

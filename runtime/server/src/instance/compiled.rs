@@ -201,14 +201,14 @@ pub(crate) fn findings(project: &Project) -> Vec<Diagnostic> {
     found.map(|found| finding(found, &secrets)).collect()
 }
 
-/// The secrets that a project's files state, found without compiling what else they say.
-pub(super) async fn secrets_in_files(options: &Options) -> Secrets {
-    let (root, secrets) = (options.root.clone(), Secrets::default());
-    secrets.learn(&options.variables);
+/// The secrets that a project's files state, found without compiling what else they say. With the key of the state folder, so
+/// that they open what the catalog has sealed.
+pub(super) async fn secrets_in_files(options: &Options, state: &StateFolder) -> Secrets {
+    let (root, secrets) = (options.root.clone(), super::secrets_of(options, state));
     let compiler = compiler_options(options);
     let found = tokio::task::spawn_blocking(move || compilation::variables(&root, compiler));
     if let Ok(Ok(variables)) = found.await {
-        // Sealed with another key, values of the catalog can't be opened here: those of today count.
+        // A value that has changed since can't be opened: that of today counts.
         secrets.give(&variables);
     }
     secrets

@@ -435,7 +435,7 @@ impl Folder {
     /// The engine for a statement of a person's, and the secrets that its errors must not quote.
     async fn asked_engine(&self, entries: &[Entry]) -> Result<(Engine, Secrets), Refusal> {
         let engine = self.engine(Access::ReadOnly)?;
-        let secrets = compiled::secrets_in_files(&self.options).await;
+        let secrets = compiled::secrets_in_files(&self.options, &self.state).await;
         let sessions = catalog::sessions(
             entries,
             Surroundings {
