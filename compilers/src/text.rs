@@ -29,6 +29,13 @@ impl Span {
     };
 }
 
+/// The words of a list that is one text, as an annotation has it: `core, nightly`, in brackets or without.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    let list = text.trim().trim_start_matches('[').trim_end_matches(']');
+    let words = list.split(',').map(str::trim);
+    words.filter(|word| !word.is_empty()).map(str::to_owned)
+}
+
 /// A file's text, its byte order mark left out.
 #[derive(Debug)]
 pub(crate) struct Text<'a> {

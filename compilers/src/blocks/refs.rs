@@ -1,26 +1,33 @@
 //! Refs as YAML writes them.
 
 use crate::{
-    diagnostics::{Code, Findings},
+    diagnostics::{At, Code, Findings},
     draft::RawRef,
     resource::{FileKind, Requirement},
+    text::words,
     yaml::{Data, Node},
 };
 
-/// Refs as YAML writes them: a name, `kind/name`, or a mapping.
+/// Refs as YAML writes them: a name, `kind/name`, or a mapping; or several in one text, as an annotation has them.
 pub(crate) fn read(node: &Node, findings: &mut Findings) -> Vec<RawRef> {
-    let single;
-    let items = match node.as_list() {
-        Some(items) => items,
-        None => {
-            single = [node.clone()];
-            &single
-        }
-    };
-    items
-        .iter()
-        .filter_map(|item| reference(item, findings))
-        .collect()
+    if let Some(items) = node.as_list() {
+        let refs = items.iter().filter_map(|item| reference(item, findings));
+        return refs.collect();
+    }
+    let text = node.scalar_text().unwrap_or_default();
+    let mut words = words(&text).peekable();
+    if words.peek().is_none() {
+        return reference(node, findings).into_iter().collect();
+    }
+    let refs = words.filter_map(|word| checked(split(&word), None, node.at, findings));
+    refs.collect()
+}
+
+fn split(text: &str) -> (Option<String>, String) {
+    match text.split_once('/') {
+        Some((kind, name)) => (Some(kind.to_owned()), name.to_owned()),
+        None => (None, text.to_owned()),
+    }
 }
 
 fn reference(node: &Node, findings: &mut Findings) -> Option<RawRef> {
@@ -51,23 +58,29 @@ fn reference(node: &Node, findings: &mut Findings) -> Option<RawRef> {
                 findings.add(node.at, Code::InvalidRef, message);
                 return None;
             };
-            match text.split_once('/') {
-                Some((kind, name)) => (Some(kind.to_owned()), name.to_owned()),
-                None => (None, text),
-            }
+            split(&text)
         }
     };
+    checked((kind, name), required, node.at, findings)
+}
+
+fn checked(
+    (kind, name): (Option<String>, String),
+    required: Option<Requirement>,
+    at: At,
+    findings: &mut Findings,
+) -> Option<RawRef> {
     let kind = match kind.as_deref().map(FileKind::read) {
         None => None,
         Some(Some(kind)) => Some(kind.kind()),
         Some(None) => {
             let message = format!("invalid ref: unknown kind \"{}\"", kind.unwrap_or_default());
-            findings.add(node.at, Code::InvalidRef, message);
+            findings.add(at, Code::InvalidRef, message);
             return None;
         }
     };
     if name.trim().is_empty() {
-        findings.add(node.at, Code::InvalidRef, "invalid ref: the name is empty");
+        findings.add(at, Code::InvalidRef, "invalid ref: the name is empty");
         return None;
     }
     Some(RawRef {
@@ -75,7 +88,7 @@ fn reference(node: &Node, findings: &mut Findings) -> Option<RawRef> {
         name,
         own_look: false,
         expected: kind.is_some(),
-        at: Some(node.at),
+        at: Some(at),
         listed: true,
         required,
     })

@@ -14,7 +14,7 @@ use crate::{
     read::{annotations, problem},
     resource::{FileKind, Kind, Spec, WORDS},
     template::{Facts, is_template},
-    text::{Span, Text, names},
+    text::{Span, Text, names, words},
     yaml::{self, Data, Fields, Map, Node, overlay},
 };
 
@@ -557,11 +557,4 @@ struct Common {
 /// The last part of a path.
 pub(crate) fn base_name(stem: &str) -> &str {
     stem.rsplit('/').next().unwrap_or(stem)
-}
-
-/// The words of a list that is one text, as an annotation has it: `core, nightly`, in brackets or without.
-fn words(text: &str) -> impl Iterator<Item = String> {
-    let list = text.trim().trim_start_matches('[').trim_end_matches(']');
-    let words = list.split(',').map(str::trim);
-    words.filter(|word| !word.is_empty()).map(str::to_owned)
 }
