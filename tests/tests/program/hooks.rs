@@ -45,12 +45,12 @@ fn statements_are_run_around_the_build_of_their_model_and_leave_nothing_to_other
     project.edit("models/a.yaml", "n + 1", "n + 2 /* once */");
     let plan = project.call(&["plan"]);
     assert!(plan.stdout.contains("definition changed"), "{}", plan.stdout);
-    assert_eq!(project.done(0), "a:built");
+    assert_eq!(project.done(0), "a:built b:built");
     assert_eq!(row(&project, "FROM a"), r#"["hello",9]"#);
     project.edit("models/a.yaml", " /* once */", "");
     assert_eq!(project.done(0), "", "a comment is no edit");
     project.edit("watershed.yaml", "hello", "good day");
-    assert_eq!(project.done(0), "a:built");
+    assert_eq!(project.done(0), "a:built b:built");
     assert_eq!(row(&project, "SELECT word FROM a"), r#"["good day"]"#);
 }
 
