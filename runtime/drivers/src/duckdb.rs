@@ -1,7 +1,7 @@
 //! DuckDB behind [`crate::olap::Olap`].
 //!
 //! [`Engine`] is one database file; [`Parser`] parses without one; [`FileProof`] says whether anybody has written to
-//! a file since. How an output comes to be: `engine` lets the work in and hands it a connection, `group` has small builds share a transaction, `build`, `drop` and
+//! a file since. How an output comes to be: `engine` lets the work in and hands it a connection, `engine/group` has small builds share a transaction, `build`, `drop` and
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
 //! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
 //! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it, `sharing` lets other programs have it,
