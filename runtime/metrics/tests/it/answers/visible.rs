@@ -1,11 +1,9 @@
 //! Random policies, users and queries: an answer is that over a table with the visible rows alone, byte for byte, and so is
 //! an error.
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 use watershed_drivers::olap::Value;
 use watershed_metrics::policy::{Effect, Fields, Layer, Rule, Truth};
 use watershed_metrics::query::{Filter, Literal, Operator, Spine};
@@ -15,7 +13,7 @@ use watershed_metrics::{DataType, Dimension, Policy, Query, View};
 use super::ask::{Ask, on_table};
 use super::draw::Draw;
 use super::world::{DIMENSIONS, Row, World};
-use super::{planned, run, try_run};
+use super::{planned, play, run, try_run};
 
 /// Row filters as authors write them: some have comments, some an OR at their outermost.
 const FILTERS: [&str; 14] = [
@@ -208,20 +206,7 @@ fn numbers() -> impl Strategy<Value = (Vec<u16>, Vec<u16>)> {
 /// Q14 to Q17: changing any row that the viewer may not see changes no byte of the answer.
 #[test]
 fn answers_depend_on_visible_rows_alone() {
-    let mut seen = BTreeMap::new();
-    let config = Config {
-        source_file: Some(file!()),
-        ..Config::default()
-    };
-    let cases = config.cases;
-    let seen_by = RefCell::new(&mut seen);
-    let tested = TestRunner::new(config).run(&numbers(), |(world, query)| {
-        round(&world, &query, &mut seen_by.borrow_mut()).map_err(TestCaseError::fail)
-    });
-    if let Err(error) = tested {
-        panic!("{error}");
-    }
-    println!("{seen:?}");
+    let (cases, seen) = play(file!(), &numbers(), round);
     if cases >= 200 {
         assert!(
             seen.len() == 5 && seen.values().all(|count| *count > 0),
