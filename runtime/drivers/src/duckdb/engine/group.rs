@@ -1,14 +1,16 @@
 //! Builds that share a transaction. A commit costs more than a small build, so those that wait at the same time are
 //! committed together.
 //!
-//! Whoever has the right to work takes the builds that wait, makes one after the other, commits, and tells each of whoever
-//! asked for them.
+//! Whoever has the right to work makes its own build first, then those that wait, one after the other; commits, and tells
+//! each of whoever asked for them.
 //!
 //! Invariants:
 //! 1. A build is told to be made only after the commit that holds its output, its tag and its record.
 //! 2. A group is committed whole or not at all. If one of its builds fails, is cancelled or takes long, each is made apart,
 //!    in a transaction of its own. So failures are always those of a build alone.
 //! 3. Builds of one group are independent: none reads another, and their claims of owners and names are disjoint.
+//! 4. A build waits for its own transaction and for no other: only the first of a group may take long, and that is the build
+//!    of whoever makes the group.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -61,17 +63,11 @@ impl Group {
         self.0.lock().unpoisoned().pop_front()
     }
 
-    fn holds(&self, tag: Tag) -> bool {
-        let waiting = self.0.lock().unpoisoned();
-        waiting.iter().any(|it| it.build.tag == tag)
-    }
-
-    /// Returns true if the build waited until now: nobody makes it any more.
-    fn remove(&self, tag: Tag) -> bool {
+    /// Takes a build out, unless somebody has taken it already.
+    fn take(&self, tag: Tag) -> Option<Waiting> {
         let mut waiting = self.0.lock().unpoisoned();
-        let before = waiting.len();
-        waiting.retain(|it| it.build.tag != tag);
-        waiting.len() < before
+        let at = waiting.iter().position(|it| it.build.tag == tag)?;
+        waiting.remove(at)
     }
 }
 
@@ -83,7 +79,7 @@ struct Place<'a> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.group.remove(self.tag);
+        self.group.take(self.tag);
     }
 }
 
@@ -133,41 +129,40 @@ impl Engine {
             answer: sender,
         });
         let _place = Place { group, tag };
-        // Whoever enters makes what waits, which may not reach this one if many wait.
-        while group.holds(tag) {
-            let entered = async {
-                let turn = self.enter_to_build(&cancel).await?;
-                Ok::<_, Failure>((turn, self.enter(&cancel, Company::Others).await?))
-            };
-            let held = tokio::select! {
-                biased;
-                made = &mut answer => return Ok(made.ok().flatten()),
-                held = entered => held,
-            };
-            let held = match held {
-                Ok(held) => held,
-                Err(error) if group.remove(tag) => return Err(error),
-                // It is being made: its commit may have begun.
-                Err(_) => break,
-            };
-            let engine = self.clone();
-            on_blocking_thread(move || {
-                let _held = held;
-                engine.build_waiting();
-            })
-            .await?;
+        let entered = async {
+            let turn = self.enter_to_build(&cancel).await?;
+            Ok::<_, Failure>((turn, self.enter(&cancel, Company::Others).await?))
+        };
+        let held = tokio::select! {
+            biased;
+            made = &mut answer => return Ok(made.ok().flatten()),
+            held = entered => held,
+        };
+        match held {
+            Ok(held) => {
+                let engine = self.clone();
+                on_blocking_thread(move || {
+                    let _held = held;
+                    if let Some(own) = engine.group().take(tag) {
+                        engine.build_waiting(own);
+                    }
+                })
+                .await?;
+            }
+            Err(error) if group.take(tag).is_some() => return Err(error),
+            // It is being made: its commit may have begun.
+            Err(_) => {}
         }
         Ok(answer.await.ok().flatten())
     }
 
-    /// Makes builds that wait, and tells whoever asked for them.
-    fn build_waiting(&self) {
+    /// Makes a build, and those that wait with it, and tells whoever asked for them.
+    fn build_waiting(&self, first: Waiting) {
         let connection = match self.checkout() {
             Ok(connection) => connection,
             Err(error) => {
                 // Each learns on its own why nothing can be made.
                 tracing::debug!(%error, "no connection for a group of builds");
-                while self.group().pop().is_some() {}
                 return;
             }
         };
@@ -177,16 +172,14 @@ impl Engine {
             made: Vec::new(),
             aftermath: Aftermath::Usable,
         };
-        if let Some(first) = self.group().pop() {
-            let made = whole.transaction(around!("build"), || self.make_each(&whole, first, &mut taken));
-            match made {
-                Ok(()) => {
-                    let made = taken.begun.drain(..).zip(taken.made.drain(..));
-                    made.for_each(|(waiting, made)| self.tell(waiting, made));
-                }
-                Err(error) => {
-                    tracing::debug!(%error, builds = taken.begun.len(), "each build of a group is made apart");
-                }
+        let made = whole.transaction(around!("build"), || self.make_each(&whole, first, &mut taken));
+        match made {
+            Ok(()) => {
+                let made = taken.begun.drain(..).zip(taken.made.drain(..));
+                made.for_each(|(waiting, made)| self.tell(waiting, made));
+            }
+            Err(error) => {
+                tracing::debug!(%error, builds = taken.begun.len(), "each build of a group is made apart");
             }
         }
         match whole.aftermath().max(taken.aftermath) {
@@ -202,7 +195,7 @@ impl Engine {
         let started = Instant::now();
         let mut next = Some(first);
         while let Some(waiting) = next {
-            // Nobody waits for the first: it may take as long as it does.
+            // Nobody else waits for the first: it may take as long as it does.
             let limit = (!taken.made.is_empty()).then_some(LONGEST);
             taken.begun.push(waiting);
             let Some(waiting) = taken.begun.last() else { break };

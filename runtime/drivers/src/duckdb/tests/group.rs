@@ -113,6 +113,24 @@ async fn a_build_that_takes_long_holds_up_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_comes_first_to_work_makes_its_own_build() {
+    let (bench, rows) = held(2).await;
+    let cancel = CancellationToken::new();
+    let mut endless = told(0);
+    endless.sql = SLOW.into();
+    // It waits since before the other, and is not polled while that one comes to work.
+    let mut endless = Box::pin(bench.engine.build(&endless, &cancel));
+    assert!(futures::poll!(&mut endless).is_pending());
+    let brief = told(1);
+    let mut brief = Box::pin(bench.engine.build(&brief, &bench.cancel));
+    assert!(futures::poll!(&mut brief).is_pending());
+    drop(rows);
+    brief.await.unwrap();
+    cancel.cancel();
+    assert_eq!(endless.await, Err(BuildError::Failed(Failure::Interrupted)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_build_leaves_its_group_alone() {
     let builds: Vec<Build> = (0..6).map(told).collect();
     let (bench, rows) = held(1).await;
