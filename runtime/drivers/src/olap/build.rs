@@ -24,7 +24,7 @@ pub struct Build {
     pub databases: Vec<Attached>,
     /// The effect of its rows on those that are there.
     pub step: Step,
-    /// It is not known to take long: it may be committed together with others.
+    /// It is not known to take longer than [`BRIEF`](Self::BRIEF): it may be committed together with others.
     pub is_brief: bool,
     /// Columns of which no two rows of the statement have the same values; empty for none.
     pub key: Vec<String>,
@@ -42,6 +42,11 @@ pub struct Build {
     pub stage: Option<StageEnd>,
     /// The number of the build before and its record, which stay where a step brings no rows.
     pub unless_rows: Option<(Uuid, Vec<u8>)>,
+}
+
+impl Build {
+    /// The longest that a build may take in company, since the others wait for it.
+    pub const BRIEF: Duration = Duration::from_millis(50);
 }
 
 /// The effect of a statement's rows on the rows that are there.

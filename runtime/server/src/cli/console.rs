@@ -9,6 +9,7 @@ use super::args::{Color, Format, Shared};
 use super::failure::Failure;
 use crate::render::Colour;
 use crate::render::palette::{BAD, HINT};
+use crate::socket::Events;
 
 /// The form of a result, chosen from `--format`, `--json` and what the command can write.
 pub(super) fn choose_format(shared: &Shared, known: &[Format], default: Format) -> Result<Format, Failure> {
@@ -166,6 +167,19 @@ impl Console {
         self.say(&format!("{BAD}error{BAD:#}: {}\n", failure.message()));
         if let Some(hint) = &failure.hint {
             self.say(&format!(" {HINT}hint{HINT:#}: {hint}\n"));
+        }
+    }
+
+    /// Returns true if a bar moves while the work goes on.
+    pub(super) fn shows_progress(&self, format: Format) -> bool {
+        self.progress == Progress::Bar && format == Format::Text
+    }
+
+    /// Returns the events of a run that are shown.
+    pub(super) fn events(&self, format: Format) -> Events {
+        match (format, self.verbosity) {
+            (Format::Jsonl, _) | (Format::Text, Verbosity::Verbose) => Events::All,
+            _ => Events::News,
         }
     }
 

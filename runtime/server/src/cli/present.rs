@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::args::Format;
-use super::console::{Console, Progress, Verbosity};
+use super::console::{Console, Verbosity};
 use super::failure::Failure;
 use super::mistake::Mistake;
 use super::rounds::Rounds;
@@ -62,8 +62,9 @@ pub(super) struct Presenter<'a> {
 
 impl<'a> Presenter<'a> {
     pub(super) fn new(console: &'a mut Console, format: Format, root: PathBuf) -> Self {
-        let moves = console.progress == Progress::Bar && format == Format::Text;
-        let bar = moves.then(|| Bar::new(console.err_colour()));
+        let bar = console
+            .shows_progress(format)
+            .then(|| Bar::new(console.err_colour()));
         Self {
             console,
             format,

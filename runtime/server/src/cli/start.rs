@@ -23,6 +23,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
     let location = Location::find(shared, args.folder.as_deref())?;
+    if format == Format::Json {
+        console.note("the document comes at the end; `--format jsonl` writes what happens as it happens\n");
+    }
     super::block_on(async {
         let stop = Stop::default();
         signals::stop_on_signals(stop.clone())?;
@@ -62,6 +65,8 @@ async fn once(
         fail_fast: shared.fail_fast,
         warn_error: shared.warn_error,
         all: shared.all,
+        events: console.events(format),
+        progress: console.shows_progress(format),
         ..RunRequest::default()
     };
     let (instance, listener) = session::open_instance(location, options, lock).await?;

@@ -110,6 +110,8 @@ fn work_at(
         warn_error: shared.warn_error,
         all: shared.all,
         selection,
+        events: console.events(format),
+        progress: console.shows_progress(format),
     });
     super::block_on(async {
         let wait = shared.wait.map(|wait| wait.0);
@@ -174,6 +176,8 @@ async fn here(
     // A reader who went away ends what is shown; what is being built ends in order all the same.
     let worked = working.await;
     let closed = session::close_instance(&instance, listener).await;
+    // The process ends: the system takes its memory back at once, which takes milliseconds piece by piece.
+    std::mem::forget(instance);
     if let Err(panic) = worked {
         return Err(Failure::new(
             Exit::NotNow,

@@ -1,21 +1,22 @@
 //! Bringing an instance up to date for one command, and telling how that goes.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use tokio_util::sync::CancellationToken;
 use watershed_controller::explain::Blocker;
 use watershed_controller::resource::{Settled, Stage, Target};
 use watershed_controller::{Refresh, RequestError, Uid, WaitError};
 
 use super::observer::Observer;
 use super::order::{parents_first, with_dependents};
+use super::progress::Progress;
 use super::sharing::Holder;
+use super::stop::{Control, asked};
 use super::{Instance, managed};
 use crate::documents::{Command, Event, Outcome, RunDocument, Time};
 use crate::exit::Exit;
+use crate::render::told;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings, findings};
 use crate::report::kinds::managed::is_managed;
@@ -23,7 +24,7 @@ use crate::report::kinds::{PROJECT_PARSER, is_alert_or_message, programs};
 use crate::report::problems::{ReportedProblems, problems};
 use crate::report::{Entry, Hidden, names};
 use crate::selection::States;
-use crate::socket::{Answer, PartitionChoice, Refusal, Replies, Reply, RunRequest, Selection};
+use crate::socket::{Answer, Events, PartitionChoice, Refusal, Replies, Reply, RunRequest, Selection};
 
 /// A wait without a deadline of its own: whoever waits may stop it.
 pub(super) const UNTIL_DONE: Duration = Duration::MAX;
@@ -31,44 +32,6 @@ pub(super) const UNTIL_DONE: Duration = Duration::MAX;
 const SOON: Duration = Duration::from_secs(60);
 /// The time in which cancelled work has to return before a shutdown goes on without it.
 const GRACE: Duration = Duration::from_secs(10);
-
-/// A request to stop a run in order, with the exit code that it then ends with.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Stop {
-    token: CancellationToken,
-    exit: Arc<std::sync::OnceLock<Exit>>,
-}
-
-/// The way in which a run stops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stopping {
-    /// By Ctrl-C.
-    Interrupted,
-    /// By a request to terminate.
-    Terminated,
-}
-
-impl Stop {
-    /// Asks for the stop. The first reason counts.
-    pub(crate) fn ask(&self, why: Stopping) {
-        let exit = match why {
-            Stopping::Interrupted => Exit::Interrupted,
-            Stopping::Terminated => Exit::Terminated,
-        };
-        let _ = self.exit.set(exit);
-        self.token.cancel();
-    }
-
-    /// Resolves when it was asked for. Cancel-safe.
-    pub(crate) async fn asked(&self) {
-        self.token.cancelled().await;
-    }
-
-    /// The exit code, once an end is requested.
-    pub(crate) fn exit(&self) -> Option<Exit> {
-        self.exit.get().copied()
-    }
-}
 
 /// The work that a command asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,15 +70,6 @@ pub(super) enum Reach {
     Named,
     /// Also everything that reads them, however far away.
     Downstream,
-}
-
-/// The control over the end of the controller.
-#[derive(Debug, Clone)]
-pub(super) enum Control {
-    /// This command owns it: stopping the command stops the controller.
-    Own(Stop),
-    /// It belongs to another command and goes on.
-    Foreign,
 }
 
 /// A command under way: how things were when it began, and what it saw since.
@@ -158,7 +112,9 @@ impl Course<'_> {
     }
 
     pub(super) async fn tell(&self, event: Event) {
-        tell(self.replies, event).await;
+        if self.run.events == Events::All || is_for_people(&event) {
+            tell(self.replies, event).await;
+        }
     }
 
     pub(super) fn hidden(&self) -> Hidden {
@@ -232,8 +188,7 @@ impl Instance {
                 (entries.collect(), listing.revision)
             }
         };
-        tell(replies, self.started(&occasion)).await;
-        Course {
+        let course = Course {
             observer: Observer::new(self.controller.handle(), &before, revision, hidden),
             declared: Declarations::from_entries(&before, hidden),
             holder: Holder::from_engine(&self.engine),
@@ -243,7 +198,9 @@ impl Instance {
             replies,
             selected: None,
             told: ReportedProblems::default(),
-        }
+        };
+        course.tell(self.started(&course.occasion)).await;
+        course
     }
 
     /// Returns the result of a command, after everything that it saw was reported.
@@ -290,11 +247,14 @@ impl Instance {
 
     /// Tells the last event of a command.
     pub(super) async fn finish(&self, course: &Course<'_>, document: &RunDocument) {
-        let finished = Event::RunFinished {
-            at: Time::now(),
-            document: Box::new(document.clone()),
-        };
-        course.tell(finished).await;
+        // A person gets the document alone: two copies of it are long.
+        if course.run.events == Events::All {
+            let finished = Event::RunFinished {
+                at: Time::now(),
+                document: Box::new(document.clone()),
+            };
+            course.tell(finished).await;
+        }
     }
 
     fn started(&self, occasion: &Occasion) -> Event {
@@ -313,6 +273,7 @@ impl Instance {
     pub(super) async fn follow(&self, wish: Wish, course: &mut Course<'_>) -> Result<Ended, Refusal> {
         let settled = self.carry_out(wish, course.occasion.started_at, course.occasion.command);
         tokio::pin!(settled);
+        let mut progress = Progress::new(course.run.progress);
         loop {
             // Every arm is cancel-safe: the wish is pinned outside of the loop, the observer keeps its place.
             let events = tokio::select! {
@@ -323,6 +284,12 @@ impl Instance {
                     continue;
                 }
                 events = course.observer.next() => events,
+                () = progress.due() => {
+                    // It is worth nothing to a reader who is behind.
+                    let _ = course.replies.try_send(Reply::Activity(course.observer.activity()));
+                    progress.told();
+                    continue;
+                }
                 result = &mut settled => return match result {
                     Ok(selected) => {
                         course.selected = selected;
@@ -340,10 +307,7 @@ impl Instance {
                 course.tell(event).await;
             }
             course.tell_problems().await;
-            // Progress is worth nothing to a reader who is behind.
-            let _ = course
-                .replies
-                .try_send(Reply::Activity(course.observer.activity()));
+            progress.changed();
             if failed && course.run.fail_fast {
                 return Ok(Ended::Failed);
             }
@@ -566,10 +530,12 @@ pub(super) enum Ended {
     Stopped,
 }
 
-pub(super) async fn asked(control: &Control) {
-    match control {
-        Control::Own(stop) => stop.asked().await,
-        Control::Foreign => std::future::pending().await,
+/// Returns true if a person who follows a run sees something of an event.
+fn is_for_people(event: &Event) -> bool {
+    match event {
+        Event::ResourceFinished { run, .. } => told::is_news(event) || run.outcome == Outcome::Skipped,
+        Event::Diagnostic { .. } | Event::Fixed { .. } | Event::Settled { .. } => true,
+        _ => false,
     }
 }
 

@@ -43,6 +43,7 @@ mod order;
 mod output;
 mod partitions;
 mod plan;
+mod progress;
 mod query;
 mod questions;
 mod read;
@@ -50,6 +51,7 @@ mod service;
 mod services;
 mod sharing;
 mod stay;
+mod stop;
 mod trash;
 mod workloads;
 
@@ -84,7 +86,6 @@ pub(crate) use self::compiled::secrets_of as secrets_of_files;
 pub(crate) use self::compiled::{
     Specs, begin_validation, compile, compiled_sql, compiler_options, validated,
 };
-pub(crate) use self::converge::{Stop, Stopping};
 pub(crate) use self::folder::Folder;
 pub use self::logs::LogFollower;
 pub use self::metrics::{MetricsError, Viewer};
@@ -94,6 +95,7 @@ pub use self::options::{Files, Options};
 pub(crate) use self::query::stream as stream_query;
 pub(crate) use self::services::operate_services_alone;
 pub(crate) use self::stay::Stayed;
+pub(crate) use self::stop::{Stop, Stopping};
 use crate::report::document::Project;
 use crate::report::{Entry, names};
 use crate::selection::Choice;

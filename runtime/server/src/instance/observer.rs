@@ -36,7 +36,7 @@ pub(crate) struct Observer {
     watch: Watch,
     hidden: Hidden,
     known: HashMap<Uid, Known>,
-    by_key: BTreeMap<Key, Uid>,
+    by_key: HashMap<Key, Uid>,
     unsettled: BTreeSet<Uid>,
     running: BTreeSet<Uid>,
     /// Start events held back until the end events that must precede them.

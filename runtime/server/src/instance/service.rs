@@ -6,9 +6,10 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::Refresh;
 use watershed_controller::history::{HistoryError, HistoryRow};
 
-use super::converge::{Control, Reach, Stop, Which, Wish, done};
+use super::converge::{Reach, Which, Wish, done};
 use super::logs::Last;
 use super::read::{Reading, Shown};
+use super::stop::{Control, Stop};
 use super::{Files, Instance, data_tests, export, metrics, partitions, plan, read, stream_query};
 use crate::documents::Command;
 use crate::exit::Exit;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Instance;
-use super::converge::{Control, Course, Ended, Stop, Wish, asked};
+use super::converge::{Course, Ended, Wish};
+use super::stop::{Control, Stop, asked};
 use crate::documents::{Command, Diagnostic, Event, RunDocument, Time};
 use crate::report::difference::Declarations;
 use crate::report::problems::{ReportedProblems, problems};

@@ -1,6 +1,6 @@
 //! The health of resources, and its causes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use watershed_core::{Error, ErrorKind, Key, Required, Row, RunResult, Settled, Stage};
@@ -120,7 +120,7 @@ fn name_of(key: &Key) -> ResourceName {
 
 /// Finds root causes by following refs from what is blocked to what failed by itself.
 struct Causes<'a> {
-    live: BTreeMap<Key, &'a Entry>,
+    live: HashMap<Key, &'a Entry>,
     known: HashMap<watershed_core::Uid, Arc<BTreeSet<Key>>>,
 }
 

@@ -14,8 +14,8 @@ pub use address::Address;
 pub use client::{ConnectError, Connection};
 pub use listener::Listener;
 pub use protocol::{
-    Activity, Answer, ChangeByHand, Fault, Owner, PartitionChoice, PartitionsRequest, ProgramOutput, Refusal,
-    Reply, Request, RunRequest, Selection, ServiceChange, StatsForm, TestRequest, TrashRequest,
+    Activity, Answer, ChangeByHand, Events, Fault, Owner, PartitionChoice, PartitionsRequest, ProgramOutput,
+    Refusal, Reply, Request, RunRequest, Selection, ServiceChange, StatsForm, TestRequest, TrashRequest,
 };
 pub use rows::{AlertTestRequest, CallRequest, Callee, ExportRequest, MetricsRequest, Rows};
 

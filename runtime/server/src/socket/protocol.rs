@@ -331,6 +331,23 @@ pub struct RunRequest {
     /// The resources that a run or a refresh is for.
     #[serde(default)]
     pub selection: Selection,
+    /// The events that are told while it goes on.
+    #[serde(default)]
+    pub events: Events,
+    /// Tell the progress too.
+    #[serde(default)]
+    pub progress: bool,
+}
+
+/// The events that a run tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Events {
+    /// All of them.
+    #[default]
+    All,
+    /// Those that a person reads. Resources that were looked at and left as they are cost nothing then.
+    News,
 }
 
 /// A part of the answer.

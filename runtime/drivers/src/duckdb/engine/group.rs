@@ -36,9 +36,6 @@ const MOST: usize = 16;
 /// The time after which a group takes no more builds.
 const FULL: Duration = Duration::from_millis(20);
 
-/// The time that one build of a group may take, since the others wait for it. A longer one is made apart.
-const LONGEST: Duration = Duration::from_millis(50);
-
 /// The builds that wait for whoever has the right to work next.
 #[derive(Default)]
 pub(in crate::duckdb) struct Group(Mutex<VecDeque<Waiting>>);
@@ -196,7 +193,7 @@ impl Engine {
         let mut next = Some(first);
         while let Some(waiting) = next {
             // Nobody else waits for the first: it may take as long as it does.
-            let limit = (!taken.made.is_empty()).then_some(LONGEST);
+            let limit = (!taken.made.is_empty()).then_some(Build::BRIEF);
             taken.begun.push(waiting);
             let Some(waiting) = taken.begun.last() else { break };
             let running = Running::start(&waiting.cancel, limit);

@@ -29,9 +29,6 @@ use crate::{
 /// The longest that a build may take when its spec does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
 
-/// A build that took longer than this is not made in company: others would wait for it.
-const BRIEF_MS: u64 = 50;
-
 /// Staged partitions that a build publishes.
 pub(super) struct Publication {
     /// The query of the staged rows.
@@ -318,7 +315,7 @@ impl Run<'_> {
     /// Returns true unless the last build is known to have taken long.
     fn is_brief(&self) -> bool {
         let record = Record::from_state(&self.state_so_far());
-        record.is_none_or(|record| record.took_ms <= BRIEF_MS)
+        record.is_none_or(|record| Duration::from_millis(record.took_ms) <= Build::BRIEF)
     }
 
     /// Returns the longest that the engine may take for the statements of the model.

@@ -1,0 +1,43 @@
+//! The pace at which a run tells its progress.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The shortest time between two accounts of the progress: it costs a look at everything that is not settled.
+const PROGRESS_PERIOD: Duration = Duration::from_millis(50);
+
+/// When the progress is told next.
+pub(super) struct Progress {
+    is_wanted: bool,
+    told_at: Option<Instant>,
+    has_changed: bool,
+}
+
+impl Progress {
+    pub(super) fn new(is_wanted: bool) -> Self {
+        Self {
+            is_wanted,
+            told_at: None,
+            has_changed: false,
+        }
+    }
+
+    pub(super) fn changed(&mut self) {
+        self.has_changed = self.is_wanted;
+    }
+
+    pub(super) fn told(&mut self) {
+        self.told_at = Some(Instant::now());
+        self.has_changed = false;
+    }
+
+    /// Resolves when there is something to tell, and the last time was long enough ago. Cancel-safe.
+    pub(super) async fn due(&self) {
+        match (self.has_changed, self.told_at) {
+            (true, Some(at)) => tokio::time::sleep_until(at + PROGRESS_PERIOD).await,
+            (true, None) => {}
+            (false, _) => std::future::pending().await,
+        }
+    }
+}
