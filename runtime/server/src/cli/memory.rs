@@ -79,10 +79,6 @@ mod allocator {
     /// Setting either keeps the library from raising both by what it sees.
     const LARGE: c_int = 1 << 20;
 
-    /// The bytes by which an arena grows at least: each step is a call of the system, 4,000 of them in a run that does
-    /// nothing.
-    const PADDING: c_int = 512 << 10;
-
     /// Returns true if nobody has said how it is to allocate.
     pub(super) fn is_ours() -> bool {
         VARIABLES.iter().all(|name| std::env::var_os(name).is_none())
@@ -91,7 +87,6 @@ mod allocator {
     pub(super) fn tune() {
         set(libc::M_MMAP_THRESHOLD, LARGE);
         set(libc::M_TRIM_THRESHOLD, LARGE);
-        set(libc::M_TOP_PAD, PADDING);
         set(libc::M_ARENA_MAX, arenas());
     }
 
