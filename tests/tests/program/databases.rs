@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use watershed_drivers::duckdb::ByHand;
-use watershed_tests::{mariadb, postgres, s3};
+use watershed_tests::{mariadb, postgres, server};
 
 use crate::connected::has_extension;
 use crate::sandbox::{Said, Sandbox};
@@ -84,7 +84,7 @@ fn tables_and_queries_of_postgres_are_sources() {
     let maker = ByHand::in_memory();
     maker.run(&format!(
         "SET extension_directories = ['{}']",
-        s3::extensions().display()
+        server::extensions().display()
     ));
     maker.run(&format!("ATTACH '{}' AS shop (TYPE postgres)", server.url()));
     maker.run("CREATE TABLE shop.orders AS SELECT range AS id, range * 7.5 AS price FROM range(1, 3)");
@@ -125,7 +125,7 @@ fn a_query_tells_whether_a_database_has_changed() {
     let maker = ByHand::in_memory();
     maker.run(&format!(
         "SET extension_directories = ['{}']",
-        s3::extensions().display()
+        server::extensions().display()
     ));
     maker.run(&format!("ATTACH '{}' AS shop (TYPE postgres)", server.url()));
     maker.run("CREATE TABLE shop.orders AS SELECT range AS id, range * 7.5 AS price FROM range(1, 3)");
@@ -241,7 +241,7 @@ fn tables_and_queries_of_sqlite_are_sources() {
         let maker = ByHand::in_memory();
         maker.run(&format!(
             "SET extension_directories = ['{}']",
-            s3::extensions().display()
+            server::extensions().display()
         ));
         let file = sandbox.path().join("data/shop.sqlite");
         maker.run(&format!("ATTACH '{}' AS shop (TYPE sqlite)", file.display()));
@@ -296,7 +296,7 @@ fn a_range_of_a_sheet_of_excel_is_a_source() {
         let maker = ByHand::in_memory();
         maker.run(&format!(
             "SET extension_directories = ['{}']; LOAD excel",
-            s3::extensions().display()
+            server::extensions().display()
         ));
         let file = sandbox.path().join("data/costs.xlsx");
         maker.run(&format!(
