@@ -50,6 +50,7 @@
 //! | `secure_web` | files of web servers: certificates, redirects, busy and broken servers |
 //! | `selections` | commands for some resources alone |
 //! | `sharing` | the engine's file between the program and others |
+//! | `stand_in` | the hosts of the internet, stood in for on loopback |
 //! | `store_outputs` | models whose rows are written to a store of objects |
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `terminal` | tables and lists on terminals of several widths |
@@ -122,6 +123,7 @@ mod services;
 mod shared_outputs;
 mod sharing;
 mod stale_input;
+mod stand_in;
 mod store_outputs;
 mod stores;
 mod storms;
