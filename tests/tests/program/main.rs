@@ -28,6 +28,7 @@
 //! | `managed` | managed resources in files: stages, parts, events, failures, kills |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
 //! | `freshness` | rows that are older than they may be |
+//! | `gcs` | Google's store by its keys of the S3 form: read, asked for changes, written to |
 //! | `going` | a program that goes on while a test does something |
 //! | `habits` | how editors save, folders that move, branches that are switched |
 //! | `histories` | random edits, against an independent reference |
@@ -87,6 +88,7 @@ mod failures;
 mod file_outputs;
 mod flights;
 mod freshness;
+mod gcs;
 mod going;
 mod habits;
 mod histories;
