@@ -50,6 +50,7 @@
 //! | `secrets` | values that are neither printed nor stored |
 //! | `secure_web` | files of web servers: certificates, redirects, busy and broken servers |
 //! | `selections` | commands for some resources alone |
+//! | `shapes` | projects as they are published, which read over HTTPS and from public buckets |
 //! | `sharing` | the engine's file between the program and others |
 //! | `stand_in` | the hosts of the internet, stood in for on loopback |
 //! | `store_outputs` | models whose rows are written to a store of objects |
@@ -122,6 +123,7 @@ mod secrets;
 mod secure_web;
 mod selections;
 mod services;
+mod shapes;
 mod shared_outputs;
 mod sharing;
 mod stale_input;
