@@ -321,3 +321,43 @@ fn make(file: &Path) {
     ByHand::open(file)
         .run("CREATE TABLE orders AS SELECT range AS id, range * 7.5 AS price FROM range(1, 3)");
 }
+
+#[test]
+fn a_database_of_motherduck_is_told_with_what_to_do_instead() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (".env", "quack_token=hush-hush-4761\n"),
+        (
+            "connectors/quack.yaml",
+            "type: connector\ndriver: motherduck\ntoken: \"{{ .env.quack_token }}\"\n",
+        ),
+        (
+            "connectors/cloud.yaml",
+            "type: connector\ndriver: duckdb\npath: \"md:warehouse\"\ntoken: \"{{ .env.quack_token }}\"\n",
+        ),
+        (
+            "sources/orders.yaml",
+            "type: source\nconnector: quack\nsql: SELECT * FROM warehouse.all_orders\n",
+        ),
+        (
+            "sources/clients.yaml",
+            "type: source\nconnector: cloud\ntable: all_clients\n",
+        ),
+        ("models/own.sql", "SELECT 1 AS x"),
+    ]);
+    let said = sandbox.call(&["run"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.stdout, said.stderr);
+    for line in [
+        "driver \"motherduck\" is not supported yet",
+        "\"md:warehouse\" is a database of MotherDuck, which is not supported yet",
+        "have it write its tables as Parquet into a bucket",
+    ] {
+        assert!(said.stderr.contains(line), "{line}: {}", said.stderr);
+    }
+    assert_eq!(
+        sandbox.outcome(&["run", "--json"], "orders"),
+        "connector-unsupported"
+    );
+    assert_eq!(sandbox.rows("SELECT x FROM own"), serde_json::json!([[1]]));
+    sandbox.assert_nowhere(&["hush-hush-4761"], "quack");
+}
