@@ -30,7 +30,12 @@ impl Authorities {
     /// When a file can't be read, or the bundle can't be written.
     pub(super) fn trust(&mut self, sessions: &[Session], engine: &Path) -> io::Result<Option<String>> {
         let own = sessions.iter().filter_map(|session| session.authorities.clone());
-        let mut files: Vec<_> = openssl_probe::probe().cert_file.into_iter().collect();
+        // What can't be read there must not keep a server inside from being read.
+        let public = openssl_probe::probe().cert_file;
+        let mut files: Vec<_> = public
+            .filter(|file| regular::read(file, MAX_BYTES).is_ok())
+            .into_iter()
+            .collect();
         let public = files.len();
         files.extend(own);
         if files.len() == public {
