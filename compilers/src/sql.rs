@@ -15,7 +15,7 @@ pub use made::{Definition, Statements, names_in, statements_digest};
 
 pub(crate) use cache::{Cache, CacheKey};
 pub(crate) use digest::digest;
-pub(crate) use files::is_local;
+pub(crate) use files::{STORES, is_local, store_of};
 pub(crate) use scan::{expects_table, table_places, template as scan_template};
 pub(crate) use token::{Token, TokenKind, Tokens, action_length, is_blank, tokens};
 

@@ -1,9 +1,8 @@
 //! A store that speaks Azure's protocol, for one test: on loopback, on a port of its own, in memory.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use crate::s3::{REQUIRED, target};
+use crate::server::{Says, Server, fetched, skip};
 
 /// The account that the store knows, and its key, which its makers publish.
 pub const ACCOUNT: &str = "devstoreaccount1";
@@ -24,54 +23,33 @@ urllib.request.urlopen(urllib.request.Request(f"{url}/{container}?restype=contai
 
 /// A running store without containers.
 #[derive(Debug)]
-pub struct Store {
-    process: Child,
-    address: String,
-}
+pub struct Store(Server);
 
 impl Store {
     /// Starts a store; none if it is not on this machine, which is said.
     ///
     /// # Panics
-    /// If it does not start, or is missing where [`REQUIRED`] is set.
+    /// If it does not start, or is missing where [`REQUIRED`](crate::server::REQUIRED) is set.
     pub fn start() -> Option<Self> {
-        let program = target().join("test-servers/azure/node_modules/.bin/azurite-blob");
+        let program = fetched().join("azure/node_modules/.bin/azurite-blob");
         if !program.exists() {
-            let missing = "the Azure server is missing (scripts/fetch-test-servers)";
-            assert!(std::env::var_os(REQUIRED).is_none(), "{missing}");
-            #[allow(clippy::print_stderr, reason = "whoever runs the tests should see it")]
-            {
-                eprintln!("skipped: {missing}");
-            }
+            skip("the Azure server is missing (scripts/fetch-test-servers)");
             return None;
         }
-        let mut process = Command::new(program)
+        let mut command = Command::new(program);
+        command
             .args(["--blobHost", "127.0.0.1", "--blobPort", "0"])
             .args([
                 "--inMemoryPersistence",
                 "--skipApiVersionCheck",
                 "--disableTelemetry",
-            ])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("node runs");
-        let mut said = BufReader::new(process.stdout.take().expect("its output is a pipe")).lines();
-        let address = said
-            .by_ref()
-            .map_while(Result::ok)
-            .filter(|line| line.contains("listen"))
-            .find_map(|line| Some(line.split_once("http://")?.1.trim().to_owned()))
-            .expect("it says where it listens");
-        // It writes a line for each request, and must not wait for a reader.
-        std::thread::spawn(move || said.for_each(drop));
-        Some(Self { process, address })
+            ]);
+        Some(Self(Server::start(&mut command, Says::Out)))
     }
 
     /// Returns the URL of its account.
     pub fn url(&self) -> String {
-        format!("http://{}/{ACCOUNT}", self.address)
+        format!("http://{}/{ACCOUNT}", self.0.address())
     }
 
     /// Makes a container.
@@ -83,12 +61,5 @@ impl Store {
             .args(["-c", MAKE_CONTAINER, &self.url(), ACCOUNT, KEY, name])
             .status();
         assert!(made.expect("python3 runs").success(), "the container is made");
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::s3::REQUIRED;
+use crate::server::REQUIRED;
 
 /// A file to which a skipped test adds its reason, so that it can be named where nobody reads the output of tests.
 const SKIPPED: &str = "WATERSHED_SKIPPED";

@@ -2,7 +2,9 @@
 
 pub mod azure;
 pub mod docker;
+pub mod gcs;
 pub mod mariadb;
 pub mod measure;
 pub mod postgres;
 pub mod s3;
+pub mod server;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::s3::REQUIRED;
+use crate::server::skip;
 
 /// The longest that a start may take.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,15 +24,10 @@ impl Server {
     /// Starts a server; none if its binaries are not on this machine, which is said.
     ///
     /// # Panics
-    /// If it does not start, or is missing where [`REQUIRED`] is set.
+    /// If it does not start, or is missing where [`REQUIRED`](crate::server::REQUIRED) is set.
     pub fn start(password: &str) -> Option<Self> {
         let Some(server) = program("mariadbd") else {
-            let missing = "the binaries of MariaDB are missing (Debian: apt-get install mariadb-server)";
-            assert!(std::env::var_os(REQUIRED).is_none(), "{missing}");
-            #[allow(clippy::print_stderr, reason = "whoever runs the tests should see it")]
-            {
-                eprintln!("skipped: {missing}");
-            }
+            skip("the binaries of MariaDB are missing (Debian: apt-get install mariadb-server)");
             return None;
         };
         let folder = tempfile::tempdir().expect("a folder for the server");

@@ -1,63 +1,48 @@
 //! A store that speaks S3, for one test: on loopback, on a port of its own, in memory.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-/// Set where a missing server is an error and no reason to skip.
-pub const REQUIRED: &str = "WATERSHED_REQUIRE_SERVERS";
+use crate::server::{Says, Server, extensions, fetched, skip};
 
-/// It wants requests to be signed, and does not check signatures.
-const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 \
+/// The header of a signed request: the store wants one, and does not check signatures.
+pub const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 \
     Credential=key-of-a-test/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0";
 
 /// A running store without buckets.
 #[derive(Debug)]
-pub struct Store {
-    process: Child,
-    address: String,
-}
+pub struct Store(Server);
 
 impl Store {
     /// Starts a store; none if it, or the extension with which the engine reads from it, is not on this machine, which is
     /// said.
     ///
     /// # Panics
-    /// If it does not start, or is missing where [`REQUIRED`] is set.
+    /// If it does not start, or is missing where [`REQUIRED`](crate::server::REQUIRED) is set.
     pub fn start() -> Option<Self> {
-        let servers = target().join("test-servers/s3");
+        let servers = fetched().join("s3");
         if !servers.join("moto").is_dir() || !extensions().is_dir() {
-            let missing = "the S3 server or the engine's extension is missing (scripts/fetch-test-servers, scripts/fetch-extensions)";
-            assert!(std::env::var_os(REQUIRED).is_none(), "{missing}");
-            #[allow(clippy::print_stderr, reason = "whoever runs the tests should see it")]
-            {
-                eprintln!("skipped: {missing}");
-            }
+            skip(
+                "the S3 server or the engine's extension is missing (scripts/fetch-test-servers, scripts/fetch-extensions)",
+            );
             return None;
         }
-        let mut process = Command::new("python3")
+        let mut command = Command::new("python3");
+        command
             .args(["-u", "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"])
-            .env("PYTHONPATH", &servers)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("python3 runs");
-        let mut said = BufReader::new(process.stderr.take().expect("its output is a pipe")).lines();
-        let address = said
-            .by_ref()
-            .map_while(Result::ok)
-            .find_map(|line| Some(line.split_once("http://")?.1.trim().to_owned()))
-            .expect("it says where it listens");
-        // It writes a line for each request, and must not wait for a reader.
-        std::thread::spawn(move || said.for_each(drop));
-        Some(Self { process, address })
+            .env("PYTHONPATH", &servers);
+        Some(Self(Server::start(&mut command, Says::Err)))
     }
 
     /// Returns its URL.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("http://{}", self.address())
+    }
+
+    /// Returns its host and port.
+    pub fn address(&self) -> &str {
+        self.0.address()
     }
 
     /// Makes a bucket.
@@ -121,10 +106,19 @@ impl Store {
         assert!(head.starts_with("HTTP/1.1 2"), "{head}");
     }
 
+    /// Has it know no key from now on, or take any again.
+    ///
+    /// # Panics
+    /// If the store does not answer.
+    pub fn know_no_key(&self, none: bool) {
+        let requests_before = if none { "0" } else { "inf" };
+        let (head, _) = self.request("POST", "/moto-api/reset-auth", requests_before.as_bytes());
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    }
+
     /// Stops it, in the middle of whatever it does.
     pub fn stop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.0.stop();
     }
 
     fn put(&self, path: &str, body: &[u8]) {
@@ -134,10 +128,10 @@ impl Store {
 
     /// Returns the head and the body of an answer.
     fn request(&self, method: &str, path: &str, body: &[u8]) -> (String, Vec<u8>) {
-        let mut stream = TcpStream::connect(&self.address).expect("the store answers");
+        let mut stream = TcpStream::connect(self.0.address()).expect("the store answers");
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nContent-Length: {}\r\nAuthorization: {AUTHORIZATION}\r\nConnection: close\r\n\r\n",
-            self.address,
+            self.0.address(),
             body.len()
         );
         stream.write_all(head.as_bytes()).expect("a request is sent");
@@ -149,26 +143,4 @@ impl Store {
         let body = answer.split_off(end);
         (String::from_utf8_lossy(&answer).into_owned(), body)
     }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-/// Returns the folder of the engine's extensions.
-pub fn extensions() -> PathBuf {
-    target().join("duckdb-extensions")
-}
-
-/// Returns the folder of what is built and fetched.
-pub fn target() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .map(|root| root.join("target"));
-    std::env::var_os("CARGO_TARGET_DIR")
-        .map(PathBuf::from)
-        .or(own)
-        .unwrap_or_default()
 }

@@ -102,6 +102,10 @@ const S3: &[(&str, Type)] = &[
     ("path_style", Type::Bool),
     ("url_style", Type::Text),
     ("path_prefixes", Type::Texts),
+    ("ca_cert_file", Type::Text),
+    ("aws_role_arn", Type::Text),
+    ("aws_role_session_name", Type::Text),
+    ("aws_external_id", Type::Text),
     ("allow_host_access", Type::Bool),
 ];
 
@@ -113,6 +117,7 @@ const GCS: &[(&str, Type)] = &[
     ("path_style", Type::Bool),
     ("url_style", Type::Text),
     ("path_prefixes", Type::Texts),
+    ("ca_cert_file", Type::Text),
     ("google_application_credentials", Type::Text),
     ("allow_host_access", Type::Bool),
 ];
@@ -125,6 +130,7 @@ const AZURE: &[(&str, Type)] = &[
     ("key", Type::Text),
     ("endpoint", Type::Text),
     ("path_prefixes", Type::Texts),
+    ("ca_cert_file", Type::Text),
     ("azure_storage_sas_token", Type::Text),
     ("azure_storage_connection_string", Type::Text),
     ("allow_host_access", Type::Bool),
@@ -135,6 +141,7 @@ const HTTPS: &[(&str, Type)] = &[
     ("path", Type::Text),
     ("headers", Type::Map),
     ("path_prefixes", Type::Texts),
+    ("ca_cert_file", Type::Text),
 ];
 
 /// Settings of Postgres.
@@ -175,6 +182,11 @@ const SQLITE: &[(&str, Type)] = &[("dsn", Type::Text), ("path", Type::Text), ("d
 /// Settings that are known and not followed: access would fail in words about something else.
 const NOT_FOLLOWED: &[(&str, &str, &str)] = &[
     (
+        "s3",
+        "aws_role_arn",
+        "use the keys of a session in that role, with its `aws_session_token`",
+    ),
+    (
         "gcs",
         "google_application_credentials",
         "use the `key_id` and `secret` of an HMAC key",
@@ -190,6 +202,15 @@ const NOT_FOLLOWED: &[(&str, &str, &str)] = &[
         "use `azure_storage_account` and `azure_storage_key`",
     ),
 ];
+
+/// Drivers that are known and not supported, with what does the same.
+const INSTEAD: &[(&str, &str)] = &[(
+    "motherduck",
+    "have it write its tables as Parquet into a bucket, which `s3`, `gcs` and `azure` read; a database file of DuckDB is read by `duckdb`",
+)];
+
+/// Beginnings of paths that name a database of MotherDuck and no file.
+const MOTHERDUCK: [&str; 2] = ["md:", "motherduck:"];
 
 /// Settings without which a driver can do nothing.
 const REQUIRED: &[(&str, &[&str])] = &[
@@ -254,6 +275,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     check(reader, &name, &rest, known);
     if name == "duckdb" && !spec.provision {
         refuse_elsewhere(reader, &rest);
+        refuse_motherduck(reader, &rest);
     }
     for (key, entry) in &rest {
         spec.spots
@@ -324,7 +346,10 @@ fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
     let findings = reader.findings();
     if DRIVERS.contains(&driver) {
         let message = format!("connector \"{name}\": driver \"{driver}\" is not supported yet");
-        findings.add(node.at, Code::NotSupportedYet, message);
+        match instead(driver) {
+            Some(hint) => findings.add_with_hint(node.at, Code::NotSupportedYet, message, hint),
+            None => findings.add(node.at, Code::NotSupportedYet, message),
+        }
         return;
     }
     let message = format!("unknown driver \"{driver}\"");
@@ -342,6 +367,33 @@ fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
             "one of `duckdb`, `local_file`, `https`, `s3`, `gcs`, `azure`, `postgres`, `mysql`, `sqlite`, `smtp`, `slack`, `webhook`, `command`",
         ),
     }
+}
+
+fn instead(driver: &str) -> Option<&'static str> {
+    let found = INSTEAD.iter().find(|(of, _)| *of == driver);
+    found.map(|(_, hint)| *hint)
+}
+
+/// Says so where a connector of DuckDB, other than the one that models are built on, names a database of MotherDuck in the
+/// place of a file.
+fn refuse_motherduck(reader: &mut Reader<'_, '_>, settings: &Map) {
+    if reader.about.name.eq_ignore_ascii_case(reader.context.olap) {
+        return;
+    }
+    let named = |key: &&str| {
+        let entry = settings.get(*key)?;
+        let text = entry.value.scalar_text()?;
+        let is_theirs = MOTHERDUCK.iter().any(|scheme| text.starts_with(scheme));
+        is_theirs.then_some((entry.value.at, text))
+    };
+    let Some((at, text)) = ["path", "db", "dsn"].iter().find_map(named) else {
+        return;
+    };
+    let message = format!("\"{text}\" is a database of MotherDuck, which is not supported yet");
+    let hint = instead("motherduck").unwrap_or_default();
+    reader
+        .findings()
+        .add_with_hint(at, Code::NotSupportedYet, message, hint);
 }
 
 /// `managed: true`, or a mapping that says how.

@@ -18,7 +18,7 @@ use crate::{
     diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding, Nearby, Related, Role},
     draft::{Body, Draft, Purpose, SqlBlock},
     resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec, meaning},
-    sql::{Outcome, SqlAnalysis, TokenKind, Tokens, digest, tokens},
+    sql::{Outcome, SqlAnalysis, TokenKind, Tokens, digest, store_of, tokens},
     template::NEUTRAL,
 };
 
@@ -251,7 +251,12 @@ fn statement_word(sql: &str) -> Option<String> {
 fn connectors(spec: &ModelSpec) -> impl Iterator<Item = &str> {
     let files = spec.export.as_ref().map(|export| export.connector.as_str());
     let blocks = spec.partitions.iter().chain(&spec.incremental_state);
-    let blocks = blocks.filter_map(|block| block.properties.as_ref()?.str("connector"));
+    let blocks = blocks.filter_map(|block| {
+        let properties = block.properties.as_ref()?;
+        // The objects of a pattern are reached by the connector that bears the name of their store.
+        let store = || properties.str("path").and_then(store_of);
+        properties.str("connector").or_else(store)
+    });
     [spec.input_connector.as_str(), spec.output_connector.as_str()]
         .into_iter()
         .chain(files)

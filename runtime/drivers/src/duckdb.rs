@@ -5,9 +5,10 @@
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
 //! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
 //! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it, `sharing` lets other programs have it,
-//! `export` writes answers into files, `write_rows` outputs, `write_table` them into other databases, `confine` closes what lies outside a sandbox, `give_back` is about memory. `sys` is the only place that calls the C interface.
+//! `export` writes answers into files, `write_rows` outputs, `write_table` them into other databases, `confine` closes what lies outside a sandbox, `authorities` are whom the engine trusts, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
 mod attach;
+mod authorities;
 mod build;
 #[cfg(feature = "by-hand")]
 mod by_hand;

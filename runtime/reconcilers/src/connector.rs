@@ -78,16 +78,12 @@ pub fn sessions<'a>(
         }
         let is_own = spec.driver == "duckdb" && !has_file(spec);
         let sql = session_sql(spec, &spec.variables, around.environment).filter(|_| is_own)?;
-        let connector = name.to_owned();
-        let optional = false;
-        Some((
-            Session {
-                connector,
-                sql,
-                optional,
-            },
-            version(spec, secrets),
-        ))
+        let session = Session {
+            connector: name.to_owned(),
+            sql,
+            ..Session::default()
+        };
+        Some((session, version(spec, secrets)))
     };
     let mut sessions: Vec<_> = connectors.filter_map(session).collect();
     sessions.sort_by(|(a, _), (b, _)| a.connector.cmp(&b.connector));
@@ -460,16 +456,12 @@ impl Trial<'_> {
         let engine = Engine::new(options);
         let variables = self.connectors.outputs.secrets().open(&self.spec.variables)?;
         let sql = session_sql(self.spec, &variables, &self.connectors.environment);
-        let connector = "this one".to_owned();
-        engine.begin_with(
-            sql.map(|sql| Session {
-                connector,
-                sql,
-                optional: false,
-            })
-            .into_iter()
-            .collect(),
-        );
+        let session = sql.map(|sql| Session {
+            connector: "this one".to_owned(),
+            sql,
+            ..Session::default()
+        });
+        engine.begin_with(session.into_iter().collect());
         let query = Query {
             sql: "SELECT version()".to_owned(),
             limit: None,

@@ -7,9 +7,10 @@
 //!
 //! | figure | measures |
 //! |---|---|
+//! | `s3_list_10k_alone_s` | the requests for the pages of 10,000 objects, alone |
 //! | `s3_list_10k_s` | 10,000 objects listed, and compared with those of before; nothing changed |
 //! | `s3_list_10k_over_listing` | the same over the requests for the pages alone |
-//! | `s3_read_over_engine` | Parquet from a store into a table, over the engine's own statement |
+//! | `s3_read_over_engine` | 1 GB of Parquet from a store into a table, over the engine's own statement |
 //! | `postgres_read_over_engine` | a table of Postgres into a table, over the engine's own statement |
 //! | `unchanged_100_sources_ms` | 100 files of a web server asked, nothing changed, beyond one round trip each, 16 at a time |
 
@@ -28,14 +29,17 @@ use watershed_drivers::duckdb::ByHand;
 use watershed_drivers::objects::{self, Access, Driver};
 use watershed_tests::measure::{Report, Unit, time};
 use watershed_tests::postgres;
-use watershed_tests::s3::{self, Store};
+use watershed_tests::s3::Store;
+use watershed_tests::server;
 
 use program::Project;
 
 /// Objects that are listed.
 const OBJECTS: usize = 10_000;
-/// Rows of the Parquet file: about 250 MB.
-const STORED_ROWS: u64 = 10_000_000;
+/// Connections over which they are written.
+const WRITERS: usize = 4;
+/// Rows of the Parquet file: about 1 GB.
+const STORED_ROWS: u64 = 20_000_000;
 /// Rows of the table of Postgres.
 const TABLE_ROWS: u64 = 5_000_000;
 /// Times that each reading is measured.
@@ -43,7 +47,7 @@ const SAMPLES: usize = 3;
 
 fn main() {
     let report = Report::from_args();
-    if ["s3_list_10k_s", "s3_list_10k_over_listing"]
+    if ["s3_list_10k_alone_s", "s3_list_10k_s", "s3_list_10k_over_listing"]
         .iter()
         .any(|name| report.wants(name))
     {
@@ -63,9 +67,16 @@ fn main() {
 fn listing(report: &Report) {
     let Some(store) = Store::start() else { return };
     store.create_bucket("lake");
-    for object in 0..OBJECTS {
-        store.write("lake", &format!("many/{object:05}.csv"), b"n\n1\n");
-    }
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let store = &store;
+            scope.spawn(move || {
+                for object in (writer..OBJECTS).step_by(WRITERS) {
+                    store.write("lake", &format!("many/{object:05}.csv"), b"n\n1\n");
+                }
+            });
+        }
+    });
     let access = Access {
         driver: Driver::S3,
         key: Some("key-of-a-bench".into()),
@@ -80,15 +91,17 @@ fn listing(report: &Report) {
         runtime.block_on(looked).unwrap()
     };
     let before = look();
-    let (mut asked, mut ratios) = (Vec::new(), Vec::new());
+    let (mut listed, mut asked, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..SAMPLES {
         let (alone, keys) = time(|| store.keys("lake"));
         assert!(keys.len() == OBJECTS, "{} keys", keys.len());
         let (took, same) = time(|| look() == before);
         assert!(same, "nothing changed");
+        listed.push(alone.as_secs_f64());
         asked.push(took.as_secs_f64());
         ratios.push(took.as_secs_f64() / alone.as_secs_f64());
     }
+    report.print("s3_list_10k_alone_s", Unit::Seconds, listed);
     report.print("s3_list_10k_s", Unit::Seconds, asked);
     report.print("s3_list_10k_over_listing", Unit::Ratio, ratios);
 }
@@ -96,7 +109,7 @@ fn listing(report: &Report) {
 /// An engine in memory that finds the extensions.
 fn engine() -> ByHand {
     let engine = ByHand::in_memory();
-    let folder = s3::extensions();
+    let folder = server::extensions();
     engine.run(&format!("SET extension_directories = ['{}']", folder.display()));
     engine
 }
@@ -107,7 +120,7 @@ fn by_engine(statements: &[String]) -> Duration {
     let engine = ByHand::open(&folder.path().join("plain.duckdb"));
     engine.run(&format!(
         "SET extension_directories = ['{}']",
-        s3::extensions().display()
+        server::extensions().display()
     ));
     let (last, first) = statements.split_last().unwrap();
     first.iter().for_each(|sql| drop(engine.run(sql)));
@@ -128,8 +141,6 @@ fn over_engine(report: &Report, name: &str, project: &Project, statements: &[Str
 }
 
 fn store(report: &Report) {
-    let Some(store) = Store::start() else { return };
-    store.create_bucket("lake");
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.parquet");
     let made = format!(
@@ -138,9 +149,10 @@ fn store(report: &Report) {
         file.display()
     );
     engine().run(&made);
-    store.write("lake", "rows.parquet", &std::fs::read(&file).unwrap());
+    // Of one object a store's answers are those of a web server, and this one costs little beside what is measured.
+    let server = servers::Web::start(std::fs::read(&file).unwrap());
     drop(folder);
-    let endpoint = store.url();
+    let endpoint = server.url();
     let connector = format!(
         "type: connector\ndriver: s3\nkey_id: key-of-a-bench\nsecret: secret-of-a-bench\nendpoint: {endpoint}\n"
     );
@@ -187,7 +199,7 @@ fn table(report: &Report) {
 }
 
 fn web(report: &Report) {
-    let server = servers::Web::start();
+    let server = servers::Web::start(*b"n\n1\n");
     let source = |number: usize| {
         let text = format!("connector: https\npath: {}/{number}.csv\n", server.url());
         (format!("sources/s{number}.yaml"), text)

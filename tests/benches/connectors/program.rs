@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use tempfile::TempDir;
-use watershed_tests::s3;
+use watershed_tests::server;
 
 /// A project in a folder that goes away.
 pub(crate) struct Project(TempDir);
@@ -35,7 +35,7 @@ impl Project {
             .current_dir(self.0.path())
             .env("NO_COLOR", "1")
             .env("WATERSHED_NO_EXTENSION_INSTALL", "true")
-            .env("WATERSHED_EXTENSIONS", s3::extensions());
+            .env("WATERSHED_EXTENSIONS", server::extensions());
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{arguments:?}: {said}");

@@ -1,24 +1,25 @@
-//! A web server of small files, each with a tag.
+//! A web server whose files have all the same content, and a tag.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use watershed_tests::measure::time;
 
-const CONTENT: &str = "n\n1\n";
-
 /// A server on loopback that goes on as long as the process.
 pub(crate) struct Web(SocketAddr);
 
 impl Web {
-    pub(crate) fn start() -> Self {
+    pub(crate) fn start(content: impl Into<Arc<[u8]>>) -> Self {
+        let content = content.into();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                std::thread::spawn(move || serve(stream));
+                let content = Arc::clone(&content);
+                std::thread::spawn(move || serve(stream, &content));
             }
         });
         Self(address)
@@ -51,11 +52,11 @@ impl Web {
 }
 
 /// Answers requests on one connection until it ends.
-fn serve(stream: TcpStream) {
+fn serve(stream: TcpStream, content: &[u8]) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
     loop {
-        let (mut first, mut closes, mut is_part) = (String::new(), false, false);
+        let (mut first, mut closes, mut range) = (String::new(), false, None);
         loop {
             let mut line = String::new();
             if !reader.read_line(&mut line).is_ok_and(|read| read > 0) {
@@ -63,21 +64,36 @@ fn serve(stream: TcpStream) {
             }
             let lower = line.to_ascii_lowercase();
             closes |= lower.starts_with("connection: close");
-            is_part |= lower.starts_with("range:");
+            range = range.or_else(|| asked_range(&lower));
             if first.is_empty() {
                 first = lower;
             } else if line == "\r\n" {
                 break;
             }
         }
-        let status = if is_part { "206 Partial Content" } else { "200 OK" };
-        let length = CONTENT.len();
-        let mut answer = format!("HTTP/1.1 {status}\r\nETag: \"1\"\r\nContent-Length: {length}\r\n\r\n");
+        let (status, part) = match range {
+            Some((from, to)) => (
+                "206 Partial Content",
+                &content[from.min(content.len())..content.len().min(to.saturating_add(1))],
+            ),
+            None => ("200 OK", content),
+        };
+        let length = part.len();
+        let head = format!(
+            "HTTP/1.1 {status}\r\nETag: \"1\"\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nAccept-Ranges: bytes\r\nContent-Length: {length}\r\n\r\n"
+        );
+        let mut answered = stream.write_all(head.as_bytes());
         if !first.starts_with("head") {
-            answer.push_str(CONTENT);
+            answered = answered.and_then(|()| stream.write_all(part));
         }
-        if stream.write_all(answer.as_bytes()).is_err() || closes {
+        if answered.is_err() || closes {
             return;
         }
     }
+}
+
+/// The first and the last byte of a header that asks for a part.
+fn asked_range(header: &str) -> Option<(usize, usize)> {
+    let (from, to) = header.strip_prefix("range: bytes=")?.trim().split_once('-')?;
+    Some((from.parse().ok()?, to.parse().unwrap_or(usize::MAX)))
 }

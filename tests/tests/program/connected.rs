@@ -3,24 +3,21 @@
 use std::fs;
 
 use serde_json::Value;
-use watershed_tests::s3::{self, REQUIRED};
+use watershed_tests::server::{extensions, skip};
 
 use crate::sandbox::{Sandbox, files_below};
 
 /// Returns true if the engine's extension is there; says so where it is not.
 pub(crate) fn has_extension(name: &str) -> bool {
-    let files = files_below(&s3::extensions());
+    let files = files_below(&extensions());
     let there = files.iter().any(|file| {
         file.file_name()
             .is_some_and(|file| file == format!("{name}.duckdb_extension").as_str())
     });
     if !there {
-        let missing = format!("the engine's extension `{name}` is missing (scripts/fetch-extensions)");
-        assert!(std::env::var_os(REQUIRED).is_none(), "{missing}");
-        #[allow(clippy::print_stderr, reason = "whoever runs the tests should see it")]
-        {
-            eprintln!("skipped: {missing}");
-        }
+        skip(&format!(
+            "the engine's extension `{name}` is missing (scripts/fetch-extensions)"
+        ));
     }
     there
 }
@@ -55,6 +52,9 @@ impl Sandbox {
             &["plan", "--json"],
             &["history", "--json"],
             &["status", "--json"],
+            &["explain", "--json"],
+            &["logs", &connector_key, "--json"],
+            &["run", "-vvv", "--log-format", "json"],
             &["query", "FROM duckdb_secrets()", "--json"],
             &["query", "SELECT path FROM duckdb_databases()", "--json"],
         ] {

@@ -3,7 +3,7 @@
 
 use watershed_drivers::duckdb::ByHand;
 use watershed_tests::postgres::Server;
-use watershed_tests::s3;
+use watershed_tests::server;
 
 use crate::connected::has_extension;
 use crate::sandbox::Sandbox;
@@ -24,7 +24,7 @@ impl Asked {
         let maker = ByHand::in_memory();
         maker.run(&format!(
             "SET extension_directories = ['{}']",
-            s3::extensions().display()
+            server::extensions().display()
         ));
         maker.run(&format!("ATTACH '{}' AS shop (TYPE postgres)", server.url()));
         Self {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use watershed_drivers::duckdb::ByHand;
-use watershed_tests::{mariadb, postgres, s3};
+use watershed_tests::{mariadb, postgres, server};
 
 use crate::connected::has_extension;
 use crate::sandbox::{Said, Sandbox};
@@ -84,7 +84,7 @@ fn tables_and_queries_of_postgres_are_sources() {
     let maker = ByHand::in_memory();
     maker.run(&format!(
         "SET extension_directories = ['{}']",
-        s3::extensions().display()
+        server::extensions().display()
     ));
     maker.run(&format!("ATTACH '{}' AS shop (TYPE postgres)", server.url()));
     maker.run("CREATE TABLE shop.orders AS SELECT range AS id, range * 7.5 AS price FROM range(1, 3)");
@@ -125,7 +125,7 @@ fn a_query_tells_whether_a_database_has_changed() {
     let maker = ByHand::in_memory();
     maker.run(&format!(
         "SET extension_directories = ['{}']",
-        s3::extensions().display()
+        server::extensions().display()
     ));
     maker.run(&format!("ATTACH '{}' AS shop (TYPE postgres)", server.url()));
     maker.run("CREATE TABLE shop.orders AS SELECT range AS id, range * 7.5 AS price FROM range(1, 3)");
@@ -241,7 +241,7 @@ fn tables_and_queries_of_sqlite_are_sources() {
         let maker = ByHand::in_memory();
         maker.run(&format!(
             "SET extension_directories = ['{}']",
-            s3::extensions().display()
+            server::extensions().display()
         ));
         let file = sandbox.path().join("data/shop.sqlite");
         maker.run(&format!("ATTACH '{}' AS shop (TYPE sqlite)", file.display()));
@@ -296,7 +296,7 @@ fn a_range_of_a_sheet_of_excel_is_a_source() {
         let maker = ByHand::in_memory();
         maker.run(&format!(
             "SET extension_directories = ['{}']; LOAD excel",
-            s3::extensions().display()
+            server::extensions().display()
         ));
         let file = sandbox.path().join("data/costs.xlsx");
         maker.run(&format!(
@@ -320,4 +320,44 @@ fn a_range_of_a_sheet_of_excel_is_a_source() {
 fn make(file: &Path) {
     ByHand::open(file)
         .run("CREATE TABLE orders AS SELECT range AS id, range * 7.5 AS price FROM range(1, 3)");
+}
+
+#[test]
+fn a_database_of_motherduck_is_told_with_what_to_do_instead() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (".env", "quack_token=hush-hush-4761\n"),
+        (
+            "connectors/quack.yaml",
+            "type: connector\ndriver: motherduck\ntoken: \"{{ .env.quack_token }}\"\n",
+        ),
+        (
+            "connectors/cloud.yaml",
+            "type: connector\ndriver: duckdb\npath: \"md:warehouse\"\ntoken: \"{{ .env.quack_token }}\"\n",
+        ),
+        (
+            "sources/orders.yaml",
+            "type: source\nconnector: quack\nsql: SELECT * FROM warehouse.all_orders\n",
+        ),
+        (
+            "sources/clients.yaml",
+            "type: source\nconnector: cloud\ntable: all_clients\n",
+        ),
+        ("models/own.sql", "SELECT 1 AS x"),
+    ]);
+    let said = sandbox.call(&["run"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.stdout, said.stderr);
+    for line in [
+        "driver \"motherduck\" is not supported yet",
+        "\"md:warehouse\" is a database of MotherDuck, which is not supported yet",
+        "have it write its tables as Parquet into a bucket",
+    ] {
+        assert!(said.stderr.contains(line), "{line}: {}", said.stderr);
+    }
+    assert_eq!(
+        sandbox.outcome(&["run", "--json"], "orders"),
+        "connector-unsupported"
+    );
+    assert_eq!(sandbox.rows("SELECT x FROM own"), serde_json::json!([[1]]));
+    sandbox.assert_nowhere(&["hush-hush-4761"], "quack");
 }

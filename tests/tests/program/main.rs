@@ -28,6 +28,7 @@
 //! | `managed` | managed resources in files: stages, parts, events, failures, kills |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
 //! | `freshness` | rows that are older than they may be |
+//! | `gcs` | Google's store by its keys of the S3 form: read, asked for changes, written to |
 //! | `going` | a program that goes on while a test does something |
 //! | `habits` | how editors save, folders that move, branches that are switched |
 //! | `histories` | random edits, against an independent reference |
@@ -49,7 +50,9 @@
 //! | `secrets` | values that are neither printed nor stored |
 //! | `secure_web` | files of web servers: certificates, redirects, busy and broken servers |
 //! | `selections` | commands for some resources alone |
+//! | `shapes` | projects as they are published, which read over HTTPS and from public buckets |
 //! | `sharing` | the engine's file between the program and others |
+//! | `stand_in` | the hosts of the internet, stood in for on loopback |
 //! | `store_outputs` | models whose rows are written to a store of objects |
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `terminal` | tables and lists on terminals of several widths |
@@ -86,6 +89,7 @@ mod failures;
 mod file_outputs;
 mod flights;
 mod freshness;
+mod gcs;
 mod going;
 mod habits;
 mod histories;
@@ -119,9 +123,11 @@ mod secrets;
 mod secure_web;
 mod selections;
 mod services;
+mod shapes;
 mod shared_outputs;
 mod sharing;
 mod stale_input;
+mod stand_in;
 mod store_outputs;
 mod stores;
 mod storms;

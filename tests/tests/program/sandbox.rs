@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 use watershed_drivers::duckdb::ByHand;
-use watershed_tests::s3;
+use watershed_tests::server;
 
 /// The state folder.
 const STATE: &str = ".watershed";
@@ -20,6 +20,8 @@ pub(crate) struct Sandbox {
     containers: String,
     /// The program finds the extensions that were fetched for tests.
     extended: bool,
+    /// Variables of the program's environment.
+    environment: Vec<(&'static str, String)>,
 }
 
 /// An address where no engine answers: tests without one must not meet that of the machine.
@@ -54,6 +56,7 @@ impl Sandbox {
             path,
             containers: NO_ENGINE.to_owned(),
             extended: false,
+            environment: Vec::new(),
         }
     }
 
@@ -80,10 +83,23 @@ impl Sandbox {
         }
     }
 
+    /// The same project, whose program has a variable in its environment, in the place of one of that name.
+    pub(crate) fn with_variable(mut self, name: &'static str, value: &str) -> Self {
+        self.environment.retain(|(other, _)| *other != name);
+        self.environment.push((name, value.to_owned()));
+        self
+    }
+
+    /// The same project, whose program asks other machines through a proxy.
+    pub(crate) fn through(self, proxy: &str) -> Self {
+        self.with_variable("HTTPS_PROXY", proxy)
+    }
+
     /// A copy of this one as it stands, state folder included.
     pub(crate) fn copied(&self) -> Self {
         let sandbox = Self {
             extended: self.extended,
+            environment: self.environment.clone(),
             ..Self::named("project")
         };
         copy(self.path(), sandbox.path());
@@ -172,7 +188,13 @@ impl Sandbox {
             command.env_remove(variable);
         }
         if self.extended {
-            command.env("WATERSHED_EXTENSIONS", s3::extensions());
+            command.env("WATERSHED_EXTENSIONS", server::extensions());
+        }
+        for proxy in ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"] {
+            command.env_remove(proxy).env_remove(proxy.to_ascii_lowercase());
+        }
+        for (name, value) in &self.environment {
+            command.env(name, value);
         }
         // Tests fetch nothing from anywhere.
         command

@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use watershed_tests::s3::Store;
 
 use crate::connected::has_extension;
 use crate::sandbox::Sandbox;
+use crate::stand_in::StandIn;
 
 /// The answer of the server to requests for its file.
 #[derive(Debug, Clone)]
@@ -251,4 +253,99 @@ fn a_download_that_breaks_off_leaves_the_last_good_table_and_one_that_hangs_can_
     waiting.wait().expect("it ends");
     assert!(begun.elapsed().as_secs() < 25, "it does not wait for the server");
     assert_eq!(sandbox.rows("SELECT total FROM total"), serde_json::json!([[4]]));
+}
+
+#[test]
+fn public_servers_are_trusted_beside_ones_own() {
+    if !has_extension("httpfs") {
+        return;
+    }
+    let own = Web::start(Manner::Whole("n\n4\n".to_owned()));
+    let public = Web::start(Manner::Whole("n\n30\n".to_owned()));
+    let sandbox = project(&own);
+    sandbox.write("public.pem", &public.certificate);
+    // Where the system has the authorities that it trusts.
+    let file = sandbox.path().join("public.pem");
+    let sandbox = sandbox.with_variable("SSL_CERT_FILE", file.to_str().expect("a path"));
+    sandbox.write(
+        "models/both.sql",
+        &format!(
+            "-- @materialize: true\nSELECT (total + n)::INTEGER AS both FROM total, read_csv('{}')",
+            public.url
+        ),
+    );
+    sandbox.run(0);
+    assert_eq!(
+        sandbox.rows("SELECT \"both\" FROM \"both\""),
+        serde_json::json!([[34]])
+    );
+
+    let renewed = Web::start(Manner::Whole("n\n5\n".to_owned()));
+    sandbox.edit("connectors/portal.yaml", own.url.trim_end_matches("rows.csv"), "");
+    sandbox.edit("sources/rows.yaml", &own.url, &renewed.url);
+    sandbox.write("certs/own.pem", &renewed.certificate);
+    assert_eq!(sandbox.outcome(&["run", "--json"], "total"), "built");
+    assert_eq!(
+        sandbox.rows("SELECT \"both\" FROM \"both\""),
+        serde_json::json!([[35]]),
+        "another certificate in the same file counts"
+    );
+}
+
+#[test]
+fn tokens_and_passwords_of_proxies_stand_nowhere() {
+    const TOKEN: &str = "hush-token-4751";
+    const PASSWORD: &str = "hush-proxy-4752";
+    let Some(store) = Store::start() else { return };
+    store.create_bucket("data.example.org");
+    store.write("data.example.org", "rows.csv", b"n\n4\n");
+    let stand_in = StandIn::start(&store);
+    let with_password = |proxy: &str| proxy.replace("http://", &format!("http://ada:{PASSWORD}@"));
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (".env", &format!("portal_token={TOKEN}\n")),
+        (
+            "connectors/portal.yaml",
+            "driver: https\nca_cert_file: proxy.pem\npath_prefixes: https://data.example.org/\n\
+             headers:\n  Authorization: \"Bearer {{ .env.portal_token }}\"\n",
+        ),
+        (
+            "sources/rows.yaml",
+            "connector: portal\npath: https://data.example.org/rows.csv\n",
+        ),
+        (
+            "models/direct.sql",
+            "-- @materialize: true\nSELECT * FROM read_csv('https://data.example.org/rows.csv')",
+        ),
+        ("proxy.pem", stand_in.certificate()),
+    ])
+    .extended()
+    .through(&with_password(stand_in.url()));
+    sandbox.run(0);
+    assert_eq!(sandbox.rows("SELECT n FROM rows"), serde_json::json!([[4]]));
+    sandbox.assert_nowhere(&[TOKEN, PASSWORD], "portal");
+
+    sandbox.edit("sources/rows.yaml", "rows.csv", "gone.csv");
+    sandbox.edit("models/direct.sql", "rows.csv", "gone.csv");
+    assert_eq!(sandbox.outcome(&["run", "--json"], "rows"), "object-missing");
+    sandbox.assert_nowhere(&[TOKEN, PASSWORD], "portal");
+
+    let nobody = {
+        let gone = TcpListener::bind("127.0.0.1:0").expect("a port");
+        format!("http://{}", gone.local_addr().expect("an address"))
+    };
+    let sandbox = sandbox.through(&with_password(&nobody));
+    let refused = sandbox.outcome(&["refresh", "portal", "--json"], "portal");
+    assert_eq!(refused, "connection-refused");
+    let direct = sandbox.outcome(&["retry", "direct", "--json"], "direct");
+    assert!(!["built", "none"].contains(&direct.as_str()), "{direct}");
+    sandbox.assert_nowhere(&[TOKEN, PASSWORD], "portal");
+
+    let sandbox = sandbox.through(&with_password(stand_in.url()));
+    sandbox.edit("connectors/portal.yaml", "ca_cert_file: proxy.pem\n", "");
+    assert_eq!(
+        sandbox.outcome(&["run", "--json"], "portal"),
+        "certificate-untrusted"
+    );
+    sandbox.assert_nowhere(&[TOKEN, PASSWORD], "portal");
 }

@@ -9,6 +9,7 @@ use watershed_tests::s3::Store;
 
 use crate::connected::has_extension;
 use crate::sandbox::Sandbox;
+use crate::stand_in::StandIn;
 
 const SECRET: &str = "hush-hush-4711";
 
@@ -266,4 +267,54 @@ fn of_partitions_that_are_objects_only_new_and_changed_ones_are_built() {
     assert_eq!((again.len(), kept), (4, 2), "{before:?} {again:?}");
     let confined = run(&sandbox, &["refresh", "days", "--sandbox", "--json"], 1);
     assert_eq!(outcome(&confined, "days"), "outside-sandbox");
+}
+
+#[test]
+fn a_connector_that_answered_is_not_asked_at_the_next_start_and_one_that_failed_is() {
+    let Some(store) = Store::start() else { return };
+    store.create_bucket("lake");
+    let stand_in = StandIn::start(&store);
+    let connector = CONNECTOR.replace("endpoint: STORE", "ca_cert_file: proxy.pem");
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (".env", &format!("lake_secret={SECRET}\n")),
+        ("connectors/lake.yaml", &connector),
+        ("proxy.pem", stand_in.certificate()),
+    ])
+    .extended()
+    .through(stand_in.url());
+    let asked = |arguments: &[&str], code: i32| {
+        let outcomes = run(&sandbox, arguments, code);
+        let requests = stand_in.requests();
+        assert!(
+            requests.iter().all(|url| url.starts_with("GET https://lake.s3.")),
+            "{requests:?}"
+        );
+        (outcome(&outcomes, "lake").to_owned(), requests.len())
+    };
+    let (said, none, one) = (|word: &str, times| (word.to_owned(), times), 0, 1);
+    let start = ["run", "--json"];
+    assert_eq!(asked(&start, 0), said("checked", one));
+    assert_eq!(asked(&start, 0), said("none", none));
+    sandbox.write("models/a.sql", "SELECT 1 AS x");
+    assert_eq!(
+        asked(&start, 0),
+        said("none", none),
+        "others' changes are not its own"
+    );
+    sandbox.write(".env", "lake_secret=another-4713\n");
+    assert_eq!(asked(&start, 0), said("checked", one), "it logs in otherwise");
+
+    store.know_no_key(true);
+    assert_eq!(asked(&start, 0), said("none", none));
+    let refresh = ["refresh", "lake", "--json"];
+    assert_eq!(asked(&refresh, 1), said("credentials-refused", one));
+    assert_eq!(
+        asked(&start, 1),
+        said("credentials-refused", one),
+        "it failed last"
+    );
+    store.know_no_key(false);
+    assert_eq!(asked(&start, 0), said("checked", one));
+    assert_eq!(asked(&start, 0), said("none", none));
 }

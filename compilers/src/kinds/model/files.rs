@@ -7,20 +7,13 @@ use crate::{
     diagnostics::{At, Code, spot},
     file::is_relevant,
     kinds::reader::Reader,
-    sql::is_local,
+    sql::{STORES, is_local},
     template::is_template,
     yaml::{Fields, Map, word},
 };
 
 /// Drivers of files on this machine.
 const LOCAL: [&str; 2] = ["local_file", "file"];
-
-/// Drivers of stores that rows are written to, with the schemes of their addresses.
-const STORES: [(&str, &[&str]); 3] = [
-    ("s3", &["s3", "s3a", "s3n"]),
-    ("gcs", &["gs", "gcs"]),
-    ("azure", &["azure", "az"]),
-];
 
 impl Reader<'_, '_> {
     /// Takes what an output says of files, if its connector is one of files, and returns its other settings.

@@ -373,10 +373,14 @@ impl Engine {
     pub(super) fn checkout(&self) -> Result<Connection, Failure> {
         let mut pool = self.pool();
         match pool.checkout(&self.options().path) {
-            Some(Checkout::Idle(connection)) => return Ok(connection),
+            Some(Checkout::Idle(connection)) => {
+                self.beginnings().look(self.options());
+                return Ok(connection);
+            }
             Some(Checkout::New(connection)) => {
                 let connection = connection?;
-                self.beginnings().begin(&connection, Turn::Later)?;
+                self.beginnings()
+                    .begin(&connection, Turn::Later, self.options())?;
                 return Ok(connection);
             }
             None => {}
@@ -417,7 +421,8 @@ impl Engine {
         self.read_file(connection)?;
         let mut beginnings = self.beginnings();
         beginnings.read_settings(connection)?;
-        beginnings.begin(connection, Turn::first(self.options().access))
+        let options = self.options();
+        beginnings.begin(connection, Turn::first(options.access), options)
     }
 
     /// Reads the catalog of a newly opened file.

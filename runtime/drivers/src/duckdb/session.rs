@@ -3,9 +3,10 @@
 //! What acts upon the whole file or process (ATTACH, LOAD, CREATE, ...) is run when the file is opened, on its first
 //! connection; everything else, SET above all, on each connection.
 
+use super::authorities::Authorities;
 use super::confine;
 use super::left;
-use super::options::Access;
+use super::options::{Access, Options};
 use super::statements::each_statement;
 use super::sys::Connection;
 use super::work::Work;
@@ -17,6 +18,7 @@ pub(super) struct Beginnings {
     pub(super) sessions: Vec<Session>,
     /// Statements that make the settings which migrations left in the open file.
     settings: Vec<String>,
+    authorities: Authorities,
 }
 
 /// The connection that begins.
@@ -70,12 +72,41 @@ impl Beginnings {
         Ok(())
     }
 
+    /// Has the engine trust the authorities that connectors name.
+    fn trust(&mut self, work: &Work<'_>, options: &Options) {
+        if options.sandbox.is_some() {
+            // It reaches no server.
+            return;
+        }
+        let trusted = match self.authorities.trust(&self.sessions, &options.path) {
+            Ok(Some(statement)) => work.run(&statement, &[]).map_err(|error| error.to_string()),
+            Ok(None) => Ok(Default::default()),
+            Err(error) => Err(error.to_string()),
+        };
+        if let Err(error) = trusted {
+            tracing::warn!(%error, "the engine can't trust the authorities of a `ca_cert_file`");
+        }
+    }
+
+    /// Looks whether the files of authorities have changed.
+    pub(super) fn look(&mut self, options: &Options) {
+        if let Err(error) = self.authorities.look(&options.path) {
+            tracing::warn!(%error, "the engine goes on with the authorities of before");
+        }
+    }
+
     /// Runs what a connection begins with.
     ///
     /// # Errors
     /// [`Failure::Session`] when a connector's statements are at fault.
-    pub(super) fn begin(&self, connection: &Connection, turn: Turn) -> Result<(), Failure> {
+    pub(super) fn begin(
+        &mut self,
+        connection: &Connection,
+        turn: Turn,
+        options: &Options,
+    ) -> Result<(), Failure> {
         let work = Work::uninterrupted(connection);
+        self.trust(&work, options);
         for session in &self.sessions {
             let sql = match turn {
                 Turn::First | Turn::Looking => session.sql.clone(),

@@ -31,6 +31,17 @@ impl Driver {
         }
     }
 
+    /// Returns its name in connectors.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::Gcs => "gcs",
+            Self::Azure => "azure",
+            Self::Https => "https",
+        }
+    }
+
     /// Returns the schemes of its addresses, the usual one first.
     #[must_use]
     pub fn schemes(self) -> &'static [&'static str] {

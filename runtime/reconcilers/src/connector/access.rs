@@ -200,14 +200,13 @@ pub(crate) fn session(connector: &str, access: &Access, prefixes: &[String]) -> 
         Driver::Azure => connection_string(access),
         Driver::Https => headers(access),
     };
-    let authorities = access.authorities.as_deref().and_then(Path::to_str);
-    // It holds for the whole engine: it knows no other way.
-    let authorities = authorities.map(|file| format!("SET GLOBAL ca_cert_file = {}", quote_literal(file)));
+    let authorities = access.authorities.clone();
     if options.is_empty() {
-        return authorities.map(|sql| Session {
+        return authorities.is_some().then(|| Session {
             connector: connector.to_owned(),
-            sql,
             optional: true,
+            authorities,
+            ..Session::default()
         });
     }
     let kind = match access.driver {
@@ -223,11 +222,11 @@ pub(crate) fn session(connector: &str, access: &Access, prefixes: &[String]) -> 
         scope.join(", "),
         options.join(", ")
     );
-    let sql = authorities.map_or(sql.clone(), |authorities| format!("{authorities}; {sql}"));
     Some(Session {
         connector: connector.to_owned(),
         sql,
         optional: true,
+        authorities,
     })
 }
 
@@ -278,14 +277,20 @@ fn connection_string(access: &Access) -> Vec<String> {
 }
 
 fn headers(access: &Access) -> Vec<String> {
-    if access.headers.is_empty() {
-        return Vec::new();
+    let mut options = Vec::new();
+    let mut pairs = Vec::new();
+    for (name, value) in &access.headers {
+        let is_login = name.eq_ignore_ascii_case("authorization");
+        match value.strip_prefix("Bearer ").filter(|_| is_login) {
+            // The engine shows headers to whoever lists its secrets, and tokens to nobody.
+            Some(token) => options.push(format!("BEARER_TOKEN {}", quote_literal(token))),
+            None => pairs.push(format!("{}: {}", quote_literal(name), quote_literal(value))),
+        }
     }
-    let pairs = access.headers.iter();
-    let pairs: Vec<String> = pairs
-        .map(|(name, value)| format!("{}: {}", quote_literal(name), quote_literal(value)))
-        .collect();
-    vec![format!("EXTRA_HTTP_HEADERS MAP {{{}}}", pairs.join(", "))]
+    if !pairs.is_empty() {
+        options.push(format!("EXTRA_HTTP_HEADERS MAP {{{}}}", pairs.join(", ")));
+    }
+    options
 }
 
 #[cfg(test)]
@@ -342,13 +347,17 @@ mod tests {
     fn web_servers_need_a_statement_for_headers_alone() {
         assert_eq!(statement(&spec("https", [])), None);
         let headers = MapValue {
-            fields: BTreeMap::from([("Authorization".to_owned(), "Bearer {{ .env.secret }}".into())]),
+            fields: BTreeMap::from([
+                ("Authorization".to_owned(), "Bearer {{ .env.secret }}".into()),
+                ("X-Team".to_owned(), "ours".into()),
+            ]),
         };
         let headers = Value {
             kind: Some(watershed_proto::value::Kind::Map(headers)),
         };
         let sql = statement(&spec("https", [("headers", headers)])).unwrap();
-        assert!(sql.contains("MAP {'Authorization': 'Bearer it''s'}"), "{sql}");
+        assert!(sql.contains("BEARER_TOKEN 'it''s'"), "{sql}");
+        assert!(sql.contains("MAP {'X-Team': 'ours'}"), "{sql}");
         assert!(sql.contains("SCOPE ['https://', 'http://']"), "{sql}");
     }
 

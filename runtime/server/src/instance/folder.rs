@@ -295,7 +295,8 @@ impl Folder {
         let entries = self.entries().await?;
         let project = self.options.project();
         if let Some(part) = program {
-            let (state, secrets) = (&self.state, self.secrets().await);
+            let state = &self.state;
+            let secrets = compiled::secrets_in_files(&self.options, state).await;
             let found = output::at_rest(&project, state, &secrets, &entries, name, part, last);
             if let Some(answer) = found.await? {
                 return Ok(answer);
@@ -309,15 +310,6 @@ impl Folder {
             None => Ok(Vec::new()),
         };
         logs::logs_at_rest(&project, &self.state.logs(), &entries, recent, name, last).await
-    }
-
-    /// The secrets of the project's files, for what is read without being the owner.
-    async fn secrets(&self) -> Secrets {
-        let secrets = super::secrets_of(&self.options, &self.state);
-        if let Ok(compilation) = compiled::compile(&self.options, &self.state).await {
-            secrets.learn(compilation.project().variables());
-        }
-        secrets
     }
 
     async fn test(&self, request: &TestRequest, replies: &Replies) -> Result<Answer, Refusal> {

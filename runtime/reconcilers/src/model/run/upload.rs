@@ -118,17 +118,21 @@ impl Run<'_> {
 
     /// The access that a connector gives to a store; where it is none of its driver, nobody logs in.
     pub(super) fn access_of(&self, connector: &str, driver: Driver) -> Result<Access, Error> {
-        let found = refs::find(self.context.refs(), connector::KIND, connector);
-        let access = match found.and_then(refs::spec::<ConnectorSpec>) {
-            Some(spec) => self.opened_access(&spec)?,
-            None => None,
-        };
-        Ok(access
-            .filter(|access| access.driver == driver)
-            .unwrap_or_else(|| Access {
-                driver,
-                ..Access::default()
-            }))
+        // An address of another store is reached by the connector that bears the name of its driver.
+        for name in [connector, driver.as_str()] {
+            let found = refs::find(self.context.refs(), connector::KIND, name);
+            let Some(spec) = found.and_then(refs::spec::<ConnectorSpec>) else {
+                continue;
+            };
+            let access = self.opened_access(&spec)?;
+            if let Some(access) = access.filter(|access| access.driver == driver) {
+                return Ok(access);
+            }
+        }
+        Ok(Access {
+            driver,
+            ..Access::default()
+        })
     }
 
     /// The access to a store that the model may write to no more. A delete has no refs, so the catalog is asked.
