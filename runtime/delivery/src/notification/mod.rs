@@ -22,6 +22,7 @@ use watershed_controller::{
 };
 
 use self::record::{Record, Standing};
+use crate::crash;
 use crate::message::{Key, Message, Sender, shown};
 use crate::notify::{Attempt, DeliveryError, Notifier, Receipt};
 use crate::policy::{self, Queued};
@@ -286,6 +287,7 @@ impl Reconciler for Notifications {
         };
         record.begin(now);
         store(&context, &record).await?;
+        crash::point(crash::BEGUN);
         let ended = tokio::select! {
             biased;
             // The next invocation repeats it: whether it arrived is not known.
@@ -296,8 +298,10 @@ impl Reconciler for Notifications {
             message: self.connect.redact(error.message),
             ..error
         });
+        crash::point(crash::ANSWERED);
         record.end(ended, context.now(), self.draw());
         store(&context, &record).await?;
+        crash::point(crash::MARKED);
         match record.kept_until() {
             Some(until) => {
                 tell_next(&context, &lane).await;
