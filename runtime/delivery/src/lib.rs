@@ -17,6 +17,7 @@
     reason = "an error of a run is made once and stored on its resource"
 )]
 
+pub mod crash;
 pub mod message;
 pub mod notification;
 pub mod notify;
@@ -27,6 +28,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
+pub use crash::CRASH_POINTS;
 pub use message::{Attachment, Fact, Key, Message, Sender, Table};
 pub use notification::record::{Record, Standing};
 pub use notification::{Connect, KIND, Notification, Notifications, Receiver};

@@ -59,6 +59,16 @@ pub struct Sender {
     pub name: String,
 }
 
+impl Sender {
+    /// Returns the sender of a kind and name.
+    pub fn new(kind: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            kind: kind.into(),
+            name: name.into(),
+        }
+    }
+}
+
 /// Something that is known, with a word for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {

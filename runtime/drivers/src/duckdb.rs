@@ -59,6 +59,7 @@ pub use by_hand::ByHand;
 pub use compact::Compacted;
 pub use conditions::Conditions;
 pub use engine::Engine;
+pub use export::is_unwritten_sheet;
 pub use names::OWN_VIEWS;
 pub use options::{Access, Options};
 pub use parser::Parser;

@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Timestamp};
 use watershed_core::{Error, Outcome, Parents, Work};
+use watershed_delivery::crash;
 use watershed_proto::AlertSpec;
 
 use crate::{
@@ -98,6 +99,14 @@ impl Reconciler for AlertReconciler {
         }
         question::check(spec)?;
         pass.run().await
+    }
+
+    /// Hands over what is not handed over yet: it was due before the alert went.
+    async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if let Some(record) = context.state() {
+            sending::hand_over(&context.controller(), &record.outbox).await?;
+        }
+        Ok(Outcome::default())
     }
 }
 
@@ -192,6 +201,7 @@ impl Pass<'_> {
         let Some(intervals) = &spec.intervals else {
             let until = spec.watermark_inherit.then(|| Until::moment(instant(moment)));
             let finding = self.asker(spec, &seen).ask(until).await?;
+            crash::point(crash::EVALUATED);
             self.record.note(self.entry(moment, &finding, 0));
             self.record.catch_up = Some(CatchUp::with(None, finding, moment));
             return self.tell(spec).await;
@@ -206,6 +216,7 @@ impl Pass<'_> {
         let closed = cut.due(self.record.interval, moment, is_wanted);
         for (place, end) in closed.ends.iter().enumerate() {
             let finding = self.asker(spec, &seen).ask(Some(end.until())).await?;
+            crash::point(crash::EVALUATED);
             let left_out = if place == 0 { closed.left_out } else { 0 };
             self.record.note(self.entry(end.at, &finding, left_out));
             let before = self.record.catch_up.take();
@@ -260,7 +271,9 @@ impl Pass<'_> {
         }
         self.record.memory = memory;
         self.record.outbox = messages;
-        self.store().await
+        self.store().await?;
+        crash::point(crash::RECORDED);
+        Ok(())
     }
 
     fn entry(&self, moment: Timestamp, finding: &Finding, left_out: u64) -> Entry {
@@ -293,7 +306,9 @@ impl Pass<'_> {
         }
         sending::hand_over(&self.context.controller(), &self.record.outbox).await?;
         self.record.outbox.clear();
-        self.store().await
+        self.store().await?;
+        crash::point(crash::HANDED_OVER);
+        Ok(())
     }
 
     async fn store(&self) -> Result<(), Error> {

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Timestamp};
 use watershed_core::{Error, ErrorKind, Outcome, Parents, Work};
-use watershed_delivery::{Attachment, Fact, Key, Message, Notification, Receiver, Sender, message};
+use watershed_delivery::{Attachment, Fact, Key, Message, Notification, Receiver, Sender, crash, message};
 use watershed_drivers::olap::{Exported, FileFormat};
 use watershed_proto::ReportSpec;
 use watershed_schedule::Schedule;
@@ -92,6 +92,14 @@ impl Reconciler for ReportReconciler {
             return Err(failure::from_fault(fault));
         }
         pass.run(spec).await
+    }
+
+    /// Hands over what is not handed over yet: it was due before the report went.
+    async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if let Some(record) = context.state() {
+            sending::hand_over(&context.controller(), &record.outbox).await?;
+        }
+        Ok(Outcome::default())
     }
 }
 
@@ -257,6 +265,7 @@ impl Pass<'_> {
             () = cancel.cancelled() => return Err(failure::cancelled()),
         };
         let exported = making.write(&export, cancel).await?;
+        crash::point(crash::EVALUATED);
         let (files, written) = (self.reports.files.clone(), path.clone());
         let hashed = tokio::task::spawn_blocking(move || {
             files.make_room(&written);
@@ -321,9 +330,12 @@ impl Pass<'_> {
         }
         // What is handed over is stored first: a crash in between hands over what is missing.
         self.store().await?;
+        crash::point(crash::RECORDED);
         sending::hand_over(&self.context.controller(), &self.record.outbox).await?;
         self.record.outbox.clear();
-        self.store().await
+        self.store().await?;
+        crash::point(crash::HANDED_OVER);
+        Ok(())
     }
 
     async fn store(&self) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use watershed_controller::{EditError, Handle};
 use watershed_core::{Error, Refusal};
-use watershed_delivery::{Notification, Receiver};
+use watershed_delivery::{Notification, Receiver, crash};
 use watershed_proto::{Notifier, Value};
 
 /// Creates the notifications of stored messages that are missing.
@@ -21,6 +21,7 @@ pub(crate) async fn hand_over(handle: &Handle, outbox: &[Notification]) -> Resul
             Ok(_) | Err(EditError::Refused(Refusal::NameTaken { .. })) => {}
             Err(error) => return Err(Error::transient("edit", error.to_string())),
         }
+        crash::point(crash::CREATED);
     }
     Ok(())
 }

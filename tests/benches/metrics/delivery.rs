@@ -1,30 +1,18 @@
 //! A thousand messages to a receiver on this machine.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Batch, Controller, Edit, Handle, Resource, Timestamp};
+use watershed_controller::{Batch, Controller, Edit, Resource, Timestamp};
 use watershed_delivery::notify::{Client, Secret, Webhook};
-use watershed_delivery::{
-    Connect, DeliveryError, Key, Message, Notification, Notifications, Notifier, Receiver, Sender,
-};
+use watershed_delivery::{Key, Message, Notification, Notifications, Receiver, Sender};
 use watershed_tests::measure::{Report, Unit};
 
 use super::instance::DEADLINE;
 
 const MESSAGES: i64 = 1_000;
-
-/// One webhook for everybody.
-struct Hook(Arc<dyn Notifier>);
-
-impl Connect for Hook {
-    fn connect(&self, _: &Handle, _: &Receiver) -> Result<(Arc<dyn Notifier>, String), DeliveryError> {
-        Ok((Arc::clone(&self.0), String::new()))
-    }
-}
 
 pub(super) async fn measure(report: &Report) {
     if !report.wants("deliver_1000_s") {
@@ -52,7 +40,7 @@ async fn delivered() -> f64 {
         .await
         .unwrap();
     let builder = Controller::builder().store(store);
-    let kind = Notifications::new(Hook(Arc::new(webhook)));
+    let kind = Notifications::over(webhook);
     let controller = kind.register(builder).start().await.unwrap();
     let new = (0..MESSAGES).map(|number| notification(number).declare().unwrap());
     let batch = Batch {

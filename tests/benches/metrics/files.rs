@@ -10,7 +10,7 @@ use watershed_drivers::duckdb::{Engine, Options};
 use watershed_drivers::olap::{Existing, Export, FileFormat, Layout, Olap as _};
 use watershed_tests::measure::{Report, Unit};
 
-use super::alerts::rss_bytes;
+use super::held::rss_bytes;
 
 /// Rows of a file, of ten columns each.
 const CSV_ROWS: u64 = 2_000_000;

@@ -1,13 +1,10 @@
 //! Alerts end to end: evaluated, told once to a file and a webhook, and not forgotten when the program dies.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
+use crate::receiver::Receiver;
 use crate::sandbox::Sandbox;
 
 /// A secret that is in no output and no file but `.env`.
@@ -24,89 +21,15 @@ on_recover: true
 notify: {webhook: ops, file: archive}
 ";
 
-/// A receiver on loopback, which keeps what it is sent and answers as it is told.
-#[derive(Clone)]
-pub(crate) struct Receiver {
-    port: u16,
-    /// The keys and titles of messages, as they came.
-    got: Arc<Mutex<Vec<(String, String)>>>,
-    status: Arc<Mutex<&'static str>>,
-}
-
-impl Receiver {
-    pub(crate) fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has ports");
-        let receiver = Self {
-            port: listener.local_addr().expect("it is bound").port(),
-            got: Arc::default(),
-            status: Arc::new(Mutex::new("204 No Content")),
-        };
-        let serving = receiver.clone();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                // Whoever goes away in the middle sent nothing.
-                let _ = serving.exchange(stream);
-            }
-        });
-        receiver
-    }
-
-    fn exchange(&self, mut stream: TcpStream) -> std::io::Result<()> {
-        let mut reader = BufReader::new(stream.try_clone()?);
-        let mut headers = BTreeMap::new();
-        loop {
-            let mut line = String::new();
-            reader.read_line(&mut line)?;
-            match line.trim_end().split_once(':') {
-                Some((name, value)) => headers.insert(name.to_lowercase(), value.trim().to_owned()),
-                None if line.trim_end().is_empty() => break,
-                None => continue,
-            };
-        }
-        let length = headers
-            .get("content-length")
-            .map_or(0, |text| text.parse().unwrap_or(0));
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body)?;
-        let status = *self.status.lock().unwrap_or_else(PoisonError::into_inner);
-        if status.starts_with("204") {
-            let message: Value = serde_json::from_slice(&body)?;
-            assert!(headers.contains_key("webhook-signature"), "it is signed");
-            let told = (headers["webhook-id"].clone(), text(&message["title"]));
-            self.got.lock().unwrap_or_else(PoisonError::into_inner).push(told);
-        }
-        write!(
-            stream,
-            "HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-        )
-    }
-
-    fn answer(&self, status: &'static str) {
-        *self.status.lock().unwrap_or_else(PoisonError::into_inner) = status;
-    }
-
-    /// The titles of what came first under its key.
-    pub(crate) fn distinct(&self) -> Vec<String> {
-        let got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut seen = BTreeSet::new();
-        let first = got.iter().filter(|(key, _)| seen.insert(key));
-        first.map(|(_, title)| title.clone()).collect()
-    }
-
-    pub(crate) fn titles(&self) -> Vec<String> {
-        let got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
-        got.iter().map(|(_, title)| title.clone()).collect()
-    }
-}
-
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
 pub(crate) fn project(receiver: &Receiver) -> Sandbox {
-    let url = format!("http://127.0.0.1:{}/hook", receiver.port);
-    let hook =
-        format!("type: connector\ndriver: webhook\nurl: {url}\nsecret: '{{{{ .env.HOOK_SECRET }}}}'\n");
+    let hook = format!(
+        "type: connector\ndriver: webhook\nurl: {}\nsecret: '{{{{ .env.HOOK_SECRET }}}}'\n",
+        receiver.url()
+    );
     let project = Sandbox::with(&[
         ("watershed.yaml", ""),
         (".env", &format!("HOOK_SECRET={SECRET}\n")),
@@ -200,11 +123,7 @@ fn a_message_that_is_due_arrives_whenever_the_program_dies() {
     assert!(deaths > 0, "the points are passed");
     project.run(0);
     assert_eq!(archived(&project), ["Late departures: 1 row"]);
-    let got = receiver
-        .got
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
+    let got = receiver.got();
     let mut keys: Vec<&String> = got.iter().map(|(key, _)| key).collect();
     assert!(!keys.is_empty());
     keys.dedup();

@@ -25,6 +25,7 @@
 //! | `editors` | the language server over its pipes, schemas, findings for other systems |
 //! | `engines` | projects that another version of the engine built |
 //! | `migrations` | what migrations and connectors leave in the engine, as an input of what reads it |
+//! | `mails` | a server of mail |
 //! | `managed` | managed resources in files: stages, parts, events, failures, kills |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
 //! | `freshness` | rows that are older than they may be |
@@ -43,6 +44,7 @@
 //! | `operating` | explain, pause, resume, cancel, retry, stats |
 //! | `pages` | the examples and commands of the guides |
 //! | `processes` | the processes that a project runs beside its data |
+//! | `receiver` | a receiver of webhooks, which kills whoever sends |
 //! | `refusals` | commands that can not be carried out, as text and as a document |
 //! | `renames` | renames of every kind, live and between runs |
 //! | `retries` | failed builds that are tried again, as a model says |
@@ -101,6 +103,7 @@ mod lake;
 mod lakehouse;
 mod live;
 mod looks;
+mod mails;
 mod managed;
 mod mends;
 mod meters;
@@ -113,6 +116,7 @@ mod partitions;
 mod plans;
 mod processes;
 mod questions;
+mod receiver;
 mod refusals;
 mod removals;
 mod renames;

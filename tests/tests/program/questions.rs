@@ -367,7 +367,8 @@ fn a_report_that_is_due_arrives_whenever_the_program_dies() {
     days(&project, &[("2024-03-01", 20)]);
     let mut deaths = 0;
     let points = ["drivers::export::before", "drivers::export::after"];
-    for point in watershed_controller::store::CRASH_POINTS.iter().chain(&points) {
+    let points = points.iter().chain(watershed_delivery::CRASH_POINTS);
+    for point in watershed_controller::store::CRASH_POINTS.iter().chain(points) {
         for visits in 0..4 {
             deaths += u32::from(project.dies_at(point, visits));
         }
@@ -383,6 +384,26 @@ fn a_report_that_is_due_arrives_whenever_the_program_dies() {
         String::from_utf8_lossy(&content),
         "flight,delay\n'=1+1,20\nUA2,30\n"
     );
+}
+
+/// N6: what was due before a report's file is deleted still arrives.
+#[test]
+fn a_report_that_is_due_when_it_is_deleted_arrives() {
+    for (point, due) in [
+        ("message-evaluated", 0),
+        ("message-recorded", 1),
+        ("message-created", 1),
+        ("message-begun", 1),
+    ] {
+        let project = project();
+        project.write("reports/late.yaml", REPORT);
+        project.run(0);
+        days(&project, &[("2024-03-01", 20)]);
+        assert!(project.dies_at(point, 0), "{point}");
+        project.remove("reports/late.yaml");
+        project.expect_run(0, point);
+        assert_eq!(archived(&project).len(), due, "{point}");
+    }
 }
 
 #[test]

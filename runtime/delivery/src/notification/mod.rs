@@ -22,7 +22,8 @@ use watershed_controller::{
 };
 
 use self::record::{Record, Standing};
-use crate::message::{Key, Message, shown};
+use crate::crash;
+use crate::message::{Key, Message, Sender, shown};
 use crate::notify::{Attempt, DeliveryError, Notifier, Receipt};
 use crate::policy::{self, Queued};
 use crate::sync::Unpoisoned;
@@ -94,6 +95,19 @@ pub struct Notification {
 json_message!(Notification, format = 1);
 
 impl Notification {
+    /// Returns a message of one line to the only receiver there is. A sender says the same line once.
+    #[must_use]
+    pub fn one_line(sender: Uid, name: Sender, order: u64, title: impl Into<String>) -> Self {
+        let (title, moment, receiver) = (title.into(), Timestamp::default(), Receiver::default());
+        let key = Key::new(sender, moment, &title, &receiver.id());
+        Self {
+            message: Message::one_line(key, name, moment, title),
+            receiver,
+            sender,
+            order,
+        }
+    }
+
     /// Returns the resource that stands for it, under the key of its message.
     ///
     /// # Errors
@@ -136,6 +150,15 @@ pub trait Connect: Send + Sync + 'static {
     }
 }
 
+/// A notifier that gets the messages to all receivers.
+struct Only(Arc<dyn Notifier>);
+
+impl Connect for Only {
+    fn connect(&self, _: &Handle, to: &Receiver) -> Result<(Arc<dyn Notifier>, String), DeliveryError> {
+        Ok((Arc::clone(&self.0), to.to.clone()))
+    }
+}
+
 /// The kind of notifications.
 pub struct Notifications {
     connect: Arc<dyn Connect>,
@@ -151,6 +174,11 @@ impl Notifications {
             permits: Mutex::default(),
             has_jitter: true,
         }
+    }
+
+    /// Returns the kind where one notifier hands over the messages to all receivers.
+    pub fn over(notifier: impl Notifier + 'static) -> Self {
+        Self::new(Only(Arc::new(notifier)))
     }
 
     /// Makes waits exactly as long as their formula says, for tests.
@@ -259,6 +287,7 @@ impl Reconciler for Notifications {
         };
         record.begin(now);
         store(&context, &record).await?;
+        crash::point(crash::BEGUN);
         let ended = tokio::select! {
             biased;
             // The next invocation repeats it: whether it arrived is not known.
@@ -269,8 +298,10 @@ impl Reconciler for Notifications {
             message: self.connect.redact(error.message),
             ..error
         });
+        crash::point(crash::ANSWERED);
         record.end(ended, context.now(), self.draw());
         store(&context, &record).await?;
+        crash::point(crash::MARKED);
         match record.kept_until() {
             Some(until) => {
                 tell_next(&context, &lane).await;

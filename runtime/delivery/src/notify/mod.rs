@@ -12,6 +12,7 @@ mod smtp;
 mod webhook;
 
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -78,6 +79,13 @@ impl DeliveryError {
             message: message.into(),
             retry_after: None,
         }
+    }
+}
+
+/// A failure of input or output is transient: what a disk or a connection refuses now may go well the next time.
+impl From<io::Error> for DeliveryError {
+    fn from(error: io::Error) -> Self {
+        Self::transient(error.to_string())
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tokio::sync::oneshot;
 use watershed_controller::clock::TokioClock;
+use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{Controller, Handle, Key, Refresh, Resource, Select, Timestamp, Uid};
 
@@ -33,6 +35,8 @@ struct Post {
 enum Answer {
     Fails(DeliveryError),
     Hangs,
+    /// It takes the message when it is told to.
+    Takes(oneshot::Receiver<()>),
 }
 
 impl Notifier for Post {
@@ -48,6 +52,12 @@ impl Notifier for Post {
             match answer {
                 Some(Answer::Hangs) => std::future::pending().await,
                 Some(Answer::Fails(error)) => Err(error),
+                Some(Answer::Takes(when)) => {
+                    when.await.expect("it is told");
+                    Ok(Receipt {
+                        said: "too late".to_owned(),
+                    })
+                }
                 None => {
                     self.enter();
                     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -289,6 +299,40 @@ async fn an_attempt_that_a_crash_interrupts_is_made_again_under_the_same_key() {
     assert_eq!(titles(&world.post.told()), ["late", "late"]);
     let listing = world.controller.list(Select::kind(KIND).with_hidden());
     assert_eq!(listing.resources.len(), 1);
+}
+
+/// N7: whoever has the lease delivers; who had it marks nothing, whatever its receiver says in the end.
+#[tokio::test(start_paused = true)]
+async fn a_lease_lost_in_the_middle_of_a_delivery_leaves_the_message_to_its_new_holder() {
+    let first = World::new().await;
+    let (answer, answered) = oneshot::channel();
+    first.post.answer([Answer::Takes(answered)]);
+    let uid = first.create(Resource::fresh_uid(), 1, "late", "ops").await;
+    first
+        .until("the attempt is stored", |world| {
+            world.record(uid).is_some_and(|record| record.is_open)
+        })
+        .await;
+    let second = World::start(first.store.clone(), first.post.clone()).await;
+    second
+        .until("it is delivered", |world| world.is_delivered(uid))
+        .await;
+    answer.send(()).expect("the first still waits");
+    let ended = tokio::time::timeout(LONG, first.controller.run()).await;
+    let ended = ended.expect("it finds out that another one has the lease");
+    assert!(matches!(ended, Err(ShutdownError::LeaseLost)), "{ended:?}");
+    assert!(!first.is_delivered(uid), "it has marked nothing");
+    second.settle().await;
+    let third = World::start(first.store.clone(), first.post.clone()).await;
+    let record = third.record(uid).expect("it is kept");
+    assert_eq!(record.attempts, 2);
+    let Standing::Delivered { receipt, .. } = &record.standing else {
+        panic!("it was delivered: {record:?}");
+    };
+    assert_eq!(receipt.said, "", "the receipt of the second attempt");
+    third.settle().await;
+    let told = [("late".to_owned(), 1), ("late".to_owned(), 2)];
+    assert_eq!(third.post.told(), told, "and nobody sends it once more");
 }
 
 /// N6.

@@ -3,6 +3,8 @@
 
 mod sheet;
 
+pub use sheet::is_unwritten_sheet;
+
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -253,6 +255,12 @@ impl Drop for Part {
 }
 
 fn unwritable(file: &Path, error: &io::Error) -> ExportError {
+    if matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    ) {
+        return disk_full(error.to_string(), file).into();
+    }
     ExportError::Io {
         file: file.to_owned(),
         message: error.to_string(),

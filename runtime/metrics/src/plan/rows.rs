@@ -58,10 +58,11 @@ impl Planner<'_> {
     }
 
     /// Evaluates a condition on visible rows alone, whatever order the engine evaluates conditions in: one that fails
-    /// on a hidden row would tell of it (Q18).
+    /// on a hidden row would tell of it (Q18). So would one that fails on a visible row or does not, as the engine's plan
+    /// has it: plans are made of what is known of all rows.
     fn guarded(&self, condition: Expr) -> Expr {
         match self.policy() {
-            Some(policy) if condition.may_fail() => Expr::when(policy, condition, Expr::FALSE),
+            Some(policy) if condition.may_fail() => Expr::when(policy, condition.in_order(), Expr::FALSE),
             _ => condition,
         }
     }
@@ -132,13 +133,14 @@ impl Planner<'_> {
         wanted: &Wanted<'_>,
         unnested: &BTreeSet<usize>,
     ) -> Result<Option<Expr>, PlanError> {
-        let mut conditions = Vec::new();
+        let (mut conditions, mut before) = (Vec::new(), None);
         if let Some(span) = self.scene.span(wanted.side)
             && let Some(dimension) = self.scene.view.dimensions.get(span.dimension)
         {
             let value = self.value(span.dimension, unnested);
             let zone = self.scene.calendar.zone();
             let within = clock::within(value, dimension.data_type, span.range, zone);
+            before = self.policy().map(|_| within.clone());
             conditions.push(self.guarded(within));
         }
         if let Some(filter) = wanted.filter {
@@ -147,6 +149,11 @@ impl Planner<'_> {
                 unnested,
             };
             let condition = filter::condition(filter, &mut fields)?;
+            // Rows outside of the range are out before anything can fail on them.
+            let condition = match before.filter(|_| condition.may_fail()) {
+                Some(within) => Expr::all(vec![within, condition]),
+                None => condition,
+            };
             conditions.push(self.guarded(condition));
         }
         Ok((!conditions.is_empty()).then(|| Expr::all(conditions)))

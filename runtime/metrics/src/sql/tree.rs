@@ -294,6 +294,25 @@ impl Expr {
         }
     }
 
+    /// Returns a condition of the same meaning whose parts are evaluated one after the other, each only where those before
+    /// it leave it open. AND and OR promise no order, and an engine stops early in one plan and not in another.
+    pub(crate) fn in_order(self) -> Self {
+        match self {
+            Self::Infix(operator @ (Infix::And | Infix::Or), operands)
+                if operands.iter().any(Self::may_fail) =>
+            {
+                let mut operands = operands.into_iter().map(Self::in_order).rev();
+                let last = operands.next().unwrap_or(Self::TRUE);
+                operands.fold(last, |rest, first| match operator {
+                    Infix::And => Self::when(first, rest, Self::FALSE),
+                    _ => Self::when(first, Self::TRUE, rest),
+                })
+            }
+            Self::IsNotTrue(operand) => operand.in_order().untrue(),
+            other => other,
+        }
+    }
+
     /// Replaces NULL.
     pub(crate) fn or(self, other: Self) -> Self {
         Self::Call("coalesce", vec![self, other])

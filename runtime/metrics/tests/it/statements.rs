@@ -221,6 +221,59 @@ fn conditions_are_evaluated_on_visible_rows_alone() {
     );
 }
 
+/// Q18: whether a condition fails on a visible row is no matter of the rows that are hidden. The engine knows of a column
+/// with one value that the row filter holds; it drops the filter then, and stops at the first part of an OR that holds.
+#[test]
+fn conditions_end_alike_whatever_is_hidden() {
+    let engine = ByHand::in_memory();
+    engine.run(
+        "CREATE TABLE facts AS SELECT i AS id, CASE WHEN i % 2 = 1 THEN 'x' ELSE '7' END AS code FROM range(50) AS r(i);
+         CREATE TABLE visible AS SELECT * FROM facts WHERE code = 'x'",
+    );
+    let mut number = dimension("number", "", "INTEGER");
+    number.source = Source::Expression("CAST(code AS INTEGER)".to_owned());
+    let view = |table: &str| View {
+        table: vec![table.to_owned()],
+        dimensions: vec![dimension("id", "id", "BIGINT"), number.clone()],
+        measures: vec![Measure {
+            name: "n".to_owned(),
+            data_type: DataType::Number,
+            engine_type: "BIGINT".to_owned(),
+            expression: "count(*)".to_owned(),
+            ..Measure::default()
+        }],
+        ..View::default()
+    };
+    let rule = |effect| Rule {
+        condition: Truth::True,
+        effect,
+    };
+    let policy = Policy::of(&[Layer {
+        rules: vec![
+            rule(Effect::AllowAccess),
+            rule(Effect::FilterRows("code IN (NULL, 'x') OR code = 'x'".to_owned())),
+        ],
+    }]);
+    for (op, least, found) in [("or", 0, "25"), ("and", 1_000, "0")] {
+        let query: Query = format!(
+            r#"{{"metrics_view": "v", "measures": ["n"], "where": {{"cond": {{"op": "{op}", "exprs": [
+            {{"cond": {{"op": "gte", "exprs": [{{"name": "id"}}, {{"val": {least}}}]}}}},
+            {{"cond": {{"op": "gt", "exprs": [{{"name": "number"}}, {{"val": 3}}]}}}}]}}}}}}"#
+        )
+        .parse()
+        .expect("a query");
+        for table in ["facts", "visible"] {
+            let plan = plan(&view(table), &policy, &query, &Bounds::at(Timestamp::UNIX_EPOCH));
+            let statement = plan.expect("a plan").statement(&DuckDb);
+            assert_eq!(
+                engine.lines(&statement),
+                [found],
+                "{op} over {table}: {statement}"
+            );
+        }
+    }
+}
+
 /// Q6: a bound between two integers is compared as the one that lies on its side.
 #[test]
 fn a_bound_between_two_integers_leaves_out_neither() {

@@ -1,5 +1,8 @@
 //! Workbooks: rows as typed cells of one sheet, in memory that does not grow with them.
 
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
 use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
@@ -19,6 +22,15 @@ const DIGITS: usize = 15;
 /// Rows whose texts say how wide their columns are.
 const MEASURED_ROWS: u32 = 100;
 
+/// The beginning of what the library panics with when it can't write the file in which rows wait.
+const PANICS: &str = "Couldn't write to xml file";
+
+/// Returns true if a panic's message says that a sheet could not be written: it is caught and becomes an error.
+#[must_use]
+pub fn is_unwritten_sheet(message: &str) -> bool {
+    message.starts_with(PANICS)
+}
+
 /// Writes the rows of an answer into a workbook. Returns their number.
 pub(super) fn write(
     work: &Work<'_>,
@@ -26,8 +38,41 @@ pub(super) fn write(
     answer: &mut Answer<'_>,
     file: &Path,
 ) -> Result<u64, ExportError> {
+    // The workbook is dropped by the panic, and nothing else was under way.
+    let written = catch_unwind(AssertUnwindSafe(|| try_write(work, export, answer, file)));
+    written.unwrap_or_else(|panic| Err(unwritten_rows(panic, export)))
+}
+
+/// Returns the error that the library panics with where rows can't be written; another panic goes on.
+fn unwritten_rows(panic: Box<dyn Any + Send>, export: &Export) -> ExportError {
+    let Some(said) = panic
+        .downcast_ref::<String>()
+        .filter(|said| is_unwritten_sheet(said))
+    else {
+        resume_unwind(panic)
+    };
+    // It tells the kind by name alone: `Couldn't write to xml file: Os { code: 28, kind: StorageFull, .. }`.
+    let kinds = [
+        io::ErrorKind::StorageFull,
+        io::ErrorKind::QuotaExceeded,
+        io::ErrorKind::FileTooLarge,
+    ];
+    let kind = kinds
+        .into_iter()
+        .find(|kind| said.contains(&format!("kind: {kind:?}")))
+        .unwrap_or(io::ErrorKind::Other);
+    super::unwritable(&export.file, &io::Error::new(kind, said.clone()))
+}
+
+fn try_write(
+    work: &Work<'_>,
+    export: &Export,
+    answer: &mut Answer<'_>,
+    file: &Path,
+) -> Result<u64, ExportError> {
     let unwritten = |error: XlsxError| match error {
         XlsxError::IoError(error) => super::unwritable(&export.file, &error),
+        XlsxError::ZipError(error) => super::unwritable(&export.file, &error.into()),
         error => ExportError::Sheet(error.to_string()),
     };
     let columns: Vec<(String, String)> = answer

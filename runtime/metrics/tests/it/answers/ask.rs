@@ -97,6 +97,18 @@ impl Ask {
     }
 
     fn draw_dimensions(&mut self, draw: &mut Draw<'_>) {
+        // Only a cut of what both ranges are of has buckets that are compared by their places.
+        if let (Some(base), Some(comparison)) = (self.base, self.comparison)
+            && base.dimension == comparison.dimension
+            && draw.one_in(2)
+        {
+            let of = DIMENSIONS[base.dimension];
+            self.query.dimensions.push(Dimension {
+                name: of.to_owned(),
+                of: of.to_owned(),
+                grain: Some(draw.pick(&[Grain::Day, Grain::Week, Grain::Month])),
+            });
+        }
         for _ in 0..draw.below(4) {
             let of = if draw.one_in(6) {
                 "tag"
