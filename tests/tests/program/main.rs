@@ -23,6 +23,7 @@
 //! | `database_outputs` | models whose rows are written to a table of another database |
 //! | `docker` | the backend of containers alone, against a real engine |
 //! | `ducklakes` | sources in DuckLakes, as they are and as they were |
+//! | `ducklake_outputs` | models whose rows are written to a DuckLake |
 //! | `editors` | the language server over its pipes, schemas, findings for other systems |
 //! | `engines` | projects that another version of the engine built |
 //! | `migrations` | what migrations and connectors leave in the engine, as an input of what reads it |
@@ -80,6 +81,7 @@ mod database_outputs;
 mod databases;
 mod deliveries;
 mod docker;
+mod ducklake_outputs;
 mod ducklakes;
 mod editors;
 mod engines;
