@@ -9,9 +9,11 @@ mod made;
 mod scan;
 mod token;
 mod walk;
+mod within;
 
 pub use analysis::{Outcome, SqlAnalysis, TableUse};
 pub use made::{Definition, Statements, names_in, statements_digest};
+pub use within::within;
 
 pub(crate) use cache::{Cache, CacheKey};
 pub(crate) use digest::digest;

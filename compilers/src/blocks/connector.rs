@@ -8,6 +8,13 @@ use crate::{
     yaml::Node,
 };
 
+/// The refusal of a lake as the engine that models are built on.
+pub(crate) const LAKE_BUILDS: &str = "models can't be built in a DuckLake";
+
+/// The way to have rows of models in a lake all the same.
+pub(crate) const LAKE_BUILDS_HINT: &str = "leave `olap_connector` out, and have models write their rows to the lake: \
+     `output: {connector: lake, table: days}`";
+
 /// The name of a connector that a resource uses; a finding where there is none of that name.
 pub(crate) fn name(node: &Node, context: &Context<'_>, findings: &mut Findings) -> String {
     let name = node.scalar_text().unwrap_or_default();

@@ -70,7 +70,7 @@ impl Context<'_> {
 
     /// Returns true if a connector's SQL is in the dialect that the engine's parser reads.
     pub(crate) fn speaks_engine_sql(&self, connector: &str) -> bool {
-        matches!(self.driver(connector), Some("duckdb" | "motherduck" | "ducklake"))
+        matches!(self.driver(connector), Some("duckdb" | "motherduck"))
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use watershed_proto::{ConnectorSpec, MapValue};
 
 use crate::{
+    blocks::connector,
     diagnostics::{Code, spot},
     draft::DRIVERS,
     kinds::reader::{Declared, Reader},
@@ -179,6 +180,46 @@ const MYSQL: &[(&str, Type)] = &[
 /// Settings of SQLite.
 const SQLITE: &[(&str, Type)] = &[("dsn", Type::Text), ("path", Type::Text), ("db", Type::Text)];
 
+/// Settings of a DuckLake: those of the database that keeps its catalog, and where its files are.
+const DUCKLAKE: &[(&str, Type)] = &[
+    ("catalog", Type::Text),
+    ("data_path", Type::Text),
+    ("store", Type::Text),
+    ("mode", Type::Text),
+    ("path", Type::Text),
+    ("db", Type::Text),
+    ("dsn", Type::Text),
+    ("database_url", Type::Text),
+    ("host", Type::Text),
+    ("port", Type::Count),
+    ("user", Type::Text),
+    ("username", Type::Text),
+    ("password", Type::Text),
+    ("dbname", Type::Text),
+    ("database", Type::Text),
+    ("sslmode", Type::Text),
+    ("sslrootcert", Type::Text),
+    ("connect_timeout", Type::Count),
+    ("attach", Type::Text),
+];
+
+/// Words for catalogs of lakehouses, which tables are read without.
+const CATALOGS: &[(&[&str], &str, &str)] = &[
+    (
+        &["iceberg", "iceberg_rest", "glue", "nessie", "polaris"],
+        "catalogs of Iceberg",
+        "read a table by its folder: `format: iceberg` and `path: s3://lake/tables/orders`, through a connector to its store",
+    ),
+    (
+        &["delta", "databricks", "unity", "unity_catalog"],
+        "catalogs of Delta",
+        "read a table by its folder: `format: delta` and `path: s3://lake/tables/orders`, through a connector to its store",
+    ),
+];
+
+/// Drivers of stores that hold the files of a lake.
+const STORES: [&str; 3] = ["s3", "gcs", "azure"];
+
 /// Settings that are known and not followed: access would fail in words about something else.
 const NOT_FOLLOWED: &[(&str, &str, &str)] = &[
     (
@@ -201,6 +242,11 @@ const NOT_FOLLOWED: &[(&str, &str, &str)] = &[
         "azure_storage_connection_string",
         "use `azure_storage_account` and `azure_storage_key`",
     ),
+    (
+        "ducklake",
+        "attach",
+        "say `catalog: sqlite` (or `duckdb`, `postgres`), where that is (`path`, or `host` and so on), and `data_path`",
+    ),
 ];
 
 /// Drivers that are known and not supported, with what does the same.
@@ -217,11 +263,14 @@ const REQUIRED: &[(&str, &[&str])] = &[
     ("smtp", &["host", "from"]),
     ("webhook", &["url"]),
     ("command", &["command"]),
+    ("ducklake", &["catalog"]),
 ];
 
 /// Words that a setting may be.
 const WORDS: &[(&str, &str, &[&str])] = &[
     ("duckdb", "mode", &["read", "readwrite"]),
+    ("ducklake", "catalog", &["duckdb", "sqlite", "postgres"]),
+    ("ducklake", "mode", &["read", "readwrite"]),
     ("smtp", "tls", &["starttls", "implicit", "none"]),
     ("s3", "url_style", &["path", "vhost"]),
     ("gcs", "url_style", &["path", "vhost"]),
@@ -270,12 +319,18 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         "postgres" => POSTGRES,
         "mysql" => MYSQL,
         "sqlite" => SQLITE,
+        "ducklake" => DUCKLAKE,
         _ => &[],
     };
     check(reader, &name, &rest, known);
     if name == "duckdb" && !spec.provision {
         refuse_elsewhere(reader, &rest);
         refuse_motherduck(reader, &rest);
+    }
+    let mut connectors = Vec::new();
+    if name == "ducklake" {
+        refuse_builds(reader, driver.as_ref());
+        connectors.extend(store(reader, &rest));
     }
     for (key, entry) in &rest {
         spec.spots
@@ -290,7 +345,43 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         .map(|(key, entry)| (key, entry.value.to_value()))
         .collect();
     spec.properties = Some(MapValue { fields });
-    Declared::new(Spec::Connector(Box::new(spec)))
+    Declared {
+        connectors,
+        ..Declared::new(Spec::Connector(Box::new(spec)))
+    }
+}
+
+/// Returns the connector of the store that holds the files of a lake.
+fn store(reader: &mut Reader<'_, '_>, settings: &Map) -> Option<String> {
+    let node = &settings
+        .get("store")
+        .filter(|entry| !entry.value.is_null())?
+        .value;
+    let name = connector::name(node, reader.context, reader.fields.findings());
+    let driver = reader.context.driver(&name)?;
+    if !STORES.contains(&driver) {
+        let message = format!("connector \"{name}\" is no store of files, but `{driver}`");
+        let hint = "name one of `s3`, `gcs` or `azure`; files on this machine need no `store`";
+        let findings = reader.findings();
+        findings.add_with_hint(node.at, Code::InvalidValue, message, hint);
+    }
+    Some(name)
+}
+
+/// Refuses a lake as the engine that models are built on.
+fn refuse_builds(reader: &mut Reader<'_, '_>, driver: Option<&Node>) {
+    let name = reader.about.name.to_owned();
+    if !name.eq_ignore_ascii_case(reader.context.olap) {
+        return;
+    }
+    let at = driver.map_or(reader.fields.at(), |node| node.at);
+    let findings = reader.findings();
+    findings.add_with_hint(
+        at,
+        Code::InvalidValue,
+        connector::LAKE_BUILDS,
+        connector::LAKE_BUILDS_HINT,
+    );
 }
 
 /// Refuses a database file for the connector that models are built on: whoever names one expects their tables there.
@@ -339,6 +430,7 @@ fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
             | "postgres"
             | "mysql"
             | "sqlite"
+            | "ducklake"
     ) {
         return;
     }
@@ -350,6 +442,11 @@ fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
             Some(hint) => findings.add_with_hint(node.at, Code::NotSupportedYet, message, hint),
             None => findings.add(node.at, Code::NotSupportedYet, message),
         }
+        return;
+    }
+    if let Some((_, what, hint)) = CATALOGS.iter().find(|(names, ..)| names.contains(&driver)) {
+        let message = format!("connector \"{name}\": {what} are not supported yet");
+        findings.add_with_hint(node.at, Code::NotSupportedYet, message, *hint);
         return;
     }
     let message = format!("unknown driver \"{driver}\"");
@@ -364,7 +461,7 @@ fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
             node.at,
             Code::InvalidValue,
             message,
-            "one of `duckdb`, `local_file`, `https`, `s3`, `gcs`, `azure`, `postgres`, `mysql`, `sqlite`, `smtp`, `slack`, `webhook`, `command`",
+            "one of `duckdb`, `local_file`, `https`, `s3`, `gcs`, `azure`, `postgres`, `mysql`, `sqlite`, `ducklake`, `smtp`, `slack`, `webhook`, `command`",
         ),
     }
 }

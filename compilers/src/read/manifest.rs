@@ -6,6 +6,7 @@ use watershed_proto::{MapValue, value::Kind as ValueKind};
 
 use super::env_file::is_variable_name;
 use crate::{
+    blocks::connector::{LAKE_BUILDS, LAKE_BUILDS_HINT},
     blocks::managers::{self, MANAGERS},
     blocks::trash::{self, TRASH},
     blocks::workloads::{self, WORKLOADS},
@@ -197,7 +198,7 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
         declared: declared(fields),
         theme: fields.text("theme").unwrap_or_default(),
         display_name,
-        olap_connector: fields.text("olap_connector").filter(|name| !name.is_empty()),
+        olap_connector: olap_connector(fields),
         connectors: connectors(fields),
         variables: variables(fields),
         models: defaults(fields, "models", FileKind::Kind(Kind::Model)),
@@ -209,6 +210,17 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
         workloads: workloads::take(fields),
         managers: managers::take(fields),
     }
+}
+
+/// The connector that models are built on. A file may declare it; a driver's own name needs none.
+fn olap_connector(fields: &mut Fields<'_>) -> Option<String> {
+    let at = fields.value_at("olap_connector");
+    let name = fields.text("olap_connector").filter(|name| !name.is_empty())?;
+    if let Some(at) = at.filter(|_| name == "ducklake") {
+        let findings = fields.findings();
+        findings.add_with_hint(at, Code::InvalidValue, LAKE_BUILDS, LAKE_BUILDS_HINT);
+    }
+    Some(name)
 }
 
 /// Features: a list of names, or a mapping of names to a truth value or to a template that makes one.

@@ -74,6 +74,18 @@ pub(crate) fn table_places(text: &str) -> Vec<(Range<usize>, String)> {
         .collect()
 }
 
+/// Returns the tokens of a statement but its comments, and of those the last parts of names of tables, and of functions that
+/// are called in the place of one.
+pub(super) fn places(text: &str) -> (Vec<Token<'_>>, Vec<usize>) {
+    let tokens = significant(text);
+    let mut scan = Scan::new(&tokens);
+    scan.run();
+    let named = scan.holes.iter().enumerate().filter(|(_, hole)| hole.is_some());
+    let mut named: Vec<usize> = named.map(|(at, _)| at).chain(scan.calls.clone()).collect();
+    named.sort_unstable();
+    (tokens, named)
+}
+
 /// Returns true if a table may be named at the end of a text.
 pub(crate) fn expects_table(text: &str) -> bool {
     let tokens = significant(text);
@@ -125,6 +137,8 @@ struct Scan<'a> {
     holes: Vec<Option<usize>>,
     /// The resource that each token names, if it is an action that does.
     refs: Vec<Option<String>>,
+    /// The tokens that name functions in the place of a table.
+    calls: Vec<usize>,
     /// One entry for each open parenthesis, and one for the statement.
     depths: Vec<Expect>,
     /// It is the statement in a text of another one.
@@ -145,6 +159,7 @@ impl<'a> Scan<'a> {
             untold: Vec::new(),
             holes,
             refs,
+            calls: Vec::new(),
             depths: vec![Expect::Anything],
             in_text: false,
         }
@@ -267,6 +282,7 @@ impl<'a> Scan<'a> {
 
     /// A function in a table's place: its texts are what it reads, if it is told nothing but texts.
     fn call(&mut self, at: usize, name: &str) {
+        self.calls.push(at);
         let called = called(name);
         if called == Called::Other {
             return;

@@ -11,12 +11,14 @@ mod database;
 mod export;
 mod failure;
 mod hooks;
+mod lake;
 mod migration;
 mod output;
 mod partition;
 mod query;
 mod quote;
 mod session;
+mod system;
 mod table;
 mod text;
 mod trash;
@@ -26,10 +28,11 @@ pub use build::{
     Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, KeptRows, NamedRow, NewColumns, Over,
     Rename, RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
 };
-pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights, System};
+pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights};
 pub use export::{Existing, Export, ExportError, Exported, FileFormat, Layout, WriteRows};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use hooks::{HookError, Hooks};
+pub use lake::{Lake, Snapshot, lake_catalog};
 pub use migration::{Left, Migrated, Migration, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
 pub use partition::{
@@ -39,6 +42,7 @@ pub(crate) use query::{Chunk, RowSink, row_channel};
 pub use query::{Column, Query, QueryError, Rows};
 pub use quote::{quote_identifier, quote_literal};
 pub use session::Session;
+pub use system::System;
 pub use table::{DropTable, TableError, TableName, WriteTable};
 pub(crate) use text::leading_words;
 pub use text::{SoleError, TextPosition, sole_statement};

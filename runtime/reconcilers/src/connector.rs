@@ -21,7 +21,7 @@ use watershed_core::{Error, Outcome, Parents, Row, SourcePosition, Work};
 use watershed_drivers::{
     duckdb::{Access, Engine, Options},
     objects,
-    olap::{Attached, Failure, Olap as _, Query, QueryError, Session, System},
+    olap::{Attached, DatabaseCause, Failure, Olap as _, Query, QueryError, Session, System},
 };
 use watershed_proto::{ConnectorSpec, ConnectorState, MapValue, Message, Value};
 
@@ -32,6 +32,9 @@ use crate::{
 
 /// The kind's name.
 pub const KIND: &str = "connector";
+
+/// The answer of a lake that is not there yet.
+const NEW_LAKE: &str = "a lake that is made when rows are written";
 
 /// The code of an error of the statements with which connections begin.
 const INIT_SQL: &str = "init-sql";
@@ -249,7 +252,7 @@ impl Target {
     fn is_there(&self) -> bool {
         match self {
             Self::Own | Self::Memory | Self::Store(..) | Self::Kept => true,
-            Self::Database(attached) => !attached.system.is_file() || Path::new(&attached.target).is_file(),
+            Self::Database(attached) => attached.file().is_none_or(Path::is_file),
             Self::File { path, made } => *made || path.exists(),
             Self::Folder { path, made } => *made || path.is_dir(),
         }
@@ -324,8 +327,11 @@ impl Trial<'_> {
             place: Some(places::from_spot(self.paths, None)),
             ..error
         };
-        if !Target::Database(Box::new(attached.clone())).is_there() {
-            return Err(place(failure::missing_database(Path::new(&attached.target))));
+        if let Some(file) = attached.file().filter(|file| !file.is_file()) {
+            if self.makes_lake()? {
+                return Ok(NEW_LAKE.to_owned());
+            }
+            return Err(place(failure::missing_database(file)));
         }
         let tried = self
             .connectors
@@ -333,11 +339,20 @@ impl Trial<'_> {
             .olap()
             .try_database(attached, cancel)
             .await;
-        tried.map_err(|error| match error {
-            Failure::Interrupted => failure::cancelled(),
-            error => place(failure::from_failure(&error)),
-        })?;
-        Ok(format!("{} answers", self.spec.driver))
+        match tried {
+            Ok(()) => Ok(format!("{} answers", self.spec.driver)),
+            Err(Failure::Interrupted) => Err(failure::cancelled()),
+            Err(Failure::Database(error)) if error.cause == DatabaseCause::NoLake && self.makes_lake()? => {
+                Ok(NEW_LAKE.to_owned())
+            }
+            Err(error) => Err(place(failure::from_failure(&error))),
+        }
+    }
+
+    /// Returns true if a lake that is not there yet is made by whoever writes to it.
+    fn makes_lake(&self) -> Result<bool, Error> {
+        let is_written = self.setting(&["mode"])?.is_some_and(|mode| mode == "readwrite");
+        Ok(is_written && self.spec.driver == "ducklake")
     }
 
     fn store(&self) -> Result<Target, Error> {

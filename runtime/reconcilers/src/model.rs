@@ -41,6 +41,7 @@ pub(crate) mod failure;
 pub use export::damaged as damaged_files;
 pub use failure::{HELD_CODE, STALE_INPUT, from_sql};
 mod inputs;
+mod lake;
 mod objects;
 pub(crate) mod partitions;
 pub(crate) mod place;

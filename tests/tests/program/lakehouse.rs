@@ -8,6 +8,8 @@ use watershed_tests::s3::Store;
 use crate::connected::has_extension;
 use crate::sandbox::{Sandbox, files_below};
 
+const SECRET: &str = "hush-hush-4753";
+
 const TOTAL: &str = "-- @materialize: true\nSELECT sum(n)::INTEGER AS total FROM rows";
 
 /// The table in a form.
@@ -104,6 +106,26 @@ fn a_table_of_iceberg_is_read_again_when_it_has_another_state() {
     assert_eq!(total(&sandbox), 6);
 }
 
+/// A project that reads a table of this form in a bucket, with a secret that stands in its `.env` alone.
+fn project_on(store: &Store, format: &str) -> Sandbox {
+    let connector = format!(
+        "driver: s3\nkey_id: key-of-a-test\nsecret: \"{{{{ .env.lake_secret }}}}\"\nregion: us-east-1\n\
+         endpoint: {}\npath_prefixes: s3://lake/\n",
+        store.url()
+    );
+    Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (".env", &format!("lake_secret={SECRET}\n")),
+        ("connectors/lake.yaml", &connector),
+        (
+            "sources/rows.yaml",
+            &format!("type: source\nconnector: lake\npath: s3://lake/orders\n{format}\n"),
+        ),
+        ("models/total.sql", TOTAL),
+    ])
+    .extended()
+}
+
 #[test]
 fn a_table_of_delta_in_a_bucket_is_asked_for_its_version() {
     if !has_extension("delta") {
@@ -115,26 +137,48 @@ fn a_table_of_delta_in_a_bucket_is_asked_for_its_version() {
     for (path, content) in files.iter().filter(|(path, _)| path != SECOND) {
         store.write("lake", &format!("orders/{path}"), content);
     }
-    let connector = format!(
-        "driver: s3\nkey_id: key-of-a-test\nsecret: hush\nregion: us-east-1\nendpoint: {}\npath_prefixes: s3://lake/\n",
-        store.url()
-    );
-    let sandbox = Sandbox::with(&[
-        ("watershed.yaml", ""),
-        ("connectors/lake.yaml", &connector),
-        (
-            "sources/rows.yaml",
-            "type: source\nconnector: lake\npath: s3://lake/orders\nformat: delta\n",
-        ),
-        ("models/total.sql", TOTAL),
-    ])
-    .extended();
+    let sandbox = project_on(&store, "format: delta");
     assert_eq!(sandbox.outcome(&["run", "--json"], "total"), "built");
     assert_eq!(total(&sandbox), 3);
     let refresh = ["refresh", "rows", "--json"];
     assert_eq!(sandbox.outcome(&refresh, "rows"), "checked");
+    sandbox.assert_nowhere(&[SECRET], "lake");
     let (_, second) = files.iter().find(|(path, _)| path == SECOND).expect("the step");
     store.write("lake", &format!("orders/{SECOND}"), second);
     assert_eq!(sandbox.outcome(&refresh, "total"), "built");
     assert_eq!(total(&sandbox), 6);
+    store.write("lake", &format!("orders/{SECOND}"), b"no step at all");
+    let said = sandbox.call(&refresh);
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert_eq!(total(&sandbox), 6, "the last good table stays");
+    sandbox.assert_nowhere(&[SECRET], "lake");
+    drop(store);
+    assert_eq!(sandbox.call(&refresh).code, Some(1));
+    sandbox.assert_nowhere(&[SECRET], "lake");
+}
+
+#[test]
+fn a_table_of_iceberg_in_a_bucket_is_asked_for_its_state() {
+    if !(has_extension("iceberg") && has_extension("avro") && has_extension("httpfs")) {
+        return;
+    }
+    let Some(store) = Store::start() else { return };
+    store.create_bucket("lake");
+    for (path, content) in files("iceberg") {
+        store.write("lake", &format!("orders/{path}"), &content);
+    }
+    let sandbox = project_on(&store, "format: iceberg\nduckdb: {allow_moved_paths: true}");
+    assert_eq!(sandbox.outcome(&["run", "--json"], "total"), "built");
+    assert_eq!(total(&sandbox), 3);
+    let refresh = ["refresh", "rows", "--json"];
+    assert_eq!(sandbox.outcome(&refresh, "rows"), "checked");
+    sandbox.assert_nowhere(&[SECRET], "lake");
+    store.write("lake", "orders/metadata/version-hint.text", b"no such state");
+    let said = sandbox.call(&refresh);
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert_eq!(total(&sandbox), 3, "the last good table stays");
+    sandbox.assert_nowhere(&[SECRET], "lake");
+    drop(store);
+    assert_eq!(sandbox.call(&refresh).code, Some(1));
+    sandbox.assert_nowhere(&[SECRET], "lake");
 }

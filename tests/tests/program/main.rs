@@ -22,6 +22,8 @@
 //! | `crashes` | the program dead at each named point around a commit |
 //! | `database_outputs` | models whose rows are written to a table of another database |
 //! | `docker` | the backend of containers alone, against a real engine |
+//! | `ducklakes` | sources in DuckLakes, as they are and as they were |
+//! | `ducklake_outputs` | models whose rows are written to a DuckLake |
 //! | `editors` | the language server over its pipes, schemas, findings for other systems |
 //! | `engines` | projects that another version of the engine built |
 //! | `migrations` | what migrations and connectors leave in the engine, as an input of what reads it |
@@ -84,6 +86,8 @@ mod database_outputs;
 mod databases;
 mod deliveries;
 mod docker;
+mod ducklake_outputs;
+mod ducklakes;
 mod editors;
 mod engines;
 mod exports;

@@ -47,6 +47,7 @@ impl Reader<'_, '_> {
         match driver {
             "postgres" => true,
             "duckdb" => connector != "duckdb" && connector != self.context.olap,
+            "ducklake" => connector != self.context.olap,
             _ => false,
         }
     }

@@ -4,6 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::engine::{Company, Engine};
 use super::failure::{Source, classify};
+use super::install::MOST_EXTENSIONS;
 use super::work::Work;
 use crate::olap::{Attached, BuildError, DatabaseError, Failure, NamedRow};
 
@@ -15,13 +16,15 @@ impl Engine {
         database: &Attached,
         cancel: &CancellationToken,
     ) -> Result<(), Failure> {
-        let tried = self.try_to_attach(database, cancel).await;
-        match &tried {
-            Err(failure) if self.install_for(failure, cancel).await => {
-                self.try_to_attach(database, cancel).await
+        let mut tried = self.try_to_attach(database, cancel).await;
+        for _ in 0..MOST_EXTENSIONS {
+            match &tried {
+                Err(failure) if self.install_for(failure, cancel).await => {}
+                _ => break,
             }
-            _ => tried,
+            tried = self.try_to_attach(database, cancel).await;
         }
+        tried
     }
 
     async fn try_to_attach(&self, database: &Attached, cancel: &CancellationToken) -> Result<(), Failure> {

@@ -11,6 +11,7 @@ use super::check::verdicts;
 use super::engine::{Claim, Company, Engine};
 use super::failure::{Source, not_one};
 use super::hooks;
+use super::install::MOST_EXTENSIONS;
 use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
 use super::schema::{self, Before, Left, keyword, qualified};
@@ -172,9 +173,11 @@ impl Engine {
             Some(made) => Ok(made),
             None => self.try_build(build, &claim, Company::Others, cancel).await,
         };
-        if let Err(BuildError::Failed(failure)) = &made
-            && self.install_for(failure, cancel).await
-        {
+        for _ in 0..MOST_EXTENSIONS {
+            match &made {
+                Err(BuildError::Failed(failure)) if self.install_for(failure, cancel).await => {}
+                _ => break,
+            }
             made = self.try_build(build, &claim, Company::Others, cancel).await;
         }
         if let Err(error) = &made

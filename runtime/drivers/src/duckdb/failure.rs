@@ -35,7 +35,7 @@ impl Said {
         let text = raw.0.trim();
         let json = text.find('{').and_then(|at| text.get(at..));
         if let Some(said) = json.and_then(|json| serde_json::from_str::<Self>(json).ok()) {
-            return said;
+            return said.with_inner();
         }
         match text.split_once(" Error: ") {
             Some((class, message)) => Self {
@@ -49,6 +49,19 @@ impl Said {
                 position: None,
             },
         }
+    }
+
+    /// Reads the error that another one quotes at its end, as those of attached lakes do.
+    fn with_inner(mut self) -> Self {
+        let inner = self.message.find(r#"{"exception_type""#);
+        let inner = inner.and_then(|at| Some((at, self.message.get(at..)?)));
+        if let Some((at, json)) = inner
+            && let Ok(inner) = serde_json::from_str::<Self>(json)
+        {
+            self.message.truncate(at);
+            self.message.push_str(&inner.message);
+        }
+        self
     }
 
     /// Lower case with hyphens: `out-of-memory`.
@@ -290,6 +303,13 @@ mod tests {
         assert_eq!(error.message, "Table x does not exist!");
         assert_eq!(error.hint.as_deref(), Some("Did you mean \"y\"?"));
         assert_eq!(error.class, "catalog");
+    }
+
+    #[test]
+    fn an_error_in_an_error_is_read_as_well() {
+        let raw = r#"IO Error: {"exception_type":"IO","exception_message":"can't attach \"x\": {\"exception_type\":\"IO\",\"exception_message\":\"role \\\"a\\\" does not exist\"}"}"#;
+        let error = sql(raw, Source { prefix: "", sql: "" });
+        assert_eq!(error.message, r#"can't attach "x": role "a" does not exist"#);
     }
 
     #[test]

@@ -7,6 +7,9 @@ use tokio_util::sync::CancellationToken;
 use super::engine::{Company, Engine};
 use crate::olap::{Failure, quote_identifier};
 
+/// The most extensions that some work lacks, one after the other: that of a lake, of its catalog, and of its store.
+pub(super) const MOST_EXTENSIONS: usize = 3;
+
 impl Engine {
     /// Says whether extensions may be fetched, where [`Options::installs`](super::Options::installs) allows it.
     pub fn allow_installs(&self, allowed: bool) {

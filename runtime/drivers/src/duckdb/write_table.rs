@@ -5,6 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::attach::attached;
 use super::engine::{Company, Engine};
+use super::install::MOST_EXTENSIONS;
 use super::schema::{self, qualified};
 use super::work::Work;
 use crate::crash::around;
@@ -16,19 +17,24 @@ use crate::olap::{
 /// Types that another system has no column of, by their beginning.
 const UNKNOWN_ELSEWHERE: [&str; 5] = ["STRUCT", "UNION", "MAP", "BIT", "TIMESTAMP_NS"];
 
+/// Types that a lake has no column of, by their beginning: alone, or as a part of another.
+const UNKNOWN_IN_LAKES: [&str; 4] = ["ENUM(", "UNION(", "BIT", "BIGNUM"];
+
 impl Engine {
     pub(super) async fn write_table_of(
         &self,
         job: &WriteTable,
         cancel: &CancellationToken,
     ) -> Result<Option<u64>, TableError> {
-        let written = self.try_to_write(job, cancel).await;
-        match &written {
-            Err(TableError::Failed(failure)) if self.install_for(failure, cancel).await => {
-                self.try_to_write(job, cancel).await
+        let mut written = self.try_to_write(job, cancel).await;
+        for _ in 0..MOST_EXTENSIONS {
+            match &written {
+                Err(TableError::Failed(failure)) if self.install_for(failure, cancel).await => {}
+                _ => break,
             }
-            _ => written,
+            written = self.try_to_write(job, cancel).await;
         }
+        written
     }
 
     async fn try_to_write(
@@ -82,30 +88,72 @@ fn columns(work: &Work<'_>, job: &WriteTable) -> Result<String, TableError> {
         let mut row = row.into_iter().map(|value| value.to_string());
         let (name, data_type) = (row.next().unwrap_or_default(), row.next().unwrap_or_default());
         let quoted = quote_identifier(&name);
-        if job.database.system == System::DuckDb {
-            return Ok(quoted);
-        }
-        let scalar = data_type.trim_end_matches(|c: char| c == '[' || c == ']' || c.is_ascii_digit());
-        let is_list = data_type.ends_with(']');
-        if UNKNOWN_ELSEWHERE
-            .iter()
-            .any(|unknown| scalar.starts_with(unknown))
-            || is_list && (scalar.starts_with("ENUM") || scalar.ends_with("HUGEINT"))
-        {
-            return Err(TableError::Type {
+        let cast = match job.database.system {
+            System::DuckDb => Cast::None,
+            System::DuckLake => cast_of_lake(&data_type),
+            _ => cast_of_server(&data_type),
+        };
+        match cast {
+            Cast::None => Ok(quoted),
+            Cast::To(other) => Ok(format!("{quoted}::{other} AS {quoted}")),
+            Cast::Unknown => Err(TableError::Type {
                 column: name,
                 data_type,
-            });
+            }),
         }
-        Ok(match scalar {
-            // Without digits it would become an inexact number.
-            "HUGEINT" | "UHUGEINT" => format!("{quoted}::DECIMAL(38, 0) AS {quoted}"),
-            scalar if scalar.starts_with("ENUM") => format!("{quoted}::VARCHAR AS {quoted}"),
-            _ => quoted,
-        })
     };
     let columns: Result<Vec<String>, TableError> = described.into_iter().map(column).collect();
     Ok(columns?.join(", "))
+}
+
+/// The change that values go through on their way to another system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Cast {
+    /// They stay as they are.
+    None,
+    /// They become of another type.
+    To(String),
+    /// There is no type for them.
+    Unknown,
+}
+
+/// The cast for a column of a server of another system.
+fn cast_of_server(data_type: &str) -> Cast {
+    let scalar = data_type.trim_end_matches(|c: char| c == '[' || c == ']' || c.is_ascii_digit());
+    let is_list = data_type.ends_with(']');
+    if UNKNOWN_ELSEWHERE
+        .iter()
+        .any(|unknown| scalar.starts_with(unknown))
+        || is_list && (scalar.starts_with("ENUM") || scalar.ends_with("HUGEINT"))
+    {
+        return Cast::Unknown;
+    }
+    match scalar {
+        // Without digits it would become an inexact number.
+        "HUGEINT" | "UHUGEINT" => Cast::To("DECIMAL(38, 0)".to_owned()),
+        scalar if scalar.starts_with("ENUM") => Cast::To("VARCHAR".to_owned()),
+        _ => Cast::None,
+    }
+}
+
+/// The cast for a column of a lake: its files have no enumerations and no arrays of a fixed length.
+fn cast_of_lake(data_type: &str) -> Cast {
+    if data_type.starts_with("ENUM(") && !data_type.ends_with(']') {
+        return Cast::To("VARCHAR".to_owned());
+    }
+    let array = data_type.strip_suffix(']').and_then(|rest| rest.rsplit_once('['));
+    if let Some((item, length)) = array.filter(|(_, length)| !length.is_empty()) {
+        let is_plain = length.bytes().all(|byte| byte.is_ascii_digit()) && cast_of_lake(item) == Cast::None;
+        return match is_plain {
+            true => Cast::To(format!("{item}[]")),
+            false => Cast::Unknown,
+        };
+    }
+    let has = |unknown: &&str| data_type.starts_with(*unknown) || data_type.contains(&format!(" {unknown}"));
+    match UNKNOWN_IN_LAKES.iter().any(has) {
+        true => Cast::Unknown,
+        false => Cast::None,
+    }
 }
 
 fn write(work: &Work<'_>, job: &WriteTable, columns: &str) -> Result<Option<u64>, TableError> {
@@ -126,23 +174,26 @@ fn write(work: &Work<'_>, job: &WriteTable, columns: &str) -> Result<Option<u64>
         }
         Some(found) => return Err(found.taken()),
     }
+    let rows = qualified(&job.output);
+    if job.database.system == System::DuckLake {
+        // Its transactions show others nothing before they end, and a table's folder has the name that it began with.
+        place.run(work, &format!("DROP TABLE IF EXISTS {}", place.target()))?;
+        let made = place.make(work, &format!("SELECT {columns} FROM {rows}"))?;
+        place.run(work, &comment(&place.target(), job.tag))?;
+        return Ok(made);
+    }
     let beside = TableName {
         schema: job.name.schema.clone(),
         table: format!("_watershed_{}", job.tag.uid.simple()),
     };
     let beside = Place::new(&job.database, &beside);
     place.run(work, &format!("DROP TABLE IF EXISTS {}", beside.target()))?;
-    let rows = qualified(&job.output);
-    let made = work.run(
-        &format!("CREATE TABLE {} AS SELECT {columns} FROM {rows}", beside.here()),
-        &[],
-    );
-    let made = made.map_err(refused)?;
+    let made = beside.make(work, &format!("SELECT {columns} FROM {rows}"))?;
     place.run(work, &comment(&beside.target(), job.tag))?;
     place.run(work, &format!("DROP TABLE IF EXISTS {}", place.target()))?;
     let name = quote_identifier(&job.name.table);
     place.run(work, &format!("ALTER TABLE {} RENAME TO {name}", beside.target()))?;
-    Ok(schema::count(&made))
+    Ok(made)
 }
 
 /// Returns true if a table holds the rows of the output, in whatever order. What can't be compared is not the same.
@@ -216,6 +267,12 @@ impl<'a> Place<'a> {
             true => self.name.quoted(self.usual_schema()),
             false => self.here(),
         }
+    }
+
+    /// Makes the table of a query of the engine's. Returns the number of its rows, if the engine says.
+    fn make(&self, work: &Work<'_>, query: &str) -> Result<Option<u64>, TableError> {
+        let made = work.run(&format!("CREATE TABLE {} AS {query}", self.here()), &[]);
+        Ok(schema::count(&made.map_err(refused)?))
     }
 
     /// Runs a statement in the database, in its transaction.
@@ -296,5 +353,27 @@ fn hidden(database: &Attached, error: TableError) -> TableError {
             TableError::Failed(Failure::Sql(error))
         }
         error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lake_takes_lists_for_arrays_and_texts_for_enumerations() {
+        for (data_type, cast) in [
+            ("HUGEINT", Cast::None),
+            ("STRUCT(a INTEGER, b VARCHAR[])", Cast::None),
+            ("ENUM('a', 'b')", Cast::To("VARCHAR".into())),
+            ("INTEGER[3]", Cast::To("INTEGER[]".into())),
+            ("INTEGER[3][2]", Cast::Unknown),
+            ("ENUM('a')[]", Cast::Unknown),
+            ("STRUCT(a ENUM('x'))", Cast::Unknown),
+            ("MAP(VARCHAR, UNION(a INTEGER))", Cast::Unknown),
+            ("BIT", Cast::Unknown),
+        ] {
+            assert_eq!(cast_of_lake(data_type), cast, "{data_type}");
+        }
     }
 }

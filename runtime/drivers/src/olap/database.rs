@@ -2,56 +2,14 @@
 //! only for the latter.
 
 use std::fmt;
+use std::path::Path;
 
 use thiserror::Error;
 
-use super::{quote_identifier, quote_literal};
+use super::{lake::Lake, quote_identifier, quote_literal, system::System};
 
 /// The beginning of the names under which they are attached. Nothing else in an engine has such a name.
 pub const ATTACHED_PREFIX: &str = "_watershed_";
-
-/// The system that keeps a database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum System {
-    /// A Postgres server.
-    Postgres,
-    /// A MySQL or MariaDB server.
-    Mysql,
-    /// A file of SQLite.
-    Sqlite,
-    /// Another file of DuckDB.
-    DuckDb,
-}
-
-impl System {
-    /// Returns the system of a driver by its name.
-    #[must_use]
-    pub fn from_driver(driver: &str) -> Option<Self> {
-        Some(match driver {
-            "postgres" => Self::Postgres,
-            "mysql" => Self::Mysql,
-            "sqlite" => Self::Sqlite,
-            "duckdb" => Self::DuckDb,
-            _ => return None,
-        })
-    }
-
-    /// Returns true if it is a file, and no server.
-    #[must_use]
-    pub fn is_file(self) -> bool {
-        matches!(self, Self::Sqlite | Self::DuckDb)
-    }
-
-    /// As the engine calls it.
-    fn word(self) -> &'static str {
-        match self {
-            Self::Postgres => "postgres",
-            Self::Mysql => "mysql",
-            Self::Sqlite => "sqlite",
-            Self::DuckDb => "duckdb",
-        }
-    }
-}
 
 /// A database to attach.
 #[derive(Clone, PartialEq, Eq)]
@@ -68,6 +26,8 @@ pub struct Attached {
     pub login: Vec<(&'static str, String)>,
     /// The things that may be done with it.
     pub rights: Rights,
+    /// The rest of it, if it is a lake: its database keeps the catalog.
+    pub lake: Option<Lake>,
 }
 
 /// The things that may be done with an attached database.
@@ -84,24 +44,49 @@ impl Attached {
     #[must_use]
     pub fn begin(&self) -> Vec<String> {
         let (name, system) = (quote_identifier(&self.name), self.system.word());
-        let target = quote_literal(&self.target);
-        let rights = match self.rights {
-            Rights::Read => "READ_ONLY",
-            Rights::Write => "READ_WRITE",
+        let (target, login) = match &self.lake {
+            None => (self.target.clone(), "SECRET"),
+            Some(lake) => (lake.address(&self.target), "META_SECRET"),
         };
-        if self.login.is_empty() {
-            return vec![format!("ATTACH {target} AS {name} (TYPE {system}, {rights})")];
+        let mut options = vec![format!("TYPE {system}")];
+        if !self.login.is_empty() {
+            options.push(format!("{login} {name}"));
         }
+        options.push(
+            match self.rights {
+                Rights::Read => "READ_ONLY",
+                Rights::Write => "READ_WRITE",
+            }
+            .to_owned(),
+        );
+        let lake = self.lake.iter();
+        options.extend(lake.flat_map(|lake| lake.options(self.rights == Rights::Read)));
+        let (target, options) = (quote_literal(&target), options.join(", "));
+        let attach = format!("ATTACH {target} AS {name} ({options})");
+        self.secret().into_iter().chain([attach]).collect()
+    }
+
+    /// Returns the statement that makes a secret of the login, if there is one.
+    fn secret(&self) -> Option<String> {
+        let (name, system) = (quote_identifier(&self.name), self.keeper().word());
         let login = self.login.iter();
         let login: Vec<String> = login
             .map(|(option, value)| format!("{option} {}", quote_literal(value)))
             .collect();
-        let secret = format!(
-            "CREATE OR REPLACE TEMPORARY SECRET {name} (TYPE {system}, {})",
-            login.join(", ")
-        );
-        let attach = format!("ATTACH {target} AS {name} (TYPE {system}, SECRET {name}, {rights})");
-        vec![secret, attach]
+        let login = login.join(", ");
+        let secret = format!("CREATE OR REPLACE TEMPORARY SECRET {name} (TYPE {system}, {login})");
+        (!login.is_empty()).then_some(secret)
+    }
+
+    /// Returns the system of the database that it is, or that keeps its catalog.
+    fn keeper(&self) -> System {
+        self.lake.as_ref().map_or(self.system, |lake| lake.catalog)
+    }
+
+    /// Returns the file of the database, if it is one.
+    #[must_use]
+    pub fn file(&self) -> Option<&Path> {
+        self.keeper().is_file().then(|| Path::new(&self.target))
     }
 
     /// Returns the statements that detach it. They do nothing where nothing is attached.
@@ -118,7 +103,7 @@ impl Attached {
     /// Returns a message without the settings of the connection, which may hold a password.
     #[must_use]
     pub fn hide(&self, message: &str) -> String {
-        match self.system.is_file() || self.target.is_empty() {
+        match self.keeper().is_file() || self.target.is_empty() {
             true => message.to_owned(),
             false => message.replace(&self.target, "…"),
         }
@@ -161,9 +146,20 @@ pub enum DatabaseCause {
     Certificate,
     /// It did not answer in time.
     Timeout,
+    /// The database holds no lake.
+    NoLake,
+    /// The lake is of another version of the format.
+    LakeVersion,
+    /// The lake has no such state, or has it no longer.
+    NoSnapshot,
+    /// The lake's files stand elsewhere than is said.
+    DataPath,
     /// Something else.
     Other,
 }
+
+/// Words of the engine before those of a system's client.
+const BEFORE_CLIENT: [&str; 3] = ["nable to connect", "ailed to connect", "ailed to probe"];
 
 impl DatabaseError {
     /// Reads what the engine said when it could not attach a database.
@@ -173,13 +169,20 @@ impl DatabaseError {
         // Behind the connection's settings stands what its client said.
         let said = said
             .split_once("\": ")
-            .filter(|(before, _)| before.contains("nable to connect") || before.contains("ailed to connect"))
+            .filter(|(before, _)| BEFORE_CLIENT.iter().any(|words| before.contains(words)))
             .map_or(said.as_str(), |(_, client)| client);
         let line = said.lines().next().unwrap_or_default().trim();
+        let cause = DatabaseCause::read(said);
+        let message = match cause {
+            DatabaseCause::NoLake => "there is no DuckLake in its database",
+            // Behind it stands advice to whoever writes the statement.
+            DatabaseCause::LakeVersion => line.split_once(". ").map_or(line, |(what, _)| what),
+            _ => line,
+        };
         Self {
             connector: attached.connector.clone(),
-            cause: DatabaseCause::read(said),
-            message: line.to_owned(),
+            cause,
+            message: message.to_owned(),
         }
     }
 
@@ -190,9 +193,13 @@ impl DatabaseError {
             DatabaseCause::UnknownHost => "host-unknown",
             DatabaseCause::Refused => "connection-refused",
             DatabaseCause::Login => "credentials-refused",
-            DatabaseCause::NoDatabase => "database-missing",
+            DatabaseCause::NoDatabase | DatabaseCause::NoLake => "database-missing",
+            DatabaseCause::NoSnapshot => "snapshot-missing",
             DatabaseCause::Certificate => "certificate-untrusted",
-            DatabaseCause::Timeout | DatabaseCause::Other => "connection-failed",
+            DatabaseCause::Timeout
+            | DatabaseCause::LakeVersion
+            | DatabaseCause::DataPath
+            | DatabaseCause::Other => "connection-failed",
         }
     }
 
@@ -209,6 +216,20 @@ impl DatabaseError {
             DatabaseCause::NoDatabase => Some("check the connector's `dbname`"),
             DatabaseCause::Certificate => {
                 Some("check the connector's `sslmode`, and who signed the server's certificate")
+            }
+            DatabaseCause::NoLake => Some(
+                "check the connector's `path` or `dbname`; a lake is made by whoever writes to it first, \
+                 which a model does through a connector of `mode: readwrite`",
+            ),
+            DatabaseCause::LakeVersion => Some(
+                "have the program that writes to the lake migrate its catalog, or take the Watershed whose \
+                 engine knows that version",
+            ),
+            DatabaseCause::NoSnapshot => Some(
+                "name another `snapshot`: `SELECT * FROM snapshots()` through this connector lists those there are",
+            ),
+            DatabaseCause::DataPath => {
+                Some("write `data_path` as the lake's catalog has it, or leave it out where rows are written")
             }
             DatabaseCause::Other => None,
         }
@@ -228,7 +249,15 @@ impl DatabaseCause {
     /// The words of the clients of Postgres and of MariaDB.
     fn read(said: &str) -> Self {
         let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
-        if has(&[
+        if has(&["creating a new DuckLake is explicitly disabled"]) {
+            Self::NoLake
+        } else if has(&["DuckLake catalog version mismatch"]) {
+            Self::LakeVersion
+        } else if has(&["No snapshot found"]) {
+            Self::NoSnapshot
+        } else if has(&["does not match existing data path"]) {
+            Self::DataPath
+        } else if has(&[
             "translate host name",
             "Unknown server host",
             "Unknown MySQL server host",
@@ -267,6 +296,7 @@ mod tests {
             target: target.into(),
             login,
             rights: Rights::Read,
+            lake: None,
         }
     }
 
@@ -284,6 +314,49 @@ mod tests {
         );
         assert_eq!(attached.end().len(), 2);
         assert!(!format!("{attached:?}").contains("it's"));
+    }
+
+    #[test]
+    fn a_lake_is_attached_by_the_database_of_its_catalog() {
+        let lake = Attached {
+            system: System::DuckLake,
+            lake: Some(Lake {
+                catalog: System::Postgres,
+                data_path: Some("s3://lake/".into()),
+                snapshot: None,
+            }),
+            ..shop("sslmode=require", vec![("PASSWORD", "hush".into())])
+        };
+        let [secret, attach] = lake.begin().try_into().unwrap();
+        assert!(secret.contains("(TYPE postgres, PASSWORD 'hush')"), "{secret}");
+        assert_eq!(
+            attach,
+            "ATTACH 'postgres:sslmode=require' AS \"_watershed_orders\" (TYPE ducklake, \
+             META_SECRET \"_watershed_orders\", READ_ONLY, DATA_PATH 's3://lake/', OVERRIDE_DATA_PATH true)"
+        );
+        assert_eq!((lake.file(), lake.end().len()), (None, 2));
+        let mine = "DuckLake catalog version mismatch: catalog version is 0.2, but the extension requires version 1.0. \
+                    To automatically migrate, set AUTOMATIC_MIGRATION to TRUE when attaching.";
+        let none = "Existing DuckLake at metadata catalog \"postgres:sslmode=require\" does not exist - and creating \
+                    a new DuckLake is explicitly disabled";
+        for (said, code, told) in [
+            (mine, "connection-failed", "requires version 1.0"),
+            (none, "database-missing", "there is no DuckLake in its database"),
+            (
+                "No snapshot found at version 99",
+                "snapshot-missing",
+                "version 99",
+            ),
+            (
+                "Failed to probe DuckLake metadata: Failed to prepare query \"SELECT 1\": file is not a database",
+                "connection-failed",
+                "connector \"shop\": file is not a database",
+            ),
+        ] {
+            let error = DatabaseError::read(&lake, said);
+            assert_eq!(error.code(), code, "{said}");
+            assert!(error.to_string().ends_with(told), "{error}");
+        }
     }
 
     #[test]

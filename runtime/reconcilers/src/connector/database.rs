@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use watershed_compilers::{RenderError, Scope, render_text};
-use watershed_drivers::olap::{ATTACHED_PREFIX, Attached, Rights, System};
-use watershed_proto::{ConnectorSpec, MapValue, Value, value::Kind};
+use watershed_drivers::olap::{ATTACHED_PREFIX, Attached, Lake, Rights, Snapshot, System};
+use watershed_proto::{MapValue, Value, value::Kind};
 
 /// Names under which settings hold the whole address of a server, or a file.
 const ADDRESS: [&str; 5] = ["dsn", "database_url", "url", "path", "db"];
@@ -35,14 +35,6 @@ const PASSED_ON: [(System, &[&str], &str); 4] = [
     (System::Mysql, &["ssl_mode", "ssl-mode", "sslmode"], "ssl_mode"),
 ];
 
-/// Returns the system whose tables a model reads through a connector; none if it is the engine itself, or no database.
-pub(crate) fn system(driver: &str, connector: Option<&ConnectorSpec>) -> Option<System> {
-    match System::from_driver(driver)? {
-        System::DuckDb => connector.is_some_and(super::has_file).then_some(System::DuckDb),
-        system => Some(system),
-    }
-}
-
 /// The settings of a connection: those of a connector, and above them those of the model that reads.
 pub(crate) struct Connection<'a> {
     /// The system that it leads to.
@@ -61,9 +53,14 @@ impl Connection<'_> {
     /// # Errors
     /// When a template in the settings can't be executed.
     pub(crate) fn attached(&self, reader: &str) -> Result<Attached, RenderError> {
-        let (target, login) = match self.system.is_file() {
+        let lake = match self.system {
+            System::DuckLake => Some(self.lake()?),
+            _ => None,
+        };
+        let keeper = lake.as_ref().map_or(self.system, |lake| lake.catalog);
+        let (target, login) = match keeper.is_file() {
             true => (self.file()?.to_string_lossy().into_owned(), Vec::new()),
-            false => self.server()?,
+            false => self.server(keeper)?,
         };
         Ok(Attached {
             name: name(reader),
@@ -72,14 +69,27 @@ impl Connection<'_> {
             target,
             login,
             rights: Rights::Read,
+            lake,
+        })
+    }
+
+    /// The parts of a lake beside the database of its catalog.
+    fn lake(&self) -> Result<Lake, RenderError> {
+        let catalog = self.text(&["catalog"])?.unwrap_or_default();
+        let data_path = self.text(&["data_path"])?.map(|path| match path.contains("://") {
+            true => path,
+            false => self.root.join(path).to_string_lossy().into_owned(),
+        });
+        Ok(Lake {
+            // The compiler refuses what is none.
+            catalog: System::from_driver(&catalog).unwrap_or(System::DuckDb),
+            data_path,
+            snapshot: self.text(&["snapshot"])?.map(|text| Snapshot::read(&text)),
         })
     }
 
     /// Returns the database's file.
-    ///
-    /// # Errors
-    /// When a template in its path can't be executed.
-    pub(crate) fn file(&self) -> Result<PathBuf, RenderError> {
+    fn file(&self) -> Result<PathBuf, RenderError> {
         let said = self.text(&ADDRESS)?.unwrap_or_default();
         let path = said.split('?').next().unwrap_or_default();
         let path = path.strip_prefix("file:").unwrap_or(path);
@@ -87,21 +97,21 @@ impl Connection<'_> {
     }
 
     /// The address in the words of the system's clients, and the login beside it.
-    fn server(&self) -> Result<(String, LoginOptions), RenderError> {
+    fn server(&self, system: System) -> Result<(String, LoginOptions), RenderError> {
         if let Some(address) = self.text(&ADDRESS)? {
             return Ok((address, Vec::new()));
         }
         let mut login = Vec::new();
         // Clients of Postgres take the folder of a socket for a host.
-        let known = |option: &str| option != "SOCKET" || self.system == System::Mysql;
+        let known = |option: &str| option != "SOCKET" || system == System::Mysql;
         for (names, option) in SERVER.into_iter().filter(|(_, option)| known(option)) {
             login.extend(self.text(names)?.map(|text| (option, text)));
         }
         let mut words = Vec::new();
-        for (_, names, word) in PASSED_ON.iter().filter(|(system, ..)| *system == self.system) {
+        for (_, names, word) in PASSED_ON.iter().filter(|(of, ..)| *of == system) {
             words.extend(self.text(names)?.map(|text| (*word, text)));
         }
-        if self.system == System::Postgres && !words.iter().any(|(word, _)| *word == "connect_timeout") {
+        if system == System::Postgres && !words.iter().any(|(word, _)| *word == "connect_timeout") {
             words.push(("connect_timeout", PATIENCE.to_owned()));
         }
         let words = words
@@ -203,5 +213,35 @@ mod tests {
         let notes = attached("sqlite", [("db", "data/notes.sqlite?mode=ro".into())]);
         assert_eq!(notes.target, "/project/data/notes.sqlite");
         assert_eq!(notes.name, "_watershed_orders");
+    }
+
+    #[test]
+    fn the_catalog_of_a_lake_has_the_settings_of_its_system() {
+        let lake = attached(
+            "ducklake",
+            [
+                ("catalog", "postgres".into()),
+                ("host", "db".into()),
+                ("password", "{{ .env.password }}".into()),
+                ("data_path", "data/lake".into()),
+                ("snapshot", Value::from(7_i64)),
+            ],
+        );
+        assert_eq!(lake.target, "connect_timeout='15'");
+        assert_eq!(lake.login.len(), 2);
+        let parts = lake.lake.unwrap();
+        assert_eq!(parts.catalog, System::Postgres);
+        assert_eq!(parts.data_path.as_deref(), Some("/project/data/lake"));
+        assert_eq!(parts.snapshot, Some(Snapshot::Version(7)));
+        let lake = attached(
+            "ducklake",
+            [
+                ("catalog", "sqlite".into()),
+                ("path", "lake.sqlite".into()),
+                ("data_path", "s3://lake/".into()),
+            ],
+        );
+        assert_eq!(lake.file(), Some(Path::new("/project/lake.sqlite")));
+        assert_eq!(lake.lake.unwrap().data_path.as_deref(), Some("s3://lake/"));
     }
 }

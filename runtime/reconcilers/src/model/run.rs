@@ -8,6 +8,7 @@ mod build;
 mod databases;
 mod export;
 mod known_output;
+mod lake;
 mod objects_now;
 mod partitions;
 mod passed_over;
@@ -308,7 +309,10 @@ impl<'a> Run<'a> {
             self.cancel(),
         )
         .await?;
-        let objects = self.objects(record).await?;
+        let objects = match self.objects(record).await? {
+            None => self.lake(record).await?,
+            objects => objects,
+        };
         let asked_store = objects.is_some() || self.is_unchanged_database(record).await?;
         files.extend(objects.unwrap_or_else(|| objects::remembered(record)));
         files.sort_by(|a, b| a.path.cmp(&b.path));

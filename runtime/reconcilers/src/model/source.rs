@@ -1,6 +1,6 @@
 //! Models without SQL: files that the engine reads by itself.
 
-use watershed_compilers::{READER_OPTIONS, RenderError, Scope, lakehouse_log, render_text};
+use watershed_compilers::{READER_OPTIONS, RenderError, Scope, lakehouse_log, render_text, sql::within};
 use watershed_drivers::{
     objects::{Driver, Location},
     olap::{System, quote_identifier, quote_literal},
@@ -62,7 +62,7 @@ impl SourceError {
     pub(super) fn hint(&self) -> Option<&str> {
         match self {
             Self::Connector(_) => Some(
-                "`local_file`, `duckdb`, `https`, `s3`, `gcs`, `azure`, `postgres`, `mysql` and `sqlite` are",
+                "`local_file`, `duckdb`, `https`, `s3`, `gcs`, `azure`, `postgres`, `mysql`, `sqlite` and `ducklake` are",
             ),
             Self::NoTable => Some("`table: orders` reads a table, `sql: SELECT ...` what a query yields"),
             Self::Query(_) => Some("name a table of it, `table: orders`, and query that in another model"),
@@ -87,6 +87,17 @@ pub(super) fn sent(spec: &ModelSpec, scope: &Scope, sql: String) -> Result<Strin
     }
 }
 
+/// Functions of a lake that stand for tables.
+const LAKE_FUNCTIONS: [&str; 7] = [
+    "current_snapshot",
+    "last_committed_snapshot",
+    "snapshots",
+    "table_changes",
+    "table_deletions",
+    "table_info",
+    "table_insertions",
+];
+
 /// Returns the statement that reads a table of an attached database, or what the database answers to a query of its own.
 fn of_database(
     system: System,
@@ -95,11 +106,15 @@ fn of_database(
     sql: Option<&str>,
 ) -> Result<String, SourceError> {
     let alias = database::name(&scope.name);
+    if let (Some(sql), System::DuckLake) = (sql, system) {
+        let database = quote_identifier(&alias);
+        return Ok(within(sql, &database, &spec.input_connector, &LAKE_FUNCTIONS));
+    }
     let function = match system {
         System::Postgres => Some("postgres_query"),
         System::Mysql => Some("mysql_query"),
         System::Sqlite => Some("sqlite_query"),
-        System::DuckDb => None,
+        System::DuckDb | System::DuckLake => None,
     };
     match (sql, function) {
         (Some(sql), Some(function)) => {
@@ -111,14 +126,22 @@ fn of_database(
         }
         (Some(_), None) => Err(SourceError::Query(spec.input_connector.clone())),
         (None, _) => {
-            let empty = MapValue::default();
-            let properties = rendered_map(spec.input_properties.as_ref().unwrap_or(&empty), scope)?;
-            let table = database::table(&properties).ok_or(SourceError::NoTable)?;
+            let table = table(spec, scope)?.ok_or(SourceError::NoTable)?;
             let parts = std::iter::once(alias.as_str()).chain(table.split('.'));
             let parts: Vec<String> = parts.map(quote_identifier).collect();
             Ok(format!("SELECT * FROM {}", parts.join(".")))
         }
     }
+}
+
+/// Returns the table of a database that a source reads, if it names one.
+///
+/// # Errors
+/// When a template in its settings can't be executed.
+pub(super) fn table(spec: &ModelSpec, scope: &Scope) -> Result<Option<String>, SourceError> {
+    let empty = MapValue::default();
+    let properties = rendered_map(spec.input_properties.as_ref().unwrap_or(&empty), scope)?;
+    Ok(database::table(&properties).map(str::to_owned))
 }
 
 /// Returns the system whose database a model reads; none if it reads from none. Of the engine's own files it reads tables

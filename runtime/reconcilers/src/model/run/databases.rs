@@ -7,10 +7,7 @@ use watershed_proto::{ConnectorSpec, MapValue, ModelSpec};
 
 use super::Run;
 use crate::{
-    connector::{
-        self,
-        database::{Connection, system},
-    },
+    connector::{self, database::Connection},
     model::{failure, record::Record, source, state, statement},
     refs,
 };
@@ -21,7 +18,7 @@ impl Run<'_> {
     /// # Errors
     /// When it can't be: in a sandbox, without its file, or with a template that can't be executed.
     pub(super) fn databases(&self, spec: &ModelSpec) -> Result<Vec<Attached>, Error> {
-        let Some(wanted) = source::database(spec) else {
+        let Some(system) = source::database(spec) else {
             return Ok(Vec::new());
         };
         if self.model.outputs.sandbox().is_some() {
@@ -33,7 +30,6 @@ impl Run<'_> {
         let secrets = self.model.outputs.secrets();
         let connector = refs::find(self.context.refs(), connector::KIND, &spec.input_connector);
         let connector = connector.and_then(refs::spec::<ConnectorSpec>);
-        let known = system(source::driver(spec), connector.as_ref()).unwrap_or(wanted);
         let (empty, mut settings) = (MapValue::default(), Vec::new());
         let own = statement::scope(spec.variables.clone(), self.name(), &self.model.environment);
         settings.push((spec.input_properties.as_ref().unwrap_or(&empty), own));
@@ -46,19 +42,17 @@ impl Run<'_> {
             settings.push((connector.properties.as_ref().unwrap_or(&empty), scope));
         }
         let connection = Connection {
-            system: known,
+            system,
             connector: &spec.input_connector,
             settings,
             root: &self.model.root,
         };
-        if known.is_file() {
-            let file = connection.file().map_err(|error| failure::from_render(&error))?;
-            if !file.is_file() {
-                return Err(failure::missing_database(&file));
-            }
-        }
         let attached = connection.attached(self.name());
-        Ok(vec![attached.map_err(|error| failure::from_render(&error))?])
+        let attached = attached.map_err(|error| failure::from_render(&error))?;
+        match attached.file().filter(|file| !file.is_file()) {
+            Some(file) => Err(failure::missing_database(file)),
+            None => Ok(vec![attached]),
+        }
     }
 }
 

@@ -3,8 +3,6 @@
 //! The table there bears a tag: the model, and what its rows are made of. It is written in the transaction that swaps it with
 //! the one of before; so the table says what really happened, and the catalog only which one to ask.
 
-use std::path::Path;
-
 use uuid::Uuid;
 use watershed_compilers::{Scope, render_text};
 use watershed_core::Error;
@@ -85,7 +83,7 @@ impl Run<'_> {
             return Ok(());
         };
         let database = self.output_database(files, &spec)?;
-        if database.system.is_file() && !Path::new(&database.target).is_file() {
+        if database.file().is_some_and(|file| !file.is_file()) {
             return Ok(());
         }
         let job = DropTable {
@@ -114,7 +112,8 @@ impl Run<'_> {
             ..Scope::default()
         };
         let properties = spec.properties.as_ref().unwrap_or(&empty);
-        if system == System::DuckDb && properties.str("mode") != Some("readwrite") {
+        let is_told = matches!(system, System::DuckDb | System::DuckLake);
+        if is_told && properties.str("mode") != Some("readwrite") {
             let message = format!("connector \"{}\" is only read", files.connector);
             return Err(Error {
                 hint: Some("add `mode: readwrite` to it, and its `path` if it has none".into()),
