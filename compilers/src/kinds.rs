@@ -25,6 +25,7 @@ pub(crate) mod unsupported;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use common::{COMMON, PARSER};
+pub(crate) use connector::words_of;
 pub(crate) use model::is_known;
 pub use model::{READER_OPTIONS, lakehouse_log, refused_object, refused_output};
 use reader::Declared;

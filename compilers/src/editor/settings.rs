@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     draft::DRIVERS,
-    kinds::COMMON,
+    kinds::{COMMON, words_of},
     project::Project,
     resource::{FileKind, Kind, ResourceKey, Spec},
     text::{Span, narrow},
@@ -203,6 +203,12 @@ fn named(project: &Project, kind: Option<Kind>, path: &[&str], cursor: &Cursor<'
     }
     if kind == Some(Kind::Connector) && path == ["driver"] {
         words(&DRIVERS, found);
+    }
+    if let (Some(Kind::Connector), [setting], Some(driver)) = (kind, path, cursor.top_value("driver")) {
+        words(words_of(driver, setting), found);
+        if *setting == "store" {
+            found.resources(project, Kind::Connector);
+        }
     }
     let is_field =
         FIELDS.contains(last) && !matches!(kind, Some(Kind::MetricsView)) || last.starts_with("parent_");

@@ -91,6 +91,10 @@ fn values_are_proposed_where_the_table_knows_them() {
         labels("models/a.yaml", "connector: duck|"),
         ["duckdb", "ducklake"]
     );
+    assert_eq!(
+        labels("connectors/lake.yaml", "driver: ducklake\ncatalog: s|"),
+        ["sqlite"]
+    );
 }
 
 #[test]

@@ -284,6 +284,14 @@ blocks! {
     }
 }
 
+/// Returns the words that a setting of a driver may be; none if it may be more.
+pub(crate) fn words_of(driver: &str, setting: &str) -> &'static [&'static str] {
+    let found = WORDS
+        .iter()
+        .find(|(of, name, _)| *of == driver && *name == setting);
+    found.map_or(&[], |(_, _, words)| *words)
+}
+
 /// Reads a connector.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.refuse_sql(Kind::Connector);
@@ -558,8 +566,8 @@ fn check(reader: &mut Reader<'_, '_>, driver: &str, rest: &Map, known: &[(&str, 
             );
             reader.findings().add(node.at, Code::WrongType, message);
         }
-        let words = WORDS.iter().find(|(of, name, _)| *of == driver && name == key);
-        if let (Some((_, _, words)), Some(text)) = (words, node.as_str())
+        let words = words_of(driver, key);
+        if let (false, Some(text)) = (words.is_empty(), node.as_str())
             && !words.contains(&text)
             && !is_template(text)
         {

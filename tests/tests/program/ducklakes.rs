@@ -182,6 +182,21 @@ fn tables_of_a_lake_with_its_catalog_in_postgres_are_sources() {
 }
 
 #[test]
+fn a_whole_address_of_a_catalog_is_shown_to_nobody() {
+    if !(has_extension("ducklake") && has_extension("postgres_scanner")) {
+        return;
+    }
+    let sandbox = project("driver: ducklake\ncatalog: postgres\ndsn: \"{{ .env.lake }}\"\n");
+    sandbox.write(
+        ".env",
+        &format!("lake=postgres://ada:{SECRET}@127.0.0.1:1/lake\n"),
+    );
+    let said = sandbox.call(&["run", "--json"]);
+    assert!(said.stdout.contains("connection-refused"), "{}", said.stdout);
+    sandbox.assert_nowhere(&[SECRET], "lake");
+}
+
+#[test]
 fn the_files_of_a_lake_may_stand_in_a_store() {
     if !(has_extension("ducklake") && has_extension("httpfs")) {
         return;
