@@ -3,7 +3,7 @@
 
 use watershed_drivers::duckdb::ByHand;
 use watershed_tests::postgres::Server;
-use watershed_tests::s3;
+use watershed_tests::server::extensions;
 
 use crate::connected::has_extension;
 use crate::sandbox::Sandbox;
@@ -21,7 +21,7 @@ impl Asked {
         let maker = ByHand::in_memory();
         maker.run(&format!(
             "SET extension_directories = ['{}']",
-            s3::extensions().display()
+            extensions().display()
         ));
         maker.run(&format!("ATTACH 'ducklake:{}' AS lake", self.0));
         maker
@@ -154,7 +154,7 @@ fn lake_of(project: &Sandbox) -> ByHand {
     let maker = ByHand::in_memory();
     maker.run(&format!(
         "SET extension_directories = ['{}']",
-        s3::extensions().display()
+        extensions().display()
     ));
     let root = project.path().display();
     maker.run(&format!(

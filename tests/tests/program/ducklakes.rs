@@ -3,7 +3,7 @@
 use std::fs;
 
 use watershed_drivers::duckdb::ByHand;
-use watershed_tests::{postgres, s3, s3::Store};
+use watershed_tests::{postgres, s3::Store, server::extensions};
 
 use crate::connected::has_extension;
 use crate::sandbox::Sandbox;
@@ -19,7 +19,7 @@ impl Maker {
         let maker = ByHand::in_memory();
         maker.run(&format!(
             "SET extension_directories = ['{}']",
-            s3::extensions().display()
+            extensions().display()
         ));
         maker.run(&format!("ATTACH 'ducklake:{address}' AS lake ({options})"));
         Self(maker)
@@ -219,7 +219,7 @@ fn the_files_of_a_lake_may_stand_in_a_store() {
         let maker = ByHand::in_memory();
         maker.run(&format!(
             "SET extension_directories = ['{}']",
-            s3::extensions().display()
+            extensions().display()
         ));
         maker.run(&format!(
             "CREATE SECRET s (TYPE s3, KEY_ID 'key-of-a-test', SECRET '{SECRET}', REGION 'us-east-1', \

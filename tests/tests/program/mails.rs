@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use watershed_tests::s3::{REQUIRED, target};
+use watershed_tests::server::{fetched, skip};
 
 use crate::sandbox::Sandbox;
 
@@ -42,14 +42,9 @@ pub(crate) struct MailServer {
 impl MailServer {
     /// Starts a server; none if it is not on this machine, which is said.
     pub(crate) fn start() -> Option<Self> {
-        let package = target().join("test-servers/mail");
+        let package = fetched().join("mail");
         if !package.join("aiosmtpd").is_dir() {
-            let missing = "the mail server is missing (scripts/fetch-test-servers)";
-            assert!(std::env::var_os(REQUIRED).is_none(), "{missing}");
-            #[expect(clippy::print_stderr, reason = "whoever runs the tests should see it")]
-            {
-                eprintln!("skipped: {missing}");
-            }
+            skip("the mail server is missing (scripts/fetch-test-servers)");
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder can be made");
