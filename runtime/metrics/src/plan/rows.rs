@@ -150,7 +150,7 @@ impl Planner<'_> {
             };
             let condition = filter::condition(filter, &mut fields)?;
             // Rows outside of the range are out before anything can fail on them.
-            let condition = match before.filter(|_| condition.may_fail()) {
+            let condition = match before.filter(|_| Expr::may_fail(&condition)) {
                 Some(within) => Expr::all(vec![within, condition]),
                 None => condition,
             };
