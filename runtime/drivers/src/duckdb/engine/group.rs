@@ -9,7 +9,9 @@
 //! 2. A group is committed whole or not at all. If one of its builds fails, is cancelled or takes long, each is made apart,
 //!    in a transaction of its own. So failures are always those of a build alone.
 //! 3. Builds of one group are independent: none reads another, and their claims of owners and names are disjoint.
-//! 4. A build waits for its own transaction and for no other: only the first of a group may take long, and that is the build
+//! 4. A build is made in a transaction that began after it came to wait: one that began before does not see the rows of what
+//!    was committed meanwhile, and those may be the ones that it reads.
+//! 5. A build waits for its own transaction and for no other: only the first of a group may take long, and that is the build
 //!    of whoever makes the group.
 
 use std::collections::VecDeque;
@@ -38,7 +40,15 @@ const FULL: Duration = Duration::from_millis(20);
 
 /// The builds that wait for whoever has the right to work next.
 #[derive(Default)]
-pub(in crate::duckdb) struct Group(Mutex<VecDeque<Waiting>>);
+pub(in crate::duckdb) struct Group(Mutex<Queue>);
+
+#[derive(Default)]
+struct Queue {
+    /// Each with its place among all that ever waited.
+    waiting: VecDeque<(u64, Waiting)>,
+    /// The place of the last one.
+    last: u64,
+}
 
 /// A build that waits.
 struct Waiting {
@@ -53,18 +63,29 @@ struct Waiting {
 
 impl Group {
     fn push(&self, waiting: Waiting) {
-        self.0.lock().unpoisoned().push_back(waiting);
+        let mut queue = self.0.lock().unpoisoned();
+        queue.last += 1;
+        let place = queue.last;
+        queue.waiting.push_back((place, waiting));
     }
 
-    fn pop(&self) -> Option<Waiting> {
-        self.0.lock().unpoisoned().pop_front()
+    /// Returns the place of the build that came last.
+    fn last(&self) -> u64 {
+        self.0.lock().unpoisoned().last
+    }
+
+    /// Takes the first build out, unless it came after `last`.
+    fn pop(&self, last: u64) -> Option<Waiting> {
+        let mut queue = self.0.lock().unpoisoned();
+        let first = queue.waiting.pop_front_if(|(place, _)| *place <= last);
+        first.map(|(_, waiting)| waiting)
     }
 
     /// Takes a build out, unless somebody has taken it already.
     fn take(&self, tag: Tag) -> Option<Waiting> {
-        let mut waiting = self.0.lock().unpoisoned();
-        let at = waiting.iter().position(|it| it.build.tag == tag)?;
-        waiting.remove(at)
+        let mut queue = self.0.lock().unpoisoned();
+        let at = queue.waiting.iter().position(|(_, it)| it.build.tag == tag)?;
+        queue.waiting.remove(at).map(|(_, waiting)| waiting)
     }
 }
 
@@ -169,7 +190,11 @@ impl Engine {
             made: Vec::new(),
             aftermath: Aftermath::Usable,
         };
-        let made = whole.transaction(around!("build"), || self.make_each(&whole, first, &mut taken));
+        // Before the transaction begins.
+        let last = self.group().last();
+        let made = whole.transaction(around!("build"), || {
+            self.make_each(&whole, first, last, &mut taken)
+        });
         match made {
             Ok(()) => {
                 let made = taken.begun.drain(..).zip(taken.made.drain(..));
@@ -186,8 +211,14 @@ impl Engine {
         }
     }
 
-    /// Makes builds one after the other, until none waits or the group is full.
-    fn make_each(&self, whole: &Work<'_>, first: Waiting, taken: &mut Taken) -> Result<(), BuildError> {
+    /// Makes builds one after the other, until none waits of those up to `last`, or the group is full.
+    fn make_each(
+        &self,
+        whole: &Work<'_>,
+        first: Waiting,
+        last: u64,
+        taken: &mut Taken,
+    ) -> Result<(), BuildError> {
         let connection = whole.connection();
         let started = Instant::now();
         let mut next = Some(first);
@@ -205,7 +236,7 @@ impl Engine {
             taken.aftermath = taken.aftermath.max(work.aftermath());
             taken.made.push(made?);
             let is_full = taken.made.len() == MOST || started.elapsed() >= FULL;
-            next = if is_full { None } else { self.group().pop() };
+            next = if is_full { None } else { self.group().pop(last) };
         }
         let left: Vec<_> = taken.made.iter().map(|(plan, made)| made.left(plan)).collect();
         schema::write_records(whole, &left)?;

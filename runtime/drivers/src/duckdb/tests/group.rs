@@ -130,6 +130,62 @@ async fn whoever_comes_first_to_work_makes_its_own_build() {
     assert_eq!(endless.await, Err(BuildError::Failed(Failure::Interrupted)));
 }
 
+/// A pipe from which a statement reads, and so waits for whoever writes into it.
+fn pipe(bench: &Bench) -> std::path::PathBuf {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let path = bench.folder.path().join("pipe");
+    mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    path
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_build_is_made_in_no_transaction_that_began_before_what_it_reads_was_committed() {
+    let bench = bench_with(|options| options.connections = NonZeroUsize::new(2).unwrap());
+    let versions = |n| table(1, "read", &format!("select {n} as x"));
+    bench.build(versions(1)).await.unwrap();
+    let path = pipe(&bench);
+    let waits = "select r.x, p.line from read r, read_csv('PATH', header = false, auto_detect = false, \
+                 columns = {'line': 'VARCHAR'}) p";
+    let first = table(2, "first", &waits.replace("PATH", path.to_str().unwrap()));
+    let mut first = Box::pin(bench.engine.build(&first, &bench.cancel));
+    assert!(futures::poll!(&mut first).is_pending());
+    // It can be opened once the statement reads from it.
+    let opened = tokio::task::spawn_blocking(|| std::fs::File::options().write(true).open(path));
+    let mut writer = opened.await.unwrap().unwrap();
+    let second = Build {
+        tag: Tag {
+            build: Uuid::from_u128(99),
+            ..versions(2).tag
+        },
+        ..versions(2)
+    };
+    bench.build(second).await.unwrap();
+    // Nobody but the first has a place from here on, until it has ended.
+    let rows = bench
+        .engine
+        .query(
+            Query {
+                sql: "select * from range(100000000)".into(),
+                limit: None,
+                timeout: None,
+                attributes: Default::default(),
+            },
+            &bench.cancel,
+        )
+        .await
+        .unwrap();
+    let reader = table(3, "reader", "select x from read");
+    let mut reader = Box::pin(bench.engine.build(&reader, &bench.cancel));
+    assert!(futures::poll!(&mut reader).is_pending());
+    std::io::Write::write_all(&mut writer, b"line\n").unwrap();
+    drop(writer);
+    first.await.unwrap();
+    drop(rows);
+    reader.await.unwrap();
+    assert_eq!(bench.one("select x from first").await, "1");
+    assert_eq!(bench.one("select x from reader").await, "2");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_build_leaves_its_group_alone() {
     let builds: Vec<Build> = (0..6).map(told).collect();
