@@ -7,7 +7,7 @@ use tokio::time::Instant;
 /// The shortest time between two accounts of the progress: it costs a look at everything that is not settled.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(50);
 
-/// When the progress is told next.
+/// The time at which the progress is told next.
 pub(super) struct Progress {
     is_wanted: bool,
     told_at: Option<Instant>,

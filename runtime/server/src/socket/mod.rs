@@ -9,15 +9,17 @@ mod client;
 mod listener;
 mod protocol;
 mod rows;
+mod run;
 
 pub use address::Address;
 pub use client::{ConnectError, Connection};
 pub use listener::Listener;
 pub use protocol::{
-    Activity, Answer, ChangeByHand, Events, Fault, Owner, PartitionChoice, PartitionsRequest, ProgramOutput,
-    Refusal, Reply, Request, RunRequest, Selection, ServiceChange, StatsForm, TestRequest, TrashRequest,
+    Answer, ChangeByHand, Fault, Owner, PartitionChoice, PartitionsRequest, ProgramOutput, Refusal, Reply,
+    Request, ServiceChange, StatsForm, TestRequest, TrashRequest,
 };
 pub use rows::{AlertTestRequest, CallRequest, Callee, ExportRequest, MetricsRequest, Rows};
+pub use run::{Activity, Events, RunRequest, Selection};
 
 use tokio::sync::mpsc;
 

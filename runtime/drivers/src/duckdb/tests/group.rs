@@ -203,6 +203,49 @@ async fn a_dropped_build_leaves_its_group_alone() {
     bench.build(builds[0].clone()).await.unwrap();
 }
 
+/// Chains of outputs, each of which reads the one before it and is asked for as soon as that one was told to be made.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_output_holds_what_the_last_builds_above_it_made() {
+    const ROUNDS: u64 = 12;
+    const CHAINS: u128 = 8;
+    const LINKS: u128 = 4;
+    for seed in 0..3 {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let bench = bench();
+        for round in 1..=ROUNDS {
+            let chains = (0..CHAINS).map(|chain| {
+                let builds: Vec<Build> = (0..LINKS)
+                    .map(|link| {
+                        let (n, kind) = match rng.random_bool(0.7) || link == 0 {
+                            true => (chain * LINKS + link, OutputKind::Table),
+                            false => (chain * LINKS + link, OutputKind::View),
+                        };
+                        let sql = match link {
+                            0 => format!("select {round} as x"),
+                            _ => format!("select x from o{}", n - 1),
+                        };
+                        let mut build = build(n, &format!("o{n}"), kind, &sql);
+                        build.tag.build = Uuid::from_u128(u128::from(round) << 64 | n);
+                        build
+                    })
+                    .collect();
+                let engine = &bench.engine;
+                let cancel = &bench.cancel;
+                async move {
+                    for build in &builds {
+                        engine.build(build, cancel).await.unwrap();
+                    }
+                }
+            });
+            join_all(chains).await;
+            for n in 0..CHAINS * LINKS {
+                let found = bench.one(&format!("select x from o{n}")).await;
+                assert_eq!(found, round.to_string(), "seed {seed}, round {round}, o{n}");
+            }
+        }
+    }
+}
+
 /// Each output is what its last build that was told to be made says, whatever failed or was cancelled beside it.
 #[tokio::test(flavor = "multi_thread")]
 async fn outputs_are_those_of_the_builds_that_were_told_to_be_made() {
