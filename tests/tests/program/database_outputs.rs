@@ -6,7 +6,7 @@ use watershed_tests::postgres::Server;
 use watershed_tests::server;
 
 use crate::connected::has_extension;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, crash_points};
 
 const SECRET: &str = "hush-hush-4731";
 
@@ -203,15 +203,7 @@ fn what_a_database_can_not_take_is_said_and_its_table_stays() {
 fn dead_at_any_point_the_table_is_that_of_before_or_the_new_one() {
     let Some((project, shop)) = project() else { return };
     project.run(0);
-    let points = watershed_controller::store::CRASH_POINTS
-        .iter()
-        .chain(watershed_drivers::CRASH_POINTS)
-        .chain(watershed_drivers::REMOTE_CRASH_POINTS)
-        .filter(|point| {
-            ["catalog", "build", "table"]
-                .iter()
-                .any(|part| point.contains(part))
-        });
+    let points = crash_points(&["catalog", "build", "table"]);
     let (mut deaths, mut rows) = (0, 2);
     for point in points {
         for visit in 0..3 {

@@ -6,7 +6,7 @@ use watershed_tests::postgres::Server;
 use watershed_tests::server::extensions;
 
 use crate::connected::has_extension;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, crash_points};
 
 const SECRET: &str = "hush-hush-4747";
 
@@ -169,15 +169,7 @@ fn dead_at_any_point_the_table_of_a_lake_is_that_of_before_or_the_new_one() {
         return;
     };
     project.run(0);
-    let points = watershed_controller::store::CRASH_POINTS
-        .iter()
-        .chain(watershed_drivers::CRASH_POINTS)
-        .chain(watershed_drivers::REMOTE_CRASH_POINTS)
-        .filter(|point| {
-            ["catalog", "build", "table"]
-                .iter()
-                .any(|part| point.contains(part))
-        });
+    let points = crash_points(&["catalog", "build", "table"]);
     let (mut deaths, mut rows) = (0, 20);
     for point in points {
         for visit in 0..2 {

@@ -140,6 +140,7 @@ mod store_outputs;
 mod stores;
 mod storms;
 mod terminal;
+mod tls;
 mod together;
 mod transitions;
 mod trash;

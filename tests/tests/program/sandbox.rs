@@ -382,3 +382,13 @@ pub(crate) fn chain_of(run: &Value) -> Vec<String> {
     };
     links.iter().map(say).collect()
 }
+
+/// Returns the crash points of the catalog, the engine and other systems whose names have one of these parts.
+pub(crate) fn crash_points<'a>(parts: &'a [&str]) -> impl Iterator<Item = &'static str> + 'a {
+    let points = watershed_controller::store::CRASH_POINTS
+        .iter()
+        .chain(watershed_drivers::CRASH_POINTS)
+        .chain(watershed_drivers::REMOTE_CRASH_POINTS)
+        .copied();
+    points.filter(|point| parts.iter().any(|part| point.contains(part)))
+}

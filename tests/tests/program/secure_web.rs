@@ -5,13 +5,13 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ServerConnection, StreamOwned};
 use watershed_tests::s3::Store;
 
 use crate::connected::has_extension;
 use crate::sandbox::Sandbox;
 use crate::stand_in::StandIn;
+use crate::tls::certified;
 
 /// The answer of the server to requests for its file.
 #[derive(Debug, Clone)]
@@ -36,16 +36,7 @@ struct Web {
 
 impl Web {
     fn start(manner: Manner) -> Self {
-        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("versions of TLS")
-            .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
-            .expect("a certificate and its key");
-        let config = Arc::new(config);
+        let (certificate, config) = certified(&["localhost"]);
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let manner = Arc::new(Mutex::new(manner));
@@ -63,7 +54,7 @@ impl Web {
         Self {
             url: format!("https://localhost:{port}/rows.csv"),
             manner,
-            certificate: made.cert.pem(),
+            certificate,
         }
     }
 

@@ -5,9 +5,10 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use watershed_tests::s3::{AUTHORIZATION, Store};
+
+use crate::tls::certified;
 
 /// The hosts that its certificate names; of any other nobody believes it.
 const HOSTS: [&str; 5] = [
@@ -28,23 +29,11 @@ pub(crate) struct StandIn {
 impl StandIn {
     /// Starts one that answers from a store: objects of `https://data.example.org/a` stand in the bucket `data.example.org`.
     pub(crate) fn start(store: &Store) -> Self {
-        let made = rcgen::generate_simple_self_signed(HOSTS.map(str::to_owned)).expect("a certificate");
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .expect("versions of TLS")
-            .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
-            .expect("a certificate and its key");
+        let (certificate, config) = certified(&HOSTS);
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let (config, asked, store) = (
-            Arc::new(config),
-            Arc::clone(&requests),
-            store.address().to_owned(),
-        );
+        let (asked, store) = (Arc::clone(&requests), store.address().to_owned());
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (config, asked, store) = (Arc::clone(&config), Arc::clone(&asked), store.clone());
@@ -54,7 +43,7 @@ impl StandIn {
         });
         Self {
             url,
-            certificate: made.cert.pem(),
+            certificate,
             requests,
         }
     }

@@ -2,7 +2,7 @@
 
 use watershed_tests::s3::Store;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, crash_points};
 
 const SECRET: &str = "hush-hush-4721";
 
@@ -210,17 +210,7 @@ fn dead_at_any_point_each_object_is_that_of_before_or_the_new_one() {
     let project = project(&store, MODEL);
     project.write("models/parts.yaml", PARTS);
     project.run(0);
-    let points: Vec<&str> = watershed_controller::store::CRASH_POINTS
-        .iter()
-        .chain(watershed_drivers::CRASH_POINTS)
-        .chain(watershed_drivers::REMOTE_CRASH_POINTS)
-        .copied()
-        .filter(|point| {
-            ["catalog", "build", "put"]
-                .iter()
-                .any(|part| point.contains(part))
-        })
-        .collect();
+    let points: Vec<&str> = crash_points(&["catalog", "build", "put"]).collect();
     let (mut deaths, mut rows) = (0, 2);
     for point in points {
         for visit in 0..3 {
