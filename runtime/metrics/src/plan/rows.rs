@@ -91,8 +91,10 @@ impl Planner<'_> {
             relation = self.unnest(relation, *index);
         }
         // A row counts once where its elements are filtered and not grouped by.
-        let once: Vec<usize> = lists(self, &self.scene.cuts)
-            .into_iter()
+        let own = lists(self, &self.scene.cuts);
+        let once: Vec<usize> = own
+            .iter()
+            .copied()
             .filter(|index| named.contains(index) && !unnested.contains(index))
             .collect();
         let number = beside("n", 0);
@@ -104,7 +106,9 @@ impl Planner<'_> {
                 unnested.insert(*index);
             }
         }
-        let filter = self.row_filter(wanted, &unnested)?;
+        // What a measure alone is grouped by is not in the query: which rows count is told of them whole (Q5).
+        let filtered = unnested.intersection(&own).copied().collect();
+        let filter = self.row_filter(wanted, &filtered)?;
         if once.is_empty() {
             return Ok(Rows {
                 relation,

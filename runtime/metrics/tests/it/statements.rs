@@ -6,7 +6,7 @@ use watershed_metrics::jiff::Timestamp;
 use watershed_metrics::plan::{Bounds, plan};
 use watershed_metrics::policy::{Effect, Layer, Rule, Truth};
 use watershed_metrics::query::{Code, Filter, Literal, Operator};
-use watershed_metrics::view::{Lookup, Source};
+use watershed_metrics::view::{Lookup, Selector, Source};
 use watershed_metrics::{DataType, Dimension, DuckDb, Measure, MeasureKind, Policy, Query, View};
 
 use crate::queries::view as cases;
@@ -301,6 +301,51 @@ fn a_bound_between_two_integers_leaves_out_neither() {
         let bounds = Bounds::at(Timestamp::UNIX_EPOCH);
         let plan = plan(&view, &Policy::open(), &query, &bounds).expect("a plan");
         assert_eq!(engine.run(&plan.statement(&DuckDb)).len(), expected, "{op}");
+    }
+}
+
+/// Q5: what a measure alone is grouped by is not in the query, so a row counts with all of its elements, or with none.
+#[test]
+fn a_filter_of_elements_that_a_measure_is_grouped_by_is_about_whole_rows() {
+    let engine = ByHand::in_memory();
+    engine.run(
+        "CREATE TABLE facts AS SELECT * FROM (VALUES (1, ['a', 'b']), (10, ['b']), (100, ['c', NULL])) AS r(n, tags)",
+    );
+    let measure = |name: &str, kind, expression: &str| Measure {
+        name: name.to_owned(),
+        data_type: DataType::Number,
+        engine_type: "DOUBLE".to_owned(),
+        expression: expression.to_owned(),
+        kind,
+        ..Measure::default()
+    };
+    let view = View {
+        table: vec!["facts".to_owned()],
+        dimensions: vec![Dimension {
+            unnest: true,
+            ..dimension("tag", "tags", "VARCHAR")
+        }],
+        measures: vec![
+            measure("n", MeasureKind::Simple, "sum(n)"),
+            Measure {
+                per: vec![Selector {
+                    name: "tag".to_owned(),
+                    grain: None,
+                }],
+                requires: vec!["n".to_owned()],
+                ..measure("all", MeasureKind::Per, "sum(n)")
+            },
+        ],
+        ..View::default()
+    };
+    for (op, expected) in [("eq", "2"), ("nlike", "210")] {
+        let text = format!(
+            r#"{{"metrics_view": "v", "measures": ["all"], "where":
+            {{"cond": {{"op": "{op}", "exprs": [{{"name": "tag"}}, {{"val": "a"}}]}}}}}}"#
+        );
+        let query: Query = text.parse().expect("a query");
+        let plan = plan(&view, &Policy::open(), &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
+        assert_eq!(engine.lines(&plan.statement(&DuckDb)), [expected], "{op}");
     }
 }
 

@@ -194,7 +194,13 @@ fn round(world: &[u16], query: &[u16], seen: &mut BTreeMap<String, usize>) -> Re
         base: ask.base,
         comparison: ask.comparison,
     };
-    let said = |error: String| format!("{error}\nquery: {:#?}\nsql: {sql}", ask.query);
+    let said = |error: String| {
+        let (view, tables) = (&world.view, world.tables(&all, "facts"));
+        format!(
+            "{error}\nview: {view:#?}\nquery: {:#?}\nsql: {sql}\ntables: {tables}",
+            ask.query
+        )
+    };
     if ask.query.rows {
         let mut expected: Vec<Vec<Cell>> = naive.raw();
         expected.sort_by(|a, b| {
