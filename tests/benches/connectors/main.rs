@@ -10,8 +10,8 @@
 //! | `s3_list_10k_alone_s` | the requests for the pages of 10,000 objects, alone |
 //! | `s3_list_10k_s` | 10,000 objects listed, and compared with those of before; nothing changed |
 //! | `s3_list_10k_over_listing` | the same over the requests for the pages alone |
-//! | `s3_read_over_engine` | 1 GB of Parquet from a store into a table, over the engine's own statement |
-//! | `postgres_read_over_engine` | a table of Postgres into a table, over the engine's own statement |
+//! | `s3_read_over_engine` | 1 GB of Parquet from a store into a table, over a process in which the engine alone does it |
+//! | `postgres_read_over_engine` | a table of Postgres into a table, likewise |
 //! | `unchanged_100_sources_ms` | 100 files of a web server asked, nothing changed, beyond one round trip each, 16 at a time |
 
 #![allow(
@@ -19,10 +19,9 @@
     reason = "a measurement that goes wrong should end at once"
 )]
 
+mod alone;
 mod program;
 mod servers;
-
-use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use watershed_drivers::duckdb::ByHand;
@@ -43,9 +42,12 @@ const STORED_ROWS: u64 = 20_000_000;
 /// Rows of the table of Postgres.
 const TABLE_ROWS: u64 = 5_000_000;
 /// Times that each reading is measured.
-const SAMPLES: usize = 3;
+const SAMPLES: usize = 9;
 
 fn main() {
+    if alone::is_asked() {
+        return alone::run();
+    }
     let report = Report::from_args();
     if ["s3_list_10k_alone_s", "s3_list_10k_s", "s3_list_10k_over_listing"]
         .iter()
@@ -114,26 +116,12 @@ fn engine() -> ByHand {
     engine
 }
 
-/// Runs statements in an engine of its own on a new file.
-fn by_engine(statements: &[String]) -> Duration {
-    let folder = tempfile::tempdir().unwrap();
-    let engine = ByHand::open(&folder.path().join("plain.duckdb"));
-    engine.run(&format!(
-        "SET extension_directories = ['{}']",
-        server::extensions().display()
-    ));
-    let (last, first) = statements.split_last().unwrap();
-    first.iter().for_each(|sql| drop(engine.run(sql)));
-    time(|| engine.run(&format!("{last}; CHECKPOINT"))).0
-}
-
-/// The median of what a full refresh of the source takes in the engine, over that of the engine alone.
+/// The median of what a full refresh of the source takes, over that of a process of the engine alone.
 fn over_engine(report: &Report, name: &str, project: &Project, statements: &[String]) {
     project.call(&["run"]);
     let ratio = || {
-        let alone = by_engine(statements);
+        let alone = alone::takes(statements);
         let (took, ()) = time(|| project.call(&["refresh", "--full", "rows"]));
-        // The process, the catalog and the connection come beside it.
         took.as_secs_f64() / alone.as_secs_f64()
     };
     let ratios = (0..SAMPLES).map(|_| ratio()).collect();

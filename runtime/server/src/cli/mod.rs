@@ -52,7 +52,6 @@ use crate::{Files, Options};
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
-    memory::give_back();
     apologise_on_panic();
     if completions::answer() {
         return Exit::Converged.into();
@@ -62,6 +61,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(code) => return code,
     };
+    memory::choose(&cli.command);
     logging::begin(&cli.shared);
     let mut console = Console::new(&cli.shared);
     let ended = dispatch(&mut console, &cli);
