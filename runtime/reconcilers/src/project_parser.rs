@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`folder`] | the project's files: listing and reading what changed |
 //! | [`compilation`] | the folder, compiled |
+//! | [`known`] | the compilation, shared by whoever looks |
 //! | [`diff`] | what a parse changes in the catalog, as one batch |
 //! | `removal` | what removes most of a project, and waits until the files are quiet |
 //! | [`renames`] | which resources are others of before under a new name |
@@ -18,6 +19,7 @@
 pub mod compilation;
 pub mod diff;
 pub mod folder;
+pub mod known;
 mod removal;
 pub mod renames;
 pub mod touched;
@@ -27,9 +29,9 @@ mod sweep;
 
 use std::{
     collections::BTreeSet,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -45,16 +47,15 @@ use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
 use watershed_drivers::olap::{Session, TrashLimits};
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, RelatedPlace, Severity};
 
-use crate::sync::Unpoisoned;
 use crate::{
     chosen::Candidate, connector, made::Version, messages::Proto, outputs::Outputs, secrets::Secrets,
 };
 use compilation::Compilation;
 use diff::{Diff, Parsed};
 use folder::FolderError;
+use known::{Known, Looks};
 pub use removal::REMOVAL_CODE;
 use removal::{MOST_WAITS, QUIET, Removal};
-use touched::Touched;
 
 /// The kind's name.
 pub const KIND: &str = "project_parser";
@@ -99,14 +100,8 @@ pub async fn declare_parser(handle: &Handle, spec: ProjectParserSpec) -> Result<
 
 /// Parses the project's files.
 pub struct ProjectParser {
-    root: PathBuf,
-    cache: Option<PathBuf>,
+    known: Known,
     outputs: Arc<Outputs>,
-    /// The project as compiled so far. Locked on threads for blocking work only.
-    compilation: Arc<Mutex<Option<Compilation>>>,
-    touched: Touched,
-    /// True once the changes of the last look are applied.
-    applied: Arc<AtomicBool>,
     swept: AtomicBool,
 }
 
@@ -124,63 +119,36 @@ struct Parse {
 }
 
 impl ProjectParser {
-    /// Creates the reconciler of the project below `root`. The file `cache` stores answers of the engine's parser;
-    /// `touched` receives the paths that the file watcher reports as changed.
+    /// Creates the reconciler of the project whose files are `known` so far.
     #[must_use]
-    pub fn new(
-        root: impl Into<PathBuf>,
-        cache: Option<PathBuf>,
-        touched: Touched,
-        outputs: Arc<Outputs>,
-    ) -> Self {
-        let (compilation, swept) = (Arc::default(), AtomicBool::new(false));
+    pub fn new(known: Known, outputs: Arc<Outputs>) -> Self {
         Self {
-            root: root.into(),
-            cache,
+            known,
             outputs,
-            compilation,
-            touched,
-            applied: Arc::default(),
-            swept,
+            swept: AtomicBool::new(false),
         }
     }
 
     /// Looks at the files and works out what they change in `listing`.
     async fn parse(&self, context: &Context<Self>, listing: Listing) -> Result<Parse, Error> {
-        let (root, cache) = (self.root.clone(), self.cache.clone());
+        let known = self.known.clone();
         let secrets = self.outputs.secrets().clone();
-        let sandbox = self.outputs.sandbox().cloned();
         let options = options_of(&context.spec().0, &secrets);
-        let compilation = Arc::clone(&self.compilation);
         let parser = context.uid();
-        let touched = self.touched.clone();
-        let applied = Arc::clone(&self.applied);
         let last_parse = context.row().last_success;
         let work = move || {
-            let mut slot = compilation.lock().unpoisoned();
-            if slot
-                .as_ref()
-                .is_some_and(|before| *before.project().options() != options)
-            {
-                *slot = None;
-            }
-            let is_first = slot.is_none();
-            let compilation =
-                slot.get_or_insert_with(|| Compilation::new(root, options, cache).confined(sandbox));
-            if applied.swap(false, Ordering::AcqRel) {
-                compilation.changes_are_applied();
-            }
-            touched.look(|scope| compilation.refresh(scope))?;
-            let rows = listing
-                .resources
-                .into_iter()
-                .map(|resource| resource.row)
-                .collect::<Vec<_>>();
-            if let (true, Some(last_parse)) = (is_first, last_parse) {
-                compilation.forget_unchanged_since(last_parse, &rows);
-            }
-            secrets.learn(compilation.project().variables());
-            Ok(compare(compilation, &rows, parser, &secrets))
+            known.look(options, |compilation, looks| {
+                let rows = listing
+                    .resources
+                    .into_iter()
+                    .map(|resource| resource.row)
+                    .collect::<Vec<_>>();
+                if let (Looks::None, Some(last_parse)) = (looks, last_parse) {
+                    compilation.forget_unchanged_since(last_parse, &rows);
+                }
+                secrets.learn(compilation.project().variables());
+                compare(compilation, &rows, parser, &secrets)
+            })
         };
         let done = tokio::task::spawn_blocking(work).await;
         let parsed = done.map_err(|panic| Error::permanent("panic", panic.to_string()))?;
@@ -192,7 +160,7 @@ impl ProjectParser {
         context.progress("most models are gone: waiting until no file changes");
         let pause = tokio::time::sleep(QUIET);
         match context.cancellation().run_until_cancelled(pause).await {
-            Some(()) => Ok(!self.touched.is_pending()),
+            Some(()) => Ok(!self.known.touched().is_pending()),
             None => Err(crate::model::failure::cancelled()),
         }
     }
@@ -201,7 +169,7 @@ impl ProjectParser {
     async fn apply(&self, context: &Context<Self>) -> Result<(Work, ProjectParserState), Error> {
         let controller = context.controller();
         let (mut attempt, mut waits) = (1, 0);
-        let mut is_believed = !self.touched.is_watched();
+        let mut is_believed = !self.known.touched().is_watched();
         loop {
             let Parse {
                 batch,
@@ -218,7 +186,7 @@ impl ProjectParser {
                     return Err(error);
                 }
             };
-            if let Some(removal) = removal.filter(|_| self.touched.is_watched()) {
+            if let Some(removal) = removal.filter(|_| self.known.touched().is_watched()) {
                 if !is_believed && waits < MOST_WAITS {
                     is_believed = self.is_quiet(context).await?;
                     waits += 1;
@@ -232,7 +200,7 @@ impl ProjectParser {
             self.outputs.allow_installs(installs);
             if batch.edits.is_empty() {
                 self.outputs.begin_with(sessions);
-                self.applied.store(true, Ordering::Release);
+                self.known.changes_are_applied();
                 return Ok((Work::None, state));
             }
             // Before anything that the parse asks for opens the engine.
@@ -240,7 +208,7 @@ impl ProjectParser {
             tracing::debug!(edits = batch.edits.len(), "applying a parse");
             match controller.edit(batch).await {
                 Ok(_) => {
-                    self.applied.store(true, Ordering::Release);
+                    self.known.changes_are_applied();
                     return Ok((Work::Checked, state));
                 }
                 Err(EditError::Refused(refusal)) if is_race(&refusal) && attempt < ATTEMPTS => attempt += 1,

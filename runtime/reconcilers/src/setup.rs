@@ -20,7 +20,7 @@ use crate::{
     model::{self, ModelReconciler, sample::Sample},
     notifiers::ProjectNotifiers,
     outputs::Outputs,
-    project_parser::{self, ProjectParser, touched::Touched},
+    project_parser::{self, ProjectParser, known::Known},
     report::{self, ReportReconciler, files::Files},
     resolvers::Cache,
     theme::{self, ThemeReconciler},
@@ -37,10 +37,8 @@ pub struct Setup {
     pub environment: String,
     /// The outputs that models are built in.
     pub outputs: Arc<Outputs>,
-    /// A file that keeps what the engine's parser said; none to keep nothing.
-    pub parse_cache: Option<PathBuf>,
-    /// The touched files, as the watcher of the project's files notes them.
-    pub touched: Touched,
+    /// The project's files as compiled so far.
+    pub known: Known,
     /// The folder of files that reports make, and of what models write elsewhere before it is there.
     pub exports: PathBuf,
     /// Models built at once.
@@ -58,12 +56,7 @@ impl Setup {
     /// [`project_parser::declare_parser`].
     #[must_use]
     pub fn register(self, builder: Builder) -> Builder {
-        let parser = ProjectParser::new(
-            &self.root,
-            self.parse_cache,
-            self.touched,
-            Arc::clone(&self.outputs),
-        );
+        let parser = ProjectParser::new(self.known, Arc::clone(&self.outputs));
         let chosen = self.outputs.chosen().clone();
         let (outputs, root, environment) = (&self.outputs, &self.root, &self.environment);
         let migration = MigrationReconciler::new(Arc::clone(outputs), environment);

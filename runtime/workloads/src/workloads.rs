@@ -256,7 +256,12 @@ impl Workloads {
     /// The settings for stops of all workloads, by uid.
     fn stop_settings(&self, handle: &Handle) -> BTreeMap<String, (Stopping, String)> {
         let mut found = BTreeMap::new();
-        for resource in handle.list(Select::all()).resources {
+        let of_kind = |kind: &str| {
+            handle
+                .list(Select::kind(kind).with_hidden().with_deleted())
+                .resources
+        };
+        for resource in [replica::KIND, job::KIND].into_iter().flat_map(of_kind) {
             let row = &resource.row;
             let settings = match row.kind.as_str() {
                 replica::KIND => Resource::spec_of::<ReplicaSpec>(row)

@@ -289,6 +289,9 @@ impl<'a> Comparison<'a> {
         let (rows, before): (Vec<_>, Vec<_>) = before
             .filter_map(|(_, row)| Some((*row, candidate_of_row(row)?)))
             .unzip();
+        if rows.is_empty() {
+            return BTreeMap::new();
+        }
         let after = self
             .wanted
             .iter()

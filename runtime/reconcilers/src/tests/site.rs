@@ -13,6 +13,7 @@ use watershed_drivers::{
 };
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState};
 
+use crate::project_parser::{known::Known, touched::Touched};
 use crate::{Setup, messages::Proto, outputs::Outputs, project_parser, secrets::Secrets};
 
 /// Long enough for a busy machine, short enough to see that something hangs.
@@ -106,14 +107,19 @@ impl Site {
         let outputs = Outputs::new(Arc::new(engine.clone()), &self.engine_file(), proof);
         let outputs = Arc::new(outputs.with_secrets(secrets));
         let cache = Arc::new(crate::resolvers::Cache::new(Arc::clone(&outputs)));
+        let parse_cache = Some(self.state.path().join("parse-cache"));
+        let known = Known::new(self.root.path(), parse_cache, Touched::default());
+        known.look_ahead(watershed_compilers::Options {
+            variables: self.variables.clone(),
+            ..watershed_compilers::Options::default()
+        });
         let setup = Setup {
             cache,
             directory: None,
             root: self.root.path().to_owned(),
             environment: "dev".into(),
             outputs: Arc::clone(&outputs),
-            parse_cache: Some(self.state.path().join("parse-cache")),
-            touched: Default::default(),
+            known,
             exports: self.state.path().join("exports"),
             jobs: 2,
             sample: None,

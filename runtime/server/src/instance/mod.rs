@@ -73,6 +73,7 @@ use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_managers::Managed;
 use watershed_proto::ProjectParserSpec;
 use watershed_reconcilers::outputs::Outputs;
+use watershed_reconcilers::project_parser::known::Known;
 use watershed_reconcilers::project_parser::touched::{Scope, Touched};
 use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::setup::BESIDE_BUILDS;
@@ -211,7 +212,7 @@ pub struct Instance {
     choice: Choice,
     engine: duckdb::Engine,
     found: StoredCatalog,
-    touched: Touched,
+    known: Known,
     watching: Option<live::Watching>,
     workloads: Workloads,
     /// Answers that are kept.
@@ -263,6 +264,9 @@ impl Runtime {
                 .with_sandbox(sandbox(&options, &state)),
         );
         refuse_damage(&engine, &outputs, options.files).await?;
+        let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
+            .confined(outputs.sandbox().cloned());
+        known.look_ahead(compiled::compiler_options(&options));
         let store = SqliteStore::open(state.catalog()).await?;
         let (store, found) = catalog::Remembering::new(store, Arc::clone(&outputs), &options);
         let cache = Arc::new(Cache::new(Arc::clone(&outputs)));
@@ -272,8 +276,7 @@ impl Runtime {
             root: options.root.clone(),
             environment: options.environment.clone(),
             outputs: Arc::clone(&outputs),
-            parse_cache: Some(state.parse_cache()),
-            touched: touched.clone(),
+            known: known.clone(),
             exports: state.exports(),
             jobs,
             sample: options.sample,
@@ -334,7 +337,7 @@ impl Runtime {
             choice,
             engine,
             found,
-            touched,
+            known,
             watching,
             workloads,
             cache,
@@ -437,7 +440,7 @@ impl Instance {
 
     /// Lets the next look at the project's files be at all of them: whoever asks for one wants to be sure.
     fn look_at_everything(&self) {
-        self.touched.add(Scope::Everything);
+        self.known.touched().add(Scope::Everything);
     }
 
     /// Stops in order: cancels what runs, waits up to `grace` for it, closes the engine, and lets go of the state folder.

@@ -18,6 +18,10 @@ use super::{StoreError, TablePrefix, database};
 /// The first bytes of a SQLite database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
+/// Rows that the thread of a connection reads ahead of whoever decodes them: with few, the two wake each other up for
+/// every handful. At some kilobytes each they are about a megabyte.
+const ROWS_AHEAD: usize = 512;
+
 /// The thing at the path of a catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CatalogFile {
@@ -166,6 +170,7 @@ fn writable(path: &Path) -> SqliteConnectOptions {
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        .row_buffer_size(ROWS_AHEAD)
 }
 
 /// Options for connections that only read, beside the writer.
