@@ -19,6 +19,8 @@ pub(super) struct Rows {
     pub(super) filter: Option<Expr>,
     /// Dimensions whose elements stand in a column beside the table's.
     unnested: BTreeSet<usize>,
+    /// Dimensions whose elements that the filter leaves stand in a list beside the table's columns.
+    left: BTreeSet<usize>,
 }
 
 impl Rows {
@@ -114,20 +116,29 @@ impl Planner<'_> {
                 relation,
                 filter,
                 unnested,
+                left: BTreeSet::new(),
             });
         }
-        for index in once {
-            unnested.remove(&index);
-        }
-        let select = Select {
-            distinct_on: Some(Expr::column(number)),
+        let mut select = Select {
+            distinct_on: Some(Expr::column(&number)),
             filter,
             ..Select::all_from(relation)
         };
+        let mut left = BTreeSet::new();
+        for index in once {
+            unnested.remove(&index);
+            if wanted.others.contains(&index) {
+                let (element, row) = (Expr::column(beside("u", index)), Expr::column(&number));
+                let elements = Expr::Gathered(Box::new(element), Box::new(row));
+                select = select.column(elements, beside("e", index));
+                left.insert(index);
+            }
+        }
         Ok(Rows {
             relation: self.nested(select),
             filter: None,
             unnested,
+            left,
         })
     }
 
@@ -271,7 +282,11 @@ impl Planner<'_> {
     /// Returns the number of a dimension's values in a group.
     pub(super) fn count_distinct(&self, index: usize, rows: &Rows) -> Expr {
         if self.is_list(index) && !rows.unnested.contains(&index) {
-            let all = Expr::Call("list", vec![self.elements(index)]);
+            let elements = match rows.left.contains(&index) {
+                true => Expr::column(beside("e", index)),
+                false => self.elements(index),
+            };
+            let all = Expr::Call("list", vec![elements]);
             let flat = Expr::Call("flatten", vec![all]);
             let zero = Expr::Constant(Constant::Integer(0));
             return Expr::Call("list_unique", vec![flat]).or(zero);

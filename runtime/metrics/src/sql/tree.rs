@@ -184,6 +184,8 @@ pub(crate) enum Expr {
     },
     /// A place among rows in an order: `row_number` or `dense_rank`.
     Rank(&'static str, Vec<Order>),
+    /// The list of an expression's values in all rows that agree in another.
+    Gathered(Box<Expr>, Box<Expr>),
 }
 
 /// A constant.

@@ -233,7 +233,7 @@ impl Writer<'_> {
                 self.expr(condition);
                 self.push(")");
             }
-            Expr::Over { .. } | Expr::Rank(..) => self.window(expr),
+            Expr::Over { .. } | Expr::Rank(..) | Expr::Gathered(..) => self.window(expr),
         }
     }
 
@@ -306,6 +306,13 @@ impl Writer<'_> {
                 self.push(function);
                 self.push("() OVER (");
                 self.order(order, "ORDER BY ");
+                self.push(")");
+            }
+            Expr::Gathered(value, by) => {
+                self.push("list(");
+                self.expr(value);
+                self.push(") OVER (PARTITION BY ");
+                self.expr(by);
                 self.push(")");
             }
             _ => {}

@@ -304,49 +304,74 @@ fn a_bound_between_two_integers_leaves_out_neither() {
     }
 }
 
-/// Q5: what a measure alone is grouped by is not in the query, so a row counts with all of its elements, or with none.
-#[test]
-fn a_filter_of_elements_that_a_measure_is_grouped_by_is_about_whole_rows() {
-    let engine = ByHand::in_memory();
+/// A view of rows with tags, and a measure that adds up those of each tag.
+fn tagged(engine: &ByHand) -> View {
     engine.run(
         "CREATE TABLE facts AS SELECT * FROM (VALUES (1, ['a', 'b']), (10, ['b']), (100, ['c', NULL])) AS r(n, tags)",
     );
-    let measure = |name: &str, kind, expression: &str| Measure {
+    let measure = |name: &str, kind| Measure {
         name: name.to_owned(),
         data_type: DataType::Number,
         engine_type: "DOUBLE".to_owned(),
-        expression: expression.to_owned(),
+        expression: "sum(n)".to_owned(),
         kind,
         ..Measure::default()
     };
-    let view = View {
+    View {
         table: vec!["facts".to_owned()],
         dimensions: vec![Dimension {
             unnest: true,
             ..dimension("tag", "tags", "VARCHAR")
         }],
         measures: vec![
-            measure("n", MeasureKind::Simple, "sum(n)"),
+            measure("n", MeasureKind::Simple),
             Measure {
                 per: vec![Selector {
                     name: "tag".to_owned(),
                     grain: None,
                 }],
                 requires: vec!["n".to_owned()],
-                ..measure("all", MeasureKind::Per, "sum(n)")
+                ..measure("all", MeasureKind::Per)
             },
         ],
         ..View::default()
-    };
-    for (op, expected) in [("eq", "2"), ("nlike", "210")] {
-        let text = format!(
-            r#"{{"metrics_view": "v", "measures": ["all"], "where":
-            {{"cond": {{"op": "{op}", "exprs": [{{"name": "tag"}}, {{"val": "a"}}]}}}}}}"#
-        );
-        let query: Query = text.parse().expect("a query");
-        let plan = plan(&view, &Policy::open(), &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
-        assert_eq!(engine.lines(&plan.statement(&DuckDb)), [expected], "{op}");
     }
+}
+
+/// The lines of an answer about tags.
+fn about_tags(asked: &str, op: &str) -> Vec<String> {
+    let engine = ByHand::in_memory();
+    let view = tagged(&engine);
+    let text = format!(
+        r#"{{"metrics_view": "v", {asked}, "where":
+        {{"cond": {{"op": "{op}", "exprs": [{{"name": "tag"}}, {{"val": "a"}}]}}}}}}"#
+    );
+    let query: Query = text.parse().expect("a query");
+    let plan = plan(&view, &Policy::open(), &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
+    engine.lines(&plan.statement(&DuckDb))
+}
+
+/// Q5: what a measure alone is grouped by is not in the query, so a row counts with all of its elements, or with none.
+#[test]
+fn a_filter_of_elements_that_a_measure_is_grouped_by_is_about_whole_rows() {
+    let asked = r#""measures": ["all"]"#;
+    assert_eq!(about_tags(asked, "eq"), ["2"]);
+    assert_eq!(about_tags(asked, "nlike"), ["210"]);
+}
+
+/// Q5, Q12: elements that the filter leaves out of the query's groups are not in its totals either.
+#[test]
+fn totals_know_the_elements_of_the_query_alone() {
+    let asked = r#""dimensions": ["tag"], "totals": true,
+        "measures": ["n", "all", {"name": "tags", "compute": {"count_distinct": {"dimension": "tag"}}}]"#;
+    assert_eq!(about_tags(asked, "eq"), ["a|1|1|1|false", "NULL|1|1|1|true"]);
+    let others = [
+        "b|11|11|1|false",
+        "c|100|100|1|false",
+        "NULL|100|100|0|false",
+        "NULL|111|211|2|true",
+    ];
+    assert_eq!(about_tags(asked, "nlike"), others);
 }
 
 /// Q8: what is compared has the name of its partner's bucket.

@@ -268,17 +268,22 @@ impl<'w> Naive<'w> {
         for context in contexts {
             match context.element {
                 Some(_) => found.push(context),
-                None => {
-                    for element in 0..Self::elements(context.row).len() {
-                        found.push(Context {
-                            element: Some(element),
-                            ..context.clone()
-                        });
-                    }
-                }
+                None => found.extend(self.each_element(&context)),
             }
         }
         found
+    }
+
+    /// Q5: the elements of a row that counts as a whole: those that the filter leaves where they are in the query, else all.
+    fn each_element(&self, context: &Context<'w>) -> Vec<Context<'w>> {
+        let filter = self.query.r#where.as_ref().filter(|_| self.has_tag());
+        (0..Self::elements(context.row).len())
+            .map(|element| Context {
+                element: Some(element),
+                ..context.clone()
+            })
+            .filter(|context| filter.is_none_or(|filter| self.row_condition(filter, context) == Some(true)))
+            .collect()
     }
 
     fn grouped(&self, contexts: Vec<Context<'w>>, cuts: &[Cut]) -> Vec<(Key, Vec<Context<'w>>)> {

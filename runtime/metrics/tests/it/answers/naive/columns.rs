@@ -76,11 +76,11 @@ impl<'w> Naive<'w> {
     pub(super) fn distinct(&self, members: &[Context<'w>], dimension: usize) -> usize {
         let mut found: Vec<Cell> = Vec::new();
         for context in members {
-            let values = match (dimension, context.element) {
-                (TAG, None) => Self::elements(context.row),
-                _ => vec![self.value(context, dimension)],
+            let contexts = match (dimension, context.element) {
+                (TAG, None) => self.each_element(context),
+                _ => vec![context.clone()],
             };
-            for value in values {
+            for value in contexts.iter().map(|context| self.value(context, dimension)) {
                 if !value.is_null() && !found.contains(&value) {
                     found.push(value);
                 }
