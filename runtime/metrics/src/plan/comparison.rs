@@ -145,7 +145,7 @@ impl Planner<'_> {
             let found = Relation::Select(Box::new(found), combinations.clone());
             relation = relation.join(JoinKind::Cross, found, None);
         }
-        let mut spine = Select::from(relation);
+        let (mut spine, mut columns) = (Select::from(relation), Vec::new());
         for place in 0..cuts.len() {
             let from = if others.contains(&place) {
                 &combinations
@@ -154,21 +154,11 @@ impl Planner<'_> {
             };
             let name = self.scene.names.dimension(place);
             spine = spine.column(Expr::of(from, &name), &name);
+            columns.push(name);
         }
-        let spine = self.with("spine", spine);
-        let (left, right) = (self.fresh("left"), self.fresh("right"));
-        let on = self.same(&left, &right, cuts.len());
-        let every = Relation::Select(Box::new(Select::all_from(Relation::named(&spine))), left.clone());
-        let own = Relation::Select(Box::new(groups.select()), right.clone());
-        let mut select = Select::from(every.join(JoinKind::Left, own, on));
-        for (place, column) in groups.columns.iter().enumerate() {
-            let from = if place < cuts.len() { &left } else { &right };
-            select = select.column(Expr::of(from, column), column);
-        }
-        Ok(Groups {
-            name: self.with("filled", select),
-            columns: groups.columns,
-        })
+        let name = self.with("spine", spine);
+        // A comparison over another dimension has groups outside of the range, which stay.
+        Ok(self.met(groups, Groups { name, columns }, cuts.len()))
     }
 
     /// Returns the buckets of several grains that lie over each other in the range.

@@ -406,6 +406,47 @@ fn a_bucket_is_compared_with_the_one_at_its_place() {
     assert_eq!(rows, ["2024-03-02 00:00:00|1|2"]);
 }
 
+/// Q8, Q10: buckets of the range are added to the groups of both sides; none of these is lost.
+#[test]
+fn buckets_without_rows_are_added_and_take_no_group_away() {
+    let engine = ByHand::in_memory();
+    engine.run(
+        "CREATE TABLE facts AS SELECT CAST(d AS DATE) AS \"day\", CAST(s AS TIMESTAMP) AS \"seen\"
+         FROM (VALUES ('2024-03-02', '2024-01-01'), ('2024-03-09', '2024-02-01')) AS r(d, s)",
+    );
+    let view = View {
+        table: vec!["facts".to_owned()],
+        time_dimension: "day".to_owned(),
+        dimensions: vec![
+            dimension("day", "day", "DATE"),
+            dimension("seen", "seen", "TIMESTAMP"),
+        ],
+        measures: vec![Measure {
+            name: "n".to_owned(),
+            data_type: DataType::Number,
+            engine_type: "BIGINT".to_owned(),
+            expression: "count(*)".to_owned(),
+            ..Measure::default()
+        }],
+        ..View::default()
+    };
+    let query: Query = r#"{"metrics_view": "v", "dimensions": [{"name": "day", "grain": "day"}],
+        "measures": ["n", {"name": "before", "compute": {"comparison_value": {"measure": "n"}}}],
+        "time_range": {"start": "2024-03-01T00:00:00Z", "end": "2024-03-04T00:00:00Z"},
+        "comparison_time_range": {"time_dimension": "seen", "start": "2024-02-01T00:00:00Z", "end": "2024-02-02T00:00:00Z"},
+        "spine": {"time": true}}"#
+        .parse()
+        .expect("a query");
+    let plan = plan(&view, &Policy::open(), &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
+    let expected = [
+        "2024-03-01|NULL|NULL",
+        "2024-03-02|1|NULL",
+        "2024-03-03|NULL|NULL",
+        "2024-03-09|NULL|1",
+    ];
+    assert_eq!(engine.lines(&plan.statement(&DuckDb)), expected);
+}
+
 /// Q13: a pivot's columns are the values in their order, and its limit counts rows of the pivot.
 #[test]
 fn a_pivot_makes_columns_of_values_in_their_order() {
