@@ -4,6 +4,7 @@
 //! Nesting, and what aliases may stand for, are bounded.
 
 mod fields;
+mod joined;
 pub(crate) mod keys;
 mod load;
 mod node;

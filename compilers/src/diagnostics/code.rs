@@ -135,6 +135,11 @@ codes! {
         example: "path: {{ .env.data }}",
         fix: "Put it into quotes: `path: '{{ .env.data }}'`.",
     }
+    CommentJoined = Warning "comment-joined" {
+        meaning: "The lines of a text are joined to one, so a comment in the SQL takes those after it with it.",
+        example: "sql: >\n  SELECT * FROM trips -- all of them\n  WHERE distance > 0",
+        fix: "Write `|` in the place of `>`, which keeps the lines, or `/* ... */` around the comment.",
+    }
     YamlTwice = Error "yaml-twice" {
         meaning: "Both a `.yaml` and a `.yml` file of one name exist; the second is not read.",
         example: "models/a.yaml and models/a.yml",

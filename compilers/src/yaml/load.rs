@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, btree_map};
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput};
 
 use super::{
+    joined,
     node::{Data, Entry, Map, Node, Style},
     scalar::resolve,
     template::Masked,
@@ -156,6 +157,7 @@ fn span_of(start: Marker, end: Marker) -> Span {
 }
 
 struct Loader<'a> {
+    source: &'a str,
     parser: Parser<'a, StrInput<'a>>,
     role: Role,
     masked: &'a Masked,
@@ -172,6 +174,7 @@ type Step<'a> = (Event<'a>, saphyr_parser::Span);
 impl<'a> Loader<'a> {
     fn new(source: &'a str, role: Role, masked: &'a Masked) -> Self {
         Self {
+            source,
             parser: Parser::new_from_str(source),
             role,
             masked,
@@ -340,6 +343,7 @@ impl<'a> Loader<'a> {
             let value = self.next()?;
             let (value, nodes) = self.node(value, depth + 1)?;
             size += nodes + 1;
+            self.findings.extend(joined::comment(self.source, &key, &value));
             if is_merge {
                 merge(&mut merged, value, span)?;
             } else {

@@ -123,3 +123,35 @@ fn block_scalars_say_where_their_text_begins() {
         (Style::Literal, 2, 3)
     );
 }
+
+#[test]
+fn a_comment_in_joined_lines_is_found_where_it_begins() {
+    let found = |text: &str| -> Vec<(u32, u32, u32)> {
+        let loaded = read(text).unwrap_or_else(|finding| panic!("{text:?}: {finding:?}"));
+        let findings = loaded.findings.iter();
+        let comments = findings.filter(|found| found.code == Code::CommentJoined);
+        let place = |found: &Finding| (found.at.span.line, found.at.span.column, found.at.span.end_column);
+        comments.map(place).collect()
+    };
+    for text in [
+        "sql: >\n  SELECT 1 -- one\n  WHERE true\n",
+        "a: 1\nb:\n  - transform_sql: >-\n      -- all\n      SELECT 1\n",
+        "sql: SELECT 1 -- é\n  WHERE true\n",
+        "sql: \"SELECT 1 -- one\n  WHERE true\"\n",
+        "pre_exec: >\n  SET x = 1 --\n  ;\n",
+    ] {
+        assert_eq!(found(text).len(), 1, "{text:?}");
+    }
+    assert_eq!(found("sql: >\n  SELECT 1 -- é ne\n  WHERE true\n"), [(2, 12, 19)]);
+    for text in [
+        "sql: |\n  SELECT 1 -- one\n  WHERE true\n",
+        "sql: >\n  SELECT 1\n  -- the end\n",
+        "sql: >\n  SELECT 1 /* one */\n  WHERE true\n",
+        "sql: >\n  SELECT '--' AS a,\n  2 AS b\n",
+        "sql: >\n  SELECT 1 -- one\n\n  WHERE true\n",
+        "sql: SELECT 1 -- one\n",
+        "description: >\n  This -- or\n  that\n",
+    ] {
+        assert!(found(text).is_empty(), "{text:?}");
+    }
+}
