@@ -171,6 +171,8 @@ fn table(report: &Report) {
     maker.run(&format!(
         "CREATE TABLE shop.rows AS SELECT range AS id, md5(range::VARCHAR) AS digest, random() AS price FROM range({TABLE_ROWS})"
     ));
+    // Without statistics the engine reads with one thread or two, as it happens, until the server has gathered them.
+    maker.run("CALL postgres_execute('shop', 'ANALYZE rows')");
     let connector = format!(
         "driver: postgres\nhost: {}\nuser: postgres\ndbname: postgres\n",
         server.socket_folder().display()
