@@ -266,8 +266,9 @@ impl Runtime {
         refuse_damage(&engine, &outputs, options.files).await?;
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
             .confined(outputs.sandbox().cloned());
-        known.look_ahead(compiled::compiler_options(&options));
         let store = SqliteStore::open(state.catalog()).await?;
+        // Not before it is known that this version may write into the folder.
+        known.look_ahead(compiled::compiler_options(&options));
         let (store, found) = catalog::Remembering::new(store, Arc::clone(&outputs), &options);
         let cache = Arc::new(Cache::new(Arc::clone(&outputs)));
         let setup = Setup {
