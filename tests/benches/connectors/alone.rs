@@ -20,12 +20,15 @@ pub(crate) fn is_asked() -> bool {
 pub(crate) fn run() {
     let folder = tempfile::tempdir().unwrap();
     let engine = ByHand::open(&folder.path().join("plain.duckdb"));
-    engine.run(&format!(
-        "SET extension_directories = ['{}']",
-        server::extensions().display()
-    ));
+    find_extensions(&engine);
     std::env::args().skip(2).for_each(|sql| drop(engine.run(&sql)));
     engine.run("CHECKPOINT");
+}
+
+/// Has an engine find the extensions.
+pub(crate) fn find_extensions(engine: &ByHand) {
+    let folder = server::extensions();
+    engine.run(&format!("SET extension_directories = ['{}']", folder.display()));
 }
 
 /// Returns the time of a process that runs these statements.

@@ -29,7 +29,6 @@ use watershed_drivers::objects::{self, Access, Driver};
 use watershed_tests::measure::{Report, Unit, time};
 use watershed_tests::postgres;
 use watershed_tests::s3::Store;
-use watershed_tests::server;
 
 use program::Project;
 
@@ -111,8 +110,7 @@ fn listing(report: &Report) {
 /// An engine in memory that finds the extensions.
 fn engine() -> ByHand {
     let engine = ByHand::in_memory();
-    let folder = server::extensions();
-    engine.run(&format!("SET extension_directories = ['{}']", folder.display()));
+    alone::find_extensions(&engine);
     engine
 }
 

@@ -184,13 +184,7 @@ fn conditions_are_evaluated_on_visible_rows_alone() {
     let mut view = View {
         table: vec!["facts".to_owned()],
         dimensions: vec![dimension("number", "", "INTEGER")],
-        measures: vec![Measure {
-            name: "n".to_owned(),
-            data_type: DataType::Number,
-            engine_type: "BIGINT".to_owned(),
-            expression: "count(*)".to_owned(),
-            ..Measure::default()
-        }],
+        measures: vec![count()],
         ..View::default()
     };
     view.dimensions[0].source = Source::Expression("CAST(code AS INTEGER)".to_owned());
@@ -235,13 +229,7 @@ fn conditions_end_alike_whatever_is_hidden() {
     let view = |table: &str| View {
         table: vec![table.to_owned()],
         dimensions: vec![dimension("id", "id", "BIGINT"), number.clone()],
-        measures: vec![Measure {
-            name: "n".to_owned(),
-            data_type: DataType::Number,
-            engine_type: "BIGINT".to_owned(),
-            expression: "count(*)".to_owned(),
-            ..Measure::default()
-        }],
+        measures: vec![count()],
         ..View::default()
     };
     let rule = |effect| Rule {
@@ -304,6 +292,25 @@ fn a_bound_between_two_integers_leaves_out_neither() {
     }
 }
 
+/// The number of rows.
+fn count() -> Measure {
+    Measure {
+        name: "n".to_owned(),
+        data_type: DataType::Number,
+        engine_type: "BIGINT".to_owned(),
+        expression: "count(*)".to_owned(),
+        ..Measure::default()
+    }
+}
+
+/// The lines of the answer to a query that everybody may ask.
+fn answer(engine: &ByHand, view: &View, query: &str) -> Vec<String> {
+    let query: Query = query.parse().expect("a query");
+    let bounds = Bounds::at(Timestamp::UNIX_EPOCH);
+    let plan = plan(view, &Policy::open(), &query, &bounds).expect("a plan");
+    engine.lines(&plan.statement(&DuckDb))
+}
+
 /// A view of rows with tags, and a measure that adds up those of each tag.
 fn tagged(engine: &ByHand) -> View {
     engine.run(
@@ -346,9 +353,7 @@ fn about_tags(asked: &str, op: &str) -> Vec<String> {
         r#"{{"metrics_view": "v", {asked}, "where":
         {{"cond": {{"op": "{op}", "exprs": [{{"name": "tag"}}, {{"val": "a"}}]}}}}}}"#
     );
-    let query: Query = text.parse().expect("a query");
-    let plan = plan(&view, &Policy::open(), &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
-    engine.lines(&plan.statement(&DuckDb))
+    answer(&engine, &view, &text)
 }
 
 /// Q5: what a measure alone is grouped by is not in the query, so a row counts with all of its elements, or with none.
@@ -386,24 +391,14 @@ fn a_bucket_is_compared_with_the_one_at_its_place() {
         table: vec!["facts".to_owned()],
         time_dimension: "at".to_owned(),
         dimensions: vec![dimension("at", "at", "TIMESTAMP")],
-        measures: vec![Measure {
-            name: "n".to_owned(),
-            data_type: DataType::Number,
-            engine_type: "BIGINT".to_owned(),
-            expression: "count(*)".to_owned(),
-            ..Measure::default()
-        }],
+        measures: vec![count()],
         ..View::default()
     };
-    let query: Query = r#"{"metrics_view": "v", "dimensions": [{"name": "at", "grain": "day"}],
+    let query = r#"{"metrics_view": "v", "dimensions": [{"name": "at", "grain": "day"}],
         "measures": ["n", {"name": "before", "compute": {"comparison_value": {"measure": "n"}}}],
         "time_range": {"start": "2024-03-02T00:00:00Z", "end": "2024-03-03T00:00:00Z"},
-        "comparison_time_range": {"offset": "-1P"}}"#
-        .parse()
-        .expect("a query");
-    let plan = plan(&view, &Policy::open(), &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
-    let rows = engine.lines(&plan.statement(&DuckDb));
-    assert_eq!(rows, ["2024-03-02 00:00:00|1|2"]);
+        "comparison_time_range": {"offset": "-1P"}}"#;
+    assert_eq!(answer(&engine, &view, query), ["2024-03-02 00:00:00|1|2"]);
 }
 
 /// Q8, Q10: buckets of the range are added to the groups of both sides; none of these is lost.
@@ -421,30 +416,21 @@ fn buckets_without_rows_are_added_and_take_no_group_away() {
             dimension("day", "day", "DATE"),
             dimension("seen", "seen", "TIMESTAMP"),
         ],
-        measures: vec![Measure {
-            name: "n".to_owned(),
-            data_type: DataType::Number,
-            engine_type: "BIGINT".to_owned(),
-            expression: "count(*)".to_owned(),
-            ..Measure::default()
-        }],
+        measures: vec![count()],
         ..View::default()
     };
-    let query: Query = r#"{"metrics_view": "v", "dimensions": [{"name": "day", "grain": "day"}],
+    let query = r#"{"metrics_view": "v", "dimensions": [{"name": "day", "grain": "day"}],
         "measures": ["n", {"name": "before", "compute": {"comparison_value": {"measure": "n"}}}],
         "time_range": {"start": "2024-03-01T00:00:00Z", "end": "2024-03-04T00:00:00Z"},
         "comparison_time_range": {"time_dimension": "seen", "start": "2024-02-01T00:00:00Z", "end": "2024-02-02T00:00:00Z"},
-        "spine": {"time": true}}"#
-        .parse()
-        .expect("a query");
-    let plan = plan(&view, &Policy::open(), &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
+        "spine": {"time": true}}"#;
     let expected = [
         "2024-03-01|NULL|NULL",
         "2024-03-02|1|NULL",
         "2024-03-03|NULL|NULL",
         "2024-03-09|NULL|1",
     ];
-    assert_eq!(engine.lines(&plan.statement(&DuckDb)), expected);
+    assert_eq!(answer(&engine, &view, query), expected);
 }
 
 /// Q13: a pivot's columns are the values in their order, and its limit counts rows of the pivot.
