@@ -38,7 +38,7 @@ use watershed_schedule::Grain;
 use crate::calendar::Range;
 use crate::policy::Policy;
 use crate::query::{Limits, Query, Subquery, check};
-use crate::sql::{self, Dialect, Select};
+use crate::sql::{self, Dialect, Expr, Relation, Select};
 use crate::view::View;
 
 pub use bounds::{Bounds, Extent};
@@ -46,6 +46,7 @@ pub use error::PlanError;
 pub use extent::{extents, times};
 pub use pivot::Pivoted;
 
+use groups::Groups;
 use scene::Scene;
 
 /// A query's statement and the columns of its answer.
@@ -186,6 +187,23 @@ impl<'a> Planner<'a> {
         let name = self.fresh(word);
         self.with.push((name.clone(), select.with_a_column()));
         name
+    }
+
+    /// Has the engine make groups before a condition leaves some of them out, where the viewer sees a part of the rows.
+    /// Its statistics are of all rows: where they say that no group is left it evaluates nothing, and whether an expression
+    /// fails on a visible row would tell of hidden ones (Q18).
+    fn settled(&mut self, groups: Groups) -> Groups {
+        if self.scene.policy.row_filters().is_empty() {
+            return groups;
+        }
+        let mut select = Select::from(Relation::named(&groups.name));
+        for column in &groups.columns {
+            select = select.column(Expr::Opaque(Box::new(Expr::column(column))), column);
+        }
+        Groups {
+            name: self.with("settled", select),
+            columns: groups.columns,
+        }
     }
 
     /// Goes a level deeper, up to a bound.

@@ -15,7 +15,10 @@ use crate::view::{DataType, Measure, Uri, same};
 impl Planner<'_> {
     /// Plans the answer to a query of groups.
     pub(super) fn answer(mut self) -> Result<Plan, PlanError> {
-        let groups = self.whole()?;
+        let mut groups = self.whole()?;
+        if self.scene.query.having.is_some() {
+            groups = self.settled(groups);
+        }
         let (page, order) = self.page(&groups)?;
         let names = self.output();
         let query = self.scene.query;
@@ -71,7 +74,10 @@ impl Planner<'_> {
 
     /// Plans the values of a subquery: the first dimension of the groups that meet `having`.
     pub(super) fn values(&mut self) -> Result<Select, PlanError> {
-        let groups = self.whole()?;
+        let mut groups = self.whole()?;
+        if self.scene.query.having.is_some() {
+            groups = self.settled(groups);
+        }
         let name = self.scene.names.dimension(0);
         let mut select = Select::from(Relation::named(&groups.name)).column(Expr::column(&name), &name);
         if let Some(having) = self.having()? {

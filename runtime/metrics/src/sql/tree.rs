@@ -186,6 +186,8 @@ pub(crate) enum Expr {
     Rank(&'static str, Vec<Order>),
     /// The list of an expression's values in all rows that agree in another.
     Gathered(Box<Expr>, Box<Expr>),
+    /// The same value, of which the engine's statistics say nothing, and through which it moves no condition.
+    Opaque(Box<Expr>),
 }
 
 /// A constant.

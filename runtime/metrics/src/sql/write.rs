@@ -233,7 +233,7 @@ impl Writer<'_> {
                 self.expr(condition);
                 self.push(")");
             }
-            Expr::Over { .. } | Expr::Rank(..) | Expr::Gathered(..) => self.window(expr),
+            Expr::Over { .. } | Expr::Rank(..) | Expr::Gathered(..) | Expr::Opaque(_) => self.window(expr),
         }
     }
 
@@ -314,6 +314,12 @@ impl Writer<'_> {
                 self.push(") OVER (PARTITION BY ");
                 self.expr(by);
                 self.push(")");
+            }
+            // Rows stream through a window that looks at none but their own.
+            Expr::Opaque(value) => {
+                self.push("lag(");
+                self.expr(value);
+                self.push(", 0) OVER ()");
             }
             _ => {}
         }

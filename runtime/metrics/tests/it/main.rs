@@ -4,6 +4,7 @@ mod answers;
 mod buckets;
 mod expressions;
 mod formats;
+mod hidden_rows;
 mod policies;
 mod queries;
 mod statements;

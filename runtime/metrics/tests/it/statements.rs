@@ -28,7 +28,7 @@ const HOSTILE: [&str; 10] = [
 /// A text that means nothing to anybody.
 const HARMLESS: &str = "zqzqzq";
 
-fn dimension(name: &str, column: &str, kind: &str) -> Dimension {
+pub(crate) fn dimension(name: &str, column: &str, kind: &str) -> Dimension {
     Dimension {
         name: name.to_owned(),
         data_type: DataType::of(kind),
@@ -173,96 +173,6 @@ fn hostile_values_change_no_form() {
     tree(&sql, &[]);
 }
 
-/// Q18: an expression that fails on hidden rows does not tell that they are there.
-#[test]
-fn conditions_are_evaluated_on_visible_rows_alone() {
-    let engine = ByHand::in_memory();
-    engine.run(
-        "CREATE TABLE facts AS SELECT i AS id, i % 2 = 1 AS secret, CASE WHEN i % 2 = 1 THEN 'x' ELSE '7' END AS code
-         FROM range(5000) AS r(i)",
-    );
-    let mut view = View {
-        table: vec!["facts".to_owned()],
-        dimensions: vec![dimension("number", "", "INTEGER")],
-        measures: vec![count()],
-        ..View::default()
-    };
-    view.dimensions[0].source = Source::Expression("CAST(code AS INTEGER)".to_owned());
-    let rule = |effect| Rule {
-        condition: Truth::True,
-        effect,
-    };
-    let policy = Policy::of(&[Layer {
-        rules: vec![
-            rule(Effect::AllowAccess),
-            rule(Effect::FilterRows("NOT secret AND id < 4000".to_owned())),
-        ],
-    }]);
-    let query: Query = r#"{"metrics_view": "v", "dimensions": ["number"], "measures": ["n"], "where":
-        {"cond": {"op": "gt", "exprs": [{"name": "number"}, {"val": 3}]}}}"#
-        .parse()
-        .expect("a query");
-    let plan = plan(&view, &policy, &query, &Bounds::at(Timestamp::UNIX_EPOCH)).expect("a plan");
-    let statement = plan.statement(&DuckDb);
-    for _ in 0..20 {
-        assert_eq!(engine.lines(&statement), ["7|2000"]);
-    }
-    // The engine changes the order of conditions when it has seen many rows: the filter stands before this one as well.
-    assert_eq!(
-        statement.matches("NOT secret AND id < 4000").count(),
-        2,
-        "{statement}"
-    );
-}
-
-/// Q18: whether a condition fails on a visible row is no matter of the rows that are hidden. The engine knows of a column
-/// with one value that the row filter holds; it drops the filter then, and stops at the first part of an OR that holds.
-#[test]
-fn conditions_end_alike_whatever_is_hidden() {
-    let engine = ByHand::in_memory();
-    engine.run(
-        "CREATE TABLE facts AS SELECT i AS id, CASE WHEN i % 2 = 1 THEN 'x' ELSE '7' END AS code FROM range(50) AS r(i);
-         CREATE TABLE visible AS SELECT * FROM facts WHERE code = 'x'",
-    );
-    let mut number = dimension("number", "", "INTEGER");
-    number.source = Source::Expression("CAST(code AS INTEGER)".to_owned());
-    let view = |table: &str| View {
-        table: vec![table.to_owned()],
-        dimensions: vec![dimension("id", "id", "BIGINT"), number.clone()],
-        measures: vec![count()],
-        ..View::default()
-    };
-    let rule = |effect| Rule {
-        condition: Truth::True,
-        effect,
-    };
-    let policy = Policy::of(&[Layer {
-        rules: vec![
-            rule(Effect::AllowAccess),
-            rule(Effect::FilterRows("code IN (NULL, 'x') OR code = 'x'".to_owned())),
-        ],
-    }]);
-    // What ids are between is known to the engine; that none of those that are visible is this one is not.
-    for (op, first, found) in [("or", "neq", "25"), ("and", "eq", "0")] {
-        let query: Query = format!(
-            r#"{{"metrics_view": "v", "measures": ["n"], "where": {{"cond": {{"op": "{op}", "exprs": [
-            {{"cond": {{"op": "{first}", "exprs": [{{"name": "id"}}, {{"val": 24}}]}}}},
-            {{"cond": {{"op": "gt", "exprs": [{{"name": "number"}}, {{"val": 3}}]}}}}]}}}}}}"#
-        )
-        .parse()
-        .expect("a query");
-        for table in ["facts", "visible"] {
-            let plan = plan(&view(table), &policy, &query, &Bounds::at(Timestamp::UNIX_EPOCH));
-            let statement = plan.expect("a plan").statement(&DuckDb);
-            assert_eq!(
-                engine.lines(&statement),
-                [found],
-                "{op} over {table}: {statement}"
-            );
-        }
-    }
-}
-
 /// Q6: a bound between two integers is compared as the one that lies on its side.
 #[test]
 fn a_bound_between_two_integers_leaves_out_neither() {
@@ -293,7 +203,7 @@ fn a_bound_between_two_integers_leaves_out_neither() {
 }
 
 /// The number of rows.
-fn count() -> Measure {
+pub(crate) fn count() -> Measure {
     Measure {
         name: "n".to_owned(),
         data_type: DataType::Number,
