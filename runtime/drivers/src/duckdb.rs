@@ -96,10 +96,10 @@ impl Olap for Engine {
 
     fn stage<'a>(
         &'a self,
-        step: &'a StageStep,
+        steps: &'a [StageStep],
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PartitionRun, BuildError>> {
-        self.stage_partition(step, cancel).boxed()
+    ) -> BoxFuture<'a, Result<Vec<PartitionRun>, BuildError>> {
+        self.stage_partitions(steps, cancel).boxed()
     }
 
     fn note_partitions<'a>(

@@ -84,14 +84,16 @@ pub trait Olap: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<PartitionRun>, Failure>>;
 
-    /// Builds a partition into the stage of its output, which is made if it does not stand. Returns the note of it.
+    /// Builds partitions into the stage of their output, which is made if it does not stand, in one transaction: the first of
+    /// them, and others until [`StageStep::BRIEF`] is over. Where one fails, none is built. Where there are several, none of them
+    /// has statements around it. Returns the notes of those that are built.
     fn stage<'a>(
         &'a self,
-        step: &'a StageStep,
+        steps: &'a [StageStep],
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<PartitionRun, BuildError>>;
+    ) -> BoxFuture<'a, Result<Vec<PartitionRun>, BuildError>>;
 
-    /// Leaves notes of runs that brought nothing into the stage.
+    /// Leaves notes of runs that brought nothing into the stage, and of earlier ones instead of what was noted of them.
     fn note_partitions<'a>(
         &'a self,
         uid: Uuid,

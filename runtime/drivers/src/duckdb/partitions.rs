@@ -4,6 +4,7 @@
 //! What is superseded is deleted when a stage is published. Notes of a stage that is given up are deleted with it, and
 //! those of before count again.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -16,12 +17,12 @@ use super::hooks;
 use super::names::Edit;
 use super::schema::count;
 use super::step;
-use super::sys::Param;
+use super::sys::{ColumnValue, Param};
 use super::work::Work;
 use crate::crash::around;
 use crate::olap::{
-    BuildError, Failure, PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, RUN_COLUMN, StageEnd,
-    StageStep, Value, quote_literal, sole_statement, stage_table,
+    BuildError, Failure, Hooks, PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, RUN_COLUMN,
+    StageEnd, StageStep, Value, quote_literal, sole_statement, stage_table,
 };
 
 const KNOWN: &str = "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() \
@@ -70,33 +71,45 @@ impl Engine {
         .await
     }
 
-    /// Builds a partition into the stage of its output. Returns the note that is left.
-    pub(super) async fn stage_partition(
+    /// Builds partitions into the stage of their output, in one transaction. Returns the notes that are left.
+    pub(super) async fn stage_partitions(
         &self,
-        step: &StageStep,
+        steps: &[StageStep],
         cancel: &CancellationToken,
-    ) -> Result<PartitionRun, BuildError> {
-        sole_statement(&step.sql).map_err(not_one)?;
+    ) -> Result<Vec<PartitionRun>, BuildError> {
+        let hooks = match steps {
+            [] => return Ok(Vec::new()),
+            [step] => step.hooks.clone(),
+            several => {
+                debug_assert!(several.iter().all(|step| step.hooks.is_empty()));
+                Hooks::default()
+            }
+        };
+        for step in steps {
+            sole_statement(&step.sql).map_err(not_one)?;
+        }
         let engine = self.clone();
-        let step = step.clone();
-        let turn = self.turn_of(&step.hooks, cancel).await?;
+        let steps = steps.to_vec();
+        let turn = self.turn_of(&hooks, cancel).await?;
         self.work(cancel, Company::Others, move |work| {
             let _turn = turn;
-            let done = hooks::around(&engine, work, &step.hooks, || {
-                let known = engine.names().staged(step.uid);
-                let (note, columns) = work.transaction(around!("stage"), || stage(work, &step, known))?;
-                engine.apply(vec![Edit::Partitioned(step.uid), Edit::Staged(step.uid, columns)]);
-                Ok(note)
+            let done = hooks::around(&engine, work, &hooks, || {
+                let (notes, edits) =
+                    work.transaction(around!("stage"), || stage_all(&engine, work, &steps))?;
+                engine.apply(edits);
+                Ok(notes)
             });
             if let Err(BuildError::After { build: None, .. }) = &done {
-                work.transaction(around!("stage"), || unstage(work, &step))?;
+                work.transaction(around!("stage"), || {
+                    steps.iter().try_for_each(|step| unstage(work, step))
+                })?;
             }
             done
         })
         .await
     }
 
-    /// Leaves notes of runs that brought nothing into the stage.
+    /// Leaves notes of runs that brought nothing into the stage; one of an earlier run takes the place of its note.
     pub(super) async fn note_partitions(
         &self,
         uid: Uuid,
@@ -106,7 +119,14 @@ impl Engine {
         let engine = self.clone();
         self.work(cancel, Company::Others, move |work| {
             work.transaction(around!("stage"), || {
-                notes.iter().try_for_each(|note| write_note(work, uid, note))
+                let numbers: Vec<String> = notes.iter().map(|note| note.number.to_string()).collect();
+                let delete = format!(
+                    "DELETE FROM _watershed.partitions WHERE uid = ? AND number IN ({})",
+                    numbers.join(", ")
+                );
+                work.run(&delete, &[Param::Text(&uid.to_string())])?;
+                let notes: Vec<_> = notes.iter().map(|note| (uid, note)).collect();
+                write_notes(work, &notes)
             })?;
             engine.apply(vec![Edit::Partitioned(uid)]);
             Ok(())
@@ -115,7 +135,34 @@ impl Engine {
     }
 }
 
-/// The steps within the transaction. Returns the note that is left, and the columns of the stage.
+/// Stages partitions one after the other, for as long as they are brief. Returns the notes that are left, and what stands then.
+fn stage_all(
+    engine: &Engine,
+    work: &Work<'_>,
+    steps: &[StageStep],
+) -> Result<(Vec<PartitionRun>, Vec<Edit>), BuildError> {
+    let started = Instant::now();
+    let mut notes = Vec::with_capacity(steps.len());
+    let mut stages: BTreeMap<Uuid, Arc<[String]>> = BTreeMap::new();
+    for step in steps {
+        let known = stages.get(&step.uid).cloned();
+        let known = known.or_else(|| engine.names().staged(step.uid));
+        let (note, columns) = stage(work, step, known)?;
+        stages.insert(step.uid, columns);
+        notes.push(note);
+        if started.elapsed() >= StageStep::BRIEF {
+            break;
+        }
+    }
+    let of_owners: Vec<_> = steps.iter().map(|step| step.uid).zip(&notes).collect();
+    write_notes(work, &of_owners)?;
+    let edits = stages
+        .into_iter()
+        .flat_map(|(uid, columns)| [Edit::Partitioned(uid), Edit::Staged(uid, columns)]);
+    Ok((notes, edits.collect()))
+}
+
+/// Puts the rows of a partition into its stage. Returns the note to leave, and the columns of the stage.
 fn stage(
     work: &Work<'_>,
     step: &StageStep,
@@ -148,7 +195,6 @@ fn stage(
         rows: Some(rows),
         ..step.note.clone()
     };
-    write_note(work, step.uid, &note)?;
     Ok((note, columns))
 }
 
@@ -182,35 +228,30 @@ fn drop_stage(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
         .map(drop)
 }
 
-fn write_note(work: &Work<'_>, uid: Uuid, note: &PartitionRun) -> Result<(), Failure> {
-    let text = |text: &Option<String>| text.as_deref().map_or_else(|| "NULL".to_owned(), quote_literal);
-    let error = note
-        .error
-        .as_ref()
-        .map(|error| error.chars().take(LONGEST_ERROR).collect::<String>());
-    let rows = note
-        .rows
-        .map_or_else(|| "NULL".to_owned(), |rows| rows.to_string());
-    let insert = format!(
-        "INSERT INTO _watershed.partitions VALUES (?, ?, ?, {}, ?, ?, {}, {}, {}, {rows}, {})",
-        text(&note.partition.watermark),
-        note.number,
-        note.at_ms,
-        note.took_ms,
-        text(&error),
-    );
-    let uid = uid.to_string();
-    work.run(
-        &insert,
-        &[
-            Param::Text(&uid),
-            Param::Text(&note.partition.key),
-            Param::Text(&note.partition.data),
-            Param::Text(note.phase.as_str()),
-            Param::Text(&note.stage),
-        ],
-    )
-    .map(drop)
+fn write_notes(work: &Work<'_>, notes: &[(Uuid, &PartitionRun)]) -> Result<(), Failure> {
+    let texts = notes.iter().map(|(uid, note)| {
+        let error = note.error.as_ref();
+        let error = error.map(|error| error.chars().take(LONGEST_ERROR).collect::<String>());
+        (uid.to_string(), error)
+    });
+    let texts: Vec<(String, Option<String>)> = texts.collect();
+    let rows = notes.iter().zip(&texts).map(|((_, note), (uid, error))| {
+        [
+            ColumnValue::Text(uid),
+            ColumnValue::Text(&note.partition.key),
+            ColumnValue::Text(&note.partition.data),
+            ColumnValue::text(note.partition.watermark.as_deref()),
+            ColumnValue::Text(note.phase.as_str()),
+            ColumnValue::Text(&note.stage),
+            ColumnValue::number(Some(note.number)),
+            ColumnValue::Number(note.at_ms),
+            ColumnValue::number(Some(note.took_ms)),
+            ColumnValue::number(note.rows),
+            ColumnValue::text(error.as_deref()),
+        ]
+    });
+    let rows: Vec<_> = rows.collect();
+    work.append("partitions", rows.iter().map(<[_; 11]>::as_slice))
 }
 
 /// Publishes the notes of a stage whose rows are in the output, and ends it.

@@ -1,8 +1,10 @@
 //! Partitions: parts of an output that are built one by one into a stage, and published together.
 //!
-//! The stage of an output is a table that nobody reads. Each partition comes into it in a transaction of its own, with
-//! a note of its run, so a crash costs the partition at work and no other. A [`Build`](super::Build) with a
+//! The stage of an output is a table that nobody reads. Each partition comes into it with a note of its run, in a transaction
+//! that it shares with others only where all of them are brief, so a crash costs little beside the partition at work. A [`Build`](super::Build) with a
 //! [`StageEnd`](super::StageEnd) publishes what is staged: its rows, its notes and the end of the stage are one transaction.
+
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -89,6 +91,11 @@ pub struct StageStep {
     pub again: bool,
     /// The note to leave. Its duration and rows are filled in.
     pub note: PartitionRun,
+}
+
+impl StageStep {
+    /// The time after which no more partitions come into a transaction: a crash costs the work of one, and of this time.
+    pub const BRIEF: Duration = Duration::from_millis(50);
 }
 
 /// The column of the stage that holds a partition's key.

@@ -104,8 +104,8 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         .map(|record| record.files.clone())
         .unwrap_or_default();
     let patterns = inputs::patterns(&spec, &made.files);
-    let mut files =
-        inputs::local_files(sky.view.root, sky.view.sandbox, patterns, seen, sky.view.cancel).await?;
+    let found = inputs::local_files(sky.view.root, sky.view.sandbox, patterns, seen, sky.view.cancel).await?;
+    let mut files = found.files;
     files.extend(objects::remembered(record.as_ref()));
     files.sort_by(|a, b| a.path.cmp(&b.path));
     let meaning = spec.output_meaning.as_ref().and_then(Meaning::from_proto);

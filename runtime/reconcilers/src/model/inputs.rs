@@ -105,7 +105,16 @@ pub(super) fn patterns(spec: &ModelSpec, made: &[String]) -> Vec<LocalFiles> {
     spec.local_files.iter().cloned().chain(through).collect()
 }
 
-/// The local files of some patterns, sorted by path, with hashes where `seen` leaves doubt.
+/// Local files of a model, as they are found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Those whose change makes the model out of date, sorted by path. One stands for all that are partitions.
+    pub(super) files: Vec<FileNow>,
+    /// The files that are partitions.
+    pub(super) partitions: Vec<FileNow>,
+}
+
+/// The local files of some patterns, with hashes where `seen` leaves doubt.
 ///
 /// # Errors
 /// When one is missing or can't be read.
@@ -115,9 +124,9 @@ pub(super) async fn local_files(
     patterns: Vec<LocalFiles>,
     seen: Vec<FileSeen>,
     cancel: &CancellationToken,
-) -> Result<Vec<FileNow>, Error> {
+) -> Result<Found, Error> {
     if patterns.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Found::default());
     }
     let sandbox = sandbox.cloned();
     blocking(root, cancel, move |root| {
@@ -126,14 +135,14 @@ pub(super) async fn local_files(
                 .iter()
                 .try_for_each(|local| files::refuse_outside(sandbox, root, &local.pattern))?;
         }
-        let mut files = look_at_all(root, &patterns)?;
-        let unproven = plan::unproven(&seen, &files);
+        let mut found = look_at_all(root, &patterns)?;
+        let unproven = plan::unproven(&seen, &found.files);
         for index in unproven {
-            if let Some(file) = files.get_mut(index) {
+            if let Some(file) = found.files.get_mut(index) {
                 file.content = Some(files::hash(root, &file.path)?);
             }
         }
-        Ok(files)
+        Ok(found)
     })
     .await
 }
@@ -235,19 +244,23 @@ pub(super) fn seen(file: FileNow, seen_at_ns: i64) -> FileSeen {
 }
 
 /// Those whose change makes the model out of date; the others only have to be there.
-fn look_at_all(root: &Path, patterns: &[LocalFiles]) -> Result<Vec<FileNow>, FilesError> {
-    let mut all = Vec::new();
+fn look_at_all(root: &Path, patterns: &[LocalFiles]) -> Result<Found, FilesError> {
+    let (mut all, mut partitions) = (Vec::new(), Vec::new());
     for local in patterns {
         let found = files::look(root, &local.pattern)?;
         if local.partitions {
             all.push(partitions::as_one_file(&local.pattern, &found));
+            partitions = found;
         } else if local.invalidate_on_change {
             all.extend(found);
         }
     }
     all.sort_by(|a, b| a.path.cmp(&b.path));
     all.dedup_by(|a, b| a.path == b.path);
-    Ok(all)
+    Ok(Found {
+        files: all,
+        partitions,
+    })
 }
 
 /// Runs file work off the async threads. A cancelled run does not wait for it.

@@ -12,6 +12,7 @@ mod lake;
 mod objects_now;
 mod partitions;
 mod passed_over;
+mod stager;
 mod table;
 mod take_back;
 mod upload;
@@ -82,6 +83,8 @@ struct Plan {
     /// A ref that has failed: what stands for it is its last good output.
     failed: Option<Ref>,
     files: Vec<FileNow>,
+    /// Local files that are partitions, for which one of the others stands.
+    partition_files: Vec<FileNow>,
     made: Reads,
     /// All rows come of objects whose store was asked just now, or of a database that says that nothing changed.
     asked_store: bool,
@@ -301,7 +304,7 @@ impl<'a> Run<'a> {
         let seen = record.map(|record| record.files.clone()).unwrap_or_default();
         let made = self.model.outputs.made().read_by_model(&self.spec().uses);
         let patterns = inputs::patterns(self.spec(), &made.files);
-        let mut files = inputs::local_files(
+        let found = inputs::local_files(
             &self.model.root,
             self.model.outputs.sandbox(),
             patterns,
@@ -309,6 +312,7 @@ impl<'a> Run<'a> {
             self.cancel(),
         )
         .await?;
+        let mut files = found.files;
         let objects = match self.objects(record).await? {
             None => self.lake(record).await?,
             objects => objects,
@@ -329,6 +333,7 @@ impl<'a> Run<'a> {
             inputs: inputs.all,
             failed: inputs.failed,
             files,
+            partition_files: found.partitions,
             made,
             looked_at_ns,
         })

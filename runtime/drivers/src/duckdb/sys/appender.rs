@@ -18,7 +18,12 @@ pub(in crate::duckdb) enum ColumnValue<'a> {
     Blob(&'a [u8]),
 }
 
-impl ColumnValue<'_> {
+impl<'a> ColumnValue<'a> {
+    /// A text, if there is one.
+    pub(in crate::duckdb) fn text(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Null, Self::Text)
+    }
+
     /// A number, if there is one that fits.
     pub(in crate::duckdb) fn number(number: Option<u64>) -> Self {
         let number = number.and_then(|number| i64::try_from(number).ok());

@@ -146,7 +146,7 @@ async fn take(step: &Step, engine: &Engine) {
         }
         Step::Stage(n) => {
             let step = super::partitions::step(*n, "k", "select 4 as x", 0);
-            drop(engine.stage(&step, &cancel).await.unwrap());
+            drop(engine.stage(&[step], &cancel).await.unwrap());
         }
         Step::Keep(n, rows) => {
             let kept = crate::olap::KeptRows {

@@ -131,7 +131,10 @@ async fn a_partition_whose_last_statements_fail_is_not_staged() {
     let bench = bench();
     let mut step = super::partitions::step(1, "k", "select getvariable('v') as x", 0);
     step.hooks = hooks(&["set variable v = 5"], &["select nothing"]);
-    let failed = bench.engine.stage(&step, &bench.cancel).await;
+    let failed = bench
+        .engine
+        .stage(std::slice::from_ref(&step), &bench.cancel)
+        .await;
     assert!(
         matches!(failed, Err(BuildError::After { build: None, .. })),
         "{failed:?}"
@@ -146,7 +149,11 @@ async fn a_partition_whose_last_statements_fail_is_not_staged() {
         0
     );
     step.hooks.after.clear();
-    bench.engine.stage(&step, &bench.cancel).await.unwrap();
+    bench
+        .engine
+        .stage(std::slice::from_ref(&step), &bench.cancel)
+        .await
+        .unwrap();
     bench.build(super::partitions::published(1, "a")).await.unwrap();
     assert_eq!(bench.one("select x from a").await, "5");
 }

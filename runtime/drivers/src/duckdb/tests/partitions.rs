@@ -60,7 +60,8 @@ fn added(n: u128, name: &str) -> Build {
 
 impl Bench {
     async fn stage(&self, step: &StageStep) -> Result<PartitionRun, BuildError> {
-        self.engine.stage(step, &self.cancel).await
+        let staged = self.engine.stage(std::slice::from_ref(step), &self.cancel).await;
+        staged.map(|mut notes| notes.remove(0))
     }
 
     /// The partitions of the first resource: key, phase and watermark.
@@ -77,6 +78,43 @@ impl Bench {
         self.one("select count(*) from duckdb_tables() where table_name like 'stage_%'")
             .await
     }
+}
+
+#[tokio::test]
+async fn partitions_that_are_brief_are_staged_together_or_not_at_all() {
+    let bench = bench();
+    let three = |number: u64, second: &str| {
+        [
+            step(1, "a", "select 1 as x", number),
+            step(1, "b", second, number + 1),
+            step(1, "c", "select 4 as x", number + 2),
+        ]
+    };
+    let failed = bench
+        .engine
+        .stage(&three(0, "select 'a' as x, 1 as y"), &bench.cancel)
+        .await;
+    assert!(matches!(failed, Err(BuildError::Columns(_))), "{failed:?}");
+    assert_eq!(
+        (bench.notes().await, bench.stages().await),
+        (Vec::new(), "0".to_owned())
+    );
+
+    let staged = bench
+        .engine
+        .stage(&three(0, "select 2 as x union all select 3"), &bench.cancel)
+        .await;
+    let rows: Vec<_> = staged.unwrap().into_iter().map(|note| note.rows).collect();
+    assert_eq!(rows, [Some(1), Some(2), Some(1)]);
+    assert_eq!(bench.notes().await, ["a staged w0", "b staged w1", "c staged w2"]);
+    let built = bench.build(published(1, "t")).await.unwrap();
+    assert_eq!(built.rows, Some(4));
+
+    // Its second takes long: the third is not begun.
+    let long = "select count(*) as x from range(100000) a, range(20000) b";
+    let staged = bench.engine.stage(&three(3, long), &bench.cancel).await.unwrap();
+    assert_eq!(staged.len(), 2);
+    assert_eq!(bench.notes().await, ["c done w2", "a staged w3", "b staged w4"]);
 }
 
 #[tokio::test]

@@ -186,7 +186,7 @@ async fn another_resource_that_has_the_name_is_moved_and_not_lost() {
 async fn notes_of_partitions_go_and_come_with_their_rows() {
     let bench = bench();
     let stage = super::partitions::step(1, "k", "select 4 as x", 0);
-    bench.engine.stage(&stage, &bench.cancel).await.unwrap();
+    bench.engine.stage(&[stage], &bench.cancel).await.unwrap();
     let mut published = super::partitions::published(1, "a");
     published.tag.build = Uuid::from_u128(10);
     bench.build(published).await.unwrap();

@@ -5,11 +5,8 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{
-        Mutex,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::{Duration, Instant, SystemTime},
+    iter, mem,
+    time::{Duration, Instant},
 };
 
 use futures::{StreamExt as _, stream};
@@ -18,23 +15,26 @@ use watershed_compilers::{Scope, render_text};
 use watershed_core::Error;
 use watershed_drivers::objects::Location;
 use watershed_drivers::olap::{
-    BuildError, Failure, NewColumns, PARTITION_COLUMN, PartitionPhase, PartitionRun, RUN_COLUMN, StageEnd,
-    StageStep, quote_identifier, stage_table,
+    NewColumns, PARTITION_COLUMN, PartitionPhase, PartitionRun, RUN_COLUMN, StageEnd, quote_identifier,
+    stage_table,
 };
 use watershed_proto::{IncrementalStrategy, ModelSpec, PartitionCounts};
 
-use super::{Base, Done, Plan, Run, build::Publication, known_output::KnownOutput};
+use super::{
+    Base, Done, Plan, Run,
+    build::Publication,
+    known_output::KnownOutput,
+    stager::{Failures, Stager},
+};
 use crate::{
     asking::Asking,
     model::{
-        failure, files, hooks, inputs,
+        failure, inputs,
         objects::Objects,
         partitions::{self, Grouping, Listed, MAX_PARTITIONS, Notes, Source, Stamped},
         plan::FileNow,
-        statement,
         triggers::adds_rows,
     },
-    sync::Unpoisoned as _,
 };
 
 /// Partitions that may fail one after another before the rest is left for another run.
@@ -43,32 +43,20 @@ const MOST_IN_A_ROW: u64 = 20;
 const MOST_AT_ONCE: usize = 16;
 /// A stage of a whole build that is older is not gone on with: its rows would be of another time.
 const RESUMED_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
-/// Time between two messages about how far a run is.
-const TOLD_EVERY: Duration = Duration::from_millis(500);
 
 /// The partitions of one run.
-struct Agenda {
-    stage: String,
-    due: Vec<Listed>,
-    notes: Notes,
+pub(super) struct Agenda {
+    pub(super) stage: String,
+    pub(super) due: Vec<Listed>,
+    pub(super) notes: Notes,
     /// Partitions whose rows are in the stage already.
     staged: u64,
-}
-
-/// The partitions of a run that failed.
-#[derive(Default)]
-struct Failures {
-    count: u64,
-    in_a_row: u64,
-    /// Those that were not tried, after too many failures in a row.
-    left: u64,
-    first: Option<(Error, String)>,
 }
 
 impl Run<'_> {
     pub(super) async fn build_partitions(
         &self,
-        plan: Plan,
+        mut plan: Plan,
         base: Base,
         known_output: KnownOutput,
     ) -> Result<Done, Error> {
@@ -80,7 +68,9 @@ impl Run<'_> {
         opened.map_err(|failure| failure::from_failure(&failure))?;
         self.refuse_shared_output().await?;
         let stage = self.stage_name(&plan, &base);
-        let agenda = self.agenda(&spec, &scope, stage, &base).await?;
+        let files = mem::take(&mut plan.partition_files);
+        let listed = self.list(&spec, &scope, files).await?;
+        let agenda = self.agenda(&plan, listed, stage, &base).await?;
         let (done, failures) = self.stage_all(&spec, &scope, &agenda).await?;
         let staged = agenda.staged + done;
         let whole = matches!(base, Base::Nothing { .. });
@@ -133,16 +123,15 @@ impl Run<'_> {
         format!("{purpose} {}", &hasher.finalize().to_hex()[..16])
     }
 
-    /// Lists the partitions and finds those that are due.
+    /// Finds the partitions that are due.
     async fn agenda(
         &self,
-        spec: &ModelSpec,
-        scope: &Scope,
+        plan: &Plan,
+        mut listed: Vec<Listed>,
         stage: String,
         base: &Base,
     ) -> Result<Agenda, Error> {
         let adds = matches!(base, Base::Rows(_));
-        let mut listed = self.list(spec, scope).await?;
         let mut notes = self.notes().await?;
         let keys: BTreeSet<&str> = listed.iter().map(|one| one.partition.key.as_str()).collect();
         let oldest = self.context.now().0 - i64::try_from(RESUMED_WITHIN.as_millis()).unwrap_or(i64::MAX);
@@ -174,7 +163,7 @@ impl Run<'_> {
             let gone: Vec<Listed> = gone.map(partitions::from_note).collect();
             listed.extend(gone);
         }
-        let looked_at_ns = files::nanos(SystemTime::now());
+        let looked_at_ns = plan.looked_at_ns;
         let held = listed.into_iter().map(|one| {
             let run = notes.counting(&one.partition.key, &stage, adds);
             let before = run.map(|run| run.partition.watermark.clone());
@@ -184,8 +173,9 @@ impl Run<'_> {
         let stamped = inputs::blocking(&self.model.root, self.cancel(), move |root| {
             partitions::restamp(root, held, looked_at_ns)
         });
-        let due = stamped.await?.into_iter().filter(|one| !one.same);
-        let due: Vec<Listed> = due.map(|Stamped { listed, .. }| listed).collect();
+        let (same, due): (Vec<Stamped>, Vec<Stamped>) = stamped.await?.into_iter().partition(|one| one.same);
+        self.settle(&notes, same).await?;
+        let due: Vec<Listed> = due.into_iter().map(|one| one.listed).collect();
         let again: BTreeSet<&str> = due.iter().map(|one| one.partition.key.as_str()).collect();
         let staged = notes
             .by_key
@@ -199,6 +189,29 @@ impl Run<'_> {
         })
     }
 
+    /// Notes the new watermarks of partitions that are the ones of before: files that had just been written when they were hashed, or
+    /// that were merely touched, are not hashed again by the next run.
+    async fn settle(&self, notes: &Notes, same: Vec<Stamped>) -> Result<(), Error> {
+        let settled = same.into_iter().filter_map(|Stamped { listed, .. }| {
+            let run = notes.by_key.get(&listed.partition.key)?;
+            let is_new = run.partition.watermark != listed.partition.watermark;
+            (run.phase == PartitionPhase::Done && is_new).then(|| PartitionRun {
+                partition: listed.partition,
+                ..run.clone()
+            })
+        });
+        self.note(settled.collect()).await
+    }
+
+    async fn note(&self, notes: Vec<PartitionRun>) -> Result<(), Error> {
+        if notes.is_empty() {
+            return Ok(());
+        }
+        let olap = self.model.outputs.olap();
+        let noted = olap.note_partitions(self.uid(), notes, self.cancel()).await;
+        noted.map_err(|failure| failure::from_failure(&failure))
+    }
+
     /// Notes of failed partitions that they are listed no more, so that nothing is left to be built of them.
     async fn let_go(&self, notes: &mut Notes, listed: &BTreeSet<&str>) -> Result<(), Error> {
         let is_gone = |run: &&mut PartitionRun| {
@@ -210,12 +223,7 @@ impl Run<'_> {
             notes.next += 1;
             gone.push(run.clone());
         }
-        if gone.is_empty() {
-            return Ok(());
-        }
-        let olap = self.model.outputs.olap();
-        let noted = olap.note_partitions(self.uid(), gone, self.cancel()).await;
-        noted.map_err(|failure| failure::from_failure(&failure))
+        self.note(gone).await
     }
 
     async fn notes(&self) -> Result<Notes, Error> {
@@ -229,17 +237,11 @@ impl Run<'_> {
             .map_err(|failure| failure::from_failure(&failure))
     }
 
-    /// The partitions as they are listed now.
-    async fn list(&self, spec: &ModelSpec, scope: &Scope) -> Result<Vec<Listed>, Error> {
+    /// The partitions as they are listed now, and local files as they were found: the record is of those.
+    async fn list(&self, spec: &ModelSpec, scope: &Scope, files: Vec<FileNow>) -> Result<Vec<Listed>, Error> {
         let listed = match Source::from_spec(spec, scope)? {
             Source::Query(sql) => self.list_rows(spec, &sql).await?,
-            Source::Files(grouping) => {
-                let pattern = grouping.pattern.clone();
-                let found = inputs::blocking(&self.model.root, self.cancel(), move |root| {
-                    files::look(root, &pattern)
-                });
-                self.grouped(spec, scope, &grouping, found.await?).await?
-            }
+            Source::Files(grouping) => self.grouped(spec, scope, &grouping, files).await?,
             Source::Objects(grouping, connector) => {
                 let found = self.look_at_store(&connector, &grouping.pattern).await?;
                 self.grouped(spec, scope, &grouping, found).await?
@@ -347,33 +349,29 @@ impl Run<'_> {
             IncrementalStrategy::Merge if spec.incremental => output.unique_key,
             _ => Vec::new(),
         };
-        let stager = Stager {
-            run: self,
-            spec,
-            scope,
-            agenda,
-            key,
-            cancel,
-            number: AtomicU64::new(agenda.notes.next),
-            told: Mutex::new(None),
-        };
+        let stager = Stager::new(self, spec, scope, agenda, key, cancel);
         let (mut done, mut failures) = (0, Failures::default());
         let mut due = agenda.due.iter().cloned().enumerate();
         // The first makes the table that the others come into.
         if agenda.staged == 0
-            && let Some((index, one)) = due.next()
+            && let Some(first) = due.next()
         {
-            done += u64::from(failures.take(stager.stage(index, one).await?));
+            for end in stager.stage(vec![first]).await? {
+                done += u64::from(failures.take(end));
+            }
             if let (true, Some((error, data))) = (agenda.notes.by_key.is_empty(), &failures.first) {
                 return Err(failure::first_partition(data, error.clone()));
             }
         }
-        let ends = stream::iter(due)
-            .map(|(index, one)| stager.stage(index, one))
+        let batches = iter::from_fn(|| stager.next_batch(&mut due));
+        let ends = stream::iter(batches)
+            .map(|batch| stager.stage(batch))
             .buffer_unordered(at_once.min(MOST_AT_ONCE));
         tokio::pin!(ends);
-        while let Some(end) = ends.next().await {
-            done += u64::from(failures.take(end?));
+        while let Some(batch) = ends.next().await {
+            for end in batch? {
+                done += u64::from(failures.take(end));
+            }
             if failures.in_a_row >= MOST_IN_A_ROW {
                 break;
             }
@@ -383,7 +381,7 @@ impl Run<'_> {
     }
 
     /// The fate of columns that only some partitions have.
-    fn columns(&self) -> NewColumns {
+    pub(super) fn columns(&self) -> NewColumns {
         let output = self.spec().incremental_output.as_ref();
         output.map_or(NewColumns::Refuse, |output| {
             super::build::new_columns(output.on_schema_change())
@@ -420,117 +418,6 @@ impl Run<'_> {
             ),
             _ => all,
         }
-    }
-}
-
-/// Builds partitions into the stage of a run.
-struct Stager<'a> {
-    run: &'a Run<'a>,
-    spec: &'a ModelSpec,
-    scope: &'a Scope,
-    agenda: &'a Agenda,
-    /// Columns of which no two rows of a partition have the same values.
-    key: Vec<String>,
-    cancel: &'a CancellationToken,
-    number: AtomicU64,
-    /// The time of the last message about how far the run is.
-    told: Mutex<Option<Instant>>,
-}
-
-/// The end of one partition's build: an error comes with the data of the partition.
-type End = Result<(), (Error, String)>;
-
-impl Stager<'_> {
-    /// Builds one partition. What is wrong with it is noted; what is wrong with the engine ends the run.
-    async fn stage(&self, index: usize, one: Listed) -> Result<End, Error> {
-        self.tell(index);
-        let run = self.run;
-        let olap = run.model.outputs.olap();
-        let note = PartitionRun {
-            phase: PartitionPhase::Staged,
-            stage: self.agenda.stage.clone(),
-            number: self.number.fetch_add(1, Ordering::Relaxed),
-            at_ms: run.context.now().0,
-            took_ms: 0,
-            rows: None,
-            error: None,
-            partition: one.partition,
-        };
-        let scope = Scope {
-            partition: one.data,
-            ..self.scope.clone()
-        };
-        let sql = match statement::sql_in(self.spec, &scope, run.paths()) {
-            Ok(sql) => run.sampled(sql).await,
-            Err(error) => Err(error),
-        };
-        let hooks = hooks::hooks(self.spec, &scope, run.paths());
-        let error = match sql.and_then(|sql| Ok((sql, hooks?))) {
-            Err(error) => error,
-            Ok((sql, hooks)) => {
-                let earlier = self.agenda.notes.by_key.get(&note.partition.key);
-                let step = StageStep {
-                    uid: run.uid(),
-                    sql,
-                    hooks,
-                    columns: run.columns(),
-                    key: self.key.clone(),
-                    again: earlier.is_some_and(|run| run.phase == PartitionPhase::Staged),
-                    note: note.clone(),
-                };
-                match olap.stage(&step, self.cancel).await {
-                    Ok(_) => return Ok(Ok(())),
-                    Err(error) => match engine_failure(&error) {
-                        Some(failure) => return Err(failure::from_failure(failure)),
-                        None => run.placed(&error, &step.sql, &step.hooks),
-                    },
-                }
-            }
-        };
-        let data = note.partition.data.clone();
-        let message = run.model.outputs.secrets().redact(&error.message).into_owned();
-        let note = PartitionRun {
-            phase: PartitionPhase::Failed,
-            error: Some(message),
-            ..note
-        };
-        let noted = olap.note_partitions(run.uid(), vec![note], self.cancel).await;
-        noted.map_err(|failure| failure::from_failure(&failure))?;
-        Ok(Err((error, data)))
-    }
-
-    fn tell(&self, index: usize) {
-        let mut told = self.told.lock().unpoisoned();
-        if told.is_none_or(|last| last.elapsed() >= TOLD_EVERY) {
-            *told = Some(Instant::now());
-            let (nth, total) = (index + 1, self.agenda.due.len());
-            self.run.context.progress(format!("partition {nth} of {total}"));
-        }
-    }
-}
-
-/// Returns the failure of an engine that no other partition will do better with.
-fn engine_failure(error: &BuildError) -> Option<&Failure> {
-    match error.build_error() {
-        BuildError::Failed(Failure::Sql(_) | Failure::OutOfMemory { .. }) => None,
-        BuildError::Failed(failure) => Some(failure),
-        _ => None,
-    }
-}
-
-impl Failures {
-    /// Takes note of how a partition ended. Returns whether it came into the stage.
-    fn take(&mut self, end: End) -> bool {
-        match end {
-            Ok(()) => self.in_a_row = 0,
-            Err(first) => {
-                self.count += 1;
-                self.in_a_row += 1;
-                self.first.get_or_insert(first);
-                return false;
-            }
-        }
-        true
     }
 }
 

@@ -1,0 +1,245 @@
+//! Partitions on their way into the stage of a run: small ones share a transaction, and one that fails there is built
+//! again by itself.
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+use watershed_compilers::Scope;
+use watershed_core::Error;
+use watershed_drivers::olap::{BuildError, Failure, NewColumns, PartitionPhase, PartitionRun, StageStep};
+use watershed_proto::ModelSpec;
+
+use super::{Run, partitions::Agenda};
+use crate::model::{failure, hooks, partitions::Listed, statement};
+use crate::sync::Unpoisoned as _;
+
+/// Time between two messages about how far a run is.
+const TOLD_EVERY: Duration = Duration::from_millis(500);
+/// The most partitions that share a transaction: what a commit costs each of them is then little beside its statement.
+const LARGEST_BATCH: usize = 16;
+
+/// The partitions of a run that failed.
+#[derive(Default)]
+pub(super) struct Failures {
+    pub(super) count: u64,
+    pub(super) in_a_row: u64,
+    /// Those that were not tried, after too many failures in a row.
+    pub(super) left: u64,
+    pub(super) first: Option<(Error, String)>,
+}
+
+impl Failures {
+    /// Takes note of how a partition ended. Returns whether it came into the stage.
+    pub(super) fn take(&mut self, end: End) -> bool {
+        match end {
+            Ok(()) => self.in_a_row = 0,
+            Err(first) => {
+                self.count += 1;
+                self.in_a_row += 1;
+                self.first.get_or_insert(first);
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// Builds partitions into the stage of a run.
+pub(super) struct Stager<'a> {
+    run: &'a Run<'a>,
+    spec: &'a ModelSpec,
+    scope: &'a Scope,
+    agenda: &'a Agenda,
+    /// Columns of which no two rows of a partition have the same values.
+    key: Vec<String>,
+    cancel: &'a CancellationToken,
+    number: AtomicU64,
+    /// Partitions that share a transaction next, by the time that those before took.
+    batch: AtomicUsize,
+    /// The time of the last message about how far the run is.
+    told: Mutex<Option<Instant>>,
+}
+
+/// The end of one partition's build: an error comes with the data of the partition.
+type End = Result<(), (Error, String)>;
+
+/// A partition with its place among those that are due.
+type Due = (usize, Listed);
+
+impl<'a> Stager<'a> {
+    pub(super) fn new(
+        run: &'a Run<'a>,
+        spec: &'a ModelSpec,
+        scope: &'a Scope,
+        agenda: &'a Agenda,
+        key: Vec<String>,
+        cancel: &'a CancellationToken,
+    ) -> Self {
+        Self {
+            run,
+            spec,
+            scope,
+            agenda,
+            key,
+            cancel,
+            number: AtomicU64::new(agenda.notes.next),
+            batch: AtomicUsize::new(1),
+            told: Mutex::new(None),
+        }
+    }
+
+    /// Takes the partitions out that are built together next, until there are none.
+    pub(super) fn next_batch(&self, due: &mut impl Iterator<Item = Due>) -> Option<Vec<Due>> {
+        // A table that gets columns is looked at between two of them.
+        let size = match self.run.columns() {
+            NewColumns::Refuse => self.batch.load(Ordering::Relaxed),
+            NewColumns::Add | NewColumns::Leave => 1,
+        };
+        let batch: Vec<Due> = due.take(size).collect();
+        (!batch.is_empty()).then_some(batch)
+    }
+
+    /// Builds partitions. What is wrong with one is noted; what is wrong with the engine ends the run.
+    pub(super) async fn stage(&self, mut batch: Vec<Due>) -> Result<Vec<End>, Error> {
+        if let Some((index, _)) = batch.first() {
+            self.tell(*index);
+        }
+        let mut ends = Vec::with_capacity(batch.len());
+        while !batch.is_empty() {
+            let started = Instant::now();
+            let staged = match batch.len() {
+                1 => 0,
+                _ => self.stage_together(&batch).await?,
+            };
+            ends.extend(batch.drain(..staged).map(|_| Ok(())));
+            if staged > 0 {
+                self.learn(staged, started.elapsed());
+                continue;
+            }
+            if batch.len() > 1 {
+                // One of them fails: together they would be built twice.
+                self.batch.store(1, Ordering::Relaxed);
+            }
+            for (_, one) in batch.drain(..) {
+                let started = Instant::now();
+                ends.push(self.stage_alone(one).await?);
+                self.learn(1, started.elapsed());
+            }
+        }
+        Ok(ends)
+    }
+
+    /// Makes the next batch larger where this one was brief, and smaller where it was not.
+    fn learn(&self, size: usize, took: Duration) {
+        let next = match took {
+            took if took <= StageStep::BRIEF / 4 => (size * 2).min(LARGEST_BATCH),
+            took if took <= StageStep::BRIEF => size,
+            _ => (size / 2).max(1),
+        };
+        self.batch.store(next, Ordering::Relaxed);
+    }
+
+    /// Builds partitions in one transaction. Returns the number of those that it was enough for, which are the first of them; 0
+    /// if each is to be built by itself.
+    async fn stage_together(&self, batch: &[Due]) -> Result<usize, Error> {
+        let mut steps = Vec::with_capacity(batch.len());
+        for (_, one) in batch {
+            match self.step(one).await {
+                (_, Ok(step)) if step.hooks.is_empty() => steps.push(step),
+                _ => return Ok(0),
+            }
+        }
+        match self.run.model.outputs.olap().stage(&steps, self.cancel).await {
+            Ok(notes) => Ok(notes.len()),
+            Err(error) => match engine_failure(&error) {
+                Some(failure) => Err(failure::from_failure(failure)),
+                None => Ok(0),
+            },
+        }
+    }
+
+    async fn stage_alone(&self, one: Listed) -> Result<End, Error> {
+        let run = self.run;
+        let olap = run.model.outputs.olap();
+        let (note, step) = self.step(&one).await;
+        let error = match step {
+            Err(error) => error,
+            Ok(step) => match olap.stage(std::slice::from_ref(&step), self.cancel).await {
+                Ok(_) => return Ok(Ok(())),
+                Err(error) => match engine_failure(&error) {
+                    Some(failure) => return Err(failure::from_failure(failure)),
+                    None => run.placed(&error, &step.sql, &step.hooks),
+                },
+            },
+        };
+        let data = note.partition.data.clone();
+        let message = run.model.outputs.secrets().redact(&error.message).into_owned();
+        let note = PartitionRun {
+            phase: PartitionPhase::Failed,
+            error: Some(message),
+            ..note
+        };
+        let noted = olap.note_partitions(run.uid(), vec![note], self.cancel).await;
+        noted.map_err(|failure| failure::from_failure(&failure))?;
+        Ok(Err((error, data)))
+    }
+
+    /// Returns the note of a partition's run, and what the engine is to do, unless a template can't be executed.
+    async fn step(&self, one: &Listed) -> (PartitionRun, Result<StageStep, Error>) {
+        let run = self.run;
+        let note = PartitionRun {
+            phase: PartitionPhase::Staged,
+            stage: self.agenda.stage.clone(),
+            number: self.number.fetch_add(1, Ordering::Relaxed),
+            at_ms: run.context.now().0,
+            took_ms: 0,
+            rows: None,
+            error: None,
+            partition: one.partition.clone(),
+        };
+        let scope = Scope {
+            partition: one.data.clone(),
+            ..self.scope.clone()
+        };
+        let sql = match statement::sql_in(self.spec, &scope, run.paths()) {
+            Ok(sql) => run.sampled(sql).await,
+            Err(error) => Err(error),
+        };
+        let hooks = hooks::hooks(self.spec, &scope, run.paths());
+        let earlier = self.agenda.notes.by_key.get(&note.partition.key);
+        let step = sql.and_then(|sql| {
+            Ok(StageStep {
+                uid: run.uid(),
+                sql,
+                hooks: hooks?,
+                columns: run.columns(),
+                key: self.key.clone(),
+                again: earlier.is_some_and(|run| run.phase == PartitionPhase::Staged),
+                note: note.clone(),
+            })
+        });
+        (note, step)
+    }
+
+    fn tell(&self, index: usize) {
+        let mut told = self.told.lock().unpoisoned();
+        if told.is_none_or(|last| last.elapsed() >= TOLD_EVERY) {
+            *told = Some(Instant::now());
+            let (nth, total) = (index + 1, self.agenda.due.len());
+            self.run.context.progress(format!("partition {nth} of {total}"));
+        }
+    }
+}
+
+/// Returns the failure of an engine that no other partition will do better with.
+fn engine_failure(error: &BuildError) -> Option<&Failure> {
+    match error.build_error() {
+        BuildError::Failed(Failure::Sql(_) | Failure::OutOfMemory { .. }) => None,
+        BuildError::Failed(failure) => Some(failure),
+        _ => None,
+    }
+}
