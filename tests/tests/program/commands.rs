@@ -413,6 +413,25 @@ fn refresh_does_the_work_again_and_reconcile_only_looks() {
 }
 
 #[test]
+fn an_edit_and_a_refresh_of_it_are_one_build() {
+    let project = project();
+    project.run(0);
+    let edit = |number: u32, suffix: &str| {
+        let sql = format!("-- @materialize: true\nSELECT {number} AS number{suffix}\n");
+        project.write("models/edited.sql", &sql);
+        let code = project.call(&["refresh", "edited", "--json"]).code;
+        let history = project.call(&["history", "edited", "--json"]).json();
+        let runs = history["runs"].as_array().expect("runs are listed").len();
+        (code, runs)
+    };
+    assert_eq!(edit(1, ""), (Some(0), 1), "it is new");
+    assert_eq!(edit(2, ""), (Some(0), 2));
+    assert_eq!(edit(3, " / 'x'"), (Some(1), 3), "it fails");
+    assert_eq!(edit(4, ""), (Some(0), 4));
+    assert_eq!(edit(4, ""), (Some(0), 5), "nothing was edited");
+}
+
+#[test]
 fn completions_know_the_names_of_resources() {
     let project = project();
     let script = project.call(&["completions", "bash"]);

@@ -9,7 +9,7 @@ use watershed_controller::resource::{Settled, Stage, Target};
 use watershed_controller::{Refresh, RequestError, Uid, WaitError};
 
 use super::observer::Observer;
-use super::order::{parents_first, with_dependents};
+use super::order::parents_first;
 use super::progress::Progress;
 use super::sharing::Holder;
 use super::stop::{Control, asked};
@@ -271,7 +271,12 @@ impl Instance {
 
     /// Tells events until everything is settled or something ends the run.
     pub(super) async fn follow(&self, wish: Wish, course: &mut Course<'_>) -> Result<Ended, Refusal> {
-        let settled = self.carry_out(wish, course.occasion.started_at, course.occasion.command);
+        let settled = self.carry_out(
+            wish,
+            course.occasion.started_at,
+            course.occasion.command,
+            course.control,
+        );
         tokio::pin!(settled);
         let mut progress = Progress::new(course.run.progress);
         loop {
@@ -325,7 +330,9 @@ impl Instance {
         wish: Wish,
         began: Time,
         command: Command,
+        control: &Control,
     ) -> Result<Option<BTreeSet<Uid>>, Halt> {
+        let early = self.refresh_early(&wish, control).await;
         self.controller.wait_until_idle(UNTIL_DONE).await?;
         let mut selected = None;
         match wish {
@@ -345,25 +352,7 @@ impl Instance {
                     .await?;
             }
             Wish::Reconcile(names) => self.ask(self.named(&names)?).await?,
-            Wish::Refresh(which, how, reach) => {
-                let mut uids = match which {
-                    Which::Named(names) => self.named(&names)?,
-                    Which::Selected(selection) => {
-                        let chosen = selection.among(&self.entries(), States::Known)?;
-                        let chosen = chosen.unwrap_or_default();
-                        self.choice.chosen.add(chosen.iter().copied());
-                        self.uids(|entry| chosen.contains(&entry.row.uid))
-                    }
-                };
-                if reach == Reach::Downstream {
-                    let entries = self.entries();
-                    uids = parents_first(&entries, with_dependents(&entries, uids));
-                }
-                let asked = uids
-                    .iter()
-                    .map(|uid| self.controller.refresh(Target::Uid(*uid), how));
-                settle(join_all(asked).await).await?;
-            }
+            Wish::Refresh(which, how, reach) => self.refresh(&which, how, reach, early).await?,
             Wish::Partitions(names, choice) => {
                 let uids = super::partitions::ask(&self.engine, &self.entries(), &names, &choice).await?;
                 self.choice.chosen.add(uids.iter().copied());
@@ -460,7 +449,7 @@ impl Instance {
     }
 
     /// The resources of these names, which somebody asks for: a run for others does not pass them over.
-    fn named(&self, typed: &[String]) -> Result<Vec<Uid>, Refusal> {
+    pub(super) fn named(&self, typed: &[String]) -> Result<Vec<Uid>, Refusal> {
         let entries = self.entries();
         let uids = typed
             .iter()
@@ -470,7 +459,7 @@ impl Instance {
         Ok(uids)
     }
 
-    fn uids(&self, keep: impl Fn(&Entry) -> bool) -> Vec<Uid> {
+    pub(super) fn uids(&self, keep: impl Fn(&Entry) -> bool) -> Vec<Uid> {
         let live = |entry: &&Entry| !entry.row.intents.is_deleted() && keep(entry);
         let entries = self.entries();
         let uids = entries.iter().filter(live).map(|entry| entry.row.uid).collect();
@@ -487,7 +476,9 @@ impl Instance {
 }
 
 /// Waits for requests that were recorded. One whose resource is gone by now has nothing to wait for.
-async fn settle(requests: Vec<Result<watershed_controller::Request, RequestError>>) -> Result<(), WaitError> {
+pub(super) async fn settle(
+    requests: Vec<Result<watershed_controller::Request, RequestError>>,
+) -> Result<(), WaitError> {
     use watershed_controller::Refusal::Unknown;
     for request in requests {
         match request {

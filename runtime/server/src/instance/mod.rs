@@ -47,6 +47,7 @@ mod progress;
 mod query;
 mod questions;
 mod read;
+mod refresh;
 mod service;
 mod services;
 mod sharing;

@@ -24,7 +24,7 @@ use super::{
     Base, Done, Plan, Run,
     build::Publication,
     known_output::KnownOutput,
-    stager::{Failures, Stager},
+    stager::{Agenda, Failures, Stager},
 };
 use crate::{
     asking::Asking,
@@ -43,15 +43,6 @@ const MOST_IN_A_ROW: u64 = 20;
 const MOST_AT_ONCE: usize = 16;
 /// A stage of a whole build that is older is not gone on with: its rows would be of another time.
 const RESUMED_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// The partitions of one run.
-pub(super) struct Agenda {
-    pub(super) stage: String,
-    pub(super) due: Vec<Listed>,
-    pub(super) notes: Notes,
-    /// Partitions whose rows are in the stage already.
-    staged: u64,
-}
 
 impl Run<'_> {
     pub(super) async fn build_partitions(

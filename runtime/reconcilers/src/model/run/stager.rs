@@ -13,14 +13,27 @@ use watershed_core::Error;
 use watershed_drivers::olap::{BuildError, Failure, NewColumns, PartitionPhase, PartitionRun, StageStep};
 use watershed_proto::ModelSpec;
 
-use super::{Run, partitions::Agenda};
-use crate::model::{failure, hooks, partitions::Listed, statement};
+use super::Run;
+use crate::model::{
+    failure, hooks,
+    partitions::{Listed, Notes},
+    statement,
+};
 use crate::sync::Unpoisoned as _;
 
 /// Time between two messages about how far a run is.
 const TOLD_EVERY: Duration = Duration::from_millis(500);
 /// The most partitions that share a transaction: what a commit costs each of them is then little beside its statement.
 const LARGEST_BATCH: usize = 16;
+
+/// The partitions of one run.
+pub(super) struct Agenda {
+    pub(super) stage: String,
+    pub(super) due: Vec<Listed>,
+    pub(super) notes: Notes,
+    /// Partitions whose rows are in the stage already.
+    pub(super) staged: u64,
+}
 
 /// The partitions of a run that failed.
 #[derive(Default)]

@@ -1,0 +1,107 @@
+//! Refreshes: the work of resources once more, and once only where their files were edited as well.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use watershed_controller::resource::Target;
+use watershed_controller::{Refresh, Request, RequestError, Uid};
+use watershed_reconcilers::model;
+
+use super::Instance;
+use super::converge::{Halt, Reach, Which, Wish, settle};
+use super::order::{parents_first, with_dependents};
+use super::stop::Control;
+use crate::report::{Entry, names};
+use crate::selection::States;
+use crate::socket::Refusal;
+
+/// Refreshes that were asked for before the project was brought up to date.
+#[derive(Default)]
+pub(super) struct Early {
+    uids: BTreeSet<Uid>,
+    requests: Vec<Result<Request, RequestError>>,
+    /// The resources that the catalog had then, if it is known.
+    known: Option<BTreeSet<Uid>>,
+}
+
+impl Early {
+    /// Returns whether a resource is refreshed already: it was asked for, or is built for the first time by this command.
+    fn covers(&self, entry: &Entry) -> bool {
+        let is_new = self
+            .known
+            .as_ref()
+            .is_some_and(|known| !known.contains(&entry.row.uid));
+        self.uids.contains(&entry.row.uid) || is_new && entry.row.kind.as_str() == model::KIND
+    }
+}
+
+impl Instance {
+    /// Asks for a refresh of resources that the catalog has, before anything runs: where their files were edited, the work
+    /// of the edit answers it. Names that the files alone know are left for later.
+    pub(super) async fn refresh_early(&self, wish: &Wish, control: &Control) -> Early {
+        let (Wish::Refresh(which, how, reach), Control::Own(_)) = (wish, control) else {
+            return Early::default();
+        };
+        let entries = &self.found.entries;
+        let uids = match which {
+            Which::Named(typed) => resolved(entries, typed).ok(),
+            // What has failed or is modified is known once all is up to date.
+            Which::Selected(selection) => selection.among(entries, States::Unknown).ok().flatten(),
+        };
+        let uids = reached(entries, uids.unwrap_or_default().into_iter().collect(), *reach);
+        self.choice.chosen.add(uids.iter().copied());
+        Early {
+            requests: self.request_refreshes(&uids, *how).await,
+            uids: uids.into_iter().collect(),
+            known: Some(entries.iter().map(|entry| entry.row.uid).collect()),
+        }
+    }
+
+    /// Refreshes resources by the names of now, and waits for those that were asked for before.
+    pub(super) async fn refresh(
+        &self,
+        which: &Which,
+        how: Refresh,
+        reach: Reach,
+        early: Early,
+    ) -> Result<(), Halt> {
+        let uids = match which {
+            Which::Named(typed) => self.named(typed)?,
+            Which::Selected(selection) => {
+                let chosen = selection.among(&self.entries(), States::Known)?;
+                let chosen = chosen.unwrap_or_default();
+                self.choice.chosen.add(chosen.iter().copied());
+                self.uids(|entry| chosen.contains(&entry.row.uid))
+            }
+        };
+        let entries = self.entries();
+        let covered = entries.iter().filter(|entry| early.covers(entry));
+        let covered: BTreeSet<Uid> = covered.map(|entry| entry.row.uid).collect();
+        let mut left = reached(&entries, uids, reach);
+        left.retain(|uid| !covered.contains(uid));
+        let requests = self.request_refreshes(&left, how).await;
+        settle(early.requests.into_iter().chain(requests).collect()).await?;
+        Ok(())
+    }
+
+    async fn request_refreshes(&self, uids: &[Uid], how: Refresh) -> Vec<Result<Request, RequestError>> {
+        let asked = uids
+            .iter()
+            .map(|uid| self.controller.refresh(Target::Uid(*uid), how));
+        join_all(asked).await
+    }
+}
+
+fn resolved(entries: &[Entry], typed: &[String]) -> Result<BTreeSet<Uid>, Refusal> {
+    let uids = typed
+        .iter()
+        .map(|name| Ok(names::resolve(entries, name)?.row.uid));
+    uids.collect()
+}
+
+fn reached(entries: &[Entry], uids: Vec<Uid>, reach: Reach) -> Vec<Uid> {
+    match reach {
+        Reach::Named => uids,
+        Reach::Downstream => parents_first(entries, with_dependents(entries, uids)),
+    }
+}
