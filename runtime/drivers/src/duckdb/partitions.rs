@@ -119,12 +119,16 @@ impl Engine {
         let engine = self.clone();
         self.work(cancel, Company::Others, move |work| {
             work.transaction(around!("stage"), || {
-                let numbers: Vec<String> = notes.iter().map(|note| note.number.to_string()).collect();
-                let delete = format!(
-                    "DELETE FROM _watershed.partitions WHERE uid = ? AND number IN ({})",
-                    numbers.join(", ")
-                );
-                work.run(&delete, &[Param::Text(&uid.to_string())])?;
+                // Somebody may ask for a partition while a run goes on: a number alone is not one note.
+                let earlier: Vec<String> = notes
+                    .iter()
+                    .map(|note| format!("{} {}", note.number, note.partition.key))
+                    .collect();
+                work.run(
+                    "DELETE FROM _watershed.partitions WHERE uid = ? \
+                     AND number || ' ' || key IN (SELECT unnest(string_split(?, chr(10))))",
+                    &[Param::Text(&uid.to_string()), Param::Text(&earlier.join("\n"))],
+                )?;
                 let notes: Vec<_> = notes.iter().map(|note| (uid, note)).collect();
                 write_notes(work, &notes)
             })?;

@@ -118,6 +118,43 @@ async fn partitions_that_are_brief_are_staged_together_or_not_at_all() {
 }
 
 #[tokio::test]
+async fn a_note_takes_the_place_of_its_own_run_and_of_no_other() {
+    let bench = bench();
+    for (key, number) in [("a", 0), ("b", 1)] {
+        bench.stage(&step(1, key, "select 1 as x", number)).await.unwrap();
+    }
+    bench.build(published(1, "t")).await.unwrap();
+    let note = |key: &str, number: u64, phase| {
+        let mut note = step(1, key, "", number).note;
+        note.partition.watermark = Some("later".to_owned());
+        PartitionRun {
+            phase,
+            stage: String::new(),
+            ..note
+        }
+    };
+    // Whoever asks may take a number that a run has taken meanwhile.
+    let notes = vec![
+        note("a", 0, PartitionPhase::Done),
+        note("c", 1, PartitionPhase::Asked),
+    ];
+    bench
+        .engine
+        .note_partitions(uid(1), notes, &bench.cancel)
+        .await
+        .unwrap();
+    let mut found = bench.notes().await;
+    found.sort();
+    assert_eq!(found, ["a done later", "b done w1", "c asked later"]);
+    assert_eq!(bench.one("select count(*) from _watershed.partitions").await, "3");
+    bench
+        .engine
+        .note_partitions(uid(1), Vec::new(), &bench.cancel)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
 async fn what_is_staged_is_seen_when_it_is_published() {
     let bench = bench();
     let note = bench
