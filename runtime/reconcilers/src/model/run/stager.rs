@@ -70,6 +70,8 @@ pub(super) struct Stager<'a> {
     /// Columns of which no two rows of a partition have the same values.
     key: Vec<String>,
     cancel: &'a CancellationToken,
+    /// Partitions need nothing around their statements: a table that gets columns is looked at between two of them.
+    may_share: bool,
     number: AtomicU64,
     /// Partitions that share a transaction next, by the time that those before took.
     batch: AtomicUsize,
@@ -92,6 +94,7 @@ impl<'a> Stager<'a> {
         key: Vec<String>,
         cancel: &'a CancellationToken,
     ) -> Self {
+        let hooks = hooks::hooks(spec, scope, run.paths());
         Self {
             run,
             spec,
@@ -99,6 +102,7 @@ impl<'a> Stager<'a> {
             agenda,
             key,
             cancel,
+            may_share: run.columns() == NewColumns::Refuse && hooks.is_ok_and(|hooks| hooks.is_empty()),
             number: AtomicU64::new(agenda.notes.next),
             batch: AtomicUsize::new(1),
             told: Mutex::new(None),
@@ -107,10 +111,9 @@ impl<'a> Stager<'a> {
 
     /// Takes the partitions out that are built together next, until there are none.
     pub(super) fn next_batch(&self, due: &mut impl Iterator<Item = Due>) -> Option<Vec<Due>> {
-        // A table that gets columns is looked at between two of them.
-        let size = match self.run.columns() {
-            NewColumns::Refuse => self.batch.load(Ordering::Relaxed),
-            NewColumns::Add | NewColumns::Leave => 1,
+        let size = match self.may_share {
+            true => self.batch.load(Ordering::Relaxed),
+            false => 1,
         };
         let batch: Vec<Due> = due.take(size).collect();
         (!batch.is_empty()).then_some(batch)
@@ -156,8 +159,8 @@ impl<'a> Stager<'a> {
         self.batch.store(next, Ordering::Relaxed);
     }
 
-    /// Builds partitions in one transaction. Returns the number of those that it was enough for, which are the first of them; 0
-    /// if each is to be built by itself.
+    /// Builds partitions in one transaction, from the first on for as long as they are brief. Returns the number of those that are
+    /// built; 0 if each is to be built by itself.
     async fn stage_together(&self, batch: &[Due]) -> Result<usize, Error> {
         let mut steps = Vec::with_capacity(batch.len());
         for (_, one) in batch {
