@@ -4,7 +4,6 @@
 //! What is superseded is deleted when a stage is published. Notes of a stage that is given up are deleted with it, and
 //! those of before count again.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -129,8 +128,7 @@ impl Engine {
                      AND number || ' ' || key IN (SELECT unnest(string_split(?, chr(10))))",
                     &[Param::Text(&uid.to_string()), Param::Text(&earlier.join("\n"))],
                 )?;
-                let notes: Vec<_> = notes.iter().map(|note| (uid, note)).collect();
-                write_notes(work, &notes)
+                write_notes(work, uid, &notes)
             })?;
             engine.apply(vec![Edit::Partitioned(uid)]);
             Ok(())
@@ -147,23 +145,24 @@ fn stage_all(
 ) -> Result<(Vec<PartitionRun>, Vec<Edit>), BuildError> {
     let started = Instant::now();
     let mut notes = Vec::with_capacity(steps.len());
-    let mut stages: BTreeMap<Uuid, Arc<[String]>> = BTreeMap::new();
+    let Some(StageStep { uid, .. }) = steps.first() else {
+        return Ok((notes, Vec::new()));
+    };
+    let mut known = engine.names().staged(*uid);
     for step in steps {
-        let known = stages.get(&step.uid).cloned();
-        let known = known.or_else(|| engine.names().staged(step.uid));
         let (note, columns) = stage(work, step, known)?;
-        stages.insert(step.uid, columns);
+        known = Some(columns);
         notes.push(note);
         if started.elapsed() >= StageStep::BRIEF {
             break;
         }
     }
-    let of_owners: Vec<_> = steps.iter().map(|step| step.uid).zip(&notes).collect();
-    write_notes(work, &of_owners)?;
-    let edits = stages
-        .into_iter()
-        .flat_map(|(uid, columns)| [Edit::Partitioned(uid), Edit::Staged(uid, columns)]);
-    Ok((notes, edits.collect()))
+    write_notes(work, *uid, &notes)?;
+    let staged = known.map(|columns| Edit::Staged(*uid, columns));
+    Ok((
+        notes,
+        staged.into_iter().chain([Edit::Partitioned(*uid)]).collect(),
+    ))
 }
 
 /// Puts the rows of a partition into its stage. Returns the note to leave, and the columns of the stage.
@@ -232,16 +231,16 @@ fn drop_stage(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
         .map(drop)
 }
 
-fn write_notes(work: &Work<'_>, notes: &[(Uuid, &PartitionRun)]) -> Result<(), Failure> {
-    let texts = notes.iter().map(|(uid, note)| {
+fn write_notes(work: &Work<'_>, uid: Uuid, notes: &[PartitionRun]) -> Result<(), Failure> {
+    let uid = uid.to_string();
+    let errors = notes.iter().map(|note| {
         let error = note.error.as_ref();
-        let error = error.map(|error| error.chars().take(LONGEST_ERROR).collect::<String>());
-        (uid.to_string(), error)
+        error.map(|error| error.chars().take(LONGEST_ERROR).collect::<String>())
     });
-    let texts: Vec<(String, Option<String>)> = texts.collect();
-    let rows = notes.iter().zip(&texts).map(|((_, note), (uid, error))| {
+    let errors: Vec<Option<String>> = errors.collect();
+    let rows = notes.iter().zip(&errors).map(|(note, error)| {
         [
-            ColumnValue::Text(uid),
+            ColumnValue::Text(&uid),
             ColumnValue::Text(&note.partition.key),
             ColumnValue::Text(&note.partition.data),
             ColumnValue::text(note.partition.watermark.as_deref()),

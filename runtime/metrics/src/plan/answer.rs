@@ -15,10 +15,7 @@ use crate::view::{DataType, Measure, Uri, same};
 impl Planner<'_> {
     /// Plans the answer to a query of groups.
     pub(super) fn answer(mut self) -> Result<Plan, PlanError> {
-        let mut groups = self.whole()?;
-        if self.scene.query.having.is_some() {
-            groups = self.settled(groups);
-        }
+        let groups = self.whole()?;
         let (page, order) = self.page(&groups)?;
         let names = self.output();
         let query = self.scene.query;
@@ -74,10 +71,7 @@ impl Planner<'_> {
 
     /// Plans the values of a subquery: the first dimension of the groups that meet `having`.
     pub(super) fn values(&mut self) -> Result<Select, PlanError> {
-        let mut groups = self.whole()?;
-        if self.scene.query.having.is_some() {
-            groups = self.settled(groups);
-        }
+        let groups = self.whole()?;
         let name = self.scene.names.dimension(0);
         let mut select = Select::from(Relation::named(&groups.name)).column(Expr::column(&name), &name);
         if let Some(having) = self.having()? {
@@ -100,7 +94,11 @@ impl Planner<'_> {
             Some(Spine::Where(filter)) => groups = self.added(groups, filter, &cuts)?,
         }
         let groups = self.measures(groups, &cuts, &sides)?;
-        self.computed(groups, &cuts)
+        let groups = self.computed(groups, &cuts)?;
+        match self.scene.query.having {
+            None => Ok(groups),
+            Some(_) => Ok(self.settled(groups)),
+        }
     }
 
     /// Returns true for what is computed from rows.

@@ -450,11 +450,7 @@ impl Instance {
 
     /// The resources of these names, which somebody asks for: a run for others does not pass them over.
     pub(super) fn named(&self, typed: &[String]) -> Result<Vec<Uid>, Refusal> {
-        let entries = self.entries();
-        let uids = typed
-            .iter()
-            .map(|name| Ok(names::resolve(&entries, name)?.row.uid))
-            .collect::<Result<Vec<Uid>, Refusal>>()?;
+        let uids = names::resolve_all(&self.entries(), typed)?;
         self.choice.chosen.add(uids.iter().copied());
         Ok(uids)
     }

@@ -13,7 +13,6 @@ use super::order::{parents_first, with_dependents};
 use super::stop::Control;
 use crate::report::{Entry, names};
 use crate::selection::States;
-use crate::socket::Refusal;
 
 /// Refreshes that were asked for before the project was brought up to date.
 #[derive(Default)]
@@ -44,11 +43,15 @@ impl Instance {
         };
         let entries = &self.found.entries;
         let uids = match which {
-            Which::Named(typed) => resolved(entries, typed).ok(),
+            Which::Named(typed) => names::resolve_all(entries, typed).ok(),
             // What has failed or is modified is known once all is up to date.
-            Which::Selected(selection) => selection.among(entries, States::Unknown).ok().flatten(),
+            Which::Selected(selection) => selection
+                .among(entries, States::Unknown)
+                .ok()
+                .flatten()
+                .map(|chosen| chosen.into_iter().collect()),
         };
-        let uids = reached(entries, uids.unwrap_or_default().into_iter().collect(), *reach);
+        let uids = reached(entries, uids.unwrap_or_default(), *reach);
         self.choice.chosen.add(uids.iter().copied());
         Early {
             requests: self.request_refreshes(&uids, *how).await,
@@ -90,13 +93,6 @@ impl Instance {
             .map(|uid| self.controller.refresh(Target::Uid(*uid), how));
         join_all(asked).await
     }
-}
-
-fn resolved(entries: &[Entry], typed: &[String]) -> Result<BTreeSet<Uid>, Refusal> {
-    let uids = typed
-        .iter()
-        .map(|name| Ok(names::resolve(entries, name)?.row.uid));
-    uids.collect()
 }
 
 fn reached(entries: &[Entry], uids: Vec<Uid>, reach: Reach) -> Vec<Uid> {

@@ -1,6 +1,6 @@
 //! From what a person types to the resource that is meant.
 
-use watershed_core::{Key, Name};
+use watershed_core::{Key, Name, Uid};
 
 use super::Entry;
 use super::hints::nearest;
@@ -42,7 +42,16 @@ pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry
     }
 }
 
-/// The same, also of what is being deleted, for those who ask what becomes of it.
+/// Finds the resources of several names.
+///
+/// # Errors
+/// As [`resolve`], for the first name that is wrong.
+pub(crate) fn resolve_all(entries: &[Entry], typed: &[String]) -> Result<Vec<Uid>, Refusal> {
+    let found = typed.iter().map(|name| Ok(resolve(entries, name)?.row.uid));
+    found.collect()
+}
+
+/// The same as [`resolve`], also of what is being deleted, for those who ask what becomes of it.
 ///
 /// # Errors
 /// As [`resolve`].
