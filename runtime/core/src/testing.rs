@@ -122,19 +122,23 @@ impl Bench {
 
     /// The process dies, and another one opens what was durable.
     pub(crate) fn restart(&mut self) {
-        self.restart_with(|_| None);
+        self.restart_from(|stored| stored);
     }
 
     pub(crate) fn restart_with(&mut self, unreadable: impl Fn(&Row) -> Option<Error>) {
+        self.restart_from(|stored| StoredRow {
+            unreadable: unreadable(&stored.row),
+            ..stored
+        });
+    }
+
+    pub(crate) fn restart_from(&mut self, judged: impl Fn(StoredRow) -> StoredRow) {
         self.epoch += 1;
-        let row = |row: &std::sync::Arc<Row>| StoredRow {
-            unreadable: unreadable(row),
-            row: row.clone(),
-        };
+        let rows = self.rows.values().map(|row| judged(row.clone().into()));
         let stored = Stored {
             revision: self.durable,
             epoch: Epoch(self.epoch),
-            rows: self.rows.values().map(row).collect(),
+            rows: rows.collect(),
         };
         self.running.clear();
         self.cancelled.clear();

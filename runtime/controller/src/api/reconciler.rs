@@ -4,7 +4,7 @@ pub(crate) mod context;
 
 use std::future::Future;
 
-use watershed_core::{Error, Outcome};
+use watershed_core::{Error, Outcome, Uid};
 
 use crate::api::message::Message;
 use crate::api::reconciler::context::Context;
@@ -73,6 +73,14 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
     fn rename(&self, context: Context<Self>) -> impl Future<Output = Result<Outcome, Error>> + Send {
         drop(context);
         std::future::ready(Ok(Outcome::default()))
+    }
+
+    /// Returns whether a resource needs no look when a controller starts on its catalog, provided that its last run succeeded and
+    /// saw the spec, the refs and the refresh counters that it has: nothing else that it depends on can have changed meanwhile.
+    /// Called for each resource before any of them runs, so it should be quick. By default all are looked at, as the kind's
+    /// [`AtStart`](crate::kind::AtStart) says.
+    fn may_rest(&self, _uid: Uid, _spec: &Self::Spec, _state: Option<&Self::State>) -> bool {
+        false
     }
 
     /// Removes what was achieved. By default there is nothing to remove.

@@ -144,7 +144,7 @@ impl Participant {
         catalog: Arc<dyn Catalog>,
         inbox: Inbox,
     ) -> Result<Box<Host>, (OpenError, Inbox)> {
-        mark_unreadable(&mut stored, &self.runners);
+        judge_stored(&mut stored, &self.runners);
         let epoch = stored.epoch;
         let (limits, kinds) = (self.limits, self.kinds.clone());
         let (core, effects) = match Core::open(self.clock.now(), limits, kinds, stored) {
@@ -223,15 +223,17 @@ impl Shared {
     }
 }
 
-/// Finds the rows whose bytes can't be read here; formats that are known are read by their kinds.
-fn mark_unreadable(stored: &mut Stored, runners: &BTreeMap<Kind, Arc<dyn Runner>>) {
+/// Finds the rows whose bytes can't be read here, and those that need no look; formats that are known are read by their kinds.
+fn judge_stored(stored: &mut Stored, runners: &BTreeMap<Kind, Arc<dyn Runner>>) {
     for entry in &mut stored.rows {
         let Some(runner) = runners.get(&entry.row.kind) else {
             continue;
         };
         if entry.unreadable.is_none() {
-            let error = runner.check(&entry.row).err();
-            entry.unreadable = error.map(|error| Error::permanent(UNREADABLE, error.to_string()));
+            match runner.check(&entry.row) {
+                Ok(may_rest) => entry.may_rest = may_rest,
+                Err(error) => entry.unreadable = Some(Error::permanent(UNREADABLE, error.to_string())),
+            }
         }
     }
 }

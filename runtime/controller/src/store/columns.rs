@@ -155,6 +155,7 @@ pub(super) fn resource(source: &impl Source) -> Result<StoredRow, ColumnError> {
     Ok(StoredRow {
         row: Arc::new(row),
         unreadable,
+        may_rest: false,
     })
 }
 

@@ -25,8 +25,8 @@ pub(crate) trait Runner: Send + Sync {
     /// Runs one invocation to its end, and says how that went.
     fn run(&self, start: Box<Start>, channel: Arc<InvocationChannel>) -> Run;
 
-    /// Reads the bytes of a row.
-    fn check(&self, row: &Row) -> Result<(), DecodeError>;
+    /// Reads the bytes of a row. Returns whether it needs no look at a start if it is settled.
+    fn check(&self, row: &Row) -> Result<bool, DecodeError>;
 }
 
 /// A reconciler with its types.
@@ -78,9 +78,10 @@ impl<R: Reconciler> Runner for TypedRunner<R> {
         Box::pin(run.instrument(span))
     }
 
-    fn check(&self, row: &Row) -> Result<(), DecodeError> {
-        Resource::spec_of::<R::Spec>(row)?;
-        Resource::state_of::<R::State>(row).map(drop)
+    fn check(&self, row: &Row) -> Result<bool, DecodeError> {
+        let spec = Resource::spec_of::<R::Spec>(row)?;
+        let state = Resource::state_of::<R::State>(row)?;
+        Ok(self.reconciler.may_rest(row.uid, &spec, state.as_ref()))
     }
 }
 

@@ -105,6 +105,7 @@ impl Core {
         let mut loading = Loading {
             core,
             loaded: Loaded::default(),
+            may_rest: HashSet::new(),
         };
         loading.make_room(&rows);
         for row in rows {
@@ -124,6 +125,8 @@ impl Core {
 struct Loading {
     core: Core,
     loaded: Loaded,
+    /// Those that are asked for only if they are unsettled, whatever their kind says.
+    may_rest: HashSet<Slot>,
 }
 
 impl Loading {
@@ -141,7 +144,11 @@ impl Loading {
     /// Takes one row, and notes what else is to be done for it: most of a large catalog needs nothing more, and is
     /// looked at once only.
     fn load(&mut self, stored: StoredRow) -> Result<(), OpenError> {
-        let StoredRow { row, unreadable } = stored;
+        let StoredRow {
+            row,
+            unreadable,
+            may_rest,
+        } = stored;
         // A store that was restored in part. Going on would give out revisions that watchers have seen with other rows.
         if row.revision > self.core.journal.revision() {
             return Err(OpenError::RowFromTheFuture(row.uid));
@@ -173,6 +180,9 @@ impl Loading {
             resource.set_unreadable(error);
         }
         let slot = self.core.graph.insert(resource);
+        if may_rest {
+            self.may_rest.insert(slot);
+        }
         self.note(slot);
         self.core.graph.measure_stored(slot);
         self.core
@@ -281,11 +291,9 @@ impl Loading {
     /// `request_if_unsettled`: the stored last run succeeded and saw what there is to be seen.
     fn is_settled_as_stored(&self, slot: Slot) -> bool {
         let resource = &self.core.graph[slot];
-        let asks = self
-            .core
-            .graph
-            .options(slot)
-            .is_none_or(|options| options.at_start == AtStart::AskAlways);
+        let options = self.core.graph.options(slot);
+        let asks_always = options.is_none_or(|options| options.at_start == AtStart::AskAlways);
+        let asks = asks_always && !self.may_rest.contains(&slot);
         if asks || resource.has_op() || resource.row().error.is_some() {
             return false;
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use crate::testing::{Bench, target};
 use crate::{
     Answer, AtStart, Call, CallId, Edit, Error, KindOptions, Limits, RunOutcome, Settled, Settlement, Stage,
+    StoredRow,
 };
 
 fn has_settled(bench: &Bench, call: CallId) -> bool {
@@ -213,6 +214,32 @@ fn request_1_asks_for_what_was_made_by_another_version_of_its_kind() {
         bench.restart();
         assert_eq!(bench.finish_all().len(), starts, "{versions:?}");
     }
+}
+
+#[test]
+fn request_1_leaves_out_what_may_rest_unless_it_is_unsettled() {
+    let mut bench = Bench::new();
+    bench.settled(&[
+        ("parent", &[]),
+        ("rests", &["parent"]),
+        ("looks", &["parent"]),
+        ("failed", &[]),
+    ]);
+    bench.reconcile("failed");
+    bench.fail("failed");
+    let all_but_looks = |stored: StoredRow| StoredRow {
+        may_rest: stored.row.name.as_str() != "looks",
+        ..stored
+    };
+    bench.restart_from(all_but_looks);
+    assert_eq!(bench.finish_all(), ["failed", "looks"]);
+    // Of what a parent made since, one that rests has not seen anything.
+    bench.reconcile("parent");
+    let by = bench.running("parent").invocation;
+    bench.write_state(by, "made");
+    bench.finish("parent");
+    bench.restart_from(all_but_looks);
+    assert!(bench.finish_all().contains(&"rests".to_owned()));
 }
 
 #[test]

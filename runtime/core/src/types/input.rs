@@ -29,6 +29,8 @@ pub struct StoredRow {
     /// Set if its spec or state could not be read: the row is listed with this error, and neither run nor
     /// overwritten.
     pub unreadable: Option<Error>,
+    /// A start asks for it as if its kind said [`AskIfUnsettled`](crate::AtStart::AskIfUnsettled).
+    pub may_rest: bool,
 }
 
 impl From<Arc<Row>> for StoredRow {
@@ -36,6 +38,7 @@ impl From<Arc<Row>> for StoredRow {
         Self {
             row,
             unreadable: None,
+            may_rest: false,
         }
     }
 }
