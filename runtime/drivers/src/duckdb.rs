@@ -155,7 +155,17 @@ impl Olap for Engine {
     }
 
     fn trash<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>> {
-        self.list_trash(cancel).boxed()
+        self.list_trash(|_| true, cancel).boxed()
+    }
+
+    fn trash_of<'a>(
+        &'a self,
+        owner: Uuid,
+        name: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>> {
+        self.list_trash(move |it| it.concerns(owner, name), cancel)
+            .boxed()
     }
 
     fn limit_trash(&self, limits: TrashLimits) {

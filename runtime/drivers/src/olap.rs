@@ -26,7 +26,7 @@ mod value;
 
 pub use build::{
     Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, KeptRows, NamedRow, NewColumns, Over,
-    Rename, RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
+    PutColumns, Rename, RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
 };
 pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights};
 pub use export::{Existing, Export, ExportError, Exported, FileFormat, Layout, WriteRows};
@@ -143,6 +143,14 @@ pub trait Olap: Send + Sync + 'static {
 
     /// Returns what is in the trash, the latest last.
     fn trash<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>>;
+
+    /// Returns what of the trash [concerns](Trashed::concerns) an owner, the latest last.
+    fn trash_of<'a>(
+        &'a self,
+        owner: Uuid,
+        name: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>>;
 
     /// Sets the bounds of the trash.
     fn limit_trash(&self, limits: TrashLimits);

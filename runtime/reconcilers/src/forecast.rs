@@ -399,7 +399,11 @@ impl<'a> After<'a> {
             ),
             Decision::MakeViewAgain(Again::InputChanged(ordinal)) => (
                 PlannedWork::MakeAgain,
-                Some(format!("{} is built", input(ordinal))),
+                Some(format!("{} is built, and may have other columns", input(ordinal))),
+            ),
+            Decision::Follow(ordinal) => (
+                PlannedWork::Check,
+                Some(format!("{} has other rows", input(ordinal))),
             ),
             Decision::MakeViewAgain(Again::MadeChanged) => {
                 let reason = "what a migration made, which it reads, is another".to_owned();

@@ -23,7 +23,9 @@
 //! The record in the engine is written in the transaction that makes the output, so it is what really happened; the
 //! state in the catalog is a copy of it. A run that finds them different, as after a crash, believes the engine.
 
+pub mod columns;
 pub mod data_tests;
+mod digest;
 pub mod due;
 mod export;
 pub mod files;
@@ -34,6 +36,7 @@ mod hooks;
 pub mod pattern;
 pub mod plan;
 pub mod record;
+pub mod rest;
 pub mod retries;
 pub mod statement;
 
@@ -61,7 +64,7 @@ use std::{
 
 use watershed_controller::resource::Row;
 use watershed_controller::{Context, KindOptions, Reconciler, Resource, RetryPolicy};
-use watershed_core::{Error, Nudging, Outcome, Parents};
+use watershed_core::{Error, Nudging, Outcome, Parents, Uid};
 use watershed_drivers::olap::Tag;
 use watershed_proto::{Message, ModelSpec, ModelState};
 
@@ -104,7 +107,7 @@ pub fn claim(row: &Row) -> Option<Claim> {
     Some(Claim {
         tag: Tag {
             uid: row.uid.0,
-            build: record.build.0,
+            build: record.tagged.0,
         },
         kind: run::kind(record.shape),
         name: record.table,
@@ -166,6 +169,12 @@ impl ModelReconciler {
 impl Reconciler for ModelReconciler {
     type Spec = Proto<ModelSpec>;
     type State = Proto<ModelState>;
+
+    fn may_rest(&self, uid: Uid, spec: &Self::Spec, state: Option<&Self::State>) -> bool {
+        let outputs = &self.outputs;
+        let may_rest = |state: &Proto<ModelState>| rest::may_rest(&spec.0, &state.0, outputs.made());
+        outputs.chosen().holds(uid) && state.is_some_and(may_rest) && outputs.is_as_left()
+    }
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let done = Run::new(self, &context).reconcile().await;

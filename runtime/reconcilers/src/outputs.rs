@@ -36,7 +36,6 @@ use watershed_drivers::{
 
 use crate::chosen::Chosen;
 use crate::made::{Made, Version};
-use crate::model::fit;
 use known::{About, Known};
 
 use crate::secrets::Secrets;
@@ -208,6 +207,13 @@ impl Outputs {
         self.as_left && self.current().is_untouched()
     }
 
+    /// Returns true if every output that the catalog speaks of is known to stand in the engine: the file is as it was left, or all
+    /// were listed since.
+    #[must_use]
+    pub fn are_known(&self) -> bool {
+        self.is_as_left() || self.current().can_tell(About::All)
+    }
+
     /// Opens the engine's file, waiting for another process that has it open: for what must not count as begun before.
     ///
     /// # Errors
@@ -317,8 +323,7 @@ impl Outputs {
         cancel: &CancellationToken,
     ) -> Result<Vec<Trashed>, Failure> {
         self.open(cancel).await?;
-        let mut trash = self.olap.trash(cancel).await?;
-        trash.retain(|it| fit::concerns(it, uid, name));
+        let mut trash = self.olap.trash_of(uid, name, cancel).await?;
         trash.reverse();
         Ok(trash)
     }

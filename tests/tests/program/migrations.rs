@@ -200,7 +200,7 @@ fn a_file_that_is_read_inside_a_macro_or_a_text_is_an_input() {
     ]);
     project.run(0);
     project.write("data/a.csv", "n\n12\n");
-    assert_eq!(project.done(0), "m:built q:built r:built");
+    assert_eq!(project.done(0), "m:built q:built");
     assert_eq!(
         number(
             &project,

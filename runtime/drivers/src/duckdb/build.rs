@@ -245,10 +245,12 @@ impl Engine {
 /// The steps in a transaction, with what is then known of the schema.
 fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, BuildError> {
     let plan = BuildPlan::new(&engine.names(), build, engine.keeps_trash())?;
-    let made = work.transaction(around!("build"), || {
+    let (plan, made) = work.transaction(around!("build"), || {
         let made = carry_out(work, &plan, build)?;
-        schema::write_record(work, made.left(&plan))?;
-        Ok::<_, BuildError>(made)
+        let mut one = [(plan, made)];
+        note(work, &mut one)?;
+        let [one] = one;
+        Ok::<_, BuildError>(one)
     })?;
     engine.apply(plan.edits(build, &made));
     Ok(made)
@@ -273,7 +275,7 @@ pub(super) struct Made {
 
 impl Made {
     /// Returns what it leaves beside the output.
-    pub(super) fn left(&self, plan: &BuildPlan) -> Left<'_> {
+    fn left(&self, plan: &BuildPlan) -> Left<'_> {
         Left {
             tag: self.tag,
             rows: self.rows,
@@ -283,7 +285,18 @@ impl Made {
     }
 }
 
-/// The steps within the transaction, but for the record.
+/// Notes what builds of one transaction did, beside the outputs: what came into the trash and what left it, and the records.
+pub(super) fn note(work: &Work<'_>, all: &mut [(BuildPlan, Made)]) -> Result<(), Failure> {
+    let back = all.iter().filter_map(|(plan, _)| plan.back.as_ref());
+    let back: Vec<Uuid> = back.map(|back| back.tag.build).collect();
+    trash::forget(work, &back)?;
+    let thrown = all.iter_mut().flat_map(|(_, made)| &mut made.thrown);
+    trash::note(work, thrown.collect())?;
+    let left: Vec<_> = all.iter().map(|(plan, made)| made.left(plan)).collect();
+    schema::write_records(work, &left)
+}
+
+/// The steps within the transaction, but for what is noted of them.
 pub(super) fn carry_out(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Made, BuildError> {
     let thrown = make_way(work, plan)?;
     let (rows, brought) = match &build.step {
@@ -314,7 +327,11 @@ pub(super) fn carry_out(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Res
         _ => (build.tag, &build.record),
     };
     let record = step::with_state(work, build.state.as_ref(), record)?;
-    schema::write_tag(work, build.kind, &build.name, tag)?;
+    let record = step::with_columns(work, build, record)?;
+    // A table keeps its tag through the trash.
+    if plan.back.as_ref().is_none_or(|back| back.tag != tag) {
+        schema::write_tag(work, build.kind, &build.name, tag)?;
+    }
     if let Some(end) = &build.stage {
         partitions::publish(work, build.tag.uid, end)?;
     } else if plan.forgets_partitions && !plan.back_partitioned {

@@ -142,7 +142,8 @@ impl DropPlan {
         }
         trash::let_go(work, &self.outdated)?;
         let thrown = self.throw.iter().map(|throw| throw.carry_out(work));
-        let thrown = thrown.collect::<Result<Vec<_>, Failure>>()?;
+        let mut thrown = thrown.collect::<Result<Vec<_>, Failure>>()?;
+        trash::note(work, thrown.iter_mut().collect())?;
         self.drop
             .iter()
             .try_for_each(|entry| schema::drop_object(work, entry))?;

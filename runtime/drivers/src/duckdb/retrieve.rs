@@ -26,17 +26,25 @@ use crate::sync::Unpoisoned;
 const FOUND: &str = "found";
 
 impl Engine {
-    /// Everything in the trash, the latest last.
-    pub(super) async fn list_trash(&self, cancel: &CancellationToken) -> Result<Vec<Trashed>, Failure> {
+    /// Returns what is wanted of the trash, the latest last.
+    pub(super) async fn list_trash(
+        &self,
+        is_wanted: impl Fn(&Trashed) -> bool,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Trashed>, Failure> {
         if self.options().access == Access::ReadOnly {
-            return self.work(cancel, Company::Others, trash::read).await;
+            let mut all = self.work(cancel, Company::Others, trash::read).await?;
+            all.retain(is_wanted);
+            return Ok(all);
         }
         if !self.is_open() {
             self.open(cancel).await?;
         }
-        let mut all: Vec<Trashed> = self.names().trash().cloned().collect();
-        all.sort_by_key(|it| (it.at_ms, it.tag));
-        Ok(all)
+        let names = self.names();
+        let wanted = names.trash().filter(|it| is_wanted(it));
+        let mut wanted: Vec<Trashed> = wanted.cloned().collect();
+        wanted.sort_by_key(|it| (it.at_ms, it.tag));
+        Ok(wanted)
     }
 
     /// Sets the bounds of the trash, by which it is tidied from now on.
@@ -63,7 +71,7 @@ impl Engine {
     /// # Errors
     /// When the file can't be opened or looked at.
     pub async fn weighed_trash(&self, cancel: &CancellationToken) -> Result<Vec<Trashed>, Failure> {
-        let all = self.list_trash(cancel).await?;
+        let all = self.list_trash(|_| true, cancel).await?;
         self.work(cancel, Company::Others, move |work| {
             let weigh = |it: Trashed| {
                 let bytes = match it.bytes {
@@ -112,6 +120,7 @@ impl Engine {
             let trashed = known.ok_or(RetrieveError::Absent)?;
             work.transaction(around!("retrieve"), || {
                 throw::take_back(work, &trashed, (&name, trashed.tag), false)?;
+                trash::forget(work, &[build])?;
                 forget_notes(work, build)?;
                 let place = schema::qualified(&name);
                 work.run(&format!("COMMENT ON TABLE {place} IS NULL"), &[])
@@ -244,7 +253,7 @@ fn mend(work: &Work<'_>, damage: &TrashDamage) -> Result<(), Failure> {
     match damage {
         TrashDamage::Missing { build, .. } => {
             forget_notes(work, *build)?;
-            trash::forget_row(work, *build)
+            trash::forget(work, &[*build])
         }
         TrashDamage::Unknown { table, tag } => {
             let tag = tag.unwrap_or_else(|| Tag {
@@ -271,7 +280,7 @@ fn mend(work: &Work<'_>, damage: &TrashDamage) -> Result<(), Failure> {
                 record: None,
                 protected: false,
             };
-            trash::write(work, &trashed)
+            trash::write(work, &[&trashed])
         }
     }
 }

@@ -71,27 +71,11 @@ pub(super) fn read_entries(work: &Work<'_>) -> Result<Vec<Entry>, Failure> {
 
 /// Puts the records beside the tagged objects.
 pub(super) fn read_outputs(work: &Work<'_>, tagged: Vec<(Entry, Tag)>) -> Result<Vec<Output>, Failure> {
-    let rows = work.run(
-        "SELECT uid, build, row_count, record FROM _watershed.records",
-        &[],
-    )?;
-    let mut records: BTreeMap<(String, String), (Option<u64>, Vec<u8>)> = BTreeMap::new();
-    for row in rows {
-        let Ok([Value::Text(uid), Value::Text(build), rows, Value::Blob(record)]) =
-            <[Value; 4]>::try_from(row)
-        else {
-            continue;
-        };
-        let rows = match rows {
-            Value::Integer(rows) => u64::try_from(rows).ok(),
-            _ => None,
-        };
-        records.insert((uid, build), (rows, record));
-    }
+    let mut records = select_records(work, "")?;
     Ok(tagged
         .into_iter()
         .map(|(Entry { name, kind, .. }, tag)| {
-            let record = records.remove(&(tag.uid.to_string(), tag.build.to_string()));
+            let record = records.remove(&tag);
             let (rows, record) = record.map_or((None, None), |(rows, record)| (rows, Some(record)));
             Output {
                 name,
@@ -214,17 +198,32 @@ pub(super) fn read_rows(work: &Work<'_>, tag: Tag) -> Result<Option<u64>, Failur
 /// The rows that a build wrote, and its record.
 pub(super) type Recorded = (Option<u64>, Vec<u8>);
 
-/// Reads what a build left.
-pub(super) fn read_record(work: &Work<'_>, tag: Tag) -> Result<Option<Recorded>, Failure> {
-    let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
-    let sql = "SELECT row_count, record FROM _watershed.records WHERE uid = ? AND build = ?";
-    let rows = work.run(sql, &[Param::Text(&uid), Param::Text(&build)])?;
-    let count = count(&rows);
-    let record = rows.into_iter().flatten().find_map(|value| match value {
-        Value::Blob(record) => Some(record),
+/// Reads what builds left, in one statement.
+pub(super) fn read_records(work: &Work<'_>, tags: &[Tag]) -> Result<BTreeMap<Tag, Recorded>, Failure> {
+    let owners: Vec<String> = tags.iter().map(|tag| format!("'{}'", tag.uid)).collect();
+    let of_owners = format!("WHERE uid IN ({})", owners.join(", "));
+    let mut records = select_records(work, &of_owners)?;
+    records.retain(|tag, _| tags.contains(tag));
+    Ok(records)
+}
+
+fn select_records(work: &Work<'_>, condition: &str) -> Result<BTreeMap<Tag, Recorded>, Failure> {
+    let rows = work.run(
+        &format!("SELECT uid, build, row_count, record FROM _watershed.records {condition}"),
+        &[],
+    )?;
+    let id = |value: Value| Uuid::try_parse(&value.to_string()).ok();
+    let record = |row: Vec<Value>| match <[Value; 4]>::try_from(row).ok()? {
+        [uid, build, rows, Value::Blob(record)] => {
+            let tag = Tag {
+                uid: id(uid)?,
+                build: id(build)?,
+            };
+            Some((tag, (count_of(&rows), record)))
+        }
         _ => None,
-    });
-    Ok(record.map(|record| (count, record)))
+    };
+    Ok(rows.into_iter().filter_map(record).collect())
 }
 
 /// Forgets what an owner left.
@@ -299,7 +298,11 @@ pub(super) fn keyword(kind: OutputKind) -> &'static str {
 
 /// The number in an answer of one number.
 pub(super) fn count(rows: &[Vec<Value>]) -> Option<u64> {
-    match rows.first()?.first()? {
+    count_of(rows.first()?.first()?)
+}
+
+fn count_of(value: &Value) -> Option<u64> {
+    match value {
         Value::Integer(count) => u64::try_from(*count).ok(),
         _ => None,
     }

@@ -7,8 +7,8 @@ use super::schema::{count, qualified};
 use super::sys::Param;
 use super::work::Work;
 use crate::olap::{
-    Build, BuildError, ColumnsDiffer, Failure, NewColumns, Over, PARTITION_COLUMN, RUN_COLUMN, StateQuery,
-    Step, Value, quote_identifier, sole_statement,
+    Build, BuildError, ColumnsDiffer, Failure, NewColumns, OutputKind, Over, PARTITION_COLUMN, RUN_COLUMN,
+    StateQuery, Step, Value, quote_identifier, sole_statement,
 };
 
 /// The new rows, where they are looked at before they are put in. Gone when the transaction ends.
@@ -261,6 +261,23 @@ fn described(work: &Work<'_>, sql: &str) -> Result<Option<Vec<Column>>, Failure>
         Err(Failure::Sql(_)) => Ok(None),
         Err(failure) => Err(failure),
     }
+}
+
+/// A record with the names and types of the output's columns in it.
+pub(super) fn with_columns(work: &Work<'_>, build: &Build, record: Vec<u8>) -> Result<Vec<u8>, Failure> {
+    let Some(put) = build.put_columns else {
+        return Ok(record);
+    };
+    let output = qualified(&build.name);
+    let columns = match build.kind {
+        OutputKind::Table => work.columns(&format!("FROM {output} LIMIT 0"))?,
+        // To plan a query of a view takes longer than to describe it.
+        OutputKind::View => {
+            let described = columns_of(work, &output)?;
+            described.into_iter().map(|it| (it.name, it.kind)).collect()
+        }
+    };
+    Ok(put(&record, columns))
 }
 
 fn columns_of(work: &Work<'_>, table: &str) -> Result<Vec<Column>, Failure> {

@@ -90,6 +90,7 @@ fn build(n: u128, name: &str, kind: OutputKind, sql: &str) -> Build {
         stage: None,
         replaced: Fate::Gone,
         unless_rows: None,
+        put_columns: None,
     }
 }
 

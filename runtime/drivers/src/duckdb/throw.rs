@@ -1,7 +1,5 @@
 //! Moving outputs into the trash and out of it, as a part of other work.
 
-use std::sync::Arc;
-
 use uuid::Uuid;
 
 use super::names::{Edit, Entry, Folded, Names};
@@ -27,27 +25,23 @@ pub(super) struct Throw {
 }
 
 impl Throw {
-    /// Moves the table, with what is known of it.
+    /// Moves the table. What is known of it follows with [`trash::note`], before its owner leaves another record.
     pub(super) fn carry_out(&self, work: &Work<'_>) -> Result<Trashed, Failure> {
         let Self { entry, tag, .. } = self;
         schema::rename_object(work, entry, *tag, &trash_table(tag.build))?;
-        let recorded = schema::read_record(work, *tag)?;
-        let (rows, record) = recorded.map_or((None, None), |(rows, record)| (rows, Some(record)));
-        let trashed = Trashed {
+        if self.partitioned {
+            partitions::lay_aside(work, tag.uid, tag.build)?;
+        }
+        Ok(Trashed {
             tag: *tag,
             name: entry.name.clone(),
             why: self.why,
             at_ms: trash::now_ms(),
-            rows,
+            rows: None,
             bytes: self.bytes,
-            record: record.map(Arc::from),
+            record: None,
             protected: self.protected,
-        };
-        trash::write(work, &trashed)?;
-        if self.partitioned {
-            partitions::lay_aside(work, tag.uid, tag.build)?;
-        }
-        Ok(trashed)
+        })
     }
 
     /// The edits of the schema once that is committed.
@@ -67,7 +61,8 @@ pub(super) fn doubles(names: &Names, throw: &[Throw]) -> Vec<Uuid> {
     builds.filter(|build| names.trashed(*build).is_some()).collect()
 }
 
-/// Gives a table of the trash its place among the outputs. Its partitions come with it.
+/// Gives a table of the trash its place among the outputs. Its partitions come with it; that it is not in the trash any
+/// more is left to be noted ([`trash::forget`]).
 pub(super) fn take_back(
     work: &Work<'_>,
     trashed: &Trashed,
@@ -80,7 +75,6 @@ pub(super) fn take_back(
         tag: Some(trashed.tag),
     };
     schema::rename_object(work, &entry, tag, to)?;
-    trash::forget_row(work, trashed.tag.build)?;
     if partitioned {
         partitions::give(work, trashed.tag.build, tag.uid)?;
     }

@@ -32,13 +32,12 @@ pub(super) fn let_go(work: &Work<'_>, builds: &[Uuid]) -> Result<(), Failure> {
     for build in builds {
         let table = qualified(&trash_table(*build));
         work.run(&format!("DROP TABLE IF EXISTS {table}"), &[])?;
-        forget_row(work, *build)?;
         work.run(
             "DELETE FROM _watershed.partitions WHERE uid = ?",
             &[Param::Text(&build.to_string())],
         )?;
     }
-    Ok(())
+    forget(work, builds)
 }
 
 /// The edits of the schema once they are gone.
@@ -48,32 +47,60 @@ pub(super) fn gone(builds: &[Uuid]) -> impl Iterator<Item = Edit> {
         .flat_map(|build| [Edit::TakenBack(*build), Edit::Whole(*build)])
 }
 
-pub(super) fn forget_row(work: &Work<'_>, build: Uuid) -> Result<(), Failure> {
-    work.run(
-        "DELETE FROM _watershed.trash WHERE build = ?",
-        &[Param::Text(&build.to_string())],
-    )
-    .map(drop)
+/// Notes that the outputs of some builds are not in the trash any more.
+pub(super) fn forget(work: &Work<'_>, builds: &[Uuid]) -> Result<(), Failure> {
+    if builds.is_empty() {
+        return Ok(());
+    }
+    let builds: Vec<String> = builds.iter().map(|build| format!("'{build}'")).collect();
+    let delete = format!(
+        "DELETE FROM _watershed.trash WHERE build IN ({})",
+        builds.join(", ")
+    );
+    work.run(&delete, &[]).map(drop)
 }
 
-/// Writes what is known of a table in the trash.
-pub(super) fn write(work: &Work<'_>, trashed: &Trashed) -> Result<(), Failure> {
-    let (build, uid) = (trashed.tag.build.to_string(), trashed.tag.uid.to_string());
-    let row = [
-        ColumnValue::Text(&build),
-        ColumnValue::Text(&uid),
+/// Notes what is known of tables that came into the trash, the records of their owners included, at once: a statement for
+/// each would cost more than its move.
+pub(super) fn note(work: &Work<'_>, mut thrown: Vec<&mut Trashed>) -> Result<(), Failure> {
+    if thrown.is_empty() {
+        return Ok(());
+    }
+    let tags: Vec<Tag> = thrown.iter().map(|trashed| trashed.tag).collect();
+    let mut recorded = schema::read_records(work, &tags)?;
+    for trashed in &mut thrown {
+        if let Some((rows, record)) = recorded.remove(&trashed.tag) {
+            (trashed.rows, trashed.record) = (rows, Some(Arc::from(record)));
+        }
+    }
+    let thrown: Vec<&Trashed> = thrown.into_iter().map(|trashed| &*trashed).collect();
+    write(work, &thrown)
+}
+
+/// Writes what is known of tables in the trash.
+pub(super) fn write(work: &Work<'_>, thrown: &[&Trashed]) -> Result<(), Failure> {
+    let ids = thrown
+        .iter()
+        .map(|Trashed { tag, .. }| [tag.build.to_string(), tag.uid.to_string()]);
+    let ids: Vec<[String; 2]> = ids.collect();
+    let rows = thrown.iter().zip(&ids).map(|(trashed, ids)| row(trashed, ids));
+    let rows: Vec<_> = rows.collect();
+    work.append("trash", rows.iter().map(<[_; 9]>::as_slice))
+}
+
+fn row<'a>(trashed: &'a Trashed, [build, uid]: &'a [String; 2]) -> [ColumnValue<'a>; 9] {
+    let record = trashed.record.as_deref();
+    [
+        ColumnValue::Text(build),
+        ColumnValue::Text(uid),
         ColumnValue::Text(&trashed.name),
         ColumnValue::Text(trashed.why.as_str()),
         ColumnValue::Number(trashed.at_ms),
         ColumnValue::number(trashed.rows),
         ColumnValue::number(trashed.bytes),
         ColumnValue::Flag(trashed.protected),
-        trashed
-            .record
-            .as_deref()
-            .map_or(ColumnValue::Null, ColumnValue::Blob),
-    ];
-    work.append("trash", [row.as_slice()])
+        record.map_or(ColumnValue::Null, ColumnValue::Blob),
+    ]
 }
 
 /// The owners of records and of notes of partitions, and the trash.

@@ -71,6 +71,14 @@ impl<'a> Work<'a> {
         appended.map_err(|raw| self.fail(&raw, None))
     }
 
+    /// Returns names and types of a statement's columns, without running it.
+    pub(super) fn columns(&self, sql: &str) -> Result<Vec<(String, String)>, Failure> {
+        self.check_cancelled()?;
+        let prepared = self.connection.prepare(sql);
+        let prepared = prepared.map_err(|raw| self.fail(&raw, None))?;
+        Ok(prepared.columns())
+    }
+
     /// Runs a caller's statement with something of ours before it, to its end. Places in errors are the caller's.
     pub(super) fn run_theirs(&self, source: Source<'_>) -> Result<Vec<Vec<Value>>, Failure> {
         self.run_within(source, "")

@@ -42,6 +42,9 @@ pub struct Build {
     pub stage: Option<StageEnd>,
     /// The number of the build before and its record, which stay where a step brings no rows.
     pub unless_rows: Option<(Uuid, Vec<u8>)>,
+    /// Puts names and types of the output's columns into the record. None where nobody asks for them: of a view that costs as
+    /// much as to make it.
+    pub put_columns: Option<PutColumns>,
 }
 
 impl Build {
@@ -100,6 +103,9 @@ pub struct StageEnd {
 
 /// A row: columns by name, in their order.
 pub type NamedRow = Vec<(String, Value)>;
+
+/// Puts names and types of columns into a record.
+pub type PutColumns = fn(&[u8], Vec<(String, String)>) -> Vec<u8>;
 
 /// A query run after a step, in its transaction: its first row is put into the record.
 #[derive(Debug, Clone)]

@@ -51,6 +51,14 @@ pub struct Trashed {
     pub protected: bool,
 }
 
+impl Trashed {
+    /// Returns whether it may be one for an owner whose output is to have this name.
+    #[must_use]
+    pub fn concerns(&self, owner: Uuid, name: &str) -> bool {
+        self.tag.uid == owner || self.name.eq_ignore_ascii_case(name)
+    }
+}
+
 /// The reason why an output is in the trash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Thrown {

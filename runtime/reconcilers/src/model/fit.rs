@@ -3,7 +3,6 @@
 //! It is the same decision as about what stands: an output that would be left as it is, stood it there, is what a build would
 //! make. Rows of an incremental model come back too where new ones are to be put into them, for no build could make those.
 
-use uuid::Uuid;
 use watershed_drivers::olap::Trashed;
 
 use super::{
@@ -32,11 +31,6 @@ pub(super) struct Candidate<'a> {
     pub(super) is_own: bool,
     /// By its record, the schedule is due.
     pub(super) due: bool,
-}
-
-/// Returns whether an output of the trash may be one for a resource, which wants this name.
-pub(crate) fn concerns(trashed: &Trashed, uid: Uuid, name: &str) -> bool {
-    trashed.tag.uid == uid || trashed.name.eq_ignore_ascii_case(name)
 }
 
 /// Returns the record of an output of the trash that a resource may take: its own, and what belongs to nobody.

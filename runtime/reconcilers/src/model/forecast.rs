@@ -20,11 +20,12 @@ use watershed_drivers::{
 use watershed_proto::{Message, ModelSpec, ModelState, OutputKind};
 
 use super::{
+    columns::Columns,
     export, failure, files,
     fit::{self, Candidate, Fit},
     inputs::{self, Inputs},
     objects,
-    plan::{self, Again, Decision, ExistingOutput, Object, Output, Triggers, Wanted, plan},
+    plan::{self, Again, BuildReason, Decision, ExistingOutput, Object, Output, Triggers, Wanted, plan},
     record::{BuildId, Meaning, Record, Refreshes, Shape},
     statement,
     triggers::{adds_rows, has_left, on_edit, triggers},
@@ -135,11 +136,12 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         left: has_left(record),
         // A plan asks no store: it says what is built if there is something new.
         asked_store: false,
+        text_alone: statement::is_text_alone(&spec),
     };
     // What is told by another version's rules is not compared here: the run knows the text.
     let refingerprinted = |record: &Record| (record.meaning.version != meaning.version).then_some(&meaning);
     let decision = match &record {
-        None => Decision::Build(plan::BuildReason::NeverBuilt),
+        None => Decision::Build(BuildReason::NeverBuilt),
         Some(record) => {
             let output = Output {
                 record,
@@ -147,7 +149,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
                 object: Object::Present {
                     table: &record.table,
                     shape: record.shape,
-                    build: record.build,
+                    build: record.tagged,
                 },
             };
             plan(&wanted(record), &ExistingOutput::Own(output))
@@ -192,7 +194,22 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
     );
     let kept = match &restored {
         Some((Fit::Same, record)) => Some(record.build),
-        _ => record.as_ref().filter(|_| keeps).map(|record| record.build),
+        _ if keeps => record.as_ref().map(|record| record.build),
+        // What is recorded of its files is not told here.
+        _ if statement::shape(&spec) == Shape::View && files.is_empty() => {
+            let asked = Refreshes {
+                plain: row.refreshes.plain,
+                full: row.refreshes.full,
+            };
+            Some(BuildId::for_view(&meaning, &reads, &[], &made, asked))
+        }
+        _ => None,
+    };
+    // Whatever is built may come to have others.
+    let columns = match &restored {
+        Some((Fit::Same, record)) => record.columns,
+        _ if keeps || matches!(decision, Decision::Follow(_)) => record.as_ref().and_then(|it| it.columns),
+        _ => None,
     };
     let took_ms = record.as_ref().map(|record| record.took_ms);
     let kind = match statement::shape(&spec) {
@@ -207,12 +224,13 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         }
         _ => None,
     };
-    // As others read it: the name of the output, and which build it is.
+    // As others read it: the name of the output, which build it is, and its columns.
     let state = ModelState {
         result_table: table.to_owned(),
         result_kind: kind.into(),
         build_id: kept.unwrap_or_else(BuildId::fresh).to_string(),
         output_meaning: Some(meaning.to_proto()),
+        columns: Columns::to_bytes(columns),
         ..state.unwrap_or_default()
     };
     Ok(Foreseen {
@@ -240,7 +258,7 @@ impl<'a> Sky<'a> {
     /// Returns what the trash may have for a resource, the latest first: whether it is its own, and whether anybody has it.
     async fn in_trash(&self, uid: Uuid, name: &str) -> Vec<(&Trashed, bool, bool)> {
         let trash = self.trash.get_or_init(|| self.read_trash()).await.iter().rev();
-        let concerns = trash.filter(|it| fit::concerns(it, uid, name));
+        let concerns = trash.filter(|it| it.concerns(uid, name));
         concerns
             .map(|it| (it, it.tag.uid == uid, self.owners.contains(&Uid(it.tag.uid))))
             .collect()

@@ -85,14 +85,24 @@ fn last_run(target: &Row) -> Option<Input> {
     Some(Input {
         table: format!("{JOB}{}", target.uid),
         build: BuildId(Uuid::from_bytes(state.finished?.to_bytes())),
+        columns: None,
     })
 }
 
 /// The output of a model; none if it has none.
 fn input(target: &Row) -> Option<Input> {
     let state = ModelState::decode(target.state.as_deref()?).ok()?;
-    let Record { table, build, .. } = Record::from_state(&state)?;
-    Some(Input { table, build })
+    let Record {
+        table,
+        build,
+        columns,
+        ..
+    } = Record::from_state(&state)?;
+    Some(Input {
+        table,
+        build,
+        columns,
+    })
 }
 
 /// The local files that a spec reads, those among them that it reads through what a migration made.

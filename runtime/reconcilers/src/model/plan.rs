@@ -23,6 +23,8 @@
 //!     others than those that were read.
 //! 12. What else is no reason to build is left out by the model's [`Triggers`]. A view is made again all the same when
 //!     what it names has changed.
+//! 13. A view over other rows than before stands for another build. It is left as it is where what it reads has the columns
+//!     that it had, for the engine binds it whenever it is read.
 
 use std::collections::BTreeMap;
 
@@ -57,6 +59,8 @@ pub struct Wanted<'a> {
     pub left: bool,
     /// All rows come of objects whose store was asked just now, or of a database that says that nothing changed.
     pub asked_store: bool,
+    /// To make it is to give the engine a text that is always the same, and nothing else.
+    pub text_alone: bool,
 }
 
 /// The reasons to build a model again without an edit of its own.
@@ -156,6 +160,8 @@ pub enum Decision {
     Unchanged,
     /// Make a view again whose definition did not change, because what it names did.
     MakeViewAgain(Again),
+    /// Leave a view as it is, which stands for other rows since an input was built again; by ordinal.
+    Follow(usize),
     /// Take over the output of a lost catalog as it stands.
     Adopt,
     /// Give it its name.
@@ -302,7 +308,12 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
         (Shape::Table, Some(ordinal)) if follows_inputs => {
             return again(wanted, BuildReason::InputChanged(ordinal));
         }
-        (Shape::View, Some(ordinal)) => return Decision::MakeViewAgain(Again::InputChanged(ordinal)),
+        (Shape::View, Some(ordinal)) => {
+            return match edit.is_none() && fits_as_it_stands(wanted, output) {
+                true => Decision::Follow(ordinal),
+                false => Decision::MakeViewAgain(Again::InputChanged(ordinal)),
+            };
+        }
         (Shape::View, None) if input_renamed(wanted, record) => {
             return Decision::MakeViewAgain(Again::InputRenamed);
         }
@@ -321,6 +332,24 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
         _ if edit.is_some() => Decision::Accept,
         _ => Decision::Nothing,
     }
+}
+
+/// Returns whether a view whose input was built again would become what it is if it was made again.
+fn fits_as_it_stands(wanted: &Wanted<'_>, output: &Output<'_>) -> bool {
+    let record = output.record;
+    let reads_files = !(wanted.files.is_empty() && record.files.is_empty());
+    let has_its_name = matches!(output.object, Object::Present { table, .. } if table == wanted.table);
+    wanted.text_alone
+        && has_its_name
+        && !reads_files
+        && !input_renamed(wanted, record)
+        && have_same_columns(&record.inputs, wanted.inputs)
+}
+
+/// Returns whether all inputs are known to have the columns that they had.
+fn have_same_columns(then: &[Input], now: &[Input]) -> bool {
+    let same = |(then, now): (&Input, &Input)| now.columns.is_some() && then.columns == now.columns;
+    then.len() == now.len() && then.iter().zip(now).all(same)
 }
 
 /// A build for a reason that leaves the rows right.
@@ -359,7 +388,7 @@ fn object_changed(output: &Output<'_>) -> Option<BuildReason> {
     match output.object {
         Object::Missing => Some(BuildReason::Dropped),
         Object::Present { shape, build, .. } => {
-            let same = shape == output.record.shape && build == output.record.build;
+            let same = shape == output.record.shape && build == output.record.tagged;
             (!same).then_some(BuildReason::Replaced)
         }
     }
@@ -399,11 +428,12 @@ fn made_changed(wanted: &Wanted<'_>, record: &Record) -> Option<String> {
 }
 
 fn input_renamed(wanted: &Wanted<'_>, record: &Record) -> bool {
-    wanted
-        .inputs
-        .iter()
-        .zip(&record.inputs)
-        .any(|(now, then)| now.table != then.table)
+    are_renamed(wanted.inputs, &record.inputs)
+}
+
+/// Returns whether an input has another name than it had.
+pub(super) fn are_renamed(now: &[Input], then: &[Input]) -> bool {
+    now.iter().zip(then).any(|(now, then)| now.table != then.table)
 }
 
 fn file_changed(wanted: &Wanted<'_>, record: &Record) -> Option<BuildReason> {

@@ -4,13 +4,14 @@
 //! state) may be older after a crash; the engine's wins. Both are written as a [`ModelState`]; what can't be read as
 //! one is no proof, so the output is built again.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, iter};
 
 use uuid::Uuid;
 use watershed_proto::{
     Fingerprint, LocalFileState, MapValue, Message, ModelState, OutputKind, PartitionCounts, TestResult,
 };
 
+use super::{columns::Columns, digest::digest};
 use crate::made::Reads;
 
 /// Identity of what a build made: two outputs with one build id hold the same.
@@ -45,6 +46,8 @@ pub struct Input {
     pub table: String,
     /// The build that it read.
     pub build: BuildId,
+    /// Its columns, if they are known.
+    pub columns: Option<Columns>,
 }
 
 /// A local file as it was read.
@@ -74,8 +77,12 @@ pub struct Refreshes {
 /// The record beside an output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// The build that made it.
+    /// The build that it stands for.
     pub build: BuildId,
+    /// The build that its tag names: another one for a view that was left as it was when what it reads was built again.
+    pub tagged: BuildId,
+    /// Its columns, if they are known.
+    pub columns: Option<Columns>,
     /// Its name.
     pub table: String,
     /// View or table.
@@ -153,8 +160,14 @@ impl Record {
             OutputKind::View => Shape::View,
             OutputKind::Unspecified => return None,
         };
+        let build = BuildId::parse(&state.build_id)?;
         Some(Self {
-            build: BuildId::parse(&state.build_id)?,
+            build,
+            tagged: match state.tagged_build_id.is_empty() {
+                true => build,
+                false => BuildId::parse(&state.tagged_build_id)?,
+            },
+            columns: Columns::from_bytes(&state.columns),
             table: state.result_table.clone(),
             shape,
             meaning: Meaning::from_proto(state.output_meaning.as_ref()?)?,
@@ -194,6 +207,16 @@ impl Record {
             result_table: self.table.clone(),
             result_kind: kind.into(),
             build_id: self.build.to_string(),
+            tagged_build_id: match self.tagged == self.build {
+                true => String::new(),
+                false => self.tagged.to_string(),
+            },
+            columns: Columns::to_bytes(self.columns),
+            input_columns: self
+                .inputs
+                .iter()
+                .map(|input| Columns::to_bytes(input.columns))
+                .collect(),
             output_meaning: Some(self.meaning.to_proto()),
             input_builds: self.inputs.iter().map(|input| input.build.to_string()).collect(),
             local_files: self.files.iter().map(file_state).collect(),
@@ -231,11 +254,15 @@ impl Record {
 const CONNECTOR: &str = "duckdb";
 
 fn inputs(state: &ModelState) -> Option<Vec<Input>> {
+    // Older states have no columns.
+    let columns = state.input_columns.iter().map(|bytes| Columns::from_bytes(bytes));
+    let columns = columns.chain(iter::repeat(None));
     let pairs = state.input_tables.iter().zip(&state.input_builds);
-    let inputs = pairs.map(|(table, build)| {
+    let inputs = pairs.zip(columns).map(|((table, build), columns)| {
         Some(Input {
             table: table.clone(),
             build: BuildId::parse(build)?,
+            columns,
         })
     });
     let inputs = inputs.collect::<Option<Vec<_>>>()?;
@@ -299,30 +326,41 @@ impl BuildId {
         made: &Reads,
         answered: Refreshes,
     ) -> Self {
-        let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 build id of a view");
-        let mut part = |bytes: &[u8]| {
-            hasher.update(&(bytes.len() as u64).to_le_bytes());
-            hasher.update(bytes);
-        };
-        part(meaning.version.as_bytes());
-        part(&meaning.digest);
-        for input in inputs {
-            part(input.build.0.as_bytes());
-        }
+        let (plain, full) = (answered.plain.to_le_bytes(), answered.full.to_le_bytes());
+        let mut parts = vec![meaning.version.as_bytes(), meaning.digest.as_slice()];
+        parts.extend(inputs.iter().map(|input| input.build.0.as_bytes().as_slice()));
         for file in files {
-            part(file.path.as_bytes());
-            part(file.content.as_ref().map_or(&[], |digest| digest.as_slice()));
+            let content = file.content.as_ref().map_or(&[][..], |digest| digest.as_slice());
+            parts.extend([file.path.as_bytes(), content]);
         }
         for (name, version) in &made.inputs {
-            part(name.as_bytes());
-            part(version);
+            parts.extend([name.as_bytes(), version.as_slice()]);
         }
-        part(&answered.plain.to_le_bytes());
-        part(&answered.full.to_le_bytes());
-        let mut bytes = [0; 16];
-        hasher.finalize_xof().fill(&mut bytes);
+        parts.extend([plain.as_slice(), full.as_slice()]);
+        let bytes = digest("watershed 2026 build id of a view", parts);
         Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
     }
+}
+
+/// The columns of a view, which follow from its SQL and from the columns of what it reads; none if those are not known.
+#[must_use]
+pub fn columns_of_view(
+    meaning: &Meaning,
+    inputs: &[Input],
+    files: &[FileSeen],
+    made: &Reads,
+) -> Option<Columns> {
+    let mut parts = vec![meaning.version.as_bytes(), meaning.digest.as_slice()];
+    for input in inputs {
+        parts.push(input.columns.as_ref()?.as_bytes());
+    }
+    for file in files {
+        parts.extend([file.path.as_bytes(), file.content.as_ref()?.as_slice()]);
+    }
+    for (name, version) in &made.inputs {
+        parts.extend([name.as_bytes(), version.as_slice()]);
+    }
+    Some(Columns::following(parts))
 }
 
 impl Meaning {
@@ -359,6 +397,8 @@ mod tests {
     fn record() -> Record {
         Record {
             build: BuildId(Uuid::from_u128(7)),
+            tagged: BuildId(Uuid::from_u128(6)),
+            columns: Columns::from_bytes(&[3; 16]),
             table: "m".into(),
             shape: Shape::Table,
             meaning: Meaning {
@@ -369,6 +409,7 @@ mod tests {
             inputs: vec![Input {
                 table: "a".into(),
                 build: BuildId(Uuid::from_u128(8)),
+                columns: Columns::from_bytes(&[2; 16]),
             }],
             files: vec![FileSeen {
                 path: "x.csv".into(),
@@ -492,5 +533,51 @@ mod tests {
             ..answered
         };
         assert_ne!(id, BuildId::for_view(&meaning, &inputs, &files, &made, refreshed));
+    }
+
+    #[test]
+    fn the_columns_of_a_view_follow_from_its_sql_and_from_the_columns_of_what_it_reads() {
+        let Record {
+            meaning,
+            inputs,
+            files,
+            made,
+            ..
+        } = record();
+        let of = |meaning: &Meaning, inputs: &[Input]| columns_of_view(meaning, inputs, &files, &made);
+        assert_eq!(of(&meaning, &inputs), of(&meaning, &inputs));
+        assert!(of(&meaning, &inputs).is_some());
+        let rebuilt = [Input {
+            table: "other".into(),
+            build: BuildId(Uuid::from_u128(9)),
+            ..inputs[0].clone()
+        }];
+        assert_eq!(of(&meaning, &inputs), of(&meaning, &rebuilt));
+        let with = |columns| {
+            [Input {
+                columns,
+                ..inputs[0].clone()
+            }]
+        };
+        assert_ne!(
+            of(&meaning, &inputs),
+            of(&meaning, &with(Columns::from_bytes(&[9; 16])))
+        );
+        assert_eq!(of(&meaning, &with(None)), None);
+        let edited = Meaning {
+            digest: [6; 16],
+            ..meaning.clone()
+        };
+        assert_ne!(of(&meaning, &inputs), of(&edited, &inputs));
+        let unhashed = [FileSeen {
+            content: None,
+            ..files[0].clone()
+        }];
+        assert_eq!(columns_of_view(&meaning, &inputs, &unhashed, &made), None);
+        let none = Reads::default();
+        assert_ne!(
+            columns_of_view(&meaning, &inputs, &files, &none),
+            of(&meaning, &inputs)
+        );
     }
 }

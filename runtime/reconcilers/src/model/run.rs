@@ -236,6 +236,10 @@ impl<'a> Run<'a> {
                 };
                 self.build(plan, base, known_output.orphan).await
             }
+            Decision::Follow(_) => {
+                let outcome = self.follow(plan, known_output).await?;
+                Ok(Done::at(self.context.now(), outcome))
+            }
             Decision::Build(reason) => {
                 let mut plan = plan;
                 if let Some(done) = self.take_back(&mut plan, &known_output).await? {
@@ -404,6 +408,7 @@ impl<'a> Run<'a> {
             on_edit: on_edit(self.spec(), record),
             left: has_left(record),
             asked_store: plan.asked_store,
+            text_alone: statement::is_text_alone(self.spec()),
         }
     }
 

@@ -77,6 +77,30 @@ pub fn shape(spec: &ModelSpec) -> Shape {
     }
 }
 
+/// Returns whether to make a view of this spec is to give the engine its text, which is always the same, and nothing else.
+pub(super) fn is_text_alone(spec: &ModelSpec) -> bool {
+    let is_alone = spec.tests.is_empty()
+        && spec.init_queries.is_empty()
+        && spec.pre_exec.is_empty()
+        && spec.post_exec.is_empty()
+        && spec.incremental_state.is_none()
+        && spec.partitions.is_none();
+    let text = spec.sql.as_ref().map(|sql| sql.text.as_str());
+    shape(spec) == Shape::View && is_alone && text.is_some_and(is_fixed)
+}
+
+/// Returns whether the templates of a text do nothing but to name what it reads: others may tell the time.
+fn is_fixed(text: &str) -> bool {
+    let is_ref = |rest: &str| {
+        let inner = rest
+            .split_once("}}")
+            .map(|(inner, _)| inner.trim_matches('-').trim());
+        let name = inner.and_then(|inner| inner.strip_prefix("ref")).map(str::trim);
+        name.is_some_and(|name| name.starts_with('"') && !name.contains(['(', '|']))
+    };
+    text.split("{{").skip(1).all(is_ref)
+}
+
 /// The place of a byte of the sent statement in the model's file.
 pub(super) fn place_of(
     spec: &ModelSpec,
@@ -183,6 +207,27 @@ mod tests {
         assert_eq!(table(&ModelSpec::default(), "m"), "m");
         assert_eq!(table(&with_output([("table", "t".into())]), "m"), "t");
         assert_eq!(table(&with_output([("table", "".into())]), "m"), "m");
+    }
+
+    #[test]
+    fn a_text_is_fixed_unless_its_templates_do_more_than_name_what_it_reads() {
+        for fixed in [
+            "SELECT 1",
+            "SELECT * FROM {{ ref \"a\" }}",
+            "SELECT * FROM {{-ref \"a\"-}} JOIN {{ref \"b\"}}",
+        ] {
+            assert!(is_fixed(fixed), "{fixed}");
+        }
+        for other in [
+            "SELECT '{{ now }}'",
+            "SELECT '{{ .env.region }}' FROM {{ ref \"a\" }}",
+            "{{ if dev }} SELECT 1 {{ end }}",
+            "SELECT * FROM {{ ref (now) }}",
+            "SELECT * FROM {{ ref \"a\" | upper }}",
+            "SELECT '{{ refresh \"a\" }}'",
+        ] {
+            assert!(!is_fixed(other), "{other}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod engine;
 mod errors;
+mod following;
 mod hooks;
 mod incremental;
 mod partitions;

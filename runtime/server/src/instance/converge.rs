@@ -7,6 +7,7 @@ use futures::future::join_all;
 use watershed_controller::explain::Blocker;
 use watershed_controller::resource::{Settled, Stage, Target};
 use watershed_controller::{Refresh, RequestError, Uid, WaitError};
+use watershed_reconcilers::model::rest;
 
 use super::observer::Observer;
 use super::order::parents_first;
@@ -340,8 +341,7 @@ impl Instance {
             Wish::Everything => {
                 self.choice.chosen.add_all();
                 self.parse().await?;
-                self.ask(self.uids(|entry| entry.row.kind.as_str() != PROJECT_PARSER))
-                    .await?;
+                self.ask(self.in_doubt()).await?;
             }
             Wish::Selected(selection) => {
                 self.parse().await?;
@@ -460,6 +460,16 @@ impl Instance {
         let entries = self.entries();
         let uids = entries.iter().filter(live).map(|entry| entry.row.uid).collect();
         parents_first(&entries, uids)
+    }
+
+    /// Returns the resources that a look may find otherwise than they are known to be. Those that it can't are most of a
+    /// large project.
+    fn in_doubt(&self) -> Vec<Uid> {
+        let are_known = self.outputs.are_known();
+        let is_idle =
+            |entry: &Entry| entry.status.stage == Stage::Settled(Settled::Idle) && entry.row.error.is_none();
+        let rests = |entry: &Entry| are_known && is_idle(entry) && rest::rests(&entry.row, &self.outputs);
+        self.uids(|entry| entry.row.kind.as_str() != PROJECT_PARSER && !rests(entry))
     }
 
     /// Asks for resources and waits until they and what is below them have settled.

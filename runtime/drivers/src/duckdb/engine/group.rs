@@ -22,10 +22,9 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
-use super::super::build::{BuildPlan, Made, carry_out};
+use super::super::build::{BuildPlan, Made, carry_out, note};
 use super::super::failure::Aftermath;
 use super::super::running::{Finished, Running};
-use super::super::schema;
 use super::super::work::Work;
 use super::{Claim, Company, Engine, on_blocking_thread};
 use crate::crash::around;
@@ -238,8 +237,7 @@ impl Engine {
             let is_full = taken.made.len() == MOST || started.elapsed() >= FULL;
             next = if is_full { None } else { self.group().pop(last) };
         }
-        let left: Vec<_> = taken.made.iter().map(|(plan, made)| made.left(plan)).collect();
-        schema::write_records(whole, &left)?;
+        note(whole, &mut taken.made)?;
         match taken.begun.iter().any(|waiting| waiting.cancel.is_cancelled()) {
             true => Err(Failure::Interrupted.into()),
             false => Ok(()),

@@ -6,7 +6,7 @@ use std::ptr;
 use libduckdb_sys as ffi;
 
 use super::handle::{OpenConnection, Prepared};
-use super::{Answer, RawError, text};
+use super::{Answer, RawError, Shape, text};
 
 /// A value for a `?` in a statement.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +47,21 @@ impl<'c> Statement<'c> {
             ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT => StatementKind::Select,
             ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN => StatementKind::Explain,
             _ => StatementKind::Other,
+        }
+    }
+
+    /// Returns names and types of its columns, without running it.
+    pub(in crate::duckdb) fn columns(&self) -> Vec<(String, String)> {
+        let raw = self.prepared.raw;
+        // SAFETY: the handle is live, indexes are below the count, the name and the type are handed over to us.
+        unsafe {
+            (0..ffi::duckdb_prepared_statement_column_count(raw))
+                .map(|index| {
+                    let name = text::take(ffi::duckdb_prepared_statement_column_name(raw, index).cast_mut());
+                    let kind = Shape::take(ffi::duckdb_prepared_statement_column_logical_type(raw, index));
+                    (name.unwrap_or_default(), kind.name)
+                })
+                .collect()
         }
     }
 

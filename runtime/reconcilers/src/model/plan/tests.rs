@@ -1,5 +1,6 @@
 mod stale;
 mod stores;
+mod views;
 
 use uuid::Uuid;
 
@@ -22,6 +23,7 @@ fn input(table: &str, n: u128) -> Input {
     Input {
         table: table.into(),
         build: build(n),
+        columns: None,
     }
 }
 
@@ -57,6 +59,7 @@ struct Case {
     inputs: Vec<Input>,
     files: Vec<FileNow>,
     asked_store: bool,
+    text_alone: bool,
     made: BTreeMap<String, Version>,
     asked: Refreshes,
     triggers: Triggers,
@@ -72,6 +75,8 @@ impl Case {
         let inputs = vec![input("a", 11), input("b", 12)];
         let record = Record {
             build: build(7),
+            tagged: build(7),
+            columns: None,
             table: "m".into(),
             shape,
             meaning: meaning("1", 5),
@@ -113,6 +118,7 @@ impl Case {
             incremental: false,
             on_edit: OnEdit::Reset,
             asked_store: false,
+            text_alone: false,
             record,
             refingerprinted: None,
             known_output: Some(("m", shape, build(7))),
@@ -132,6 +138,7 @@ impl Case {
             incremental: self.incremental,
             left: false,
             asked_store: self.asked_store,
+            text_alone: self.text_alone,
             on_edit: self.on_edit,
         }
     }

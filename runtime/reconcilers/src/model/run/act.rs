@@ -10,7 +10,7 @@ use crate::{
     model::{
         data_tests::{self, Tests},
         failure, inputs,
-        record::Record,
+        record::{BuildId, Record},
         triggers::triggers,
     },
     outputs::Lookup,
@@ -61,6 +61,26 @@ impl Run<'_> {
         };
         let meaning = plan.meaning;
         self.set_state(&Record { meaning, ..record }).await?;
+        Ok(done(Work::Checked))
+    }
+
+    /// Takes note that a view stands for other rows. The engine's record keeps the build that made it: who reads it there makes
+    /// the view again.
+    pub(super) async fn follow(&self, plan: Plan, known_output: KnownOutput) -> Result<Outcome, Error> {
+        let Some(record) = known_output.record else {
+            return Ok(Outcome::default());
+        };
+        let build = BuildId::for_view(&plan.meaning, &plan.inputs, &record.files, &plan.made, plan.asked);
+        self.set_state(&Record {
+            build,
+            meaning: plan.meaning,
+            inputs: plan.inputs,
+            made: plan.made,
+            built_at_ms: self.context.now().0,
+            stale_input: false,
+            ..record
+        })
+        .await?;
         Ok(done(Work::Checked))
     }
 
@@ -219,7 +239,7 @@ impl Run<'_> {
     async fn whole(&self, record: &Record) -> Result<Option<Record>, Error> {
         let output = self.look_up().await?;
         let held = output.and_then(|output| Record::decode(&output.record?));
-        let held = held.filter(|held| held.build == record.build);
+        let held = held.filter(|held| held.tagged == record.tagged);
         Ok(held.map(|held| Record {
             definition: held.definition,
             ..record.clone()

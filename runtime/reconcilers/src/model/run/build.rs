@@ -17,9 +17,10 @@ use super::{Base, Done, Plan, Run, act::done, kind};
 use crate::{
     asking::Asking,
     model::{
+        columns::Columns,
         data_tests::{self, Tests},
         failure, hooks, inputs,
-        record::{BuildId, Record, Shape},
+        record::{BuildId, Record, Shape, columns_of_view},
         sample::Sample,
         state, statement,
         triggers::adds_rows,
@@ -105,8 +106,15 @@ impl Run<'_> {
                 BuildId::for_view(&plan.meaning, &plan.inputs, &files, &plan.made, plan.asked)
             }),
         };
+        let columns = match plan.shape {
+            Shape::View => columns_of_view(&plan.meaning, &plan.inputs, &files, &plan.made),
+            // The engine says so.
+            Shape::Table => None,
+        };
         let record = Record {
             build: id,
+            tagged: id,
+            columns,
             table: plan.table,
             shape: plan.shape,
             meaning: plan.meaning,
@@ -278,6 +286,7 @@ impl Run<'_> {
         let unless_rows = onto.map(|onto| {
             let same = Record {
                 build: onto.build,
+                tagged: onto.tagged,
                 steps: onto.steps,
                 ..record.clone()
             };
@@ -309,7 +318,17 @@ impl Run<'_> {
             },
             stage: None,
             unless_rows,
+            put_columns: self.may_tell_columns(record).then_some(Columns::put),
         }
+    }
+
+    /// Returns whether the engine is to say which columns an output has. For a view it looks at whatever that reads once more. So
+    /// what they follow from has to do for one that is new, which nothing is known to fit, and for one over files.
+    fn may_tell_columns(&self, record: &Record) -> bool {
+        let over_models = record.files.is_empty() && !record.inputs.is_empty();
+        let was_view = |known: Record| known.shape == Shape::View;
+        record.shape == Shape::Table
+            || over_models && Record::from_state(&self.state_so_far()).is_some_and(was_view)
     }
 
     /// Returns true unless the last build is known to have taken long.

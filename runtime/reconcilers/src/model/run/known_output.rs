@@ -40,7 +40,7 @@ impl Run<'_> {
         let found = self.model.outputs.find(self.uid(), self.cancel()).await;
         let output = match (found.map_err(|failure| failure::from_failure(&failure))?, &copy) {
             (Lookup::AsLeft, Some(record)) => {
-                let object = Some((record.table.clone(), record.shape, record.build));
+                let object = Some((record.table.clone(), record.shape, record.tagged));
                 return Ok(KnownOutput {
                     record: copy,
                     object,
@@ -138,7 +138,18 @@ impl KnownOutput {
         let build = BuildId(output.tag.build);
         let object = Some((output.name.clone(), shape(output.kind), build));
         let record = output.record.as_deref().and_then(Record::decode).map(|record| {
-            let copy = copy.filter(|copy| copy.build == record.build);
+            let copy = copy.filter(|copy| copy.tagged == record.tagged);
+            let record = match &copy {
+                // That a view stands for other rows since it was made is known to the catalog alone.
+                Some(copy) if copy.build != record.build => Record {
+                    build: copy.build,
+                    inputs: copy.inputs.clone(),
+                    made: copy.made.clone(),
+                    built_at_ms: copy.built_at_ms,
+                    ..record
+                },
+                _ => record,
+            };
             let took_ms = copy.as_ref().map_or(record.took_ms, |copy| copy.took_ms);
             let total_ms = copy.as_ref().map_or(record.total_ms, |copy| copy.total_ms);
             let stale_input = copy.as_ref().map_or(record.stale_input, |copy| copy.stale_input);

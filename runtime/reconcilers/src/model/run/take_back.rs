@@ -8,6 +8,7 @@ use watershed_proto::Message;
 
 use super::{Done, Plan, Run, act::done, known_output::KnownOutput};
 use crate::model::{
+    columns::Columns,
     data_tests, failure,
     fit::{self, Candidate, Fit},
     freshness, inputs,
@@ -138,6 +139,7 @@ impl Run<'_> {
             replaced: Fate::Trash,
             stage: None,
             unless_rows: None,
+            put_columns: record.columns.is_none().then_some(Columns::put),
         };
         let built = match self.send(&build).await {
             Ok(built) => built,

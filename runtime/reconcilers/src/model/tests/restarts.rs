@@ -36,6 +36,34 @@ async fn after_an_end_that_recorded_nothing_the_engine_is_looked_over_and_nothin
 }
 
 #[tokio::test]
+async fn models_over_models_rest_where_nobody_can_have_touched_their_outputs() {
+    let mut world = World::new().await;
+    world.write("data/x.csv", "x\n1\n");
+    world.declare("a", &table("select 1 as x", &[])).await;
+    world
+        .declare("b", &view("select x + 1 as x from a", &["a"]))
+        .await;
+    world.declare("reads", &reads_file()).await;
+    world.settle().await;
+    let last_runs = |world: &World| {
+        ["a", "b", "reads"].map(|name| {
+            let run = world.model(name).row.last_run.clone();
+            run.map(|run| (run.epoch, run.id))
+        })
+    };
+    let before = last_runs(&world);
+    world.restart(|_| ()).await;
+    let after = last_runs(&world);
+    assert_eq!(after[..2], before[..2]);
+    assert_ne!(after[2], before[2], "its file may be another");
+    world
+        .restart(|root| by_hand(root, "create table another as select 1"))
+        .await;
+    let touched = last_runs(&world);
+    assert!((0..3).all(|at| touched[at] != after[at]), "{touched:?}");
+}
+
+#[tokio::test]
 async fn a_table_dropped_by_hand_is_built_again() {
     let mut world = two().await;
     world.restart(|root| by_hand(root, "drop table b")).await;
