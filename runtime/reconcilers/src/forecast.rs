@@ -397,6 +397,10 @@ impl<'a> After<'a> {
                 PlannedWork::MakeAgain,
                 Some("what it reads has another name".to_owned()),
             ),
+            Decision::MakeViewAgain(Again::InputReplaced(ordinal)) => (
+                PlannedWork::MakeAgain,
+                Some(format!("{} is built, and has another name", input(ordinal))),
+            ),
             Decision::MakeViewAgain(Again::InputChanged(ordinal)) => (
                 PlannedWork::MakeAgain,
                 Some(format!("{} is built, and may have other columns", input(ordinal))),
@@ -457,7 +461,7 @@ impl<'a> After<'a> {
             return (PlannedWork::Nothing, None, None);
         };
         let (work, reason) = match (foreseen.decision, edit) {
-            (Decision::MakeViewAgain(Again::InputRenamed), _) => {
+            (Decision::MakeViewAgain(Again::InputRenamed | Again::InputReplaced(_)), _) => {
                 (PlannedWork::MakeAgain, "what it reads has another name")
             }
             (_, Some(EditKind::Renamed)) => (PlannedWork::Rename, "its file has another name"),

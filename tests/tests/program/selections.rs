@@ -235,6 +235,16 @@ fn a_view_follows_the_name_of_what_it_reads_though_it_is_not_selected() {
         3
     );
     assert_eq!(sandbox.done(0), "");
+
+    // Also where that was built again.
+    sandbox.rename("models/sum.sql", "models/most.sql");
+    sandbox.edit("models/most.sql", "sum(x)", "max(x)::HUGEINT");
+    sandbox.edit("models/shown.sql", "FROM sum", "FROM most");
+    run(&sandbox, &["--select", "most"], 0);
+    assert_eq!(
+        sandbox.query("SELECT x::INTEGER AS x FROM shown")["rows"][0][0],
+        2
+    );
 }
 
 #[test]

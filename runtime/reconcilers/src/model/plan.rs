@@ -211,6 +211,8 @@ pub enum Again {
     InputRenamed,
     /// An input was built again, and may have other columns; the build id is derived anew. By ordinal.
     InputChanged(usize),
+    /// An input was built again, and got another name; the build id is derived anew. By ordinal.
+    InputReplaced(usize),
     /// Something that a migration or a connector left in the engine is another, and may have other columns; the build id is
     /// derived anew.
     MadeChanged,
@@ -309,8 +311,9 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
             return again(wanted, BuildReason::InputChanged(ordinal));
         }
         (Shape::View, Some(ordinal)) => {
-            return match edit.is_none() && fits_as_it_stands(wanted, output) {
-                true => Decision::Follow(ordinal),
+            return match input_renamed(wanted, record) {
+                true => Decision::MakeViewAgain(Again::InputReplaced(ordinal)),
+                false if edit.is_none() && fits_as_it_stands(wanted, output) => Decision::Follow(ordinal),
                 false => Decision::MakeViewAgain(Again::InputChanged(ordinal)),
             };
         }
@@ -339,11 +342,7 @@ fn fits_as_it_stands(wanted: &Wanted<'_>, output: &Output<'_>) -> bool {
     let record = output.record;
     let reads_files = !(wanted.files.is_empty() && record.files.is_empty());
     let has_its_name = matches!(output.object, Object::Present { table, .. } if table == wanted.table);
-    wanted.text_alone
-        && has_its_name
-        && !reads_files
-        && !input_renamed(wanted, record)
-        && have_same_columns(&record.inputs, wanted.inputs)
+    wanted.text_alone && has_its_name && !reads_files && have_same_columns(&record.inputs, wanted.inputs)
 }
 
 /// Returns whether all inputs are known to have the columns that they had.
@@ -428,12 +427,8 @@ fn made_changed(wanted: &Wanted<'_>, record: &Record) -> Option<String> {
 }
 
 fn input_renamed(wanted: &Wanted<'_>, record: &Record) -> bool {
-    are_renamed(wanted.inputs, &record.inputs)
-}
-
-/// Returns whether an input has another name than it had.
-pub(super) fn are_renamed(now: &[Input], then: &[Input]) -> bool {
-    now.iter().zip(then).any(|(now, then)| now.table != then.table)
+    let mut pairs = wanted.inputs.iter().zip(&record.inputs);
+    pairs.any(|(now, then)| now.table != then.table)
 }
 
 fn file_changed(wanted: &Wanted<'_>, record: &Record) -> Option<BuildReason> {

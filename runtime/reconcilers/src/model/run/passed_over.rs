@@ -6,7 +6,7 @@ use watershed_drivers::olap::Fate;
 use super::{Base, Run};
 use crate::model::{
     failure, inputs,
-    plan::{self, Again, Decision},
+    plan::{Again, Decision},
     record::Shape,
     statement,
 };
@@ -24,14 +24,15 @@ impl Run<'_> {
                 return Err(failure::failed_ref(failed));
             }
             let known_output = self.known_output().await?;
-            let wanted = self.plan(inputs, known_output.record.as_ref()).await?;
-            match (self.decide(&wanted, &known_output).await?, &known_output.record) {
-                (Decision::MakeViewAgain(again), Some(record))
-                    if plan::are_renamed(&wanted.inputs, &record.inputs) =>
-                {
+            let plan = self.plan(inputs, known_output.record.as_ref()).await?;
+            match (self.decide(&plan, &known_output).await?, &known_output.record) {
+                (
+                    Decision::MakeViewAgain(again @ (Again::InputRenamed | Again::InputReplaced(_))),
+                    Some(record),
+                ) => {
                     let kept = (again == Again::InputRenamed).then_some(record.build);
                     let replaced = Fate::Gone;
-                    let done = self.build(wanted, Base::Nothing { kept, replaced }, None).await?;
+                    let done = self.build(plan, Base::Nothing { kept, replaced }, None).await?;
                     Ok(Some(done.outcome))
                 }
                 _ => Ok(None),

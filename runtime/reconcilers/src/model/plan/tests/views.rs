@@ -28,11 +28,10 @@ fn a_view_is_left_as_it_is_where_its_inputs_have_the_columns_that_they_had() {
 
 #[test]
 fn a_view_is_made_again_where_what_it_reads_may_fit_no_more_or_more_is_done_than_to_make_it() {
-    let disturb: [fn(&mut Case); 7] = [
+    let disturb: [fn(&mut Case); 6] = [
         |case| case.inputs[1] = with_columns("b", 13, 3),
         |case| case.inputs[1].columns = None,
         |case| case.record.inputs[0].columns = None,
-        |case| case.inputs[0].table = "renamed".into(),
         |case| case.text_alone = false,
         |case| {
             case.record.files = vec![seen("x.csv", 5, 1)];
@@ -50,6 +49,10 @@ fn a_view_is_made_again_where_what_it_reads_may_fit_no_more_or_more_is_done_than
 
 #[test]
 fn what_else_changed_counts_more() {
+    let mut case = over_other_rows();
+    case.inputs[0].table = "renamed".into();
+    let replaced = Decision::MakeViewAgain(Again::InputReplaced(1));
+    assert_eq!(case.plan(), replaced, "its text names what is not there");
     let mut case = over_other_rows();
     case.meaning = meaning("1", 6);
     assert_eq!(case.plan(), Decision::Build(BuildReason::DefinitionChanged));
