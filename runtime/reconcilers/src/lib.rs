@@ -56,6 +56,7 @@ pub mod theme;
 mod asked;
 mod asking;
 mod dashboard;
+mod digest;
 mod intervals;
 mod refs;
 mod selector;

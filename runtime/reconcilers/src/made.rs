@@ -11,7 +11,7 @@ use std::{
     sync::{RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-use crate::sync::Unpoisoned;
+use crate::{digest::digest, sync::Unpoisoned};
 use uuid::Uuid;
 use watershed_proto::{MadeThing, MigrationState};
 
@@ -128,7 +128,7 @@ impl Made {
             .map(|(name, version)| (name.as_str(), version.as_slice()))
             .peekable();
         parts.peek()?;
-        Some(digest(parts))
+        Some(version_of(parts))
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Known> {
@@ -152,7 +152,7 @@ impl Known {
                 everywhere.entry(format!("SET {name}")).or_default().push(value);
             }
         }
-        let version = |values: Vec<&str>| digest(values.into_iter().map(|value| ("", value.as_bytes())));
+        let version = |values: Vec<&str>| version_of(values.into_iter().map(|value| ("", value.as_bytes())));
         self.everywhere = everywhere
             .into_iter()
             .map(|(name, values)| (name, version(values)))
@@ -173,7 +173,7 @@ impl Known {
             let parts = reached
                 .iter()
                 .map(|(name, thing)| (*name, thing.version.as_slice()));
-            let version = digest(parts);
+            let version = version_of(parts);
             reads.inputs.insert(name, version);
         }
         reads.files.sort();
@@ -204,16 +204,9 @@ impl Thing {
     }
 }
 
-fn digest<'a>(parts: impl Iterator<Item = (&'a str, &'a [u8])>) -> Version {
-    let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 version of what migrations made");
-    for (name, version) in parts {
-        for part in [name.as_bytes(), version] {
-            hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
-        }
-    }
-    let mut version = [0; 16];
-    hasher.finalize_xof().fill(&mut version);
-    version
+fn version_of<'a>(parts: impl Iterator<Item = (&'a str, &'a [u8])>) -> Version {
+    let parts = parts.flat_map(|(name, version)| [name.as_bytes(), version]);
+    digest("watershed 2026 version of what migrations made", parts)
 }
 
 #[cfg(test)]

@@ -25,7 +25,6 @@
 
 pub mod columns;
 pub mod data_tests;
-mod digest;
 pub mod due;
 mod export;
 pub mod files;

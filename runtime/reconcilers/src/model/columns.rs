@@ -6,7 +6,7 @@
 
 use watershed_proto::{Message, ModelState};
 
-use super::digest::digest;
+use crate::digest::digest;
 
 /// Stands for the names and types of the columns of an output. Equal ones mean equal columns; different ones mean nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

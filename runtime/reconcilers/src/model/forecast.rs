@@ -113,6 +113,10 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
     let meaning =
         meaning.ok_or_else(|| Error::permanent("spec-incomplete", "a spec without a fingerprint"))?;
     let table = statement::table(&spec, row.name.as_str());
+    let asked = Refreshes {
+        plain: row.refreshes.plain,
+        full: row.refreshes.full,
+    };
     let wanted = |record: &Record| Wanted {
         table,
         shape: statement::shape(&spec),
@@ -122,10 +126,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         made: &made.inputs,
         asked: match failed {
             Some(_) => record.answered,
-            None => Refreshes {
-                plain: row.refreshes.plain,
-                full: row.refreshes.full,
-            },
+            None => asked,
         },
         triggers: match failed {
             Some(_) => Triggers::NONE,
@@ -197,10 +198,6 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         _ if keeps => record.as_ref().map(|record| record.build),
         // What is recorded of its files is not told here.
         _ if statement::shape(&spec) == Shape::View && files.is_empty() => {
-            let asked = Refreshes {
-                plain: row.refreshes.plain,
-                full: row.refreshes.full,
-            };
             Some(BuildId::for_view(&meaning, &reads, &[], &made, asked))
         }
         _ => None,

@@ -11,8 +11,8 @@ use watershed_proto::{
     Fingerprint, LocalFileState, MapValue, Message, ModelState, OutputKind, PartitionCounts, TestResult,
 };
 
-use super::{columns::Columns, digest::digest};
-use crate::made::Reads;
+use super::columns::Columns;
+use crate::{digest::digest, made::Reads};
 
 /// Identity of what a build made: two outputs with one build id hold the same.
 ///

@@ -1,7 +1,7 @@
 //! Digests of several parts.
 
 /// Returns 16 bytes that stand for these parts in this order. Digests of another context are others.
-pub(super) fn digest<'a>(context: &str, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 16] {
+pub(crate) fn digest<'a>(context: &str, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new_derive_key(context);
     for part in parts {
         // So that parts are told apart.
