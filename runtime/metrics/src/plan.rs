@@ -196,10 +196,7 @@ impl<'a> Planner<'a> {
         if self.scene.policy.row_filters().is_empty() {
             return groups;
         }
-        let mut select = Select::from(Relation::named(&groups.name));
-        for column in &groups.columns {
-            select = select.column(Expr::Opaque(Box::new(Expr::column(column))), column);
-        }
+        let select = opaque(Relation::named(&groups.name), &groups.columns);
         Groups {
             name: self.with("settled", select),
             columns: groups.columns,
@@ -240,4 +237,12 @@ impl<'a> Planner<'a> {
         let name = self.with("subquery", select);
         Ok((name, self.scene.names.dimension(0)))
     }
+}
+
+/// Reads columns in a way that the engine moves no condition and no limit through.
+fn opaque(relation: Relation, columns: &[String]) -> Select {
+    let all = Select::from(relation);
+    columns.iter().fold(all, |select, column| {
+        select.column(Expr::Opaque(Box::new(Expr::column(column))), column)
+    })
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::rows::Wanted;
 use super::side::Side;
-use super::{Column, Plan, PlanError, Planner, Role};
+use super::{Column, Plan, PlanError, Planner, Role, opaque};
 use crate::query::Sort;
 use crate::sql::{Expr, Order, Relation, Select};
 use crate::view::{Source, same};
@@ -52,6 +52,11 @@ impl Planner<'_> {
                 grain: None,
             });
         }
+        if query.limit.is_some() && self.may_fail_unseen(&select, &shown) {
+            let every = self.fresh("every");
+            let names: Vec<String> = select.columns.iter().map(|(_, name)| name.clone()).collect();
+            select = opaque(Relation::Select(Box::new(select), every), &names);
+        }
         let page = self.fresh("page");
         let mut outer = Select::from(Relation::Select(Box::new(select), page.clone()));
         for (place, column) in columns.iter().enumerate() {
@@ -73,6 +78,19 @@ impl Planner<'_> {
             comparison_time_range: None,
             totals: false,
         })
+    }
+
+    /// Returns true where some rows must be evaluated though they are behind the limit: once the engine has as many as are
+    /// asked for, it leaves out those behind them a group of rows at a time, and hidden rows decide who is in a group. So
+    /// whether an expression fails on a visible row would tell of them (Q18).
+    fn may_fail_unseen(&self, select: &Select, shown: &BTreeSet<usize>) -> bool {
+        let mut values = select
+            .columns
+            .iter()
+            .map(|(value, _)| value)
+            .chain(&select.filter);
+        let is_bound = !self.scene.policy.row_filters().is_empty();
+        is_bound && (values.any(Expr::may_fail) || shown.iter().any(|index| self.source(*index).may_fail()))
     }
 
     /// Orders by all columns behind those asked for: rows that are equal in all of them can change places unseen.

@@ -245,7 +245,7 @@ impl Planner<'_> {
     }
 
     /// Returns a dimension's column or expression over the table's columns.
-    fn source(&self, index: usize) -> Expr {
+    pub(super) fn source(&self, index: usize) -> Expr {
         match self.scene.view.dimensions.get(index).map(|found| &found.source) {
             Some(Source::Column(name)) => Expr::column(name),
             Some(Source::Expression(text)) => Expr::Foreign(text.clone()),

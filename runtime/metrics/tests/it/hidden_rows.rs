@@ -171,3 +171,46 @@ fn groups_are_made_whatever_is_hidden() {
         );
     }
 }
+
+/// Q18: the same of single rows beyond a limit. Once the engine has as many rows as are asked for, it leaves out those behind
+/// them before it evaluates anything, a batch at a time, and hidden rows move visible ones to other batches.
+#[test]
+fn rows_beyond_a_limit_fail_whatever_is_hidden() {
+    let engine = ByHand::in_memory();
+    engine.run(
+        "SET threads = 1;
+         CREATE TABLE facts AS SELECT CAST(i AS BIGINT) AS id, i < 10 OR i = 450000 AS seen,
+             CASE WHEN i = 450000 THEN 'x' ELSE '7' END AS code FROM range(500000) AS r(i);
+         CREATE TABLE visible AS SELECT * FROM facts WHERE seen",
+    );
+    let mut number = dimension("number", "", "INTEGER");
+    number.source = Source::Expression("CAST(code AS INTEGER)".to_owned());
+    let view = |table: &str, shown: bool| {
+        let mut view = View {
+            table: vec![table.to_owned()],
+            dimensions: vec![dimension("id", "id", "BIGINT"), number.clone()],
+            measures: vec![count()],
+            ..View::default()
+        };
+        view.dimensions[1].hidden = !shown;
+        view
+    };
+    let large = r#", "where": {"cond": {"op": "gt", "exprs": [{"name": "number"}, {"val": 0}]}}"#;
+    for (filter, shown) in [(large, false), ("", true), (large, true)] {
+        let query: Query = format!(
+            r#"{{"metrics_view": "v", "rows": true, "sort": [{{"name": "id"}}], "limit": 3{filter}}}"#
+        )
+        .parse()
+        .expect("a query");
+        let failed = ["facts", "visible"].map(|table| {
+            let view = view(table, shown);
+            let plan = plan(&view, &only("seen"), &query, &Bounds::at(Timestamp::UNIX_EPOCH));
+            engine.try_run(&plan.expect("a plan").statement(&DuckDb)).is_err()
+        });
+        assert_eq!(
+            failed,
+            [true, true],
+            "over all rows, and over those that are visible: {query:?}"
+        );
+    }
+}
