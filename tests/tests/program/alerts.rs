@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::receiver::Receiver;
@@ -62,12 +63,14 @@ pub(crate) fn late(project: &Sandbox, rows: &[(&str, u32)]) {
 /// The titles of the messages in the folder of the connector `archive`.
 pub(crate) fn archived(project: &Sandbox) -> Vec<String> {
     let folder = fs::read_dir(project.path().join("told")).expect("the folder is there");
-    let mut titles: Vec<(String, String)> = folder
+    let mut titles: Vec<(Timestamp, String)> = folder
         .map(|entry| {
             let path = entry.expect("it can be listed").path();
             let text = fs::read(path).expect("it can be read");
             let message: Value = serde_json::from_slice(&text).expect("it is JSON");
-            (self::text(&message["moment"]), self::text(&message["title"]))
+            // As text, a moment without fractions of a second would come behind those with some.
+            let moment = self::text(&message["moment"]).parse().expect("it is a time");
+            (moment, self::text(&message["title"]))
         })
         .collect();
     titles.sort();
