@@ -48,7 +48,7 @@ pub use resource::{
 };
 pub use sql::{SqlError, SqlParser, SqlPlace, Tree};
 pub use template::{
-    RenderError, Scope,
+    Arguments, RenderError, Scope,
     render::{self, render, render_text},
     render_rule,
 };

@@ -4,6 +4,7 @@
 //! included. To find the tables in the SQL around its actions it is rendered with neutral values, in as many
 //! [`Variant`]s as it takes to see every branch. For a run it is executed with real ones ([`execute`]).
 
+mod arguments;
 mod execute;
 mod facts;
 mod functions;
@@ -21,6 +22,7 @@ use gotmpl::{
     parse::{DefineNode, ListNode, Parser},
 };
 
+pub use arguments::Arguments;
 pub use literal::render_rule;
 pub(crate) use render::render_text;
 pub use scope::{RenderError, Scope};

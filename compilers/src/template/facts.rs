@@ -296,28 +296,27 @@ pub(super) fn incremental_branch(condition: &PipeNode) -> Option<Arm> {
 }
 
 fn each_expression(template: &Template, visit: &mut impl FnMut(&Expr)) {
-    list_expressions(&template.body, visit);
-    template
-        .defines
-        .values()
-        .for_each(|body| list_expressions(body, visit));
+    each_pipe(template, &mut |pipe, _| pipe_expressions(pipe, visit));
 }
 
-fn list_expressions(list: &ListNode, visit: &mut impl FnMut(&Expr)) {
+/// Visits the pipelines of a template, in all of its branches, and says of each whether its value is written.
+pub(super) fn each_pipe(template: &Template, visit: &mut impl FnMut(&PipeNode, bool)) {
+    list_pipes(&template.body, visit);
+    template.defines.values().for_each(|body| list_pipes(body, visit));
+}
+
+fn list_pipes(list: &ListNode, visit: &mut impl FnMut(&PipeNode, bool)) {
     for node in &list.nodes {
         match node {
-            Node::List(list) => list_expressions(list, visit),
-            Node::Action(action) => pipe_expressions(&action.pipe, visit),
+            Node::List(list) => list_pipes(list, visit),
+            Node::Action(action) => visit(&action.pipe, action.pipe.decl.is_empty()),
             Node::If(branch) | Node::Range(branch) | Node::With(branch) => {
-                pipe_expressions(&branch.pipe, visit);
-                list_expressions(&branch.body, visit);
-                branch
-                    .else_body
-                    .iter()
-                    .for_each(|list| list_expressions(list, visit));
+                visit(&branch.pipe, false);
+                list_pipes(&branch.body, visit);
+                branch.else_body.iter().for_each(|list| list_pipes(list, visit));
             }
-            Node::Template(call) => call.pipe.iter().for_each(|pipe| pipe_expressions(pipe, visit)),
-            Node::Define(define) => list_expressions(&define.body, visit),
+            Node::Template(call) => call.pipe.iter().for_each(|pipe| visit(pipe, false)),
+            Node::Define(define) => list_pipes(&define.body, visit),
             Node::Text(_) | Node::Break(_) | Node::Continue(_) => {}
         }
     }

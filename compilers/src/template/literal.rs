@@ -220,7 +220,7 @@ fn reads_missing(pipe: &PipeNode, scope: &Scope) -> bool {
 }
 
 /// Returns true if the author says what stands for a missing attribute.
-fn has_fallback(pipe: &PipeNode) -> bool {
+pub(super) fn has_fallback(pipe: &PipeNode) -> bool {
     expressions(pipe).any(|expression| {
         matches!(expression, Expr::Identifier(_, name) if matches!(name.as_str(), "default" | "coalesce"))
     })

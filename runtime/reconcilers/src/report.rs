@@ -148,15 +148,17 @@ impl Pass<'_> {
         // Stored with the first file, so that after a crash no request makes it twice.
         self.record.refs = versions;
         self.record.refreshes = refreshes;
+        let mut work = Work::Checked;
         if let Some(moment) = moment.filter(|_| is_wanted || is_new) {
             self.make(spec, moment, is_wanted).await?;
+            work = Work::Built;
         }
         self.record.watermark = moment.filter(|_| spec.watermark_inherit);
         let mark = triggered.max(now);
         self.record.mark = Some(mark);
         self.store().await?;
         self.hand_over().await?;
-        self.outcome(schedule.as_ref(), mark, Work::Checked)
+        self.outcome(schedule.as_ref(), mark, work)
     }
 
     /// Returns the moment that it is about (N2); none while what it reads has no watermark.

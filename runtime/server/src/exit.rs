@@ -30,6 +30,22 @@ impl Exit {
         self as u8
     }
 
+    /// The code that a document or another process names.
+    pub(crate) fn from_code(code: u8) -> Self {
+        let all = [
+            Self::Converged,
+            Self::ProjectError,
+            Self::Usage,
+            Self::NotNow,
+            Self::StateFolder,
+            Self::WouldChange,
+            Self::Interrupted,
+            Self::Terminated,
+        ];
+        let found = all.into_iter().find(|exit| exit.code() == code);
+        found.unwrap_or(Self::NotNow)
+    }
+
     /// The word for it in documents of errors.
     pub fn name(self) -> &'static str {
         match self {

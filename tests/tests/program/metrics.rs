@@ -224,6 +224,38 @@ fn a_file_has_all_rows_however_many_there_are() {
 }
 
 #[test]
+fn the_times_of_an_answer_are_told_and_how_to_find_some_where_there_are_none() {
+    let project = project();
+    let told = |range: &str| {
+        let said = asked(
+            &project,
+            &[
+                "-m",
+                "amount",
+                "-d",
+                "country",
+                "--time-range",
+                range,
+                "--time-zone",
+                "Europe/Oslo",
+            ],
+        );
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        said.stderr
+    };
+    let days = told("2024-03-01 to 2024-03-03");
+    assert!(days.contains("2024-03-01 to 2024-03-03; Europe/Oslo"), "{days}");
+    assert!(!days.contains("hint"), "{days}");
+    let none = told("7D");
+    assert!(
+        none.contains("hint") && none.contains("`7D as of latest`"),
+        "{none}"
+    );
+    assert!(!told("7D as of latest").contains("hint"));
+    assert!(!told("P7D").contains("hint"));
+}
+
+#[test]
 fn mistakes_are_told_with_their_place() {
     let project = project();
     for (arguments, said) in [

@@ -150,6 +150,17 @@ fn an_api_takes_arguments_as_values_and_fixed_ones_first() {
         "{}",
         refused.stderr
     );
+    let misspelt = project.call(&["call", "by_origin", "-a", "orign=JFK"]);
+    assert_eq!(misspelt.code, Some(2));
+    assert!(
+        misspelt.stderr.contains("did you mean `origin`?"),
+        "{}",
+        misspelt.stderr
+    );
+    let without = called(&["by_origin"]);
+    assert_eq!(rows(&without), json!([]));
+    assert_eq!(without.json()["missing_arguments"], json!(["origin"]));
+    assert_eq!(called(&["from_jfk"]).json()["missing_arguments"], Value::Null);
     let sql = project.call(&["call", "by_origin", "-a", "origin=a'b", "--sql"]);
     assert!(sql.stdout.contains("origin = 'a''b'"), "{}", sql.stdout);
     let unknown = project.call(&["call", "by_orign"]);
@@ -325,6 +336,17 @@ fn a_report_is_a_file_that_goes_with_a_message_and_is_sent_on_request() {
     assert!(archived(&project).is_empty(), "a new report waits for its time");
     let sent = project.call(&["report", "run", "late", "--send"]);
     assert_eq!(sent.code, Some(0), "{}{}", sent.stdout, sent.stderr);
+    let told = |words: &[&str]| {
+        let mut lines = sent.stdout.lines();
+        lines.any(|line| words.iter().all(|word| line.contains(word)))
+    };
+    assert!(told(&["built", "report", "late", "row"]), "{}", sent.stdout);
+    assert!(
+        told(&["sent", "message", "Late flights", "archive"]),
+        "{}",
+        sent.stdout
+    );
+    assert!(told(&["1 built"]), "{}", sent.stdout);
     let messages = archived(&project);
     let [message] = messages.as_slice() else {
         panic!("one message: {messages:?}");

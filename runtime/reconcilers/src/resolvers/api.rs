@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use watershed_compilers::{RenderError, Scope};
+use watershed_compilers::{Arguments, RenderError, Scope, nearest_name};
 use watershed_core::Key;
 use watershed_metrics::Policy;
+use watershed_proto::value::Kind;
 use watershed_proto::{ApiSpec, DataResolver, MapValue, Message as _, Value};
 
 use super::viewer::Rules;
@@ -47,6 +48,9 @@ impl Resolvers<'_> {
                 false => ask.viewer,
             };
             let (key, spec) = self.api(name, viewer).await?;
+            if path.len() == 1 {
+                self.check_arguments(name, &ask.args)?;
+            }
             let data = spec.data.clone().unwrap_or_default();
             let inner = Ask {
                 data: &data,
@@ -57,6 +61,59 @@ impl Resolvers<'_> {
                 ..ask.clone()
             };
             self.prepare_at(&inner, &path).await
+        })
+    }
+
+    /// Returns the arguments that an API reads of its caller: its own, and those of the APIs that it asks.
+    #[must_use]
+    pub fn arguments_of(&self, api: &str) -> Arguments {
+        let mut read = Arguments::default();
+        let mut fixed = Vec::new();
+        let mut next = Some(api.to_owned());
+        for _ in 0..DEEPEST {
+            let Some(spec) = next.take().and_then(|name| self.api_spec(&name)) else {
+                break;
+            };
+            let data = spec.data.unwrap_or_default();
+            let properties = data.properties.unwrap_or_default();
+            let mut own = Arguments::default();
+            let texts = properties.fields.values();
+            texts.for_each(|value| each_text(value, &mut |text| own.add(text)));
+            fixed.iter().for_each(|name: &String| own.fix(name));
+            read.extend(own);
+            if data.resolver == KIND {
+                let args = properties.get("args").and_then(Value::as_map);
+                fixed.extend(args.into_iter().flat_map(|args| args.keys().cloned()));
+                next = properties.str("api").map(str::to_owned);
+            }
+        }
+        read
+    }
+
+    fn api_spec(&self, name: &str) -> Option<ApiSpec> {
+        let row = self.views.resources.find(&Key::new(KIND, name))?;
+        ApiSpec::decode(row.spec.as_ref()).ok()
+    }
+
+    /// Refuses arguments that nothing would read: one that is misspelt would change the answer without a word.
+    fn check_arguments(&self, api: &str, args: &BTreeMap<String, Value>) -> Result<(), ResolveError> {
+        if args.is_empty() {
+            return Ok(());
+        }
+        let read = self.arguments_of(api);
+        let Some(name) = args.keys().find(|name| !read.has(name)) else {
+            return Ok(());
+        };
+        let names: Vec<&str> = read.names().collect();
+        let hint = match nearest_name(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None if names.is_empty() => "it takes none".to_owned(),
+            None => format!("it reads `{}`", names.join("`, `")),
+        };
+        Err(ResolveError::UnknownArgument {
+            api: api.to_owned(),
+            name: name.clone(),
+            hint,
         })
     }
 
@@ -107,5 +164,15 @@ impl Resolvers<'_> {
         let fixed = fixed.iter().map(entry).collect::<Result<Vec<_>, _>>()?;
         args.extend(fixed);
         Ok(args)
+    }
+}
+
+/// Visits the texts of a value.
+fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
+    match &value.kind {
+        Some(Kind::String(text)) => visit(text),
+        Some(Kind::List(list)) => list.values.iter().for_each(|item| each_text(item, visit)),
+        Some(Kind::Map(map)) => map.fields.values().for_each(|item| each_text(item, visit)),
+        _ => {}
     }
 }

@@ -97,6 +97,16 @@ pub enum ResolveError {
         /// The reason.
         message: String,
     },
+    /// An argument that an API does not read.
+    #[error("the API \"{api}\" reads no argument \"{name}\"")]
+    UnknownArgument {
+        /// The API.
+        api: String,
+        /// The argument.
+        name: String,
+        /// A hint.
+        hint: String,
+    },
     /// APIs that call one another without end.
     #[error("APIs call one another: {}", .0.join(" calls "))]
     Cycle(Vec<String>),
@@ -122,6 +132,10 @@ impl ResolveError {
             Self::MetricsSql { hint, .. } => Error {
                 hint: hint.as_deref().map(Into::into),
                 ..plain("bad-metrics-query")
+            },
+            Self::UnknownArgument { hint, .. } => Error {
+                hint: Some(hint.as_str().into()),
+                ..plain("bad-query")
             },
             Self::UnknownApi(_) | Self::Faulty(_) | Self::Cycle(_) => plain("bad-query"),
             Self::NotAllowed(_) | Self::Policy { .. } => plain("not-allowed"),

@@ -6,7 +6,7 @@ use super::args::{Backup, Format, RestoreBackup, Shared};
 use super::consent;
 use super::console::{Console, choose_format};
 use super::failure::Failure;
-use super::present::{Presenter, failure};
+use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
@@ -29,7 +29,7 @@ pub(super) fn backup(console: &mut Console, shared: &Shared, args: &Backup) -> R
             Session::Here(_lock) => {
                 let options = super::options(shared, &location);
                 let answer = instance::backup_alone(&options, &location.state, &file, force).await;
-                presenter.end(answer.map_err(failure)?)
+                presenter.end(answer.map_err(Failure::from)?)
             }
         }
     })
@@ -61,7 +61,7 @@ pub(super) fn restore(console: &mut Console, shared: &Shared, args: &RestoreBack
         let options = super::options(shared, &location);
         let dry_run = args.consent.dry_run;
         let answer = instance::restore_alone(&options, &location.state, &file, dry_run).await;
-        Presenter::new(console, format, location.root.clone()).end(answer.map_err(failure)?)
+        Presenter::new(console, format, location.root.clone()).end(answer.map_err(Failure::from)?)
     })
 }
 

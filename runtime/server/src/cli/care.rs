@@ -4,7 +4,7 @@ use super::args::{Doctor, Format, Gc, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::look::look_at;
-use super::present::{Presenter, failure};
+use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
@@ -32,7 +32,7 @@ pub(super) fn doctor(console: &mut Console, shared: &Shared, args: &Doctor) -> R
             Session::Here(lock) => {
                 let options = super::options(shared, &location);
                 let folder = Folder::new(options, location.state.clone(), Some(lock));
-                let answer = folder.repair().await.map_err(failure)?;
+                let answer = folder.repair().await.map_err(Failure::from)?;
                 Presenter::new(console, format, location.root.clone()).end(answer)
             }
         }
@@ -51,7 +51,7 @@ pub(super) fn gc(console: &mut Console, shared: &Shared, _args: &Gc) -> Result<E
             Session::Here(_lock) => {
                 let options = super::options(shared, &location);
                 let answer = instance::gc_alone(&options, &location.state).await;
-                presenter.end(answer.map_err(failure)?)
+                presenter.end(answer.map_err(Failure::from)?)
             }
         }
     })

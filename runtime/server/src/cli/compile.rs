@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::args::{Compile, Format, Schema, Shared, Validate};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
-use super::present::{Presenter, exit_of, failure};
+use super::present::Presenter;
 use super::project::Location;
 use crate::exit::Exit;
 use crate::instance::{self, Specs, compiled_sql, validated};
@@ -22,7 +22,7 @@ pub(super) fn validate(console: &mut Console, shared: &Shared, args: &Validate) 
         let occasion = instance::begin_validation();
         let compilation = instance::compile(&options, &location.state)
             .await
-            .map_err(failure)?;
+            .map_err(Failure::from)?;
         let run = RunRequest {
             all: shared.all,
             warn_error: shared.warn_error,
@@ -30,14 +30,15 @@ pub(super) fn validate(console: &mut Console, shared: &Shared, args: &Validate) 
             ..RunRequest::default()
         };
         let specs = if args.spec { Specs::Shown } else { Specs::Left };
-        let document = validated(&options, compilation.project(), &occasion, &run, specs).map_err(failure)?;
+        let document =
+            validated(&options, compilation.project(), &occasion, &run, specs).map_err(Failure::from)?;
         let folder = from_here(&location.root);
         match format {
             Format::Sarif => console.document(&ci::sarif(&document.diagnostics, &folder))?,
             Format::Github => console.result(&ci::github(&document.diagnostics, &folder))?,
             _ => return Presenter::new(console, format, location.root.clone()).run(&document),
         }
-        Ok(exit_of(document.exit_code))
+        Ok(Exit::from_code(document.exit_code))
     })
 }
 
@@ -80,8 +81,8 @@ pub(super) fn compile(console: &mut Console, shared: &Shared, args: &Compile) ->
     super::block_on(async {
         let compilation = instance::compile(&options, &location.state)
             .await
-            .map_err(failure)?;
-        let document = compiled_sql(&options, compilation.project(), &args.name).map_err(failure)?;
+            .map_err(Failure::from)?;
+        let document = compiled_sql(&options, compilation.project(), &args.name).map_err(Failure::from)?;
         let (sender, replies) = crate::socket::replies();
         let _ = sender
             .send(Reply::Done(Box::new(Answer::Compile(document))))

@@ -5,6 +5,7 @@ use std::io;
 use super::mistake::Mistake;
 use crate::documents::{CommandError, ErrorDocument};
 use crate::exit::Exit;
+use crate::socket::Refusal;
 
 /// A command that ends without a result: what was attempted, what may help, the exit code.
 #[derive(Debug)]
@@ -109,6 +110,37 @@ impl From<serde_json::Error> for Failure {
             exit: Exit::NotNow,
             error: anyhow::Error::new(error).context("can't write a document"),
             hint: None,
+        }
+    }
+}
+
+/// The process that did the work ended before it was done.
+#[derive(Debug, thiserror::Error)]
+#[error("the work is not done")]
+pub(super) struct OwnerEnded;
+
+/// A refused request, as the program ends with it.
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let (exit, message) = (Exit::from_code(refusal.exit_code), refusal.message);
+        let mut failure = match refusal.fault {
+            Some(fault) => Self {
+                exit,
+                error: anyhow::Error::new(Mistake {
+                    message,
+                    fault,
+                    text: None,
+                }),
+                hint: None,
+            },
+            None => Self::new(exit, message),
+        };
+        if refusal.owner_ended {
+            failure.error = failure.error.context(OwnerEnded);
+        }
+        Self {
+            hint: refusal.hint,
+            ..failure
         }
     }
 }

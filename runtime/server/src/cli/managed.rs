@@ -8,7 +8,7 @@ use super::args::{Event, Format, Set, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::input;
-use super::present::{self, Presenter};
+use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
@@ -65,7 +65,7 @@ pub(super) fn operate(console: &mut Console, shared: &Shared, change: ChangeByHa
                 let project = super::options(shared, &location).project();
                 let done = instance::change_alone(&project, &location.state, change).await;
                 let answer = done.map_err(|error| session::open_failure(error, &location.state.path()))?;
-                presenter.end(answer.map_err(present::failure)?)
+                presenter.end(answer.map_err(Failure::from)?)
             }
         }
     })

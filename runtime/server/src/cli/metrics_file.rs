@@ -60,7 +60,7 @@ async fn numbers(shared: &Shared, location: &Location) -> Result<String, Failure
                     return Ok(page);
                 }
             }
-            Reply::Refused(refusal) => return Err(super::present::failure(refusal)),
+            Reply::Refused(refusal) => return Err(refusal.into()),
             _ => {}
         }
     }

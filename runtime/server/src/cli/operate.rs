@@ -4,7 +4,7 @@ use super::args::{Explain, Format, Operate, Shared, Stats};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::look::look;
-use super::present::{self, Presenter};
+use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::documents::Operation;
@@ -70,5 +70,5 @@ async fn alone(
     instance::operate_alone(&options.project(), &location.state, operation, names)
         .await
         .map_err(|error| session::open_failure(error, &location.state.path()))?
-        .map_err(present::failure)
+        .map_err(Failure::from)
 }

@@ -9,7 +9,6 @@ use tokio::sync::mpsc;
 use super::args::Format;
 use super::console::{Console, Verbosity};
 use super::failure::Failure;
-use super::mistake::Mistake;
 use super::rounds::Rounds;
 use crate::documents::{
     Column, Diagnostic, Event, HistoryDocument, Line, LogLevel, LogLine, LogsDocument, MetricsDocument,
@@ -18,17 +17,17 @@ use crate::documents::{
 };
 use crate::exit::Exit;
 use crate::render::diagnostics::{Details, Drawing};
-use crate::render::palette::{DIM, WARN};
+use crate::render::palette::{DIM, HINT, WARN};
 use crate::render::progress::Bar;
 use crate::render::repeats::Repeats;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
 use crate::render::{
-    alert_test, backup, care, check, data_tests, explain, fields, logs, metrics, operate, partitions, plan,
-    rows, status, table, trash, units,
+    alert_test, backup, calls, care, check, data_tests, explain, fields, logs, metrics, operate, partitions,
+    plan, rows, status, table, trash, units,
 };
 use crate::report::problems::{ReportedProblems, problems};
-use crate::socket::{Answer, Refusal, Reply};
+use crate::socket::{Answer, Reply};
 
 /// The interval at which the bar is drawn anew while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
@@ -48,6 +47,8 @@ pub(super) struct Presenter<'a> {
     about: Option<Box<ResourceDocument>>,
     /// Remarks below a table.
     remarks: Vec<String>,
+    /// Advice below that.
+    advice: Vec<String>,
     /// Lines of resources, as their runs end.
     ends: told::Lines,
     /// The resources that have one.
@@ -76,6 +77,7 @@ impl<'a> Presenter<'a> {
             output: Vec::new(),
             about: None,
             remarks: Vec::new(),
+            advice: Vec::new(),
             ends: told::Lines::new(Begin::Progress),
             told: BTreeSet::new(),
             drawn: ReportedProblems::default(),
@@ -100,7 +102,7 @@ impl<'a> Presenter<'a> {
             };
             match reply {
                 Some(Reply::Done(answer)) => return self.end(*answer),
-                Some(Reply::Refused(refusal)) => return Err(failure(refusal)),
+                Some(Reply::Refused(refusal)) => return Err(refusal.into()),
                 Some(reply) => self.part(reply)?,
                 None => return Err(Failure::new(Exit::NotNow, "the command ended without an answer")),
             }
@@ -226,13 +228,12 @@ impl<'a> Presenter<'a> {
             Verbosity::Normal => told::is_news(event),
             Verbosity::Verbose => true,
         };
-        let Event::ResourceFinished { resource, .. } = event else {
-            return Ok(());
-        };
         if !is_wanted {
             return Ok(());
         }
-        self.told.insert(resource.clone());
+        if let Event::ResourceFinished { resource, .. } = event {
+            self.told.insert(resource.clone());
+        }
         let Some(line) = self.ends.line(event, self.console.result_width()) else {
             return Ok(());
         };
@@ -269,7 +270,7 @@ impl<'a> Presenter<'a> {
         match answer {
             // What `start` did was told while it happened.
             Answer::Run(document) if self.rounds.is_some() && self.format == Format::Text => {
-                Ok(exit_of(document.exit_code))
+                Ok(Exit::from_code(document.exit_code))
             }
             Answer::Run(document) => self.run(&document),
             Answer::Rows { more } => self.end_rows(more),
@@ -287,7 +288,7 @@ impl<'a> Presenter<'a> {
                 _ => self.text(&format!("{}\n", document.sql.trim_end())),
             },
             Answer::Plan(document) => {
-                let exit = exit_of(document.exit_code);
+                let exit = Exit::from_code(document.exit_code);
                 match self.format {
                     Format::Json => self.written(&document)?,
                     _ => self.text(&plan::plan(&document))?,
@@ -330,9 +331,12 @@ impl<'a> Presenter<'a> {
             Answer::Metrics(document) if self.format == Format::Json => self.written(&*document),
             Answer::Metrics(document) => self.metrics(&document),
             Answer::Call(document) if self.format == Format::Json => self.written(&*document),
-            Answer::Call(document) => self.metrics(&document.as_metrics()),
+            Answer::Call(document) => {
+                self.advice.extend(calls::advice(&document));
+                self.metrics(&document.as_metrics())
+            }
             Answer::AlertTest(document) => {
-                let exit = exit_of(document.exit_code);
+                let exit = Exit::from_code(document.exit_code);
                 match self.format {
                     Format::Json => self.written(&*document)?,
                     _ => self.text(&alert_test::alert_test(&document))?,
@@ -340,7 +344,7 @@ impl<'a> Presenter<'a> {
                 Ok(exit)
             }
             Answer::Check(document) => {
-                let exit = exit_of(document.exit_code);
+                let exit = Exit::from_code(document.exit_code);
                 match self.format {
                     Format::Json => self.written(&document)?,
                     _ => self.text(&check::check(&document))?,
@@ -348,7 +352,7 @@ impl<'a> Presenter<'a> {
                 Ok(exit)
             }
             Answer::Doctor(document) => {
-                let exit = exit_of(document.exit_code);
+                let exit = Exit::from_code(document.exit_code);
                 match self.format {
                     Format::Json => self.written(&document)?,
                     _ => self.text(&care::doctor(&document))?,
@@ -412,7 +416,7 @@ impl<'a> Presenter<'a> {
                 }
             }
         }
-        Ok(exit_of(document.exit_code))
+        Ok(Exit::from_code(document.exit_code))
     }
 
     /// Everything that is wrong, drawn.
@@ -460,7 +464,7 @@ impl<'a> Presenter<'a> {
             self.findings(&document.diagnostics);
             self.console.result(&data_tests::tests(document))?;
         }
-        Ok(exit_of(document.exit_code))
+        Ok(Exit::from_code(document.exit_code))
     }
 
     /// A metrics view is shown by its fields, any other resource without rows as a document.
@@ -484,6 +488,7 @@ impl<'a> Presenter<'a> {
         self.begin_rows(columns)?;
         self.more_rows(rows)?;
         self.remarks = metrics::about(document);
+        self.advice.extend(metrics::advice(document));
         self.end_rows(more)
     }
 
@@ -532,6 +537,9 @@ impl<'a> Presenter<'a> {
                     said.extend(status::behind(resource));
                 }
                 self.console.note(&format!("{DIM}{}{DIM:#}\n", said.join("; ")));
+                for advice in &self.advice {
+                    self.console.note(&format!(" {HINT}hint{HINT:#}: {advice}\n"));
+                }
             }
         }
         if more && matches!(self.format, Format::Csv | Format::Jsonl | Format::Json) {
@@ -549,50 +557,4 @@ impl<'a> Presenter<'a> {
         self.console.result(text)?;
         Ok(Exit::Converged)
     }
-}
-
-/// The process that did the work ended before it was done.
-#[derive(Debug, thiserror::Error)]
-#[error("the work is not done")]
-pub(super) struct OwnerEnded;
-
-/// A refused request, as the program ends with it.
-pub(super) fn failure(refusal: Refusal) -> Failure {
-    let (exit, message) = (exit_of(refusal.exit_code), refusal.message);
-    let mut failure = match refusal.fault {
-        Some(fault) => Failure {
-            exit,
-            error: anyhow::Error::new(Mistake {
-                message,
-                fault,
-                text: None,
-            }),
-            hint: None,
-        },
-        None => Failure::new(exit, message),
-    };
-    if refusal.owner_ended {
-        failure.error = failure.error.context(OwnerEnded);
-    }
-    match refusal.hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
-}
-
-/// The code that a document or another process names.
-pub(super) fn exit_of(code: u8) -> Exit {
-    let all = [
-        Exit::Converged,
-        Exit::ProjectError,
-        Exit::Usage,
-        Exit::NotNow,
-        Exit::StateFolder,
-        Exit::WouldChange,
-        Exit::Interrupted,
-        Exit::Terminated,
-    ];
-    all.into_iter()
-        .find(|exit| exit.code() == code)
-        .unwrap_or(Exit::NotNow)
 }

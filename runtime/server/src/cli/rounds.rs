@@ -81,11 +81,16 @@ impl Rounds {
                 duration_ms,
                 ..
             } => self.settled(console, *exit_code, *duration_ms)?,
-            // `status` and `logs` have what becomes of programs and messages; whoever wants each step reads events.
+            Event::NotificationDelivered { .. } | Event::NotificationDead { .. } => {
+                // Messages alone make no round: nothing was behind.
+                let has_told = self.has_told;
+                let line = self.lines.line(event, console.result_width());
+                self.tell(console, &line.unwrap_or_default())?;
+                self.has_told = has_told;
+            }
+            // `status` and `logs` have what becomes of programs; whoever wants each step reads events.
             Event::Transition { .. }
             | Event::AlertEvaluated { .. }
-            | Event::NotificationDelivered { .. }
-            | Event::NotificationDead { .. }
             | Event::RunStarted { .. }
             | Event::ResourceStarted { .. }
             | Event::RunFinished { .. } => {}

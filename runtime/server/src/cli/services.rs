@@ -3,7 +3,7 @@
 use super::args::{Format, Restart, Rollback, Scale, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
-use super::present::{self, Presenter};
+use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
@@ -52,7 +52,7 @@ fn operate(
                 let project = super::options(shared, &location).project();
                 let done = instance::operate_services_alone(&project, &location.state, change, &names).await;
                 let answer = done.map_err(|error| session::open_failure(error, &location.state.path()))?;
-                presenter.end(answer.map_err(present::failure)?)
+                presenter.end(answer.map_err(Failure::from)?)
             }
         }
     })

@@ -5,7 +5,7 @@ use super::consent;
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::look::look_at;
-use super::present::{Presenter, failure};
+use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
@@ -71,7 +71,7 @@ async fn asked(shared: &Shared, location: &Location, request: TrashRequest) -> R
             loop {
                 match replies.recv().await {
                     Some(Reply::Done(answer)) => return Ok(*answer),
-                    Some(Reply::Refused(refusal)) => return Err(failure(refusal)),
+                    Some(Reply::Refused(refusal)) => return Err(refusal.into()),
                     Some(_) => {}
                     None => {
                         let message = "the process that owns the folder gave no answer";
@@ -83,7 +83,7 @@ async fn asked(shared: &Shared, location: &Location, request: TrashRequest) -> R
         Session::Here(lock) => {
             let options = super::options(shared, location);
             let folder = Folder::new(options, location.state.clone(), Some(lock));
-            folder.trash(&request).await.map_err(failure)
+            folder.trash(&request).await.map_err(Failure::from)
         }
     }
 }

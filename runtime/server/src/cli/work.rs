@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use super::args::{Format, Operate, Reconcile, Refresh, Run, Shared};
 use super::console::{Console, Verbosity, choose_format};
-use super::failure::Failure;
+use super::failure::{Failure, OwnerEnded};
 use super::metrics_file;
-use super::present::{OwnerEnded, Presenter, failure};
+use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
 use super::signals;
@@ -102,7 +102,7 @@ fn work_at(
     selection: Selection,
     request: impl FnOnce(RunRequest) -> Request,
 ) -> Result<Exit, Failure> {
-    selection.check().map_err(failure)?;
+    selection.check().map_err(Failure::from)?;
     let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
     let request = request(RunRequest {
         variables: location.variables.clone(),

@@ -29,6 +29,9 @@ pub struct CallDocument {
     /// The row of totals, if the question has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Vec<Value>>,
+    /// Arguments that the API reads and that were not given: what compares with them is NULL.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_arguments: Vec<String>,
     /// The range of time, if one bounds the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_range: Option<MetricsRange>,

@@ -532,7 +532,7 @@ fn is_for_people(event: &Event) -> bool {
     match event {
         Event::ResourceFinished { run, .. } => told::is_news(event) || run.outcome == Outcome::Skipped,
         Event::Diagnostic { .. } | Event::Fixed { .. } | Event::Settled { .. } => true,
-        _ => false,
+        _ => told::is_news(event),
     }
 }
 

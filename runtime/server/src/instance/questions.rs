@@ -77,7 +77,10 @@ impl Instance {
             is_export: false,
         };
         let answer = resolvers.answer(&ask, limit, LONGEST).await?;
-        Ok(document(ResourceName::new(api::KIND, api), &answer))
+        Ok(CallDocument {
+            missing_arguments: missing(&resolvers, api, &ask.args),
+            ..document(ResourceName::new(api::KIND, api), &answer)
+        })
     }
 }
 
@@ -101,6 +104,8 @@ struct Asked {
     /// The most rows that it has, by its file.
     limit: Option<u64>,
     layout: Layout,
+    /// Arguments that it reads and that were not given.
+    missing: Vec<String>,
 }
 
 impl Questions<'_> {
@@ -139,6 +144,7 @@ impl Questions<'_> {
         if request.sql {
             return Ok(Answer::Call(Box::new(CallDocument {
                 sql: Some(asked.prepared.statement()),
+                missing_arguments: asked.missing,
                 ..document(asked.name, &Rows::default())
             })));
         }
@@ -151,7 +157,10 @@ impl Questions<'_> {
             let mut answer = answered.map_err(|error| self.refusal(error))?;
             // A report that has no more rows by its file has shown them all.
             answer.truncated &= asked.limit.is_none_or(|limit| limit > shown);
-            return Ok(Answer::Call(Box::new(document(asked.name, &answer))));
+            return Ok(Answer::Call(Box::new(CallDocument {
+                missing_arguments: asked.missing,
+                ..document(asked.name, &answer)
+            })));
         };
         if asked.prepared.is_made_over() {
             return Err(Refusal::new(Exit::Usage, "a file has neither totals nor a pivot"));
@@ -204,13 +213,15 @@ impl Questions<'_> {
             execution_time: None,
             is_export,
         };
-        let prepared = self.resolvers().prepare(&ask).await;
+        let resolvers = self.resolvers();
+        let prepared = resolvers.prepare(&ask).await;
         let prepared = prepared.map_err(|error| self.refusal(error))?;
         Ok(Asked {
             name: name(row),
             layout: layout(&prepared),
             prepared,
             limit: None,
+            missing: missing(&resolvers, row.name.as_str(), &ask.args),
         })
     }
 
@@ -234,6 +245,7 @@ impl Questions<'_> {
             prepared,
             limit: export.limit,
             layout: export.layout,
+            missing: Vec::new(),
         })
     }
 
@@ -332,9 +344,20 @@ impl Questions<'_> {
         match error {
             ResolveError::Metrics(error) => queries::redacted(metrics_refusal(error), self.views.secrets),
             ResolveError::NotAllowed(_) => Refusal::new(Exit::Usage, error.to_string()),
+            ResolveError::UnknownArgument { ref hint, .. } => Refusal {
+                hint: Some(hint.clone()),
+                ..Refusal::new(Exit::Usage, error.to_string())
+            },
             error => self.of_resource(&error.to_error()),
         }
     }
+}
+
+/// Lists the arguments that an API reads, that were not given, and for which nothing stands.
+fn missing(resolvers: &Resolvers<'_>, api: &str, given: &BTreeMap<String, Value>) -> Vec<String> {
+    let read = resolvers.arguments_of(api);
+    let missing = read.needed().filter(|name| !given.contains_key(*name));
+    missing.map(str::to_owned).collect()
 }
 
 /// Returns arguments as templates see them.
@@ -371,6 +394,7 @@ fn document(resource: ResourceName, answer: &Rows) -> CallDocument {
                 .map(watershed_drivers::olap::Value::to_json)
                 .collect()
         }),
+        missing_arguments: Vec::new(),
         time_range: answer.time_range.map(range),
     }
 }

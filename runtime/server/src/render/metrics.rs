@@ -1,11 +1,11 @@
 //! Answers of metrics views for people: numbers in their formats, times by the clock of their zone.
 
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, civil};
+use jiff::{Timestamp, Zoned, civil};
 use serde_json::Value;
 use watershed_metrics::Format;
 
-use crate::documents::{Column, MetricsColumn, MetricsDocument, MetricsRole};
+use crate::documents::{Column, MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 
 /// Columns and rows as programs read them: values as they are, totals last.
 pub(crate) fn raw(document: &MetricsDocument) -> (Vec<Column>, Vec<Vec<Value>>) {
@@ -40,21 +40,48 @@ pub(crate) fn formatted(document: &MetricsDocument) -> (Vec<Column>, Vec<Vec<Val
     (columns(document), rows)
 }
 
-/// The line below a table: which times the answer is about.
+/// The line below a table: which times the answer is about, by the clock of its zone.
 pub(crate) fn about(document: &MetricsDocument) -> Vec<String> {
-    let range = |range: &crate::documents::MetricsRange| format!("{} to {}", range.start, range.end);
-    let mut said: Vec<String> = document.time_range.iter().map(range).collect();
-    said.extend(
-        document
-            .comparison_time_range
-            .iter()
-            .map(|other| format!("compared with {}", range(other))),
-    );
-    if said.is_empty() || document.time_zone == "UTC" {
-        return said;
+    let zone = TimeZone::get(&document.time_zone).unwrap_or(TimeZone::UTC);
+    let mut said: Vec<String> = document
+        .time_range
+        .iter()
+        .map(|range| span(range, &zone))
+        .collect();
+    let compared = document.comparison_time_range.iter();
+    said.extend(compared.map(|other| format!("compared with {}", span(other, &zone))));
+    if !said.is_empty() && document.time_zone != "UTC" {
+        said.push(document.time_zone.clone());
     }
-    said.push(document.time_zone.clone());
     said
+}
+
+/// A range in days if it begins and ends with some, else to the minute or second.
+fn span(range: &MetricsRange, zone: &TimeZone) -> String {
+    let ends = [&range.start, &range.end].map(|end| end.parse::<Timestamp>());
+    let [Ok(start), Ok(end)] = ends else {
+        return format!("{} to {}", range.start, range.end);
+    };
+    let ends = [start, end].map(|end| end.to_zoned(zone.clone()));
+    let all = |is: fn(&Zoned) -> bool| ends.iter().all(is);
+    let form = match (
+        all(|end| end.time() == civil::Time::midnight()),
+        all(|end| end.second() == 0),
+    ) {
+        (true, _) => "%Y-%m-%d",
+        (false, true) => "%Y-%m-%d %H:%M",
+        (false, false) => "%Y-%m-%d %H:%M:%S",
+    };
+    ends.map(|end| end.strftime(form).to_string()).join(" to ")
+}
+
+/// Advice where an answer has no rows.
+pub(crate) fn advice(document: &MetricsDocument) -> Vec<String> {
+    let is_empty = document.rows.is_empty() && document.sql.is_none();
+    let advice = "no row lies in this time, or none that meets the conditions: `--time-range inf` is all of it; `P7D` \
+                  and `7D as of latest` end with the data, `7D` ends now";
+    let bound = document.time_range.iter().filter(|_| is_empty);
+    bound.map(|_| advice.to_owned()).collect()
 }
 
 fn columns(document: &MetricsDocument) -> Vec<Column> {
@@ -166,5 +193,32 @@ mod tests {
         );
         assert_eq!(rows[1][0], json!("total"));
         assert_eq!(raw(&document).1[0][2], json!(0.256));
+    }
+    #[test]
+    fn a_range_is_shown_by_the_clock_of_its_zone_as_short_as_it_can_be() {
+        let new_york = TimeZone::get("America/New_York").expect("a zone");
+        let range = |start: &str, end: &str| MetricsRange {
+            start: start.to_owned(),
+            end: end.to_owned(),
+        };
+        for (start, end, shown) in [
+            (
+                "2024-03-10T05:00:00Z",
+                "2024-03-11T04:00:00Z",
+                "2024-03-10 to 2024-03-11",
+            ),
+            (
+                "2024-03-10T06:30:00Z",
+                "2024-03-10T07:00:00Z",
+                "2024-03-10 01:30 to 2024-03-10 03:00",
+            ),
+            (
+                "2024-03-10T06:30:00.25Z",
+                "2024-03-10T07:00:01Z",
+                "2024-03-10 01:30:00 to 2024-03-10 03:00:01",
+            ),
+        ] {
+            assert_eq!(span(&range(start, end), &new_york), shown);
+        }
     }
 }

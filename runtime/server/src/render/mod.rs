@@ -5,6 +5,7 @@
 pub(crate) mod alert_test;
 pub(crate) mod alerts;
 pub(crate) mod backup;
+pub(crate) mod calls;
 pub(crate) mod care;
 pub(crate) mod check;
 pub(crate) mod ci;

@@ -1,4 +1,4 @@
-//! One line for each resource whose run has ended, as it happens.
+//! One line for each resource whose run has ended, and for each message that was delivered or given up, as it happens.
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
@@ -7,7 +7,7 @@ use super::columns::{Cell, fitting};
 use super::palette::{BAD, DIM, GOOD, WARN};
 use super::summary::first_line;
 use super::units::{count, duration, grouped};
-use crate::documents::{Ended, Event, LastRun, Outcome, ResourceError, ResourceName, Work};
+use crate::documents::{Ended, Event, LastRun, Outcome, ResourceError, ResourceName, Time, Work};
 
 /// Columns of kinds and names before any was told: later lines stand below the widest so far.
 const KIND: usize = 6;
@@ -34,6 +34,8 @@ pub(crate) struct Lines {
     begin: Begin,
     kind: usize,
     name: usize,
+    /// The width of the last progress.
+    begun: usize,
 }
 
 impl Lines {
@@ -42,11 +44,26 @@ impl Lines {
             begin,
             kind: KIND,
             name: NAME,
+            begun: 0,
         }
     }
 
-    /// The line of an event; none for those that are no end of a run.
+    /// The line of an event; none for those that are neither the end of a run nor of a message.
     pub(crate) fn line(&mut self, event: &Event, width: Option<u16>) -> Option<String> {
+        let cells = match event {
+            Event::ResourceFinished { .. } => self.end_of_run(event, width)?,
+            Event::NotificationDelivered {
+                at, title, receiver, ..
+            } => self.message(*at, ("sent", GOOD), title, receiver, width),
+            Event::NotificationDead {
+                at, title, failure, ..
+            } => self.message(*at, ("not sent", BAD), title, failure, width),
+            _ => return None,
+        };
+        Some(fitting("  ", &[cells], width))
+    }
+
+    fn end_of_run(&mut self, event: &Event, width: Option<u16>) -> Option<Vec<Cell>> {
         let Event::ResourceFinished {
             at,
             resource,
@@ -62,27 +79,61 @@ impl Lines {
             Begin::Progress => progress(about),
             Begin::Clock => super::units::clock(*at),
         };
-        let (word, style) = word(*work, run, about);
+        self.begun = begin.width();
+        let what = word(*work, run, about);
         let (kind, name) = (kind_of(resource, about), name_of(resource, about));
+        let mut cells = self.begin(begin, what, kind, &name, width);
+        match error {
+            Some(error) => cells.push(reason(error)),
+            None => cells.extend(made(run, about)),
+        }
+        Some(cells)
+    }
+
+    /// A message is no step on the way of a command.
+    fn message(
+        &mut self,
+        at: Time,
+        what: (&'static str, Style),
+        title: &str,
+        more: &str,
+        width: Option<u16>,
+    ) -> Vec<Cell> {
+        let begin = match self.begin {
+            Begin::Progress => " ".repeat(self.begun),
+            Begin::Clock => super::units::clock(at),
+        };
+        let mut cells = self.begin(begin, what, "message".to_owned(), title, width);
+        cells.push(Cell::left(first_line(more), Style::new()));
+        cells
+    }
+
+    /// The columns that all lines have.
+    fn begin(
+        &mut self,
+        begin: String,
+        (word, style): (&'static str, Style),
+        kind: String,
+        name: &str,
+        width: Option<u16>,
+    ) -> Vec<Cell> {
         self.kind = self.kind.max(kind.width());
         self.name = self.name.max(name.width().min(WIDEST_NAME));
         let mut cells = vec![Cell::left(begin, DIM), Cell::left(word, style).least(WORD)];
         if width.is_none_or(|width| width >= NARROW) {
             cells.push(Cell::left(kind, DIM).least(self.kind));
         }
-        cells.push(Cell::name(&name).least(self.name));
-        match error {
-            Some(error) => cells.push(reason(error)),
-            None => cells.extend(made(run, about)),
-        }
-        Some(fitting("  ", &[cells], width))
+        cells.push(Cell::name(name).least(self.name));
+        cells
     }
 }
 
-/// Returns true if the end of a run is told to everybody: something was done, found or fixed.
+/// Returns true if an event is told to everybody: something was done, found, fixed or sent.
 pub(crate) fn is_news(event: &Event) -> bool {
-    let Event::ResourceFinished { work, run, about, .. } = event else {
-        return false;
+    let (work, run, about) = match event {
+        Event::ResourceFinished { work, run, about, .. } => (work, run, about),
+        Event::NotificationDelivered { .. } | Event::NotificationDead { .. } => return true,
+        _ => return false,
     };
     match run.outcome {
         Outcome::Done | Outcome::Failed => true,
@@ -128,14 +179,18 @@ fn reason(error: &ResourceError) -> Cell {
     Cell::left(first_line(&error.message), Style::new())
 }
 
-/// Rows or sort of what there is now, and how long it took.
+/// Rows or sort of what there is now, or the verdict on it, and how long it took.
 fn made(run: &LastRun, about: &Ended) -> Vec<Cell> {
-    let field = |name: &str| about.result.as_ref().and_then(|result| result.get(name));
-    let rows = field("rows").and_then(serde_json::Value::as_u64);
-    let sort = field("type")
-        .and_then(serde_json::Value::as_str)
-        .unwrap_or_default();
-    let what = rows.map_or_else(|| sort.to_owned(), |rows| count(rows, "row"));
+    let result = about.result.as_ref();
+    let field = |path: &str| result.and_then(|result| result.pointer(path));
+    // A report says of each of its files how many rows it has.
+    let rows = field("/rows").or_else(|| field("/history/0/rows").filter(|_| run.outcome == Outcome::Done));
+    let sort = field("/type").or_else(|| field("/verdict"));
+    let sort = sort.and_then(serde_json::Value::as_str).unwrap_or_default();
+    let what = match rows.and_then(serde_json::Value::as_u64) {
+        Some(rows) => count(rows, "row"),
+        None => sort.to_owned(),
+    };
     vec![
         Cell::right(what, Style::new()).least(12),
         Cell::left(duration(run.duration_ms), DIM),
@@ -145,7 +200,7 @@ fn made(run: &LastRun, about: &Ended) -> Vec<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::{Reason, Time};
+    use crate::documents::Reason;
 
     fn ended(name: &str, outcome: Outcome, work: Work, about: Ended) -> Event {
         Event::ResourceFinished {
@@ -228,5 +283,50 @@ mod tests {
             Work::None,
             Ended::default()
         )));
+    }
+    #[test]
+    fn messages_stand_below_what_sent_them() {
+        let mut lines = Lines::new(Begin::Progress);
+        let about = Ended {
+            result: Some(serde_json::json!({"verdict": "fail"})),
+            ended: 9,
+            resources: 40,
+            ..Ended::default()
+        };
+        let checked = ended("late", Outcome::Unchanged, Work::Checked, about);
+        let line = plain(&mut lines, &checked, None);
+        assert_eq!(
+            line,
+            "   9 of 40  checked    model   late                  fail  13ms\n"
+        );
+        let (at, resource) = (Time::from_millis(0), ResourceName::new("notification", "1e95"));
+        let sent = Event::NotificationDelivered {
+            at,
+            resource: resource.clone(),
+            title: "Late: 3 rows".to_owned(),
+            receiver: "connector \"outbox\"".to_owned(),
+            attempts: 1,
+        };
+        let dead = Event::NotificationDead {
+            at,
+            resource,
+            title: "Late: 3 rows".to_owned(),
+            receiver: "connector \"pager\"".to_owned(),
+            attempts: 12,
+            failure: "the receiver answered 410".to_owned(),
+        };
+        for (event, line) in [
+            (
+                sent,
+                "            sent       message  Late: 3 rows  connector \"outbox\"\n",
+            ),
+            (
+                dead,
+                "            not sent   message  Late: 3 rows  the receiver answered 410\n",
+            ),
+        ] {
+            assert!(is_news(&event));
+            assert_eq!(plain(&mut lines, &event, None), line);
+        }
     }
 }

@@ -38,7 +38,7 @@ pub(in crate::cli) struct Metrics {
     /// Only groups that meet a condition in SQL on their measures.
     #[arg(long, value_name = "CONDITION", help_heading = "Query")]
     pub having: Option<String>,
-    /// Only this range of time, such as 7D, MTD or "2024-01-01 to 2024-02-01".
+    /// Only this range of time: P7D ends with the data, 7D now; also MTD, 2024-01 or "2024-01-01 to 2024-02-01".
     #[arg(long, value_name = "RANGE", help_heading = "Query")]
     pub time_range: Option<String>,
     /// Compare each measure with another range: `previous`, a distance such as -1Y, or a range.

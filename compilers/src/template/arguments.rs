@@ -1,0 +1,157 @@
+//! The arguments that a question reads of whoever calls it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gotmpl::parse::{CommandNode, Expr, PipeNode};
+
+use super::{Template, facts, literal};
+
+/// The arguments of a call that templates read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arguments {
+    /// By name; true if it is written, and nothing stands for it where it is missing.
+    names: BTreeMap<String, bool>,
+    /// Those whose values are given already: the caller's take no part.
+    fixed: BTreeSet<String>,
+    /// They are read in a way that does not say which.
+    any: bool,
+}
+
+impl Arguments {
+    /// Adds those that a text reads, in any of its branches. What is no template reads any: it fails when it is executed.
+    pub fn add(&mut self, text: &str) {
+        if !super::is_template(text) {
+            return;
+        }
+        match Template::read(text) {
+            Ok(template) => facts::each_pipe(&template, &mut |pipe, is_written| {
+                self.pipe(pipe, is_written && !literal::has_fallback(pipe));
+            }),
+            Err(_) => self.any = true,
+        }
+    }
+
+    /// Adds those of another question.
+    pub fn extend(&mut self, other: Self) {
+        self.any |= other.any;
+        self.fixed.extend(other.fixed);
+        for (name, is_needed) in other.names {
+            *self.names.entry(name).or_default() |= is_needed;
+        }
+    }
+
+    /// Leaves an argument to whoever fixes its value.
+    pub fn fix(&mut self, name: &str) {
+        self.names.remove(name);
+        self.fixed.insert(name.to_owned());
+    }
+
+    /// Returns true if an argument may be read, or is fixed.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.any || self.names.contains_key(name) || self.fixed.contains(name)
+    }
+
+    /// Lists the names that are read.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.keys().map(String::as_str)
+    }
+
+    /// Lists those for which nothing stands where they are missing.
+    pub fn needed(&self) -> impl Iterator<Item = &str> {
+        let needed = self.names.iter().filter(|(_, is_needed)| **is_needed);
+        needed.map(|(name, _)| name.as_str())
+    }
+
+    fn pipe(&mut self, pipe: &PipeNode, is_needed: bool) {
+        for command in &pipe.commands {
+            let by_name = name_in_index(command);
+            if let Some(name) = by_name {
+                self.read(name, is_needed);
+            }
+            for expression in command.args.iter().skip(if by_name.is_some() { 3 } else { 0 }) {
+                match expression {
+                    Expr::Pipe(_, nested) => self.pipe(nested, is_needed),
+                    Expr::Field(_, path) => self.path(path.iter().map(AsRef::as_ref), is_needed),
+                    Expr::Variable(_, variable, path) if variable.as_str() == "$" => {
+                        self.path(path.iter().map(AsRef::as_ref), is_needed);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn path<'p>(&mut self, mut path: impl Iterator<Item = &'p str>, is_needed: bool) {
+        match (path.next(), path.next()) {
+            (Some("args"), Some(name)) => self.read(name, is_needed),
+            (Some("args"), None) => self.any = true,
+            _ => {}
+        }
+    }
+
+    fn read(&mut self, name: &str, is_needed: bool) {
+        *self.names.entry(name.to_owned()).or_default() |= is_needed;
+    }
+}
+
+/// The argument that `index .args "name"` reads.
+fn name_in_index(command: &CommandNode) -> Option<&str> {
+    match command.args.as_slice() {
+        [
+            Expr::Identifier(_, function),
+            Expr::Field(_, path),
+            Expr::String(_, name),
+            ..,
+        ] => {
+            let is_index = matches!(function.as_str(), "index" | "get");
+            let is_args = path.len() == 1 && path.first().is_some_and(|first| first.as_str() == "args");
+            (is_index && is_args).then_some(name.as_ref())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Arguments {
+        let mut found = Arguments::default();
+        found.add(text);
+        found
+    }
+
+    #[test]
+    fn arguments_are_found_in_every_branch_and_need_a_value_unless_one_stands_for_them() {
+        let found = of(
+            "{{ if .args.a }}{{ .args.b | default 1 }}{{ else }}{{ (upper .args.c) }}{{ end }}{{ index .args \"d\" }}
+             {{ range .user.groups }}{{ $.args.e }}{{ end }}{{ .args.f }}{{ .args.f | default 2 }}",
+        );
+        assert_eq!(found.names().collect::<Vec<_>>(), ["a", "b", "c", "d", "e", "f"]);
+        assert_eq!(found.needed().collect::<Vec<_>>(), ["c", "d", "e", "f"]);
+        assert!(!found.has("g"));
+    }
+
+    #[test]
+    fn an_argument_that_is_fixed_is_neither_needed_nor_unknown() {
+        let mut inner = of("{{ .args.a }}{{ .args.b }}");
+        inner.fix("a");
+        let mut all = of("{{ .args.c }}");
+        all.extend(inner);
+        assert_eq!(all.needed().collect::<Vec<_>>(), ["b", "c"]);
+        assert!(all.has("a") && !all.has("d"));
+    }
+
+    #[test]
+    fn whoever_reads_all_arguments_may_read_any() {
+        for text in [
+            "{{ range .args }}{{ . }}{{ end }}",
+            "{{ $all := .args }}",
+            "{{ .args",
+        ] {
+            assert!(of(text).has("g"), "{text}");
+        }
+        assert!(!of("args.g").has("g"));
+    }
+}
