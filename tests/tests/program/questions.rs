@@ -293,6 +293,36 @@ fn nobody_is_told_of_a_snoozed_alert_until_its_end() {
     project.call(&["alert", "snooze", "late", "--end"]);
     project.run(0);
     assert_eq!(titles(&project), ["late: 2 rows"], "it is told at the end");
+    let shown = project.call(&["show", "alert/late"]).stdout;
+    for text in [
+        "alert/late  ok",
+        "fail, told",
+        "Flights that were late",
+        "alerts/late.yaml",
+        "model/late",
+        "SELECT * FROM late WHERE delay > 55",
+    ] {
+        assert!(shown.contains(text), "{text}: {shown}");
+    }
+    let history = project.call(&["history", "alert/late"]).stdout;
+    assert!(history.contains("pass → fail"), "{history}");
+    assert!(history.contains("2 rows, 1 message"), "{history}");
+    let entries = project.call(&["history", "alert/late", "--json"]).json()["transitions"].clone();
+    assert_eq!(
+        entries[0]["messages"].as_array().map(Vec::len),
+        Some(1),
+        "{entries}"
+    );
+    // Of all resources, an evaluation that found nothing new is none of the news.
+    let all = project.call(&["history"]).stdout;
+    assert_eq!(
+        (
+            all.matches("evaluated").count(),
+            history.matches("evaluated").count()
+        ),
+        (2, 3),
+        "{all}{history}"
+    );
 }
 
 #[test]
@@ -347,6 +377,13 @@ fn a_report_is_a_file_that_goes_with_a_message_and_is_sent_on_request() {
         sent.stdout
     );
     assert!(told(&["1 built"]), "{}", sent.stdout);
+    let history = project.call(&["history", "report/late"]).stdout;
+    assert!(
+        history.contains("made") && history.contains("1 message, late-"),
+        "{history}"
+    );
+    let shown = project.call(&["show", "api/by_origin"]).stdout;
+    assert!(shown.contains("limit (optional), origin"), "{shown}");
     let messages = archived(&project);
     let [message] = messages.as_slice() else {
         panic!("one message: {messages:?}");

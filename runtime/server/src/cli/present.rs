@@ -23,8 +23,8 @@ use crate::render::repeats::Repeats;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
 use crate::render::{
-    alert_test, backup, calls, care, check, data_tests, explain, fields, logs, metrics, operate, partitions,
-    plan, rows, status, table, trash, units,
+    alert_test, backup, calls, care, check, data_tests, declared, explain, fields, logs, metrics, operate,
+    partitions, plan, rows, status, table, trash, units,
 };
 use crate::report::problems::{ReportedProblems, problems};
 use crate::socket::{Answer, Reply};
@@ -470,7 +470,8 @@ impl<'a> Presenter<'a> {
     /// A metrics view is shown by its fields, any other resource without rows as a document.
     fn fields(mut self, document: &ShowDocument) -> Result<Exit, Failure> {
         let Some((columns, rows)) = fields::fields(document) else {
-            return self.written(document);
+            let width = self.console.result_width();
+            return self.text(&declared::declared(document, Time::now(), width));
         };
         (self.columns, self.rows) = (columns, rows);
         self.about = Some(Box::new(document.resource.clone()));

@@ -20,7 +20,7 @@ pub struct HistoryDocument {
     pub environment: String,
     /// The runs.
     pub runs: Vec<HistoryRun>,
-    /// The transitions of jobs and services, the latest first.
+    /// The transitions of jobs and services, evaluations of alerts and files of reports, the latest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transitions: Vec<HistoryTransition>,
 }
@@ -59,7 +59,8 @@ impl Moment<'_> {
     }
 }
 
-/// A past transition of a job, a service or one of its replicas: another stage, or an event worth telling.
+/// A past transition of a job, a service or one of its replicas: another stage, or an event worth telling. An alert that was
+/// evaluated goes from verdict to verdict, a report that was made from nothing to nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryTransition {
     /// The time.
@@ -75,8 +76,18 @@ pub struct HistoryTransition {
     /// More for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// The run that recorded it, named as in `runs`.
+    /// The run that recorded it, named as in `runs`; not of alerts and reports.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub run: String,
+    /// The moment that an evaluation or a file is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moment: Option<Time>,
+    /// The rows that were found, at most those that are kept, or the rows of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    /// The keys of the messages that tell of it: names of notifications.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<String>,
 }
 
 /// A past run of one resource.

@@ -12,6 +12,7 @@ use crate::documents::{
 };
 use crate::report::difference::Declarations;
 use crate::report::document::{self, About, Account, Occasion, Project, Warnings};
+use crate::report::kinds::alerts::past_questions;
 use crate::report::kinds::programs::past_transitions;
 use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, kinds, names, resource};
@@ -171,9 +172,14 @@ impl Reading<'_> {
     pub(crate) fn history(&self, mut runs: Vec<HistoryRow>, typed: Option<&str>, limit: u64) -> Answer {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let of = typed.map(|name| names::resolve(self.entries, name));
+        let past = |of: Option<&Row>| {
+            let mut past = past_transitions(self.entries, of);
+            past.extend(past_questions(self.entries, of));
+            past
+        };
         let mut transitions = match of {
-            None => past_transitions(self.entries, None),
-            Some(Ok(entry)) => past_transitions(self.entries, Some(&entry.row)),
+            None => past(None),
+            Some(Ok(entry)) => past(Some(&entry.row)),
             // It is not there any more, and took its transitions with it.
             Some(Err(_)) => Vec::new(),
         };

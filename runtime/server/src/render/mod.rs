@@ -11,6 +11,7 @@ pub(crate) mod check;
 pub(crate) mod ci;
 mod columns;
 pub(crate) mod data_tests;
+pub(crate) mod declared;
 pub(crate) mod diagnostics;
 pub(crate) mod explain;
 pub(crate) mod fields;

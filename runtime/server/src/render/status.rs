@@ -16,7 +16,7 @@ use crate::documents::{
 };
 use crate::report::kinds::PROJECT_PARSER;
 
-fn health_style(health: Health) -> Style {
+pub(super) fn health_style(health: Health) -> Style {
     match health {
         Health::Failed => BAD,
         Health::Blocked | Health::Unready | Health::Stale | Health::Paused => WARN,
@@ -171,7 +171,7 @@ fn verdict(document: &RunDocument) -> String {
 pub(crate) fn history(document: &HistoryDocument, now: Time, width: Option<u16>) -> String {
     let moments = document.moments();
     if moments.is_empty() {
-        return "nothing was run yet\n".to_owned();
+        return "no run has changed anything yet\n".to_owned();
     }
     let title = |text: &str| Cell::left(text, DIM);
     let mut rows = vec![vec![
@@ -191,10 +191,20 @@ pub(crate) fn history(document: &HistoryDocument, now: Time, width: Option<u16>)
 }
 
 fn transition_line(transition: &HistoryTransition, now: Time) -> Vec<Cell> {
-    let why = match transition.from == transition.to {
-        true => String::new(),
-        false => format!("{} → {}", transition.from, transition.to).replace('_', " "),
+    let why = match (&transition.from, &transition.to) {
+        (from, to) if from != to => format!("{from} → {to}").replace('_', " "),
+        // An alert that stays as it was.
+        (_, to) if transition.moment.is_some() => to.clone(),
+        _ => String::new(),
     };
+    let messages = transition.messages.len() as u64;
+    let more = [
+        transition.moment.map(|moment| format!("for {moment}")),
+        transition.rows.map(|rows| count(rows, "row")),
+        (messages > 0).then(|| count(messages, "message")),
+        Some(transition.detail.clone()).filter(|detail| !detail.is_empty()),
+    ];
+    let more: Vec<String> = more.into_iter().flatten().collect();
     vec![
         Cell::left(ago(transition.at, now), DIM),
         Cell::left(transition.reason.replace('_', " "), Style::new()),
@@ -202,7 +212,7 @@ fn transition_line(transition: &HistoryTransition, now: Time) -> Vec<Cell> {
         Cell::name(transition.resource.name.as_str()),
         Cell::right("", Style::new()),
         Cell::left(why, DIM),
-        Cell::left(transition.detail.as_str(), DIM),
+        Cell::left(more.join(", "), DIM),
     ]
 }
 

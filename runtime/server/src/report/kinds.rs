@@ -1,6 +1,6 @@
 //! Parts of documents for resources of particular kinds.
 
-mod alerts;
+pub(crate) mod alerts;
 pub(crate) mod checks;
 mod declared;
 pub(crate) mod managed;

@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 use watershed_controller::Resource;
 use watershed_controller::message::Message;
 use watershed_core::{Row, Timestamp};
-use watershed_delivery::{Notification, Record, Standing};
+use watershed_delivery::{Key, Notification, Record, Standing};
 use watershed_reconcilers::alert::{self, record::AlertRecord, record::Entry, snooze};
 use watershed_reconcilers::report::{self, record as made, record::ReportRecord};
 
-use crate::documents::Time;
+use crate::documents::{HistoryTransition, ResourceName, Time};
+use crate::report::Entry as Resources;
 
 /// Returns the result of an alert, a report or a message; none of other kinds, and before there is one.
 pub(super) fn result(row: &Row) -> Option<Value> {
@@ -20,6 +21,79 @@ pub(super) fn result(row: &Row) -> Option<Value> {
             Some(of_notification(&spec, &state::<Record>(row).unwrap_or_default()))
         }
         _ => None,
+    }
+}
+
+/// Returns the evaluations of alerts and the files of reports, of all or of one, in the words of `history`. Among those of all
+/// stand the evaluations alone that found something new or told of it.
+pub(crate) fn past_questions(entries: &[Resources], of: Option<&Row>) -> Vec<HistoryTransition> {
+    let rows = entries.iter().map(|entry| entry.row.as_ref());
+    let meant = rows.filter(|row| of.is_none_or(|of| of.uid == row.uid));
+    let told = |row: &Row| match row.kind.as_str() {
+        alert::KIND => evaluations(row, of.is_some()),
+        report::KIND => files(row),
+        _ => Vec::new(),
+    };
+    meant.flat_map(told).collect()
+}
+
+/// The evaluations of an alert, oldest first.
+fn evaluations(row: &Row, all: bool) -> Vec<HistoryTransition> {
+    let history = state::<AlertRecord>(row).unwrap_or_default().history;
+    let mut before = None;
+    let mut found = Vec::new();
+    for entry in history.iter().rev() {
+        let verdict = entry.verdict.as_str();
+        let from = before.replace(verdict).unwrap_or(verdict);
+        if !all && from == verdict && entry.told.is_empty() {
+            continue;
+        }
+        found.push(HistoryTransition {
+            from: from.to_owned(),
+            to: verdict.to_owned(),
+            detail: entry.error.clone(),
+            rows: entry.rows.as_ref().map(|table| table.rows.len() as u64),
+            messages: keys(&entry.told),
+            ..question(row, "evaluated", entry.at, entry.moment)
+        });
+    }
+    found
+}
+
+/// The times that a report was made, oldest first.
+fn files(row: &Row) -> Vec<HistoryTransition> {
+    let history = state::<ReportRecord>(row).unwrap_or_default().history;
+    let made = |entry: &made::Entry| {
+        let (reason, detail) = match entry.error.is_empty() {
+            true => ("made", &entry.file),
+            false => ("failed", &entry.error),
+        };
+        HistoryTransition {
+            detail: detail.clone(),
+            rows: entry.rows,
+            messages: keys(&entry.sent),
+            ..question(row, reason, entry.at, entry.moment)
+        }
+    };
+    history.iter().rev().map(made).collect()
+}
+
+fn keys(messages: &[Key]) -> Vec<String> {
+    messages.iter().map(|key| key.as_str().to_owned()).collect()
+}
+
+fn question(row: &Row, reason: &str, at: Timestamp, moment: Timestamp) -> HistoryTransition {
+    HistoryTransition {
+        at: Time::from_millis(at.0),
+        resource: ResourceName::new(row.kind.as_str(), row.name.as_str()),
+        from: String::new(),
+        to: String::new(),
+        reason: reason.to_owned(),
+        detail: String::new(),
+        run: String::new(),
+        moment: Some(Time::from_millis(moment.0)),
+        rows: None,
+        messages: Vec::new(),
     }
 }
 

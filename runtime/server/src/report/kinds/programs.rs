@@ -54,6 +54,9 @@ pub(crate) fn past_transitions(entries: &[Entry], of: Option<&Row>) -> Vec<Histo
             reason: one.reason,
             detail: one.detail,
             run: run_id(one.epoch, one.invocation.0),
+            moment: None,
+            rows: None,
+            messages: Vec::new(),
         })
         .collect::<Vec<_>>()
     };
