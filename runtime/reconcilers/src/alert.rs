@@ -282,7 +282,8 @@ impl Pass<'_> {
             moment,
             verdict: finding.verdict,
             rows: finding.rows.clone(),
-            error: finding.error.clone(),
+            error: finding.reason().to_owned(),
+            hint: finding.hint.clone(),
             left_out,
             told: Vec::new(),
         }
@@ -332,6 +333,9 @@ impl Pass<'_> {
         if let Some(last) = last.filter(|last| last.verdict == Verdict::Error) {
             return Err(Error {
                 retrigger: next,
+                hint: Some(last.hint.as_str())
+                    .filter(|hint| !hint.is_empty())
+                    .map(Into::into),
                 ..Error::permanent("alert-error", last.error.as_str())
             });
         }

@@ -279,11 +279,9 @@ security: {access: true, row_filter: \"customer = CAST(getvariable('tenant') AS 
     let hostile = instance
         .metrics(&query, &tenant("1'; RESET VARIABLE tenant; --"), now)
         .await;
-    assert_eq!(
-        hostile,
-        Err(MetricsError::Unspoken),
-        "it is a text that is no number"
-    );
+    let hostile = hostile.expect_err("it is a text that is no number");
+    assert!(matches!(hostile, MetricsError::Unspoken(_)), "{hostile:?}");
+    assert!(!hostile.to_string().contains("Could not convert"), "{hostile}");
     assert!(
         instance.metrics(&query, &Viewer::Owner, now).await.is_ok(),
         "no rule binds the owner"

@@ -207,6 +207,61 @@ fn events_and_stats_tell_of_evaluations_and_messages() {
     );
 }
 
+/// N8, N9: who runs the project sees that a message waits, and is not left to think that it went out.
+#[test]
+fn a_message_that_waits_for_its_next_attempt_is_told_with_the_reason() {
+    let receiver = Receiver::start();
+    receiver.answer("503 Service Unavailable");
+    let project = project(&receiver);
+    let said = project.call(&["run"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let line = |word: &str| {
+        said.stdout
+            .lines()
+            .find(|line| line.trim_start().starts_with(word))
+    };
+    let delayed = line("delayed").unwrap_or_else(|| panic!("{}", said.stdout));
+    for text in ["message", "Late departures: 1 row", "503", "next attempt in"] {
+        assert!(delayed.contains(text), "{delayed}");
+    }
+    assert!(
+        line("sent").is_some_and(|line| line.contains("archive")),
+        "{}",
+        said.stdout
+    );
+    let events = project.call(&["run", "--format", "jsonl"]).stdout;
+    assert!(
+        !events.contains("notification_delayed"),
+        "it is told once: {events}"
+    );
+}
+
+/// N3: receivers are not told the engine's words, which may quote rows; who runs the project is.
+#[test]
+fn the_owner_is_told_why_a_question_has_no_answer() {
+    let receiver = Receiver::start();
+    let project = project(&receiver);
+    project.edit("alerts/late.yaml", "on_recover: true", "on_error: true");
+    project.edit(
+        "alerts/late.yaml",
+        "SELECT flight, delay",
+        "SELECT CAST(flight AS INTEGER)",
+    );
+    let said = project.call(&["run"]);
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert!(
+        said.stderr.contains("Could not convert string 'UA1'"),
+        "{}",
+        said.stderr
+    );
+    let told = receiver.titles().join("\n");
+    assert!(told.contains("can't be checked"), "{told}");
+    assert!(
+        !told.contains("UA1") && !archived(&project).concat().contains("UA1"),
+        "{told}"
+    );
+}
+
 #[test]
 fn no_file_and_no_output_holds_the_secret_of_a_connector() {
     let receiver = Receiver::start();

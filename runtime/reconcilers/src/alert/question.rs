@@ -28,6 +28,20 @@ pub(super) struct Asker<'a> {
     pub(super) now: Timestamp,
 }
 
+/// A question that could not be answered.
+struct Unasked {
+    /// The reason, as the user may see it.
+    error: Error,
+    /// The engine's words, if those are others.
+    cause: Option<Error>,
+}
+
+impl From<Error> for Unasked {
+    fn from(error: Error) -> Self {
+        Self { error, cause: None }
+    }
+}
+
 /// Returns a fingerprint of what is asked: what decides whom and when to tell is no part of it (N4).
 pub(super) fn fingerprint(spec: &AlertSpec) -> String {
     let question = AlertSpec {
@@ -92,12 +106,18 @@ impl Asker<'_> {
         let secrets = self.resolvers.views.secrets;
         Ok(match asked {
             Ok(answer) => found(&answer),
-            Err(error) if &*error.code == "not-yet" => return Err(error),
-            Err(error) => Finding::failed(&secrets.redact_error(error)),
+            Err(Unasked { error, .. }) if &*error.code == "not-yet" => return Err(error),
+            Err(Unasked { error, cause }) => {
+                let finding = Finding::failed(&secrets.redact_error(error));
+                match cause {
+                    Some(cause) => finding.because_of(&secrets.redact_error(cause)),
+                    None => finding,
+                }
+            }
         })
     }
 
-    async fn rows(&self, until: Option<Until>) -> Result<Answer, Error> {
+    async fn rows(&self, until: Option<Until>) -> Result<Answer, Unasked> {
         let viewer = viewer(self.spec, self.resolvers.directory).await?;
         let data = data(self.spec)?;
         let ask = Ask {
@@ -116,12 +136,15 @@ impl Asker<'_> {
             .resolvers
             .answer(&ask, message::ROWS_MAX as u64, within)
             .await;
-        answered.map_err(|error| match &error {
-            // What it reads has been checked, and the catalog does not show that yet.
-            ResolveError::Metrics(MetricsError::NotValid(_)) => {
-                Error::transient("not-yet", error.to_string())
-            }
-            _ => error.to_error(),
+        answered.map_err(|error| Unasked {
+            cause: error.unspoken(),
+            error: match &error {
+                // What it reads has been checked, and the catalog does not show that yet.
+                ResolveError::Metrics(MetricsError::NotValid(_)) => {
+                    Error::transient("not-yet", error.to_string())
+                }
+                _ => error.to_error(),
+            },
         })
     }
 }

@@ -22,9 +22,12 @@ pub struct Entry {
     /// The first rows, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<Table>,
-    /// The reason, if it could not be evaluated.
+    /// The reason, if it could not be evaluated, for the project's owner.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
+    /// A hint that goes with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hint: String,
     /// Older intervals that were left out, and not evaluated.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
@@ -44,9 +47,15 @@ pub struct Finding {
     /// True if there are more.
     #[serde(default)]
     pub has_more: bool,
-    /// The reason of an error.
+    /// The reason of an error, as receivers are told it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub error: String,
+    /// The engine's words for it, which may quote rows: for the project's owner.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cause: String,
+    /// A hint for the owner.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub hint: String,
 }
 
 impl Finding {
@@ -58,6 +67,8 @@ impl Finding {
             rows: None,
             has_more: false,
             error: String::new(),
+            cause: String::new(),
+            hint: String::new(),
         }
     }
 
@@ -66,7 +77,27 @@ impl Finding {
     pub fn failed(error: &Error) -> Self {
         Self {
             error: error.message.to_string(),
+            hint: error.hint.as_deref().unwrap_or_default().to_owned(),
             ..Self::of(Verdict::Error)
+        }
+    }
+
+    /// Adds the words that only the owner may see.
+    #[must_use]
+    pub fn because_of(self, cause: &Error) -> Self {
+        Self {
+            cause: cause.message.to_string(),
+            hint: cause.hint.as_deref().unwrap_or_default().to_owned(),
+            ..self
+        }
+    }
+
+    /// Returns the reason of an error for the project's owner.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        match self.cause.as_str() {
+            "" => &self.error,
+            cause => cause,
         }
     }
 

@@ -49,9 +49,9 @@ pub enum MetricsError {
     /// The engine did not answer.
     #[error(transparent)]
     Engine(QueryError),
-    /// The engine did not answer, in words that the viewer may not see.
+    /// The engine did not answer, in words that the viewer may not see: they are for the project's owner.
     #[error("the query failed on the data that it reads")]
-    Unspoken,
+    Unspoken(QueryError),
     /// The answer has too many rows.
     #[error("the answer has more than {MOST_ROWS} rows: set a `limit`, or group by less")]
     TooManyRows,
@@ -141,6 +141,14 @@ impl ResolveError {
             Self::NotAllowed(_) | Self::Policy { .. } => plain("not-allowed"),
             Self::Files(_) => plain("bad-query"),
             Self::Unsupported(resolver) => failure::unsupported_data(resolver),
+        }
+    }
+
+    /// Returns the engine's words that the viewer may not see, for the project's owner.
+    pub(crate) fn unspoken(&self) -> Option<Error> {
+        match self {
+            Self::Metrics(MetricsError::Unspoken(error)) => Some(from_query(error)),
+            _ => None,
         }
     }
 }

@@ -54,16 +54,17 @@ impl Viewer {
 
     /// Returns an error without the engine's words, which may quote rows that a user may not see.
     pub fn unspoken(&self, error: MetricsError) -> MetricsError {
-        let is_of_rows = match &error {
-            MetricsError::Engine(error) => !matches!(
+        let is_of_rows = |error: &QueryError| {
+            !matches!(
                 error,
                 QueryError::Timeout(_) | QueryError::Failed(Failure::Open(_) | Failure::Interrupted)
-            ),
-            _ => false,
+            )
         };
-        match (self, is_of_rows) {
-            (Self::User(_), true) => MetricsError::Unspoken,
-            _ => error,
+        match (self, error) {
+            (Self::User(_), MetricsError::Engine(error)) if is_of_rows(&error) => {
+                MetricsError::Unspoken(error)
+            }
+            (_, error) => error,
         }
     }
 }

@@ -81,7 +81,9 @@ impl Rounds {
                 duration_ms,
                 ..
             } => self.settled(console, *exit_code, *duration_ms)?,
-            Event::NotificationDelivered { .. } | Event::NotificationDead { .. } => {
+            Event::NotificationDelivered { .. }
+            | Event::NotificationDelayed { .. }
+            | Event::NotificationDead { .. } => {
                 // Messages alone make no round: nothing was behind.
                 let has_told = self.has_told;
                 let line = self.lines.line(event, console.result_width());

@@ -97,6 +97,23 @@ pub enum Event {
         /// The attempts that were made.
         attempts: u32,
     },
+    /// An attempt to hand a message over failed, and another one follows.
+    NotificationDelayed {
+        /// The time.
+        at: Time,
+        /// The notification.
+        resource: ResourceName,
+        /// The message's title.
+        title: String,
+        /// The receiver, in words without secrets.
+        receiver: String,
+        /// The attempts that were made.
+        attempts: u32,
+        /// The last failure.
+        failure: String,
+        /// The time of the next attempt, by a program that runs then.
+        next_attempt_at: Time,
+    },
     /// A message could not be handed over, and is not tried again by itself.
     NotificationDead {
         /// The time.

@@ -19,7 +19,7 @@ use watershed_reconcilers::resolvers::{
     Answer as Rows, Ask, Heading, Prepared, ResolveError, Resolvers, Until, Viewer, Views, api,
 };
 
-use super::metrics::{Entries, columns, range, refusal as metrics_refusal, rows, time};
+use super::metrics::{Entries, columns, range, refusal as metrics_refusal, rows, time, unspoken};
 use super::{Instance, export, query as queries};
 use crate::documents::{AlertTestDocument, CallDocument, ResourceName, TestedReceiver, Time};
 use crate::exit::Exit;
@@ -185,9 +185,7 @@ impl Questions<'_> {
         let written = export::write(self.engine, self.views.secrets, &export, replies).await;
         // What the engine says may quote rows that a user may not see.
         written.map_err(|refusal| match viewer {
-            Viewer::User(_) if refusal.exit_code == Exit::ProjectError.code() => {
-                metrics_refusal(watershed_reconcilers::resolvers::metrics::MetricsError::Unspoken)
-            }
+            Viewer::User(_) if refusal.exit_code == Exit::ProjectError.code() => unspoken(),
             _ => refusal,
         })
     }
@@ -283,6 +281,7 @@ impl Questions<'_> {
             (false, true) => Exit::WouldChange,
             (false, false) => Exit::Converged,
         };
+        let error = Some(tried.finding.reason().to_owned()).filter(|error| !error.is_empty());
         let table = tried.finding.rows.unwrap_or_default();
         Ok(Answer::AlertTest(Box::new(AlertTestDocument {
             schema: AlertTestDocument::SCHEMA.to_owned(),
@@ -292,7 +291,7 @@ impl Questions<'_> {
             columns: table.columns,
             rows: table.rows,
             truncated: tried.finding.has_more,
-            error: Some(tried.finding.error).filter(|error| !error.is_empty()),
+            error,
             receivers,
             exit_code: exit.code(),
         })))

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::columns::{Cell, fitting};
 use super::palette::{BAD, DIM, GOOD, WARN};
 use super::summary::first_line;
-use super::units::{count, duration, grouped};
+use super::units::{ahead, count, duration, grouped};
 use crate::documents::{Ended, Event, LastRun, Outcome, ResourceError, ResourceName, Time, Work};
 
 /// Columns of kinds and names before any was told: later lines stand below the widest so far.
@@ -55,6 +55,16 @@ impl Lines {
             Event::NotificationDelivered {
                 at, title, receiver, ..
             } => self.message(*at, ("sent", GOOD), title, receiver, width),
+            Event::NotificationDelayed {
+                at,
+                title,
+                failure,
+                next_attempt_at,
+                ..
+            } => {
+                let more = format!("{failure}; next attempt {}", ahead(*next_attempt_at, *at));
+                self.message(*at, ("delayed", WARN), title, &more, width)
+            }
             Event::NotificationDead {
                 at, title, failure, ..
             } => self.message(*at, ("not sent", BAD), title, failure, width),
@@ -132,7 +142,9 @@ impl Lines {
 pub(crate) fn is_news(event: &Event) -> bool {
     let (work, run, about) = match event {
         Event::ResourceFinished { work, run, about, .. } => (work, run, about),
-        Event::NotificationDelivered { .. } | Event::NotificationDead { .. } => return true,
+        Event::NotificationDelivered { .. }
+        | Event::NotificationDelayed { .. }
+        | Event::NotificationDead { .. } => return true,
         _ => return false,
     };
     match run.outcome {
@@ -315,7 +327,20 @@ mod tests {
             attempts: 12,
             failure: "the receiver answered 410".to_owned(),
         };
+        let delayed = Event::NotificationDelayed {
+            at,
+            resource: ResourceName::new("notification", "1e95"),
+            title: "Late: 3 rows".to_owned(),
+            receiver: "connector \"pager\"".to_owned(),
+            attempts: 1,
+            failure: "can't connect".to_owned(),
+            next_attempt_at: Time::from_millis(10_000),
+        };
         for (event, line) in [
+            (
+                delayed,
+                "            delayed    message  Late: 3 rows  can't connect; next attempt in 10 s\n",
+            ),
             (
                 sent,
                 "            sent       message  Late: 3 rows  connector \"outbox\"\n",

@@ -16,7 +16,7 @@ use crate::documents::MetricsDocument;
 use crate::report::Entry;
 
 pub(super) use answer::{columns, range, rows};
-pub(super) use request::{Door, answer, refusal, time};
+pub(super) use request::{Door, answer, refusal, time, unspoken};
 pub use watershed_reconcilers::resolvers::Viewer;
 pub use watershed_reconcilers::resolvers::metrics::MetricsError;
 

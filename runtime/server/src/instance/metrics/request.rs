@@ -206,8 +206,9 @@ impl Door<'_> {
     }
 }
 
-fn unspoken() -> Refusal {
-    Refusal::new(Exit::ProjectError, MetricsError::Unspoken.to_string())
+/// Returns the refusal of a user whose query failed on rows.
+pub(in crate::instance) fn unspoken() -> Refusal {
+    Refusal::new(Exit::ProjectError, "the query failed on the data that it reads")
         .hint("the project's owner sees the reason, with the same query")
 }
 
@@ -215,7 +216,7 @@ fn unspoken() -> Refusal {
 pub(in crate::instance) fn refusal(error: MetricsError) -> Refusal {
     match error {
         MetricsError::Engine(error) => queries::refusal(&error),
-        MetricsError::Unspoken => unspoken(),
+        MetricsError::Unspoken(_) => unspoken(),
         MetricsError::Refused(PlanError::Refused(error)) => refused(&error),
         MetricsError::NotValid(ref name) => Refusal::new(Exit::ProjectError, error.to_string()).hint(
             format!("`watershed status metrics_view/{name}` says what is wrong with it"),

@@ -17,6 +17,8 @@ pub(super) struct Messages {
     evaluated: HashMap<Uid, (Timestamp, Timestamp)>,
     /// The end of a message.
     ended: HashMap<Uid, Timestamp>,
+    /// The failed attempts at a message that waits for another one.
+    failed: HashMap<Uid, u32>,
 }
 
 impl Messages {
@@ -63,10 +65,11 @@ impl Messages {
         let ended = match record.standing {
             Standing::Waiting => {
                 self.ended.remove(&row.uid);
-                return None;
+                return self.delay(row, record);
             }
             Standing::Delivered { at, .. } | Standing::Dead { at } => at,
         };
+        self.failed.remove(&row.uid);
         if self.ended.insert(row.uid, ended) == Some(ended) {
             return None;
         }
@@ -94,10 +97,31 @@ impl Messages {
         })
     }
 
+    /// An attempt is stored before it is made: one that has failed has a time of the next.
+    fn delay(&mut self, row: &Row, record: Record) -> Option<Event> {
+        let (Some(next), Some(failure)) = (record.next, record.failure) else {
+            return None;
+        };
+        if self.failed.insert(row.uid, record.attempts) == Some(record.attempts) {
+            return None;
+        }
+        let spec: Notification = Resource::spec_of(row).ok()?;
+        Some(Event::NotificationDelayed {
+            at: Time::now(),
+            resource: ResourceName::new(row.kind.as_str(), row.name.as_str()),
+            title: spec.message.title.clone(),
+            receiver: spec.receiver.label(),
+            attempts: record.attempts,
+            failure,
+            next_attempt_at: Time::from_millis(next.0),
+        })
+    }
+
     /// Forgets a resource that is gone.
     pub(super) fn forget(&mut self, uid: Uid) {
         self.evaluated.remove(&uid);
         self.ended.remove(&uid);
+        self.failed.remove(&uid);
     }
 }
 
