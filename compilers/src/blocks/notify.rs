@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use watershed_proto::{MapValue, Notifier, Value};
 
 use crate::{
-    diagnostics::Code,
+    diagnostics::{At, Code, Findings},
+    draft::Context,
+    text::names,
     yaml::{Fields, keys::blocks},
 };
 
@@ -58,7 +60,7 @@ pub(crate) struct Legacy {
 }
 
 /// Takes `notify`, or the old block `email`.
-pub(crate) fn take(fields: &mut Fields<'_>) -> Notifications {
+pub(crate) fn take(fields: &mut Fields<'_>, context: &Context<'_>) -> Notifications {
     let mut found = Notifications::default();
     if let Some((map, at)) = fields.map("email") {
         let mut block = Fields::new(map, at, fields.findings());
@@ -69,7 +71,7 @@ pub(crate) fn take(fields: &mut Fields<'_>) -> Notifications {
             on_fail: block.bool("on_fail"),
             on_error: block.bool("on_error"),
         };
-        found.notifiers.extend(email(&mut block));
+        found.notifiers.extend(email(&mut block, at, context));
         block.finish(&EMAIL);
     }
     let Some((map, at)) = fields.map("notify") else {
@@ -78,19 +80,19 @@ pub(crate) fn take(fields: &mut Fields<'_>) -> Notifications {
     let mut block = Fields::new(map, at, fields.findings());
     if let Some((map, at)) = block.map("email") {
         let mut inner = Fields::new(map, at, block.findings());
-        found.notifiers.extend(email(&mut inner));
+        found.notifiers.extend(email(&mut inner, at, context));
         inner.finish(&EMAIL);
     }
     if let Some((map, at)) = block.map("slack") {
         let mut inner = Fields::new(map, at, block.findings());
-        found.notifiers.extend(slack(&mut inner));
+        found.notifiers.extend(slack(&mut inner, at, context));
         inner.finish(&SLACK);
     }
     for way in CONNECTORS {
-        let names = block.texts(way).unwrap_or_default();
-        found
-            .notifiers
-            .extend(names.into_iter().map(|name| notifier(way, &name, [])));
+        for (name, at) in block.placed_texts(way) {
+            check_connector(&name, way, at, context, block.findings());
+            found.notifiers.push(notifier(way, &name, []));
+        }
     }
     block.finish(&NOTIFY);
     found
@@ -99,20 +101,64 @@ pub(crate) fn take(fields: &mut Fields<'_>) -> Notifications {
 /// Ways to tell that are a connector each: all that they need stands there.
 const CONNECTORS: [&str; 3] = ["webhook", "command", "file"];
 
-fn email(fields: &mut Fields<'_>) -> Option<Notifier> {
+fn email(fields: &mut Fields<'_>, at: At, context: &Context<'_>) -> Option<Notifier> {
     let recipients = addresses(fields, "recipients");
-    let connector = fields.text("connector").unwrap_or_else(|| "smtp".to_owned());
+    let connector = connector(fields, at, "smtp", !recipients.is_empty(), context);
     (!recipients.is_empty()).then(|| notifier("email", &connector, [("recipients", recipients)]))
 }
 
-fn slack(fields: &mut Fields<'_>) -> Option<Notifier> {
+fn slack(fields: &mut Fields<'_>, at: At, context: &Context<'_>) -> Option<Notifier> {
     let users = addresses(fields, "users");
     let channels = fields.texts("channels").unwrap_or_default();
     let webhooks = fields.texts("webhooks").unwrap_or_default();
     let all = [("users", users), ("channels", channels), ("webhooks", webhooks)];
     let somebody = all.iter().any(|(_, names)| !names.is_empty());
-    let connector = fields.text("connector").unwrap_or_else(|| "slack".to_owned());
+    // A webhook needs none: its address is all.
+    let needs_connector = all[..2].iter().any(|(_, names)| !names.is_empty());
+    let connector = connector(fields, at, "slack", needs_connector, context);
     somebody.then(|| notifier("slack", &connector, all))
+}
+
+/// Takes the connector of a way to tell; without one, that which bears the name of its driver.
+fn connector(fields: &mut Fields<'_>, at: At, driver: &str, is_used: bool, context: &Context<'_>) -> String {
+    if let Some((name, at)) = fields.placed_texts("connector").pop() {
+        if is_used {
+            check_connector(&name, driver, at, context, fields.findings());
+        }
+        return name;
+    }
+    if is_used && !context.drivers.contains_key(driver) {
+        let message = format!("no connector \"{driver}\" is declared, so messages wait for one");
+        let hint = format!("declare it in `connectors/{driver}.yaml` with `driver: {driver}`");
+        fields
+            .findings()
+            .add_with_hint(at, Code::MissingRef, message, hint);
+    }
+    driver.to_owned()
+}
+
+/// Refuses a connector that is not declared or sends messages in another way: it would be noticed when the first message
+/// is due.
+fn check_connector(name: &str, driver: &str, at: At, context: &Context<'_>, findings: &mut Findings) {
+    if crate::template::is_template(name) {
+        return;
+    }
+    match context.drivers.get(name) {
+        Some(found) if found == driver => {}
+        Some(found) => {
+            let message = format!("connector \"{name}\" has the driver `{found}`, not `{driver}`");
+            findings.add(at, Code::InvalidValue, message);
+        }
+        None => {
+            let suitable = context.drivers.iter().filter(|(_, found)| *found == driver);
+            let hint = match names::nearest(name, suitable.map(|(name, _)| name.as_str())) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("declare it in `connectors/{name}.yaml` with `driver: {driver}`"),
+            };
+            let message = format!("unknown connector \"{name}\"");
+            findings.add_with_hint(at, Code::UnknownConnector, message, hint);
+        }
+    }
 }
 
 /// Takes e-mail addresses; templates are let pass.

@@ -79,7 +79,7 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     (spec.for_user_id, spec.for_user_email) = (run_as.user_id, run_as.user_email);
     spec.for_attributes = run_as.attributes;
     reader.templates_of("notify");
-    let told = notify::take(&mut reader.fields);
+    let told = notify::take(&mut reader.fields, reader.context);
     let old = told.legacy;
     let mut said = |key: &str, old: Option<bool>, default| reader.fields.bool(key).or(old).unwrap_or(default);
     spec.notify_on_recover = said("on_recover", old.on_recover, false);

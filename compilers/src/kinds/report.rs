@@ -118,7 +118,7 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         }
     }
     reader.templates_of("notify");
-    spec.notifiers = notify::take(&mut reader.fields).notifiers;
+    spec.notifiers = notify::take(&mut reader.fields, reader.context).notifiers;
     if spec.notifiers.is_empty() {
         let at = reader.fields.at();
         let hint = "add `notify: {email: {recipients: [...]}}`";
