@@ -278,6 +278,19 @@ fn mistakes_are_told_with_their_place() {
         assert_eq!(answer.code, Some(2), "{arguments:?}: {}", answer.stderr);
         assert!(answer.stderr.contains(said), "{arguments:?}: {}", answer.stderr);
     }
+    for (arguments, said) in [
+        (&["metrics", "sales"][..], "one of: amount, orders, mean"),
+        (&["metrics"], "one of: sales"),
+        (
+            &["metrics", "orders", "-m", "amount"],
+            "`orders` is of the kind `model`",
+        ),
+        (&["metrics", "zzz", "-m", "amount"], "one of: `sales`"),
+    ] {
+        let answer = project.call(arguments);
+        assert_eq!(answer.code, Some(2), "{arguments:?}: {}", answer.stderr);
+        assert!(answer.stderr.contains(said), "{arguments:?}: {}", answer.stderr);
+    }
     let unknown = project.call(&["metrics", "sale", "-m", "amount"]);
     assert!(unknown.stderr.contains("sales"), "{}", unknown.stderr);
 }

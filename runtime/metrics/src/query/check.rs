@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::error::{At, Code, QueryError};
+use super::error::{At, Code, QueryError, choice};
 use super::names;
 use super::operands::Operands;
 use super::{Comparison, ComputedMeasure, Dimension, Limits, Query, Range, Spine};
@@ -311,7 +311,15 @@ impl Check<'_> {
             }
         } else if query.dimensions.is_empty() && query.measures.is_empty() {
             let message = "a dimension, a measure or `rows: true` is needed";
-            return Err(At::Query.error(Code::MissingKey, message));
+            let known: Vec<&str> = self
+                .view
+                .visible_measures()
+                .chain(self.view.visible_dimensions())
+                .collect();
+            return Err(QueryError {
+                hint: (!known.is_empty()).then(|| choice(&known)),
+                ..At::Query.error(Code::MissingKey, message)
+            });
         }
         if query.spine == Some(Spine::Time) {
             let at = At::Query.key("spine");

@@ -107,7 +107,7 @@ impl<'p> At<'p> {
         }
     }
 
-    /// Makes an error about a name, with the nearest one that would do.
+    /// Makes an error about a name, with the nearest one that would do; if none is near, with all or the first of them.
     pub(super) fn unknown<'n>(
         &self,
         code: Code,
@@ -116,15 +116,32 @@ impl<'p> At<'p> {
         known: impl Iterator<Item = &'n str>,
     ) -> QueryError {
         let wanted = name.to_lowercase();
+        let known: Vec<&str> = known.collect();
         let near = known
+            .iter()
+            .copied()
             .map(|known| (strsim::osa_distance(&known.to_lowercase(), &wanted), known))
             .filter(|(distance, known)| *distance <= 2.max(known.len() / 3) && *distance < wanted.len())
             .min();
         QueryError {
-            hint: near.map(|(_, known)| format!("did you mean \"{known}\"?")),
+            hint: near
+                .map(|(_, known)| format!("did you mean \"{known}\"?"))
+                .or_else(|| (!known.is_empty()).then(|| choice(&known))),
             ..self.error(code, message)
         }
     }
+}
+
+/// Names in a hint at most.
+const MOST_NAMES: usize = 12;
+
+/// Lists the names to choose from.
+pub(super) fn choice(known: &[&str]) -> String {
+    let shown = known.iter().take(MOST_NAMES).copied();
+    let more = known.len().saturating_sub(MOST_NAMES);
+    let more = (more > 0).then(|| format!(" and {more} more"));
+    let shown: Vec<&str> = shown.collect();
+    format!("one of: {}{}", shown.join(", "), more.unwrap_or_default())
 }
 
 impl fmt::Display for At<'_> {

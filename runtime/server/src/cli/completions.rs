@@ -94,6 +94,28 @@ pub(super) fn names_in(args: &[OsString]) -> Vec<String> {
     own.into_iter().chain(made_up).map(name).collect()
 }
 
+/// The only kind that a command takes names of. Where an option stands before the command nothing is known, for the word may be
+/// the option's.
+fn kind_asked(args: &[OsString]) -> Option<&'static str> {
+    // It takes explores and canvases.
+    if args
+        .iter()
+        .rev()
+        .nth(1)
+        .is_some_and(|option| option == "--through")
+    {
+        return None;
+    }
+    match args.get(1)?.to_str()? {
+        "metrics" => Some("metrics_view"),
+        "call" => Some("api"),
+        "alert" => Some("alert"),
+        "report" => Some("report"),
+        _ => None,
+    }
+}
+
+/// Kinds and names of the resources that a command line may name.
 fn declared_names(args: &[OsString]) -> Option<Vec<(String, String)>> {
     let shared = options_in(args)?;
     let location = Location::find(&shared, None).ok()?;
@@ -102,10 +124,12 @@ fn declared_names(args: &[OsString]) -> Option<Vec<(String, String)>> {
     let compilation = runtime
         .block_on(instance::compile(&options, &location.state))
         .ok()?;
+    let kind = kind_asked(args);
     let resources = compilation.project().resources();
+    let named = resources.map(|resource| (resource.kind.as_str().to_owned(), resource.name.clone()));
     Some(
-        resources
-            .map(|resource| (resource.kind.as_str().to_owned(), resource.name.clone()))
+        named
+            .filter(|(of, _)| kind.is_none_or(|kind| of == kind))
             .collect(),
     )
 }

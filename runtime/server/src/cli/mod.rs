@@ -123,7 +123,7 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
 /// A command that needs the name of a resource and was given none: the names to choose from.
 fn nameless(error: &clap::Error, args: &[OsString]) -> Option<Failure> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
-    let is_name = |missing: &String| missing.starts_with("<NAME>");
+    let is_name = |missing: &String| missing.starts_with("<NAME>") || missing.starts_with("<API>");
     match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing)))
             if missing.iter().all(is_name) => {}

@@ -9,7 +9,7 @@ use super::palette::{BAD, DIM, STRONG};
 use super::paragraph::paragraph;
 use super::status::health_style;
 use super::units::{ago, ahead, count, duration};
-use crate::documents::{ShowDocument, Time};
+use crate::documents::{ResourceDocument, ShowDocument, Time};
 
 /// The width of the words that lines begin with.
 const LABEL: usize = 10;
@@ -36,6 +36,9 @@ pub(crate) fn declared(document: &ShowDocument, now: Time, width: Option<u16>) -
     let said = |key: &str| document.spec.get(key).and_then(Value::as_str).unwrap_or_default();
     line("title", said("display_name"), plain);
     line("about", said("description"), plain);
+    for (label, text) in message(resource) {
+        line(label, &text, plain);
+    }
     line("now", &alerts::glance(resource, now), plain);
     if let Some(error) = &resource.error {
         line("error", &error.message, BAD);
@@ -58,6 +61,31 @@ pub(crate) fn declared(document: &ShowDocument, now: Time, width: Option<u16>) -
     out.push_str(&settings(&document.spec, width));
     out.push_str(&format!(" {DIM}`--json` has all of it{DIM:#}\n"));
     out
+}
+
+/// The title, the sender and the receiver of a message; nothing of other kinds.
+fn message(resource: &ResourceDocument) -> Vec<(&'static str, String)> {
+    let Some(result) = resource
+        .result
+        .as_ref()
+        .filter(|_| resource.kind == "notification")
+    else {
+        return Vec::new();
+    };
+    let said = |key: &str| text(result.pointer(key).unwrap_or(&Value::Null));
+    vec![
+        ("title", said("/title")),
+        (
+            "from",
+            format!("{}/{}", said("/sender/kind"), said("/sender/name")),
+        ),
+        ("to", said("/receiver")),
+        ("attempts", said("/attempts")),
+        (
+            "failure",
+            result["failure"].as_str().unwrap_or_default().to_owned(),
+        ),
+    ]
 }
 
 /// The arguments that an API reads itself.

@@ -30,7 +30,7 @@ pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry
     let found: Vec<&Entry> = live().filter(|entry| entry.row.name == wanted).collect();
     match found.as_slice() {
         [one] => Ok(one),
-        [] => Err(unknown(typed, live())),
+        [] => Err(unknown(typed, live().collect())),
         several => {
             let list: Vec<String> = several
                 .iter()
@@ -66,14 +66,36 @@ pub(crate) fn resolve_with_deleted<'a>(entries: &'a [Entry], typed: &str) -> Res
     })
 }
 
-fn unknown<'a>(typed: &str, live: impl Iterator<Item = &'a Entry>) -> Refusal {
+/// Names of a kind in a hint.
+const MOST_NAMES: usize = 8;
+
+fn unknown(typed: &str, live: Vec<&Entry>) -> Refusal {
     let refusal = Refusal::new(Exit::Usage, format!("there is no resource `{typed}`"));
-    let names: Vec<String> = live.map(|entry| entry.row.name.to_string()).collect();
-    let plain = typed.rsplit('/').next().unwrap_or(typed);
-    match nearest(plain, names.iter().map(String::as_str)) {
-        Some(near) => refusal.hint(format!("did you mean `{near}`?")),
-        None => refusal.hint("`watershed status` lists the resources"),
-    }
+    let Some((kind, plain)) = typed.split_once('/') else {
+        let names = live.iter().map(|entry| entry.row.name.as_str());
+        return refusal.hint(match nearest(typed, names) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`watershed status` lists the resources".to_owned(),
+        });
+    };
+    let of_kind = |entry: &&&Entry| entry.row.kind.as_str().eq_ignore_ascii_case(kind);
+    let names: Vec<String> = live
+        .iter()
+        .filter(of_kind)
+        .map(|entry| entry.row.name.to_string())
+        .collect();
+    // A name of the kind that was asked for comes before one of another.
+    let all = live.iter().map(|entry| entry.row.name.as_str());
+    let near = nearest(plain, names.iter().map(String::as_str)).or_else(|| nearest(plain, all));
+    let other = live.iter().find(|entry| entry.row.name == Name::new(plain));
+    refusal.hint(match (other, near) {
+        (Some(other), _) => format!("`{plain}` is of the kind `{}`", other.row.kind),
+        (None, Some(near)) => format!("did you mean `{near}`?"),
+        (None, None) if names.is_empty() || names.len() > MOST_NAMES => {
+            "`watershed status` lists the resources".to_owned()
+        }
+        (None, None) => format!("one of: `{}`", names.join("`, `")),
+    })
 }
 
 #[cfg(test)]
@@ -118,5 +140,7 @@ mod tests {
         assert!(found("carier").contains("did you mean `Carriers`?"));
         assert!(found("model/carier").contains("did you mean `Carriers`?"));
         assert!(found("zzz").contains("watershed status"));
+        assert!(found("metrics_view/zzz").contains("one of: `flights`"));
+        assert!(found("metrics_view/carriers").contains("`carriers` is of the kind `model`"));
     }
 }
