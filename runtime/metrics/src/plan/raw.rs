@@ -52,7 +52,7 @@ impl Planner<'_> {
                 grain: None,
             });
         }
-        if query.limit.is_some() && self.may_fail_unseen(&select, &shown) {
+        if self.may_fail_unseen(&select, &shown) {
             let every = self.fresh("every");
             let names: Vec<String> = select.columns.iter().map(|(_, name)| name.clone()).collect();
             select = opaque(Relation::Select(Box::new(select), every), &names);
@@ -80,9 +80,9 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns true where some rows must be evaluated though they are behind the limit: once the engine has as many as are
-    /// asked for, it leaves out those behind them a group of rows at a time, and hidden rows decide who is in a group. So
-    /// whether an expression fails on a visible row would tell of them (Q18).
+    /// Returns true where rows must be evaluated also behind a limit, be it the query's or that of an export: once the engine
+    /// has as many rows as are asked for, it leaves out those behind them a group at a time, and hidden rows decide who is in
+    /// a group. So whether an expression fails on a visible row would tell of them (Q18).
     fn may_fail_unseen(&self, select: &Select, shown: &BTreeSet<usize>) -> bool {
         let mut values = select
             .columns
