@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gotmpl::parse::{CommandNode, Expr, PipeNode};
+use gotmpl::parse::{Expr, PipeNode};
 
 use super::{Template, facts, literal};
 
@@ -65,20 +65,30 @@ impl Arguments {
 
     fn pipe(&mut self, pipe: &PipeNode, is_needed: bool) {
         for command in &pipe.commands {
-            let by_name = name_in_index(command);
-            if let Some(name) = by_name {
+            let named = facts::indexed(command).filter(|(path, ..)| path[..] == ["args"]);
+            if let Some((_, name, _)) = named {
                 self.read(name, is_needed);
             }
-            for expression in command.args.iter().skip(if by_name.is_some() { 3 } else { 0 }) {
-                match expression {
-                    Expr::Pipe(_, nested) => self.pipe(nested, is_needed),
-                    Expr::Field(_, path) => self.path(path.iter().map(AsRef::as_ref), is_needed),
-                    Expr::Variable(_, variable, path) if variable.as_str() == "$" => {
-                        self.path(path.iter().map(AsRef::as_ref), is_needed);
-                    }
-                    _ => {}
-                }
+            let known = if named.is_some() { 3 } else { 0 };
+            let is_call = command.args.len() > 1;
+            for expression in command.args.iter().skip(known) {
+                self.expression(expression, is_needed, is_call);
             }
+        }
+    }
+
+    fn expression(&mut self, expression: &Expr, is_needed: bool, is_operand: bool) {
+        match expression {
+            Expr::Pipe(_, nested) => self.pipe(nested, is_needed),
+            Expr::Chain(_, inner, _) => self.expression(inner, is_needed, is_operand),
+            Expr::Field(_, path) => self.path(path.iter().map(AsRef::as_ref), is_needed),
+            // A function that is given everything may read any of it.
+            Expr::Dot(_) if is_operand => self.any = true,
+            Expr::Variable(_, variable, path) if variable == "$" => match path.is_empty() {
+                true => self.any |= is_operand,
+                false => self.path(path.iter().map(AsRef::as_ref), is_needed),
+            },
+            _ => {}
         }
     }
 
@@ -92,23 +102,6 @@ impl Arguments {
 
     fn read(&mut self, name: &str, is_needed: bool) {
         *self.names.entry(name.to_owned()).or_default() |= is_needed;
-    }
-}
-
-/// The argument that `index .args "name"` reads.
-fn name_in_index(command: &CommandNode) -> Option<&str> {
-    match command.args.as_slice() {
-        [
-            Expr::Identifier(_, function),
-            Expr::Field(_, path),
-            Expr::String(_, name),
-            ..,
-        ] => {
-            let is_index = matches!(function.as_str(), "index" | "get");
-            let is_args = path.len() == 1 && path.first().is_some_and(|first| first.as_str() == "args");
-            (is_index && is_args).then_some(name.as_ref())
-        }
-        _ => None,
     }
 }
 
@@ -134,6 +127,17 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_an_argument_is_read_of_it() {
+        for text in [
+            "{{ .args.a.b }}",
+            "{{ (index .args \"a\").b }}",
+            "{{ (.args.a).b }}",
+        ] {
+            assert_eq!(of(text).names().collect::<Vec<_>>(), ["a"], "{text}");
+        }
+    }
+
+    #[test]
     fn an_argument_that_is_fixed_is_neither_needed_nor_unknown() {
         let mut inner = of("{{ .args.a }}{{ .args.b }}");
         inner.fix("a");
@@ -148,10 +152,13 @@ mod tests {
         for text in [
             "{{ range .args }}{{ . }}{{ end }}",
             "{{ $all := .args }}",
-            "{{ .args",
+            "{{ (get . \"args\").g }}",
+            "{{ toJson $ }}",
         ] {
+            assert!(Template::read(text).is_ok(), "{text}");
             assert!(of(text).has("g"), "{text}");
         }
+        assert!(of("{{ .args").has("g"), "it is no template");
         assert!(!of("args.g").has("g"));
     }
 }

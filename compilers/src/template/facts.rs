@@ -176,7 +176,9 @@ impl Walk<'_> {
         if let Some(Expr::Identifier(at, name)) = command.args.first() {
             self.call(name, at.offset, command.args.get(1..).unwrap_or_default());
         }
-        let skip = usize::from(is_index_of_variables(command)) * 2;
+        let is_named = indexed(command)
+            .is_some_and(|(path, _, below)| matches!(path[..], ["env" | "vars", ..]) && below.is_empty());
+        let skip = usize::from(is_named) * 2;
         command
             .args
             .iter()
@@ -256,18 +258,18 @@ impl Walk<'_> {
     }
 }
 
-/// `index .env "x"` says which variable it reads.
-fn is_index_of_variables(command: &CommandNode) -> bool {
+/// The path of the mapping that `index .env "x"` reads, the key, and the keys below that.
+pub(super) fn indexed(command: &CommandNode) -> Option<(Vec<&str>, &str, &[Expr])> {
     match command.args.as_slice() {
         [
             Expr::Identifier(_, function),
-            Expr::Field(_, fields),
-            Expr::String(..),
-        ] => {
-            matches!(function.as_str(), "index" | "get")
-                && matches!(fields.first().map(AsRef::as_ref), Some("env" | "vars"))
+            Expr::Field(_, path),
+            Expr::String(_, key),
+            below @ ..,
+        ] if matches!(function.as_str(), "index" | "get") => {
+            Some((path.iter().map(AsRef::as_ref).collect(), key, below))
         }
-        _ => false,
+        _ => None,
     }
 }
 
