@@ -1,7 +1,7 @@
 //! The connectors that resources use, by name.
 
 use crate::{
-    diagnostics::{Code, Findings},
+    diagnostics::{At, Code, Findings},
     draft::Context,
     template::is_template,
     text::names,
@@ -21,13 +21,23 @@ pub(crate) fn name(node: &Node, context: &Context<'_>, findings: &mut Findings) 
     if context.driver(&name).is_some() || is_template(&name) {
         return name;
     }
-    let message = format!("unknown connector \"{name}\"");
     let known = context.drivers.keys().map(String::as_str);
-    let near = names::nearest(&name, known.chain(["duckdb", "local_file", "postgres", "https"]));
-    let hint = match near {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => format!("declare it in `connectors/{name}.yaml`"),
-    };
-    findings.add_with_hint(node.at, Code::UnknownConnector, message, hint);
+    let known = known.chain(["duckdb", "local_file", "postgres", "https"]);
+    let declare = format!("declare it in `connectors/{name}.yaml`");
+    unknown(&name, node.at, known, declare, findings);
     name
+}
+
+/// Tells of a connector that there is none of: the nearest of those that would do, or how to declare it.
+pub(super) fn unknown<'n>(
+    name: &str,
+    at: At,
+    suitable: impl Iterator<Item = &'n str>,
+    declare: String,
+    findings: &mut Findings,
+) {
+    let near = names::nearest(name, suitable);
+    let hint = near.map_or(declare, |near| format!("did you mean `{near}`?"));
+    let message = format!("unknown connector \"{name}\"");
+    findings.add_with_hint(at, Code::UnknownConnector, message, hint);
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use watershed_proto::{MapValue, Notifier, Value};
 
+use super::connector;
 use crate::{
     diagnostics::{At, Code, Findings},
     draft::Context,
-    text::names,
     yaml::{Fields, keys::blocks},
 };
 
@@ -103,7 +103,7 @@ const CONNECTORS: [&str; 3] = ["webhook", "command", "file"];
 
 fn email(fields: &mut Fields<'_>, at: At, context: &Context<'_>) -> Option<Notifier> {
     let recipients = addresses(fields, "recipients");
-    let connector = connector(fields, at, "smtp", !recipients.is_empty(), context);
+    let connector = connector_of(fields, at, "smtp", !recipients.is_empty(), context);
     (!recipients.is_empty()).then(|| notifier("email", &connector, [("recipients", recipients)]))
 }
 
@@ -111,16 +111,22 @@ fn slack(fields: &mut Fields<'_>, at: At, context: &Context<'_>) -> Option<Notif
     let users = addresses(fields, "users");
     let channels = fields.texts("channels").unwrap_or_default();
     let webhooks = fields.texts("webhooks").unwrap_or_default();
-    let all = [("users", users), ("channels", channels), ("webhooks", webhooks)];
-    let somebody = all.iter().any(|(_, names)| !names.is_empty());
     // A webhook needs none: its address is all.
-    let needs_connector = all[..2].iter().any(|(_, names)| !names.is_empty());
-    let connector = connector(fields, at, "slack", needs_connector, context);
+    let needs_connector = !users.is_empty() || !channels.is_empty();
+    let connector = connector_of(fields, at, "slack", needs_connector, context);
+    let somebody = needs_connector || !webhooks.is_empty();
+    let all = [("users", users), ("channels", channels), ("webhooks", webhooks)];
     somebody.then(|| notifier("slack", &connector, all))
 }
 
 /// Takes the connector of a way to tell; without one, that which bears the name of its driver.
-fn connector(fields: &mut Fields<'_>, at: At, driver: &str, is_used: bool, context: &Context<'_>) -> String {
+fn connector_of(
+    fields: &mut Fields<'_>,
+    at: At,
+    driver: &str,
+    is_used: bool,
+    context: &Context<'_>,
+) -> String {
     if let Some((name, at)) = fields.placed_texts("connector").pop() {
         if is_used {
             check_connector(&name, driver, at, context, fields.findings());
@@ -151,12 +157,14 @@ fn check_connector(name: &str, driver: &str, at: At, context: &Context<'_>, find
         }
         None => {
             let suitable = context.drivers.iter().filter(|(_, found)| *found == driver);
-            let hint = match names::nearest(name, suitable.map(|(name, _)| name.as_str())) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("declare it in `connectors/{name}.yaml` with `driver: {driver}`"),
-            };
-            let message = format!("unknown connector \"{name}\"");
-            findings.add_with_hint(at, Code::UnknownConnector, message, hint);
+            let declare = format!("declare it in `connectors/{name}.yaml` with `driver: {driver}`");
+            connector::unknown(
+                name,
+                at,
+                suitable.map(|(name, _)| name.as_str()),
+                declare,
+                findings,
+            );
         }
     }
 }

@@ -317,7 +317,7 @@ impl Check<'_> {
                 .chain(self.view.visible_dimensions())
                 .collect();
             return Err(QueryError {
-                hint: (!known.is_empty()).then(|| choice(&known)),
+                hint: choice(&known),
                 ..At::Query.error(Code::MissingKey, message)
             });
         }

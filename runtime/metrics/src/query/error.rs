@@ -126,7 +126,7 @@ impl<'p> At<'p> {
         QueryError {
             hint: near
                 .map(|(_, known)| format!("did you mean \"{known}\"?"))
-                .or_else(|| (!known.is_empty()).then(|| choice(&known))),
+                .or_else(|| choice(&known)),
             ..self.error(code, message)
         }
     }
@@ -135,13 +135,14 @@ impl<'p> At<'p> {
 /// Names in a hint at most.
 const MOST_NAMES: usize = 12;
 
-/// Lists the names to choose from.
-pub(super) fn choice(known: &[&str]) -> String {
-    let shown = known.iter().take(MOST_NAMES).copied();
-    let more = known.len().saturating_sub(MOST_NAMES);
-    let more = (more > 0).then(|| format!(" and {more} more"));
-    let shown: Vec<&str> = shown.collect();
-    format!("one of: {}{}", shown.join(", "), more.unwrap_or_default())
+/// Lists the names to choose from, if there are any.
+pub(super) fn choice(known: &[&str]) -> Option<String> {
+    let shown = known.get(..MOST_NAMES).unwrap_or(known).join(", ");
+    match known.len().saturating_sub(MOST_NAMES) {
+        _ if known.is_empty() => None,
+        0 => Some(format!("one of: {shown}")),
+        more => Some(format!("one of: {shown} and {more} more")),
+    }
 }
 
 impl fmt::Display for At<'_> {

@@ -12,6 +12,9 @@ use crate::secrets::Unknown;
 /// Rows of an answer: what a person or a chart takes in at once, as in the format.
 pub const MOST_ROWS: u64 = 10_000;
 
+/// The words for an error of the engine that a viewer may not see.
+pub const UNSPOKEN: &str = "the query failed on the data that it reads";
+
 /// The errors of a query of a metrics view.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MetricsError {
@@ -50,7 +53,7 @@ pub enum MetricsError {
     #[error(transparent)]
     Engine(QueryError),
     /// The engine did not answer, in words that the viewer may not see: they are for the project's owner.
-    #[error("the query failed on the data that it reads")]
+    #[error("{UNSPOKEN}")]
     Unspoken(QueryError),
     /// The answer has too many rows.
     #[error("the answer has more than {MOST_ROWS} rows: set a `limit`, or group by less")]

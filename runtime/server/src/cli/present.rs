@@ -467,7 +467,7 @@ impl<'a> Presenter<'a> {
         Ok(Exit::from_code(document.exit_code))
     }
 
-    /// A metrics view is shown by its fields, any other resource without rows as a document.
+    /// A metrics view is shown by its fields, any other resource without rows by what its file declares.
     fn fields(mut self, document: &ShowDocument) -> Result<Exit, Failure> {
         let Some((columns, rows)) = fields::fields(document) else {
             let width = self.console.result_width();

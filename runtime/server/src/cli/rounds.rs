@@ -85,10 +85,8 @@ impl Rounds {
             | Event::NotificationDelayed { .. }
             | Event::NotificationDead { .. } => {
                 // Messages alone make no round: nothing was behind.
-                let has_told = self.has_told;
                 let line = self.lines.line(event, console.result_width());
-                self.tell(console, &line.unwrap_or_default())?;
-                self.has_told = has_told;
+                say(console, &line.unwrap_or_default())?;
             }
             // `status` and `logs` have what becomes of programs; whoever wants each step reads events.
             Event::Transition { .. }
@@ -124,11 +122,15 @@ impl Rounds {
 
     fn tell(&mut self, console: &mut Console, text: &str) -> Result<(), Failure> {
         self.has_told = true;
-        if console.verbosity > Verbosity::Quiet {
-            console.result(text)?;
-        }
-        Ok(())
+        say(console, text)
     }
+}
+
+fn say(console: &mut Console, text: &str) -> Result<(), Failure> {
+    if console.verbosity > Verbosity::Quiet {
+        console.result(text)?;
+    }
+    Ok(())
 }
 
 /// Wherever they are.

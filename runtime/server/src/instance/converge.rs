@@ -530,7 +530,7 @@ pub(super) enum Ended {
 /// Returns true if a person who follows a run sees something of an event.
 fn is_for_people(event: &Event) -> bool {
     match event {
-        Event::ResourceFinished { run, .. } => told::is_news(event) || run.outcome == Outcome::Skipped,
+        Event::ResourceFinished { run, .. } if run.outcome == Outcome::Skipped => true,
         Event::Diagnostic { .. } | Event::Fixed { .. } | Event::Settled { .. } => true,
         _ => told::is_news(event),
     }

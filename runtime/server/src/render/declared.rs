@@ -5,14 +5,12 @@ use watershed_compilers::Arguments;
 
 use super::alerts;
 use super::columns::{Cell, fitting};
+use super::explain::{labelled, ran};
 use super::palette::{BAD, DIM, STRONG};
-use super::paragraph::paragraph;
 use super::status::health_style;
-use super::units::{ago, ahead, count, duration};
+use super::units::{ahead, count};
 use crate::documents::{ResourceDocument, ShowDocument, Time};
 
-/// The width of the words that lines begin with.
-const LABEL: usize = 10;
 /// Settings that are shown at most; the document has all.
 const MOST: usize = 40;
 
@@ -28,8 +26,7 @@ pub(crate) fn declared(document: &ShowDocument, now: Time, width: Option<u16>) -
     );
     let mut line = |label: &str, text: &str, style| {
         if !text.is_empty() {
-            let begin = format!("  {DIM}{label:<LABEL$}{DIM:#}");
-            out.push_str(&paragraph(&begin, 2 + LABEL, text, style, width));
+            out.push_str(&labelled(label, DIM, text, style, width));
         }
     };
     let plain = anstyle::Style::new();
@@ -48,12 +45,7 @@ pub(crate) fn declared(document: &ShowDocument, now: Time, width: Option<u16>) -
     let reads: Vec<String> = resource.refs.iter().map(ToString::to_string).collect();
     line("reads", &reads.join(", "), plain);
     if let Some(run) = &resource.last_run {
-        let (when, took) = (ago(run.started_at, now), duration(run.duration_ms));
-        line(
-            "last run",
-            &format!("{} {when}, took {took}", run.outcome.as_str()),
-            plain,
-        );
+        line("last run", &ran(run, now), plain);
     }
     if let Some(next) = resource.next_run_at {
         line("next run", &ahead(next, now), plain);

@@ -5,7 +5,9 @@ use anstyle::Style;
 use super::palette::{BAD, DIM, GOOD, HINT, STRONG, WARN};
 use super::paragraph::paragraph;
 use super::units::{ago, ahead, count, duration};
-use crate::documents::{Blocker, ExplainDocument, Explained, Health, Phase, ResourceName, RootCause, Time};
+use crate::documents::{
+    Blocker, ExplainDocument, Explained, Health, LastRun, Phase, ResourceName, RootCause, Time,
+};
 
 /// The width of the words that lines begin with.
 const LABEL: usize = 9;
@@ -77,13 +79,7 @@ fn headline(resource: &Explained, now: Time, width: Option<u16>) -> String {
         line("why", chain);
     }
     if let Some(run) = &resource.last_run {
-        let told = format!(
-            "{} {}, took {}",
-            run.outcome.as_str(),
-            ago(run.started_at, now),
-            duration(run.duration_ms)
-        );
-        line("last run", told);
+        line("last run", ran(run, now));
     }
     if let Some(success) = resource.last_success_at
         && matches!(resource.health, Health::Failed | Health::Blocked | Health::Stale)
@@ -94,6 +90,12 @@ fn headline(resource: &Explained, now: Time, width: Option<u16>) -> String {
         line("next run", ahead(next, now));
     }
     out
+}
+
+/// The end of a run, when it was, and how long it took.
+pub(super) fn ran(run: &LastRun, now: Time) -> String {
+    let (when, took) = (ago(run.started_at, now), duration(run.duration_ms));
+    format!("{} {when}, took {took}", run.outcome.as_str())
 }
 
 /// Renders the causal chain of the run that it waits for, is in, or had last. Where something is wrong that comes
@@ -170,7 +172,7 @@ fn block(cause: &RootCause, about: Option<&ResourceName>, now: Time, width: Opti
     out
 }
 
-fn labelled(label: &str, style: Style, text: &str, of_text: Style, width: Option<u16>) -> String {
+pub(super) fn labelled(label: &str, style: Style, text: &str, of_text: Style, width: Option<u16>) -> String {
     let begin = format!("  {style}{label:<LABEL$}{style:#}");
     paragraph(&begin, 2 + LABEL, text, of_text, width)
 }

@@ -11,6 +11,7 @@ use watershed_metrics::{Query, QueryError};
 
 use watershed_core::Key;
 use watershed_reconcilers::metrics_view::KIND;
+use watershed_reconcilers::resolvers::error::UNSPOKEN;
 use watershed_reconcilers::resolvers::metrics::{LONGEST, MetricsError, Question};
 use watershed_reconcilers::resolvers::{Heading, Viewer, Views, condition};
 use watershed_reconcilers::{canvas, explore};
@@ -208,7 +209,7 @@ impl Door<'_> {
 
 /// Returns the refusal of a user whose query failed on rows.
 pub(in crate::instance) fn unspoken() -> Refusal {
-    Refusal::new(Exit::ProjectError, "the query failed on the data that it reads")
+    Refusal::new(Exit::ProjectError, UNSPOKEN)
         .hint("the project's owner sees the reason, with the same query")
 }
 
