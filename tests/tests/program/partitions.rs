@@ -74,6 +74,47 @@ fn new_and_changed_files_are_read_and_others_are_not() {
 }
 
 #[test]
+fn folders_that_a_query_chose_are_read_again_when_one_of_their_files_is_another() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("data/1/a.csv", "v\n1\n"),
+        ("data/1/b.csv", "v\n2\n"),
+        ("data/2/a.csv", "v\n3\n"),
+        ("data/3/a.csv", "v\n4\n"),
+        (
+            "models/chosen.yaml",
+            "type: model\nincremental: true\npartitions:\n  glob:\n    path: 'data/*/*.csv'\n    partition: directory\n\
+             \x20   transform_sql: SELECT * FROM {{ .table }} WHERE uri <> 'data/3'\n\
+             output: {incremental_strategy: partition_overwrite}\n\
+             sql: SELECT v::BIGINT AS v, '{{ .partition.uri }}' AS folder FROM read_csv('{{ .partition.uri }}/*.csv')\n",
+        ),
+    ]);
+    let rows = || sandbox.query("SELECT folder, v FROM chosen ORDER BY ALL")["rows"].clone();
+    sandbox.run(0);
+    assert_eq!(rows(), json!([["data/1", 1], ["data/1", 2], ["data/2", 3]]));
+
+    // Its time is the one of before, as in a store whose times are seconds.
+    let file = sandbox.path().join("data/2/a.csv");
+    let time = std::fs::metadata(&file)
+        .and_then(|data| data.modified())
+        .expect("a time");
+    sandbox.write("data/2/a.csv", "v\n33\n");
+    let written = std::fs::File::options()
+        .write(true)
+        .open(&file)
+        .expect("the file is there");
+    written.set_modified(time).expect("a time is set");
+    sandbox.run(0);
+    assert_eq!(rows(), json!([["data/1", 1], ["data/1", 2], ["data/2", 33]]));
+
+    // The newest of the folder stays.
+    sandbox.remove("data/1/a.csv");
+    sandbox.run(0);
+    assert_eq!(rows(), json!([["data/1", 2], ["data/2", 33]]));
+    assert_eq!(sandbox.done(0), "");
+}
+
+#[test]
 fn a_broken_file_fails_alone_and_is_built_again_on_request() {
     let sandbox = Sandbox::with(PROJECT);
     sandbox.run(0);

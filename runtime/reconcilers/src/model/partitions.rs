@@ -16,8 +16,8 @@ use watershed_drivers::objects::{Driver, Location};
 use watershed_drivers::olap::{NamedRow, Partition, PartitionPhase, PartitionRun};
 use watershed_proto::{MapValue, ModelSpec, Value, value::Kind};
 
-pub(super) use glob::Grouping;
 pub(crate) use glob::listed_files;
+pub(super) use glob::{Grouping, UPDATED_ON, with_files};
 pub(super) use stamp::{Stamped, as_one_file, restamp};
 
 use super::{failure, plan::FileNow, state};

@@ -6,10 +6,14 @@ use std::path::Path;
 use watershed_drivers::olap::{quote_identifier, quote_literal};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_proto::Value;
+use watershed_schedule::jiff;
 
 use super::{Listed, listed};
 use crate::model::files::{self, FilesError};
 use crate::model::plan::FileNow;
+
+/// The column that says when a file, or the newest of a folder, was written.
+pub(in crate::model) const UPDATED_ON: &str = "updated_on";
 
 /// The extent of a partition of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,13 +90,12 @@ impl Grouping {
                 .iter()
                 .map(|name| one.data.get(*name).map_or_else(|| "NULL".to_owned(), literal))
                 .collect();
-            let newest = one.files.iter().map(|file| file.modified_ns / 1_000).max();
-            values.push(format!("make_timestamp({})", newest.unwrap_or_default()));
+            values.push(format!("make_timestamp({})", updated_on(one)));
             format!("({})", values.join(", "))
         };
         let rows: Vec<String> = partitions.iter().map(row).collect();
         let columns: Vec<String> = names.iter().map(|name| quote_identifier(name)).collect();
-        let columns = columns.iter().map(String::as_str).chain(["updated_on"]);
+        let columns = columns.iter().map(String::as_str).chain([UPDATED_ON]);
         let columns: Vec<&str> = columns.collect();
         format!(
             "(SELECT * FROM (VALUES {}) AS files({}))",
@@ -100,6 +103,43 @@ impl Grouping {
             columns.join(", ")
         )
     }
+}
+
+/// Gives rows of a transformation the files that they stand for, so that these are compared one by one. The newest time alone
+/// does not tell of a file that is gone, nor of one that was written again within the store's second. A row stands for
+/// files as long as it has their path and time: what a transformation says itself of how fresh it is counts.
+pub(in crate::model) fn with_files(rows: Vec<Listed>, groups: Vec<Listed>) -> Vec<Listed> {
+    let groups: BTreeMap<String, Listed> = groups
+        .into_iter()
+        .filter_map(|one| Some((one.data.get("uri")?.as_str()?.to_owned(), one)))
+        .collect();
+    let with_files = |mut row: Listed| {
+        let group = row
+            .data
+            .get("uri")
+            .and_then(Value::as_str)
+            .and_then(|uri| groups.get(uri));
+        if let Some(group) =
+            group.filter(|group| micros(row.partition.watermark.as_deref()) == Some(updated_on(group)))
+        {
+            row.files.clone_from(&group.files);
+        }
+        row
+    };
+    rows.into_iter().map(with_files).collect()
+}
+
+/// The newest time of a partition's files, microseconds since the epoch.
+fn updated_on(one: &Listed) -> i64 {
+    let newest = one.files.iter().map(|file| file.modified_ns / 1_000).max();
+    newest.unwrap_or_default()
+}
+
+/// Reads a time as the engine writes it, microseconds since the epoch.
+fn micros(timestamp: Option<&str>) -> Option<i64> {
+    let time: jiff::civil::DateTime = timestamp?.parse().ok()?;
+    let instant = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
+    Some(instant.as_microsecond())
 }
 
 /// Returns the query that stands for the local files that match a pattern, one row for each file or, by `by`, folder.
@@ -200,5 +240,25 @@ mod tests {
             query,
             "(SELECT * FROM (VALUES ('it''s', 'it''s', make_timestamp(5))) AS files(\"path\", \"uri\", updated_on))"
         );
+    }
+    #[test]
+    fn rows_of_a_transformation_stand_for_files_by_path_and_time() {
+        let grouping = grouping(By::File, false);
+        let groups = grouping.group(vec![file("a"), file("b"), file("c")]);
+        let row = |uri: &str, watermark: Option<&str>| {
+            let data = [("uri".to_owned(), Value::from(uri))].into();
+            listed(data, watermark.map(str::to_owned), Vec::new())
+        };
+        let rows = vec![
+            row("a", Some("1970-01-01 00:00:00.000005")),
+            row("b", Some("1970-01-01 00:00:00")),
+            row("c", None),
+            row("d", Some("1970-01-01 00:00:00.000005")),
+        ];
+        let with: Vec<usize> = with_files(rows, groups)
+            .iter()
+            .map(|row| row.files.len())
+            .collect();
+        assert_eq!(with, [1, 0, 0, 0]);
     }
 }

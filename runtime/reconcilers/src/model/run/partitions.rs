@@ -31,7 +31,7 @@ use crate::{
     model::{
         failure, inputs,
         objects::Objects,
-        partitions::{self, Grouping, Listed, MAX_PARTITIONS, Notes, Source, Stamped},
+        partitions::{self, Grouping, Listed, MAX_PARTITIONS, Notes, Source, Stamped, UPDATED_ON},
         plan::FileNow,
         triggers::adds_rows,
     },
@@ -280,7 +280,11 @@ impl Run<'_> {
             ..scope.clone()
         };
         let sql = render_text(transform, &scope).map_err(|error| failure::from_render(&error))?;
-        self.list_rows(spec, &sql).await
+        let rows = self.list_rows(spec, &sql).await?;
+        Ok(match spec.partitions_watermark_field == UPDATED_ON {
+            true => partitions::with_files(rows, groups),
+            false => rows,
+        })
     }
 
     async fn list_rows(&self, spec: &ModelSpec, sql: &str) -> Result<Vec<Listed>, Error> {
