@@ -29,7 +29,7 @@ pub use build::{
     PutColumns, Rename, RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
 };
 pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights};
-pub use export::{Existing, Export, ExportError, Exported, FileFormat, Layout, WriteRows};
+pub use export::{Existing, Export, ExportError, Exported, FileFormat, Layout, Look, WriteRows};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use hooks::{HookError, Hooks};
 pub use lake::{Lake, Snapshot, lake_catalog};

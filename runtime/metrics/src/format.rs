@@ -1,4 +1,4 @@
-//! Formats of measures: presets and d3 patterns, applied to numbers for tables, mails and sheets (Q21).
+//! Formats for tables, mails and sheets (Q21): of measures, by presets and d3 patterns, and of times that are cut to a grain.
 //!
 //! ```
 //! use watershed_metrics::format::Format;
@@ -11,6 +11,7 @@ mod decimal;
 mod pattern;
 mod preset;
 mod sheet;
+mod time;
 mod write;
 
 use decimal::Digits;
@@ -18,6 +19,7 @@ use pattern::Pattern;
 use preset::Preset;
 
 pub use pattern::FormatError;
+pub use time::TimeFormat;
 pub use write::Locale;
 
 /// A way to write numbers.

@@ -9,7 +9,7 @@
 //! | [`Expression`], [`TimeRange`] | ranges of time as people write them, resolved to instants |
 //! | [`Policy`] | the fields and rows that a viewer may see |
 //! | [`plan()`], [`Plan`](plan::Plan) | the statement that answers a query for a viewer |
-//! | [`Format`] | numbers as a measure's format writes them |
+//! | [`Format`], [`TimeFormat`](format::TimeFormat) | numbers as a measure's format writes them, times by the clock of a zone |
 //! | [`Calendar`] | hours, days, weeks and years of a zone |
 //!
 //!

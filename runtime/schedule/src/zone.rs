@@ -68,8 +68,8 @@ impl Zone {
         }
     }
 
-    /// The zone in the terms of the library that knows its rules.
-    pub(crate) fn rules(&self) -> &TimeZone {
+    /// Returns the zone in the terms of the library that knows its rules.
+    pub fn rules(&self) -> &TimeZone {
         &self.0
     }
 

@@ -146,3 +146,4 @@ mod transitions;
 mod trash;
 mod unit_tests;
 mod world;
+mod zones;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use thiserror::Error;
 
 use super::{Failure, QueryError, SoleError};
@@ -34,10 +35,19 @@ pub struct Export {
 pub struct Layout {
     /// Lines above the names of columns, in sheets and CSV.
     pub above: Vec<String>,
-    /// Formats of numbers in sheets, one for each column in order; what is missing has none.
-    pub number_formats: Vec<Option<String>>,
+    /// The columns in sheets, in order; what is missing has no look of its own.
+    pub columns: Vec<Look>,
     /// Texts that a spreadsheet would run as a formula begin with an apostrophe, in CSV. In sheets texts are texts.
     pub guards_formulas: bool,
+}
+
+/// The look of a column in sheets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Look {
+    /// The format of its numbers or times, as sheets write one.
+    pub format: Option<String>,
+    /// The zone by whose clock its times are shown; sheets know none. Without it they are of universal time.
+    pub zone: Option<TimeZone>,
 }
 
 /// A form of files that answers are written in.

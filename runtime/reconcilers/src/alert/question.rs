@@ -6,7 +6,6 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::Timestamp;
 use watershed_core::{Error, Key, RefView};
 use watershed_delivery::{Table, message};
-use watershed_metrics::Format;
 use watershed_proto::{AlertSpec, DataResolver, Message as _};
 
 use super::policy::Verdict;
@@ -163,20 +162,16 @@ async fn viewer(spec: &AlertSpec, directory: Option<&dyn Directory>) -> Result<V
     run_as.viewer(directory).await
 }
 
-/// Returns what the rows of an answer mean. Numbers are written in the formats of their measures.
+/// Returns what the rows of an answer mean. Numbers are written in the formats of their measures, times by
+/// the clock of their zone.
 fn found(answer: &Answer) -> Finding {
     if answer.rows.is_empty() {
         return Finding::of(Verdict::Pass);
     }
-    let formats: Vec<Option<Format>> = answer
-        .columns
-        .iter()
-        .map(|(heading, _)| heading.format())
-        .collect();
     let row = |row: &Vec<watershed_drivers::olap::Value>| {
-        let values = row.iter().zip(&formats);
+        let values = row.iter().zip(&answer.columns);
         values
-            .map(|(value, format)| message::shown(&written(value, format.as_ref())))
+            .map(|(value, (heading, _))| message::shown(&heading.written(value)))
             .collect()
     };
     let columns = answer.columns.iter();
@@ -187,19 +182,5 @@ fn found(answer: &Answer) -> Finding {
         }),
         has_more: answer.truncated,
         ..Finding::of(Verdict::Fail)
-    }
-}
-
-fn written(value: &watershed_drivers::olap::Value, format: Option<&Format>) -> String {
-    use watershed_drivers::olap::Value;
-    let number = match value {
-        Value::Integer(number) => number.to_string().parse().ok(),
-        Value::Float(number) => Some(f64::from(*number)),
-        Value::Double(number) => Some(*number),
-        _ => None,
-    };
-    match (number, format) {
-        (Some(number), Some(format)) => format.apply(number),
-        _ => value.to_string(),
     }
 }

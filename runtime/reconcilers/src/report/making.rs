@@ -111,7 +111,7 @@ impl Making<'_> {
             existing: Existing::Replace,
             layout: Layout {
                 above: self.above(&said),
-                number_formats: headings.iter().map(Heading::number_format).collect(),
+                columns: headings.iter().map(Heading::look).collect(),
                 guards_formulas: !said.raw,
             },
         })

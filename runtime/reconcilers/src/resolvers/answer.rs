@@ -1,9 +1,10 @@
 //! Answers: columns with their meaning, and rows.
 
-use watershed_drivers::olap::{Column, Value};
+use watershed_drivers::olap::{Column, Look, Value};
+use watershed_metrics::format::TimeFormat;
 use watershed_metrics::plan::{self, Plan, Role};
 use watershed_metrics::query::ComputedMeasure;
-use watershed_metrics::{Format, Grain, Query, Range};
+use watershed_metrics::{Format, Grain, Query, Range, Zone};
 use watershed_proto::MetricsViewSpec;
 
 use super::error::MetricsError;
@@ -21,6 +22,8 @@ pub struct Heading {
     pub field: String,
     /// The grain that its times are cut to.
     pub grain: Option<Grain>,
+    /// The zone by whose calendar they are cut.
+    pub zone: Zone,
     /// The preset that its numbers are written by; empty for none.
     pub format_preset: String,
     /// The d3 pattern that its numbers are written by; empty for none.
@@ -37,10 +40,41 @@ impl Heading {
         }
     }
 
-    /// Returns the format of its numbers in sheets, if it has one.
+    /// Returns the format of its times, if they are cut to a grain.
     #[must_use]
-    pub fn number_format(&self) -> Option<String> {
-        self.format()?.sheet_code()
+    pub fn time_format(&self) -> Option<TimeFormat> {
+        Some(TimeFormat::new(self.zone.clone(), self.grain?))
+    }
+
+    /// Returns the look of its column in sheets.
+    #[must_use]
+    pub fn look(&self) -> Look {
+        let times = self.time_format();
+        Look {
+            format: match &times {
+                Some(times) => Some(times.sheet_code().to_owned()),
+                None => self.format().and_then(|format| format.sheet_code()),
+            },
+            zone: times.map(|times| times.zone().rules().clone()),
+        }
+    }
+
+    /// Writes a value of its column as people read it.
+    #[must_use]
+    pub fn written(&self, value: &Value) -> String {
+        let number = match value {
+            Value::Integer(number) => number.to_string().parse().ok(),
+            Value::Float(number) => Some(f64::from(*number)),
+            Value::Double(number) => Some(*number),
+            // Decimals.
+            Value::Text(text) => text.parse().ok(),
+            _ => None,
+        };
+        match (value, number, self.format(), self.time_format()) {
+            (_, Some(number), Some(format), _) => format.apply(number),
+            (Value::Text(time), _, _, Some(times)) => times.apply(time),
+            _ => value.to_string(),
+        }
     }
 
     /// Returns the heading of a column of a plain query.
@@ -51,6 +85,7 @@ impl Heading {
             role: Role::Column,
             field: String::new(),
             grain: None,
+            zone: Zone::UTC,
             format_preset: String::new(),
             format_d3: String::new(),
         }
@@ -72,6 +107,8 @@ pub struct Answer {
     pub time_range: Option<Range>,
     /// The range that it is compared with.
     pub comparison_time_range: Option<Range>,
+    /// The zone by whose clock its times are meant; none for rows of a plain query.
+    pub time_zone: Option<Zone>,
     /// It was kept from an earlier question.
     pub cached: bool,
 }
@@ -128,6 +165,7 @@ impl Answer {
             totals,
             time_range: plan.time_range,
             comparison_time_range: plan.comparison_time_range,
+            time_zone: Some(query.time_zone.clone()),
             cached: false,
         })
     }
@@ -163,6 +201,7 @@ fn heading(query: &Query, column: &plan::Column, spec: &MetricsViewSpec) -> Head
         role: column.role,
         field: column.field.clone(),
         grain: column.grain,
+        zone: query.time_zone.clone(),
         format_preset: match formats {
             Some(measure) => measure.format_preset.clone(),
             None if is_share => "percentage".to_owned(),

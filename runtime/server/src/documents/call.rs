@@ -35,6 +35,9 @@ pub struct CallDocument {
     /// The range of time, if one bounds the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_range: Option<MetricsRange>,
+    /// The zone in whose calendar times are cut, where a metrics view answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
 }
 
 impl CallDocument {
@@ -51,7 +54,7 @@ impl CallDocument {
             sql: self.sql.clone(),
             totals: self.totals.clone(),
             time_range: self.time_range.clone(),
-            time_zone: "UTC".to_owned(),
+            time_zone: self.time_zone.clone().unwrap_or_else(|| "UTC".to_owned()),
             ..MetricsDocument::default()
         }
     }

@@ -19,7 +19,7 @@ use watershed_reconcilers::resolvers::{
     Answer as Rows, Ask, Heading, Prepared, ResolveError, Resolvers, Until, Viewer, Views, api,
 };
 
-use super::metrics::{Entries, columns, range, refusal as metrics_refusal, rows, time, unspoken};
+use super::metrics::{Entries, columns, range, refusal as metrics_refusal, rows, time, unspoken, zone};
 use super::{Instance, export, query as queries};
 use crate::documents::{AlertTestDocument, CallDocument, ResourceName, TestedReceiver, Time};
 use crate::exit::Exit;
@@ -373,7 +373,7 @@ fn name(row: &Row) -> ResourceName {
 fn layout(prepared: &Prepared) -> Layout {
     let headings = prepared.headings().unwrap_or_default();
     Layout {
-        number_formats: headings.iter().map(Heading::number_format).collect(),
+        columns: headings.iter().map(Heading::look).collect(),
         ..Layout::default()
     }
 }
@@ -395,5 +395,6 @@ fn document(resource: ResourceName, answer: &Rows) -> CallDocument {
         }),
         missing_arguments: Vec::new(),
         time_range: answer.time_range.map(range),
+        time_zone: answer.time_zone.as_ref().map(zone),
     }
 }

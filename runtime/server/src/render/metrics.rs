@@ -3,7 +3,8 @@
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned, civil};
 use serde_json::Value;
-use watershed_metrics::Format;
+use watershed_metrics::format::TimeFormat;
+use watershed_metrics::{Format, Grain, Zone};
 
 use crate::documents::{Column, MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 
@@ -95,8 +96,7 @@ fn columns(document: &MetricsDocument) -> Vec<Column> {
 /// The way in which the values of one column are written.
 enum Writer {
     Number(Format),
-    Day(TimeZone),
-    Minute(TimeZone),
+    Time(TimeFormat),
     Plain,
 }
 
@@ -108,14 +108,10 @@ impl Writer {
         if let Some(format) = d3.or_else(|| Format::preset(&column.format_preset)) {
             return Self::Number(format);
         }
-        // Days that no zone moves are of the type DATE.
-        let zone = match column.data_type.as_str() {
-            "DATE" => Some(TimeZone::UTC),
-            _ => TimeZone::get(&document.time_zone).ok(),
-        };
-        match (column.grain.as_deref(), zone) {
-            (Some("day" | "week" | "month" | "quarter" | "year"), Some(zone)) => Self::Day(zone),
-            (Some("hour" | "minute"), Some(zone)) => Self::Minute(zone),
+        let grain = column.grain.as_deref();
+        let grain = grain.and_then(|name| Grain::ALL.into_iter().find(|grain| grain.as_str() == name));
+        match (grain, Zone::find(&document.time_zone)) {
+            (Some(grain), Ok(zone)) => Self::Time(TimeFormat::new(zone, grain)),
             _ => Self::Plain,
         }
     }
@@ -130,25 +126,9 @@ impl Writer {
                 Ok(number) => Value::from(format.apply(number)),
                 Err(_) => value.clone(),
             },
-            (Self::Day(zone), Value::String(text)) => clock(text, zone, "%Y-%m-%d"),
-            (Self::Minute(zone), Value::String(text)) => clock(text, zone, "%Y-%m-%d %H:%M"),
+            (Self::Time(format), Value::String(text)) => Value::from(format.apply(text)),
             _ => value.clone(),
         }
-    }
-}
-
-/// A time of universal time by the clock of a zone; what is none stays as it is.
-fn clock(text: &str, zone: &TimeZone, form: &str) -> Value {
-    let instant = text.parse::<Timestamp>().ok().or_else(|| {
-        let civil = text.parse::<civil::DateTime>().ok();
-        let civil = civil.or_else(|| text.parse::<civil::Date>().ok().map(|date| date.at(0, 0, 0, 0)));
-        civil
-            .and_then(|civil| civil.to_zoned(TimeZone::UTC).ok())
-            .map(|zoned| zoned.timestamp())
-    });
-    match instant {
-        Some(instant) => Value::from(instant.to_zoned(zone.clone()).strftime(form).to_string()),
-        None => Value::from(text),
     }
 }
 

@@ -5,11 +5,13 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
 use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
 use crate::duckdb::sys::Answer;
 use crate::duckdb::work::Work;
-use crate::olap::{Export, ExportError, QueryError, Value};
+use crate::olap::{Export, ExportError, Look, QueryError, Value};
 
 /// Rows of a sheet, as every program that reads them has it.
 const MOST_ROWS: u32 = 1_048_576;
@@ -132,6 +134,8 @@ enum Cell {
 struct Column {
     cell: Cell,
     format: Option<Format>,
+    /// The zone by whose clock its times are shown.
+    zone: Option<TimeZone>,
     /// The longest text of the first rows.
     width: usize,
 }
@@ -162,10 +166,10 @@ impl<'b> Sheet<'b> {
         }
         row += 1;
         sheet.set_freeze_panes(row, 0)?;
-        let formats = export.layout.number_formats.iter().map(Option::as_deref);
-        let formats = formats.chain(std::iter::repeat(None));
-        let columns = columns.iter().zip(formats);
-        let columns = columns.map(|((name, data_type), format)| Column::of(name, data_type, format));
+        let plain = Look::default();
+        let looks = export.layout.columns.iter().chain(std::iter::repeat(&plain));
+        let columns = columns.iter().zip(looks);
+        let columns = columns.map(|((name, data_type), look)| Column::of(name, data_type, look));
         Ok(Self {
             columns: columns.collect(),
             sheet,
@@ -196,7 +200,7 @@ impl<'b> Sheet<'b> {
 }
 
 impl Column {
-    fn of(name: &str, data_type: &str, format: Option<&str>) -> Self {
+    fn of(name: &str, data_type: &str, look: &Look) -> Self {
         let (cell, own) = match data_type {
             "DATE" => (Cell::Time, Some("yyyy-mm-dd")),
             kind if kind.starts_with("TIMESTAMP") => (Cell::Time, Some("yyyy-mm-dd hh:mm:ss")),
@@ -205,7 +209,12 @@ impl Column {
         };
         Self {
             cell,
-            format: own.or(format).map(|format| Format::new().set_num_format(format)),
+            format: match look.zone {
+                Some(_) => look.format.as_deref().or(own),
+                None => own.or(look.format.as_deref()),
+            }
+            .map(|format| Format::new().set_num_format(format)),
+            zone: look.zone.clone(),
             width: name.chars().count(),
         }
     }
@@ -230,7 +239,7 @@ impl Column {
             Value::Double(number) => Some(*number).filter(|number| number.is_finite()),
             Value::Text(text) => match self.cell {
                 Cell::Decimal => exact(text),
-                Cell::Time => time(text),
+                Cell::Time => time(text, self.zone.as_ref()),
                 Cell::Plain => None,
             },
             Value::Blob(_) | Value::List(_) | Value::Struct(_) | Value::Map(_) => None,
@@ -253,21 +262,31 @@ fn exact(text: &str) -> Option<f64> {
     (digits <= DIGITS && number.is_finite()).then_some(number)
 }
 
-/// Returns a time as sheets count it, in days; nothing for one that they can't.
-fn time(text: &str) -> Option<f64> {
-    // Instants are in universal time; a sheet knows no zones.
+/// Returns a time as sheets count it, in days, by the clock of a zone; nothing for one that they can't.
+fn time(text: &str, zone: Option<&TimeZone>) -> Option<f64> {
+    // Times of the engine are in universal time. Days have no time that a zone could move.
     let text = text.strip_suffix("+00").unwrap_or(text);
-    let (date, time) = text.split_once(' ').unwrap_or((text, "00:00:00"));
-    let mut days = date.splitn(3, '-');
-    let year: u16 = days.next()?.parse().ok()?;
-    let month: u8 = days.next()?.parse().ok()?;
-    let day: u8 = days.next()?.parse().ok()?;
-    let mut clock = time.splitn(3, ':');
-    let hour: u16 = clock.next()?.parse().ok()?;
-    let minute: u8 = clock.next()?.parse().ok()?;
-    let second: f64 = clock.next()?.parse().ok()?;
-    let day = ExcelDateTime::from_ymd(year, month, day).ok()?;
-    Some(day.and_hms(hour, minute, second).ok()?.to_excel())
+    let time = match text.contains(':') {
+        false => text.parse::<Date>().ok()?.at(0, 0, 0, 0),
+        true => {
+            let universal: DateTime = text.parse().ok()?;
+            match zone {
+                Some(zone) => zone.to_datetime(TimeZone::UTC.to_timestamp(universal).ok()?),
+                None => universal,
+            }
+        }
+    };
+    let part = |part: i8| u8::try_from(part).ok();
+    let day = ExcelDateTime::from_ymd(
+        u16::try_from(time.year()).ok()?,
+        part(time.month())?,
+        part(time.day())?,
+    );
+    let second = f64::from(time.second()) + f64::from(time.subsec_nanosecond()) / 1e9;
+    let time = day
+        .ok()?
+        .and_hms(u16::from(part(time.hour())?), part(time.minute())?, second);
+    Some(time.ok()?.to_excel())
 }
 
 /// Cuts a text to what a cell holds.

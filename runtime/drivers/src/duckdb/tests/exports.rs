@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use jiff::tz::{TimeZone, offset};
+
 use super::*;
-use crate::olap::{Existing, Export, ExportError, FileFormat, Layout};
+use crate::olap::{Existing, Export, ExportError, FileFormat, Layout, Look};
 
 fn export(bench: &Bench, sql: &str, name: &str) -> Export {
     let file = bench.folder.path().join(name);
@@ -183,6 +185,13 @@ async fn an_export_that_is_cancelled_or_takes_too_long_leaves_nothing() {
     assert!(names(&bench).is_empty());
 }
 
+fn in_tokyo() -> Look {
+    Look {
+        format: Some("yyyy-mm-dd hh:mm".to_owned()),
+        zone: Some(TimeZone::fixed(offset(9))),
+    }
+}
+
 #[tokio::test]
 async fn a_workbook_has_typed_cells_under_the_names_of_its_columns() {
     use calamine::{Data, Reader as _};
@@ -194,7 +203,15 @@ async fn a_workbook_has_typed_cells_under_the_names_of_its_columns() {
     let mut export = export(&bench, sql, "a.xlsx");
     export.layout = Layout {
         above: vec!["Weekly".to_owned()],
-        number_formats: vec![None, Some("0.0".to_owned())],
+        columns: vec![
+            Look::default(),
+            Look {
+                format: Some("0.0".to_owned()),
+                zone: None,
+            },
+            in_tokyo(),
+            in_tokyo(),
+        ],
         guards_formulas: true,
     };
     let exported = bench.engine.export(&export, &bench.cancel).await.unwrap();
@@ -216,7 +233,10 @@ async fn a_workbook_has_typed_cells_under_the_names_of_its_columns() {
         "{:?}",
         row[2]
     );
-    assert!(matches!(&row[3], Data::DateTime(at) if at.as_f64() == 45351.5));
+    assert!(
+        matches!(&row[3], Data::DateTime(at) if at.as_f64() == 45351.875),
+        "by the clock of its zone"
+    );
     assert_eq!(row[4], Data::Bool(true));
     assert_eq!(row[5], Data::String("=1+1".to_owned()), "a text, and no formula");
     assert_eq!(row[6], Data::String("9007199254740993".to_owned()), "all digits");

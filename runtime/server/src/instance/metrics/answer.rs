@@ -1,8 +1,8 @@
 //! Answers as documents.
 
 use watershed_drivers::olap::Value;
-use watershed_metrics::Query;
 use watershed_metrics::plan::{Plan, Role};
+use watershed_metrics::{Query, Zone};
 use watershed_reconcilers::resolvers::{Answer, Heading};
 
 use crate::documents::{MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
@@ -34,7 +34,7 @@ fn about(query: &Query) -> MetricsDocument {
     MetricsDocument {
         schema: MetricsDocument::SCHEMA.to_owned(),
         metrics_view: query.metrics_view.clone(),
-        time_zone: query.time_zone.name().unwrap_or("UTC").to_owned(),
+        time_zone: zone(&query.time_zone),
         ..MetricsDocument::default()
     }
 }
@@ -47,7 +47,7 @@ pub(in crate::instance) fn columns(answer: &Answer) -> Vec<MetricsColumn> {
         role: role(heading.role),
         field: heading.field.clone(),
         data_type: data_type.clone(),
-        grain: heading.grain.map(|grain| format!("{grain:?}").to_lowercase()),
+        grain: heading.grain.map(|grain| grain.as_str().to_owned()),
         format_preset: heading.format_preset.clone(),
         format_d3: heading.format_d3.clone(),
     };
@@ -70,6 +70,11 @@ fn role(role: Role) -> MetricsRole {
         Role::Computed => MetricsRole::Computed,
         Role::Column => MetricsRole::Column,
     }
+}
+
+/// Returns the name of a zone.
+pub(in crate::instance) fn zone(zone: &Zone) -> String {
+    zone.name().unwrap_or("UTC").to_owned()
 }
 
 /// Returns a range.

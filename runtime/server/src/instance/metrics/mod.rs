@@ -15,7 +15,7 @@ use super::Instance;
 use crate::documents::MetricsDocument;
 use crate::report::Entry;
 
-pub(super) use answer::{columns, range, rows};
+pub(super) use answer::{columns, range, rows, zone};
 pub(super) use request::{Door, answer, refusal, time, unspoken};
 pub use watershed_reconcilers::resolvers::Viewer;
 pub use watershed_reconcilers::resolvers::metrics::MetricsError;
