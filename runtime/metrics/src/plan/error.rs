@@ -20,6 +20,19 @@ pub enum PlanError {
 }
 
 impl PlanError {
+    /// Returns advice, if there is any.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Refused(error) => error.hint.as_deref(),
+            Self::Range { source, .. } => match source {
+                RangeError::NoData { .. } => Some(
+                    "the view has no rows with a time, or none that the user may see in whose name it is read",
+                ),
+                _ => None,
+            },
+        }
+    }
+
     fn refused(code: Code, at: &str, message: impl Into<String>) -> Self {
         Self::Refused(QueryError::new(code, at, message))
     }

@@ -128,7 +128,10 @@ impl ResolveError {
         let plain = |code: &'static str| Error::permanent(code, self.to_string());
         match self {
             Self::Metrics(MetricsError::Engine(error)) => from_query(error),
-            Self::Metrics(MetricsError::Refused(_)) => plain("bad-metrics-query"),
+            Self::Metrics(MetricsError::Refused(error)) => Error {
+                hint: error.hint().map(Into::into),
+                ..plain("bad-metrics-query")
+            },
             Self::Metrics(_) => plain("bad-query"),
             Self::Render(error) => failure::from_render(error),
             Self::Variable(unknown) => unknown.clone().into(),

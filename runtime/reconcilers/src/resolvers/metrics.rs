@@ -9,7 +9,7 @@ use watershed_drivers::duckdb::Conditions;
 use watershed_drivers::olap::{Column, Olap, Value};
 use watershed_metrics::jiff::Timestamp;
 use watershed_metrics::plan::{self, Bounds, Extent, Plan, PlanError};
-use watershed_metrics::{DuckDb, Policy, Query, View};
+use watershed_metrics::{DuckDb, Measure, MeasureKind, Policy, Query, View};
 use watershed_proto::{Message as _, MetricsViewSpec, MetricsViewState, SqlSource};
 
 use super::answer::{self, Answer, Heading};
@@ -301,9 +301,20 @@ impl Views<'_> {
 
     /// Returns true if a field of a view is one of its measures.
     pub(super) fn is_measure(&self, view: &str, name: &str) -> bool {
-        let found = self.metrics_view(view);
-        let measures = found.map(|found| found.view.measures).unwrap_or_default();
-        measures.iter().any(|one| one.name.eq_ignore_ascii_case(name))
+        self.measure(view, name).is_some()
+    }
+
+    /// Returns true if a field of a view is a measure that compares two ranges of time by itself.
+    pub fn compares(&self, view: &str, name: &str) -> bool {
+        let measure = self.measure(view, name);
+        measure.is_some_and(|measure| measure.kind == MeasureKind::TimeComparison)
+    }
+
+    fn measure(&self, view: &str, name: &str) -> Option<Measure> {
+        let measures = self.metrics_view(view).ok()?.view.measures;
+        measures
+            .into_iter()
+            .find(|one| one.name.eq_ignore_ascii_case(name))
     }
 }
 

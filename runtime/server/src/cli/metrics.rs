@@ -36,6 +36,7 @@ pub(super) fn metrics(console: &mut Console, shared: &Shared, args: &Metrics) ->
         query: query(args)?,
         condition: args.condition.clone(),
         having: args.having.clone(),
+        shows_change: args.compare.is_some() && !args.measures.is_empty(),
         user,
         through: args.through.clone(),
         at: args.at.clone(),
@@ -77,15 +78,7 @@ fn query(args: &Metrics) -> Result<Value, Failure> {
         );
     }
     if !args.measures.is_empty() {
-        let names = trimmed(&args.measures);
-        let compared = names
-            .iter()
-            .filter(|_| args.compare.is_some())
-            .flat_map(|name| comparisons(name));
-        set(
-            "measures",
-            names.iter().map(|name| json!(name)).chain(compared).collect(),
-        );
+        set("measures", json!(trimmed(&args.measures)));
     }
     if let Some(range) = &args.time_range {
         set("time_range", json!(range));
@@ -120,14 +113,6 @@ fn query(args: &Metrics) -> Result<Value, Failure> {
         set("totals", json!(true));
     }
     Ok(Value::Object(query))
-}
-
-/// A measure's value in the range that is compared with, and the change since then as a share of it.
-fn comparisons(measure: &str) -> [Value; 2] {
-    [
-        json!({"name": format!("{measure}_before"), "compute": {"comparison_value": {"measure": measure}}}),
-        json!({"name": format!("{measure}_change"), "compute": {"comparison_ratio": {"measure": measure}}}),
-    ]
 }
 
 fn trimmed(typed: &[String]) -> Vec<&str> {

@@ -58,16 +58,25 @@ impl Lines {
             Event::NotificationDelayed {
                 at,
                 title,
+                receiver,
                 failure,
                 next_attempt_at,
                 ..
             } => {
-                let more = format!("{failure}; next attempt {}", ahead(*next_attempt_at, *at));
+                let next = ahead(*next_attempt_at, *at);
+                let more = format!("{receiver}: {failure}; next attempt {next}");
                 self.message(*at, ("delayed", WARN), title, &more, width)
             }
             Event::NotificationDead {
-                at, title, failure, ..
-            } => self.message(*at, ("not sent", BAD), title, failure, width),
+                at,
+                title,
+                receiver,
+                failure,
+                ..
+            } => {
+                let more = format!("{receiver}: {failure}");
+                self.message(*at, ("not sent", BAD), title, &more, width)
+            }
             _ => return None,
         };
         Some(fitting("  ", &[cells], width))
@@ -339,7 +348,7 @@ mod tests {
         for (event, line) in [
             (
                 delayed,
-                "            delayed    message  Late: 3 rows  can't connect; next attempt in 10 s\n",
+                "            delayed    message  Late: 3 rows  connector \"pager\": can't connect; next attempt in 10 s\n",
             ),
             (
                 sent,
@@ -347,7 +356,7 @@ mod tests {
             ),
             (
                 dead,
-                "            not sent   message  Late: 3 rows  the receiver answered 410\n",
+                "            not sent   message  Late: 3 rows  connector \"pager\": the receiver answered 410\n",
             ),
         ] {
             assert!(is_news(&event));

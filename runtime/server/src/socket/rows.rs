@@ -39,6 +39,9 @@ pub struct MetricsRequest {
     pub condition: Option<String>,
     /// A condition in SQL on the groups that are shown.
     pub having: Option<String>,
+    /// Beside each measure its value in the range that is compared with, and the change since then.
+    #[serde(default)]
+    pub shows_change: bool,
     /// The attributes of the user who asks; none for the owner.
     pub user: Option<serde_json::Map<String, Value>>,
     /// The explore or canvas through which it is asked, as `kind/name`.

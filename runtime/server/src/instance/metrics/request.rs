@@ -54,6 +54,9 @@ async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -
     let mut json = request.query;
     add_condition(&mut json, "where", request.condition.as_deref())?;
     add_condition(&mut json, "having", request.having.as_deref())?;
+    if request.shows_change {
+        add_comparisons(&mut json, views);
+    }
     let mut query = Query::from_json(&json).map_err(|error| refused(&error))?;
     let shown = request
         .shown
@@ -81,7 +84,7 @@ async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -
         }
         let formats = planned.headings();
         let layout = Layout {
-            number_formats: formats.iter().map(Heading::number_format).collect(),
+            columns: formats.iter().map(Heading::look).collect(),
             ..Layout::default()
         };
         let export = Export {
@@ -161,6 +164,25 @@ fn add_condition(query: &mut Value, key: &str, sql: Option<&str>) -> Result<(), 
     Ok(())
 }
 
+/// Adds to each measure its value in the range that is compared with and the change since then, as a share of it. One
+/// that compares by itself has neither.
+fn add_comparisons(query: &mut Value, views: &Views<'_>) {
+    let view = query.get("metrics_view").and_then(Value::as_str);
+    let view = view.unwrap_or_default().to_owned();
+    let Some(measures) = query.get_mut("measures").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let names = measures.iter().filter_map(Value::as_str);
+    let added: Vec<Value> = names
+        .filter(|name| !views.compares(&view, name))
+        .flat_map(|name| {
+            [("before", "comparison_value"), ("change", "comparison_ratio")]
+                .map(|(end, compute)| json!({"name": format!("{name}_{end}"), "compute": {compute: {"measure": name}}}))
+        })
+        .collect();
+    measures.extend(added);
+}
+
 fn export_of(sql: String, layout: Layout, file: &Path, force: bool) -> Result<Export, Refusal> {
     let Some(format) = FileFormat::from_path(file) else {
         let message = format!("`{}` is no .csv, .xlsx or .parquet file", file.display());
@@ -225,10 +247,13 @@ pub(in crate::instance) fn refusal(error: MetricsError) -> Refusal {
         MetricsError::Policy { .. } | MetricsError::Render(_) => {
             Refusal::new(Exit::ProjectError, error.to_string())
         }
+        MetricsError::Refused(ref planned) => Refusal {
+            hint: planned.hint().map(str::to_owned),
+            ..Refusal::new(Exit::Usage, error.to_string())
+        },
         MetricsError::Unknown(_)
         | MetricsError::NoFront(_)
         | MetricsError::NotInFront { .. }
-        | MetricsError::Refused(_)
         | MetricsError::TooManyRows
         | MetricsError::TooManyColumns(_) => Refusal::new(Exit::Usage, error.to_string()),
     }
