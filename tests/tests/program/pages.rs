@@ -2,7 +2,9 @@
 //!
 //! A fenced block whose first line names a file (` ```yaml models/a.yaml `) is that file of the page's project; all of
 //! a page's files are one project. A block ` ```sh run ` holds commands that are called in it, each expected to end well
-//! unless a comment behind it says `# exit N`.
+//! unless a comment behind it says `# exit N`. Pages over a sample lay their files over its own; there ` ```sql same `
+//! begins with a command in a comment, whose rows are those of the query below it, ` ```yaml FILE excerpt ` stands in the
+//! sample's file, and ` ```console ` holds commands behind `$` and what they print.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,6 +26,9 @@ const PAGES: [&str; 9] = [
     "results.md",
     "troubleshooting.md",
 ];
+
+/// Pages over the flights project.
+const OVER_FLIGHTS: [&str; 4] = ["metrics.md", "apis.md", "alerts.md", "reports.md"];
 
 /// A fenced block of a page.
 struct Block {
@@ -62,9 +67,9 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// The page's project.
-fn project(page: &str, blocks: &[Block]) -> Sandbox {
-    let mut files: BTreeMap<&str, String> = BTreeMap::new();
+/// The files that stand in a page's blocks.
+fn files<'b>(page: &str, blocks: &'b [Block]) -> BTreeMap<&'b str, &'b str> {
+    let mut files = BTreeMap::new();
     for block in blocks {
         // Commands stand in blocks of the same language.
         let is_script = block.language == "sh" && block.about.ends_with(".sh");
@@ -75,13 +80,19 @@ fn project(page: &str, blocks: &[Block]) -> Sandbox {
                 "{page}:{}: the example does not say which file it is",
                 block.line
             );
-            files.insert(&block.about, block.text.clone());
+            files.insert(block.about.as_str(), block.text.as_str());
         }
     }
+    files
+}
+
+/// The page's project.
+fn project(page: &str, blocks: &[Block]) -> Sandbox {
+    let mut files = files(page, blocks);
     if !files.contains_key("rill.yaml") {
         files.entry("watershed.yaml").or_default();
     }
-    let files: Vec<_> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let files: Vec<_> = files.into_iter().collect();
     Sandbox::with(&files)
 }
 
@@ -125,27 +136,123 @@ fn every_command_in_the_guides_ends_as_they_say() {
     for page in PAGES {
         let blocks = blocks(page);
         let project = project(page, &blocks);
-        let commands = blocks
+        call_commands(page, &blocks, &project);
+    }
+}
+
+#[test]
+fn examples_over_the_flights_project_say_what_they_show() {
+    let pages: Vec<(&str, Vec<Block>)> = OVER_FLIGHTS.iter().map(|page| (*page, blocks(page))).collect();
+    let sample = Sandbox::from_project("flights");
+    for (page, blocks) in &pages {
+        let (excerpts, others): (Vec<_>, Vec<_>) = files(page, blocks)
+            .into_iter()
+            .partition(|(file, _)| file.ends_with(" excerpt"));
+        for (file, text) in excerpts {
+            let file = sample.path().join(file.trim_end_matches(" excerpt"));
+            let whole = fs::read_to_string(&file).expect("the sample has the file");
+            assert!(whole.contains(text), "{page}: {} has no\n{text}", file.display());
+        }
+        for (file, text) in others.into_iter().filter(|(file, _)| *file != "same") {
+            sample.write(file, text);
+        }
+        for block in blocks
             .iter()
-            .filter(|block| block.language == "sh" && block.about == "run");
-        for block in commands {
-            for line in block.text.lines().filter(|line| line.starts_with("watershed")) {
-                let (command, comment) = line.split_once(" #").unwrap_or((line, ""));
-                let expected = comment
-                    .trim()
-                    .strip_prefix("exit ")
-                    .and_then(|code| code.parse().ok());
-                let words = words(command);
-                let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
-                let said = project.call(&arguments);
-                assert_eq!(
-                    said.code,
-                    Some(expected.unwrap_or(0)),
-                    "{page}: {command}\n{}\n{}",
-                    said.stdout,
-                    said.stderr
-                );
-            }
+            .filter(|block| block.language == "json" && !block.about.is_empty())
+        {
+            sample.write(&block.about, &block.text);
+        }
+    }
+    let said = sample.call(&["validate", "--json"]);
+    assert_eq!(
+        said.json()["diagnostics"],
+        Value::Array(Vec::new()),
+        "{}",
+        said.stdout
+    );
+    let said = sample.call(&["run", "--no-progress"]);
+    assert_eq!(said.code, Some(0), "{}\n{}", said.stdout, said.stderr);
+    for (page, blocks) in &pages {
+        call_commands(page, blocks, &sample);
+        for block in blocks.iter().filter(|block| block.about == "same") {
+            same_rows(page, block, &sample);
+        }
+    }
+}
+
+#[test]
+fn the_tour_of_the_flights_project_prints_what_it_shows() {
+    let page = "../testdata/projects/flights/README.md";
+    let blocks = blocks(page);
+    let sample = Sandbox::from_project("flights");
+    call_commands(page, &blocks, &sample);
+    let shown: Vec<&Block> = blocks
+        .iter()
+        .filter(|block| block.language == "console")
+        .collect();
+    assert!(!shown.is_empty(), "{page} shows no output");
+    for block in shown {
+        same_output(page, block, &sample);
+    }
+}
+
+/// The rows of a command, in the comment that begins a block, are those of the query below it.
+fn same_rows(page: &str, block: &Block, project: &Sandbox) {
+    let (command, sql) = block
+        .text
+        .split_once('\n')
+        .expect("a query stands below a command");
+    let command = command
+        .strip_prefix("-- ")
+        .expect("a command stands in a comment");
+    let words = words(command);
+    let arguments = words.iter().skip(1).map(String::as_str).chain(["--json"]);
+    let said = project.call(&arguments.collect::<Vec<_>>());
+    assert_eq!(said.code, Some(0), "{page}: {command}\n{}", said.stderr);
+    assert_eq!(
+        said.json()["rows"],
+        project.query(sql)["rows"],
+        "{page}: {command}"
+    );
+}
+
+/// Commands print what stands below them.
+fn same_output(page: &str, block: &Block, project: &Sandbox) {
+    for one in block.text.split("$ ").skip(1) {
+        let (command, expected) = one.split_once('\n').unwrap_or((one, ""));
+        let words = words(command);
+        let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+        let said = project.call(&arguments);
+        assert_eq!(
+            said.stdout.trim_end(),
+            expected.trim_end(),
+            "{page}: {command}\n{}",
+            said.stderr
+        );
+    }
+}
+
+fn call_commands(page: &str, blocks: &[Block], project: &Sandbox) {
+    let commands = blocks
+        .iter()
+        .filter(|block| block.language == "sh" && block.about == "run");
+    for block in commands {
+        for line in block.text.lines().filter(|line| line.starts_with("watershed")) {
+            let (command, comment) = line.split_once(" #").unwrap_or((line, ""));
+            let expected = comment
+                .trim()
+                .strip_prefix("exit ")
+                .and_then(|code| code.parse().ok());
+            let words = words(command);
+            let arguments: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+            let said = project.call(&arguments);
+            assert_eq!(
+                said.code,
+                Some(expected.unwrap_or(0)),
+                "{page}: {command}\n{}\n{}",
+                said.stdout,
+                said.stderr
+            );
         }
     }
 }

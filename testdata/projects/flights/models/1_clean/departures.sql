@@ -1,6 +1,7 @@
 -- Which flights were scheduled, and what became of them?
--- One row per scheduled departure. Delays are in minutes, negative when early. A flight without a
--- departure time never left; one that left and has no arrival delay ended at another airport.
+-- One row per scheduled departure: `scheduled_at` is an instant, `local_time` what clocks in New York showed.
+-- Delays are in minutes, negative when early. A flight without a departure time never left; one that left and
+-- has no arrival delay ended at another airport.
 -- @materialize: true
 SELECT
     carrier,
@@ -9,7 +10,8 @@ SELECT
     origin,
     dest AS destination,
     distance AS miles,
-    make_timestamp(year, month, day, hour, minute, 0) AS scheduled_at,
+    time_hour + to_minutes(minute) AS scheduled_at,
+    make_timestamp(year, month, day, hour, minute, 0) AS local_time,
     time_hour AS weather_hour,
     CASE
         WHEN dep_time IS NULL THEN 'cancelled'

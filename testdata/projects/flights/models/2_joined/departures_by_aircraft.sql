@@ -4,6 +4,6 @@ SELECT
     aircraft.manufacturer,
     aircraft.model,
     aircraft.seats,
-    extract(year FROM departures.scheduled_at) - aircraft.built_in AS years_old
+    extract(year FROM departures.local_time) - aircraft.built_in AS years_old
 FROM departures
 LEFT JOIN aircraft USING (tail_number)

@@ -4,7 +4,7 @@ WITH turnarounds AS (
     SELECT
         departure_delay,
         lag(departure_delay) OVER (
-            PARTITION BY tail_number, origin, scheduled_at::DATE
+            PARTITION BY tail_number, origin, local_time::DATE
             ORDER BY scheduled_at, carrier, flight_number, destination
         ) AS delay_before
     FROM departures

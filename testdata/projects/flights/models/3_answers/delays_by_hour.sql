@@ -2,7 +2,7 @@
 -- The hour is that of the timetable, on the clock in New York.
 -- @materialize: true
 SELECT
-    extract(hour FROM scheduled_at) AS hour,
+    extract(hour FROM local_time) AS hour,
     origin,
     count(*) AS scheduled,
     count(departure_delay) AS departed,
