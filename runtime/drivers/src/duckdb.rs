@@ -28,7 +28,6 @@ mod hooks;
 mod install;
 mod left;
 mod migrate;
-mod moment;
 mod names;
 mod options;
 mod parser;

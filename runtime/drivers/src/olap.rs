@@ -51,6 +51,7 @@ pub use trash::{
     is_in_trash, trash_table,
 };
 pub use value::Value;
+pub(crate) use value::moment;
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;

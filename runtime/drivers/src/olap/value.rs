@@ -1,6 +1,10 @@
 //! Values of an answer, in the form in which documents and people see them.
 
+pub(crate) mod moment;
+
 use std::fmt;
+
+use jiff::{Timestamp, civil};
 
 /// The largest integer up to which JSON readers agree on every value.
 const MAX_SAFE_INTEGER: u128 = 1 << 53;
@@ -18,7 +22,31 @@ pub enum Value {
     Float(f32),
     /// A 64-bit number.
     Double(f64),
-    /// Text, and what reads best as text: decimals, dates, times, intervals, UUIDs, enums, bits.
+    /// A decimal: an integer whose last `scale` digits stand behind the point.
+    Decimal {
+        /// All digits.
+        digits: i128,
+        /// Those behind the point.
+        scale: u8,
+    },
+    /// A day.
+    Date {
+        /// Days since 1970 began; `i32::MAX` and `-i32::MAX` are infinite.
+        days: i32,
+    },
+    /// A time of day.
+    Time {
+        /// Nanoseconds since midnight.
+        nanos: i64,
+    },
+    /// A time on a day, with or without a zone. With one it is an instant.
+    Timestamp {
+        /// Nanoseconds since 1970 began, of an instant in universal time; `i128::MAX` and `i128::MIN` are infinite.
+        nanos: i128,
+        /// It is an instant.
+        is_instant: bool,
+    },
+    /// Text, and what has no type here: intervals, times of day with an offset, UUIDs, enums, bits.
     Text(String),
     /// Bytes.
     Blob(Vec<u8>),
@@ -31,6 +59,38 @@ pub enum Value {
 }
 
 impl Value {
+    /// Returns a number of any type as the nearest one of 64 bits; none for what is no number.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(number) => Some(*number as f64),
+            Self::Float(number) => Some(f64::from(*number)),
+            Self::Double(number) => Some(*number),
+            // The nearest number is that of the text: a division would round twice.
+            Self::Decimal { .. } => self.to_string().parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Returns a time on a day, which is taken for universal time if it is no instant; none for what is no such time, and
+    /// beyond the years of [`Timestamp`].
+    pub fn instant(&self) -> Option<Timestamp> {
+        match self {
+            Self::Timestamp { nanos, .. } => Timestamp::from_nanosecond(*nanos).ok(),
+            _ => None,
+        }
+    }
+
+    /// Returns a day; none for what is no day, and beyond the years of [`civil::Date`].
+    pub fn day(&self) -> Option<civil::Date> {
+        match self {
+            Self::Date { days } => {
+                let epoch = civil::date(1970, 1, 1);
+                epoch.checked_add(jiff::Span::new().try_days(*days).ok()?).ok()
+            }
+            _ => None,
+        }
+    }
+
     /// As in documents: what JSON can't hold exactly is a string.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as Json;
@@ -45,7 +105,11 @@ impl Value {
             Self::Float(x) => number(x.to_string().parse().unwrap_or(f64::NAN), self),
             Self::Double(x) => number(*x, self),
             Self::Text(text) => Json::String(text.clone()),
-            Self::Blob(_) => Json::String(self.to_string()),
+            Self::Decimal { .. }
+            | Self::Date { .. }
+            | Self::Time { .. }
+            | Self::Timestamp { .. }
+            | Self::Blob(_) => Json::String(self.to_string()),
             Self::List(items) => Json::Array(items.iter().map(Self::to_json).collect()),
             Self::Struct(fields) => Json::Object(
                 fields
@@ -81,6 +145,16 @@ impl fmt::Display for Value {
             Self::Float(x) => x.fmt(f),
             Self::Double(x) => x.fmt(f),
             Self::Text(text) => f.write_str(text),
+            Self::Decimal { digits, scale } => f.write_str(&moment::decimal(*digits, *scale)),
+            Self::Date { days } => f.write_str(&moment::date(*days)),
+            Self::Time { nanos } => f.write_str(&moment::time((*nanos).into())),
+            Self::Timestamp { nanos, is_instant } => {
+                f.write_str(&moment::timestamp(*nanos))?;
+                match *is_instant && !matches!(*nanos, i128::MIN | i128::MAX) {
+                    true => f.write_str("+00"),
+                    false => Ok(()),
+                }
+            }
             Self::Blob(bytes) => bytes.iter().try_for_each(|byte| match byte {
                 b'\\' => f.write_str("\\x5C"),
                 0x20..=0x7e => write!(f, "{}", char::from(*byte)),
@@ -111,6 +185,34 @@ mod tests {
         assert_eq!(Value::Float(0.1).to_json(), json!(0.1));
         assert_eq!(Value::Double(f64::NAN).to_json(), json!("NaN"));
         assert_eq!(Value::Double(f64::INFINITY).to_json(), json!("inf"));
+    }
+
+    #[test]
+    fn numbers_days_and_instants_keep_their_types() {
+        let decimal = |digits, scale| Value::Decimal { digits, scale };
+        assert_eq!(decimal(-5, 2).to_string(), "-0.05");
+        assert_eq!(decimal(1_250, 2).number(), Some(12.5));
+        assert_eq!(Value::Text("12.5".into()).number(), None);
+        let leap_day = Value::Date { days: 19_782 };
+        assert_eq!(leap_day.day(), Some(civil::date(2024, 2, 29)));
+        assert_eq!(leap_day.instant(), None);
+        assert_eq!(Value::Date { days: i32::MAX }.day(), None);
+        let noon = |is_instant| Value::Timestamp {
+            nanos: 1_709_208_000_000_000_000,
+            is_instant,
+        };
+        assert_eq!(noon(true).instant(), "2024-02-29T12:00:00Z".parse().ok());
+        assert_eq!(noon(true).to_string(), "2024-02-29 12:00:00+00");
+        assert_eq!(noon(false).to_json(), json!("2024-02-29 12:00:00"));
+        let never = Value::Timestamp {
+            nanos: i128::MAX,
+            is_instant: true,
+        };
+        assert_eq!(
+            (never.instant(), never.to_string()),
+            (None, "infinity".to_owned())
+        );
+        assert_eq!(size_of::<Value>(), 32, "answers have many");
     }
 
     #[test]

@@ -39,13 +39,15 @@ impl TimeFormat {
         }
     }
 
-    /// Writes a time of universal time as the engine and documents have it: `2013-07-01 04:00:00`, with or without an
-    /// offset. A day without a time is moved by no zone and stays as it is, as does what is no time.
+    /// Writes an instant.
+    pub fn at(&self, instant: Timestamp) -> String {
+        self.zone.local(instant).strftime(self.pattern()).to_string()
+    }
+
+    /// Writes a time of universal time as documents have it: `2013-07-01 04:00:00`, with or without an offset. A day
+    /// without a time is moved by no zone and stays as it is, as does what is no time.
     pub fn apply(&self, time: &str) -> String {
-        match instant(time) {
-            Some(instant) => self.zone.local(instant).strftime(self.pattern()).to_string(),
-            None => time.to_owned(),
-        }
+        instant(time).map_or_else(|| time.to_owned(), |instant| self.at(instant))
     }
 
     fn pattern(&self) -> &'static str {

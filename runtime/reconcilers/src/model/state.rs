@@ -73,7 +73,12 @@ fn value(of: olap::Value) -> Value {
             values: items.into_iter().map(value).collect(),
         })),
         olap::Value::Struct(fields) => Some(Kind::Map(map(fields))),
-        other @ (olap::Value::Blob(_) | olap::Value::Map(_)) => Some(Kind::String(other.to_string())),
+        other @ (olap::Value::Decimal { .. }
+        | olap::Value::Date { .. }
+        | olap::Value::Time { .. }
+        | olap::Value::Timestamp { .. }
+        | olap::Value::Blob(_)
+        | olap::Value::Map(_)) => Some(Kind::String(other.to_string())),
     };
     Value { kind }
 }

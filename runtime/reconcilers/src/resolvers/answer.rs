@@ -62,18 +62,12 @@ impl Heading {
     /// Writes a value of its column as people read it.
     #[must_use]
     pub fn written(&self, value: &Value) -> String {
-        let number = match value {
-            Value::Integer(number) => number.to_string().parse().ok(),
-            Value::Float(number) => Some(f64::from(*number)),
-            Value::Double(number) => Some(*number),
-            // Decimals.
-            Value::Text(text) => text.parse().ok(),
-            _ => None,
-        };
-        match (value, number, self.format(), self.time_format()) {
-            (_, Some(number), Some(format), _) => format.apply(number),
-            (Value::Text(time), _, _, Some(times)) => times.apply(time),
-            _ => value.to_string(),
+        let number = value.number().zip(self.format());
+        let time = value.instant().zip(self.time_format());
+        match (number, time) {
+            (Some((number, format)), _) => format.apply(number),
+            (None, Some((instant, format))) => format.at(instant),
+            (None, None) => value.to_string(),
         }
     }
 

@@ -251,9 +251,9 @@ impl Views<'_> {
         for (column, value) in ends.columns().iter().zip(row) {
             let extent = times.entry(column.field.to_lowercase()).or_default();
             match column.name.as_str() {
-                "earliest" => extent.earliest = instant(value),
-                "latest" => extent.latest = instant(value),
-                _ => extent.watermark = instant(value),
+                "earliest" => extent.earliest = value.instant(),
+                "latest" => extent.latest = value.instant(),
+                _ => extent.watermark = value.instant(),
             }
         }
         Ok(times)
@@ -358,12 +358,4 @@ fn keeping(spec: &MetricsViewSpec) -> Keeping<'_> {
 /// Returns a query that can't be read as a refusal.
 pub(super) fn refused(error: watershed_metrics::QueryError) -> MetricsError {
     MetricsError::Refused(PlanError::Refused(error))
-}
-
-/// Reads a time without a zone as universal time.
-fn instant(value: &Value) -> Option<Timestamp> {
-    match value {
-        Value::Text(text) => format!("{}Z", text.replace(' ', "T")).parse().ok(),
-        _ => None,
-    }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
-use jiff::civil::{Date, DateTime};
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
@@ -119,20 +119,8 @@ fn try_write(
     Ok(count)
 }
 
-/// The kinds of cells that the engine's types become.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cell {
-    /// As the value is.
-    Plain,
-    /// A number in a text.
-    Decimal,
-    /// A day, or a time of a day.
-    Time,
-}
-
 /// A column of a sheet.
 struct Column {
-    cell: Cell,
     format: Option<Format>,
     /// The zone by whose clock its times are shown.
     zone: Option<TimeZone>,
@@ -201,14 +189,12 @@ impl<'b> Sheet<'b> {
 
 impl Column {
     fn of(name: &str, data_type: &str, look: &Look) -> Self {
-        let (cell, own) = match data_type {
-            "DATE" => (Cell::Time, Some("yyyy-mm-dd")),
-            kind if kind.starts_with("TIMESTAMP") => (Cell::Time, Some("yyyy-mm-dd hh:mm:ss")),
-            kind if kind.starts_with("DECIMAL") => (Cell::Decimal, None),
-            _ => (Cell::Plain, None),
+        let own = match data_type {
+            "DATE" => Some("yyyy-mm-dd"),
+            kind if kind.starts_with("TIMESTAMP") => Some("yyyy-mm-dd hh:mm:ss"),
+            _ => None,
         };
         Self {
-            cell,
             format: match look.zone {
                 Some(_) => look.format.as_deref().or(own),
                 None => own.or(look.format.as_deref()),
@@ -237,12 +223,19 @@ impl Column {
             Value::Integer(number) => exact(&number.to_string()),
             Value::Float(number) => exact(&number.to_string()),
             Value::Double(number) => Some(*number).filter(|number| number.is_finite()),
-            Value::Text(text) => match self.cell {
-                Cell::Decimal => exact(text),
-                Cell::Time => time(text, self.zone.as_ref()),
-                Cell::Plain => None,
-            },
-            Value::Blob(_) | Value::List(_) | Value::Struct(_) | Value::Map(_) => None,
+            Value::Decimal { .. } => exact(&value.to_string()),
+            Value::Date { .. } => value.day().and_then(|day| days(day.at(0, 0, 0, 0))),
+            Value::Timestamp { .. } => {
+                let zone = self.zone.clone().unwrap_or(TimeZone::UTC);
+                let instant = value.instant();
+                instant.and_then(|instant| days(zone.to_datetime(instant)))
+            }
+            Value::Text(_)
+            | Value::Time { .. }
+            | Value::Blob(_)
+            | Value::List(_)
+            | Value::Struct(_)
+            | Value::Map(_) => None,
         };
         match (number, &self.format) {
             (Some(number), Some(format)) => sheet.write_number_with_format(row, column, number, format),
@@ -262,20 +255,8 @@ fn exact(text: &str) -> Option<f64> {
     (digits <= DIGITS && number.is_finite()).then_some(number)
 }
 
-/// Returns a time as sheets count it, in days, by the clock of a zone; nothing for one that they can't.
-fn time(text: &str, zone: Option<&TimeZone>) -> Option<f64> {
-    // Times of the engine are in universal time. Days have no time that a zone could move.
-    let text = text.strip_suffix("+00").unwrap_or(text);
-    let time = match text.contains(':') {
-        false => text.parse::<Date>().ok()?.at(0, 0, 0, 0),
-        true => {
-            let universal: DateTime = text.parse().ok()?;
-            match zone {
-                Some(zone) => zone.to_datetime(TimeZone::UTC.to_timestamp(universal).ok()?),
-                None => universal,
-            }
-        }
-    };
+/// Returns a time as sheets count it, in days; nothing for one that they can't.
+fn days(time: DateTime) -> Option<f64> {
     let part = |part: i8| u8::try_from(part).ok();
     let day = ExcelDateTime::from_ymd(
         u16::try_from(time.year()).ok()?,

@@ -26,7 +26,7 @@ pub(super) enum Layout {
     /// `width` bytes' integer, the last `scale` digits behind the point.
     Decimal {
         width: Width,
-        scale: usize,
+        scale: u8,
     },
     Text,
     Blob,
@@ -165,10 +165,7 @@ impl Handle {
             _ => Width::I128,
         };
         (
-            Layout::Decimal {
-                width,
-                scale: usize::from(scale),
-            },
+            Layout::Decimal { width, scale },
             format!("DECIMAL({digits},{scale})"),
         )
     }

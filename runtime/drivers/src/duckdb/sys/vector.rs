@@ -4,8 +4,7 @@ use libduckdb_sys as ffi;
 
 use super::shape::{Layout, Shape, Tick, Width};
 use super::text;
-use crate::duckdb::moment;
-use crate::olap::Value;
+use crate::olap::{Value, moment};
 
 /// A column of a chunk, or the inside of a nested one.
 #[derive(Clone, Copy)]
@@ -58,18 +57,23 @@ impl Vector {
                 Layout::Float => Value::Float(self.read(row)),
                 Layout::Double => Value::Double(self.read(row)),
                 Layout::Decimal { width, scale } => match self.integer(*width, row) {
-                    Value::Integer(digits) => Value::Text(moment::decimal(digits, *scale)),
+                    Value::Integer(digits) => Value::Decimal {
+                        digits,
+                        scale: *scale,
+                    },
                     other => other,
                 },
                 Layout::Text => Value::Text(text::lossy(self.bytes(row))),
                 Layout::Blob => Value::Blob(self.bytes(row).to_vec()),
                 Layout::Bits => Value::Text(moment::bits(self.bytes(row))),
                 Layout::Uuid => Value::Text(self.uuid(row)),
-                Layout::Date => Value::Text(moment::date(self.read(row))),
-                Layout::Time(tick) => Value::Text(moment::time(nanos(self.read(row), *tick))),
+                Layout::Date => Value::Date { days: self.read(row) },
+                Layout::Time(tick) => Value::Time {
+                    nanos: self.read::<i64>(row).saturating_mul(nanos_per(*tick)),
+                },
                 Layout::TimeWithOffset => Value::Text(moment::time_with_offset(self.read(row))),
-                Layout::Timestamp(tick) => self.timestamp(*tick, "", row),
-                Layout::TimestampUtc => self.timestamp(Tick::Micro, "+00", row),
+                Layout::Timestamp(tick) => self.timestamp(*tick, false, row),
+                Layout::TimestampUtc => self.timestamp(Tick::Micro, true, row),
                 Layout::Interval => {
                     let ffi::duckdb_interval { months, days, micros } = self.read(row);
                     Value::Text(moment::interval(months, days, micros))
@@ -188,14 +192,15 @@ impl Vector {
 
     /// # Safety
     /// The vector holds timestamps, more than `row`.
-    unsafe fn timestamp(&self, tick: Tick, zone: &str, row: usize) -> Value {
+    unsafe fn timestamp(&self, tick: Tick, is_instant: bool, row: usize) -> Value {
         // SAFETY: the caller's promise.
         let ticks: i64 = unsafe { self.read(row) };
-        Value::Text(match ticks {
-            i64::MAX => "infinity".to_owned(),
-            n if n == -i64::MAX => "-infinity".to_owned(),
-            _ => moment::timestamp(nanos(ticks, tick)) + zone,
-        })
+        let nanos = match ticks {
+            i64::MAX => i128::MAX,
+            n if n == -i64::MAX => i128::MIN,
+            _ => i128::from(ticks) * i128::from(nanos_per(tick)),
+        };
+        Value::Timestamp { nanos, is_instant }
     }
 
     /// The bytes of a text, blob or bit string.
@@ -216,12 +221,11 @@ impl Vector {
     }
 }
 
-fn nanos(ticks: i64, tick: Tick) -> i128 {
-    let per_tick = match tick {
+fn nanos_per(tick: Tick) -> i64 {
+    match tick {
         Tick::Second => 1_000_000_000,
         Tick::Milli => 1_000_000,
         Tick::Micro => 1_000,
         Tick::Nano => 1,
-    };
-    i128::from(ticks) * per_tick
+    }
 }

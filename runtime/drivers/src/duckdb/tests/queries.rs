@@ -33,7 +33,7 @@ async fn columns_and_rows_come_typed() {
         column("l", "DECIMAL(2,1)[]"),
     ];
     assert_eq!(rows.columns(), expected);
-    let list = Value::List(vec![Value::Text("1.5".into())]);
+    let list = Value::List(vec![Value::Decimal { digits: 15, scale: 1 }]);
     assert_eq!(
         rows.collect().await.unwrap(),
         [[Value::Integer(1), Value::Text("x".into()), list]]

@@ -59,6 +59,38 @@ fn texts_are_those_of_the_engine_for_every_plain_type() {
 }
 
 #[test]
+fn numbers_days_and_times_keep_their_types() {
+    let one = |expression: &str| rows(&format!("select {expression}")).remove(0).remove(0);
+    assert_eq!(
+        one("-12.50::DECIMAL(9,2)"),
+        Value::Decimal {
+            digits: -1_250,
+            scale: 2
+        }
+    );
+    assert_eq!(one("'1970-01-02'::DATE"), Value::Date { days: 1 });
+    assert_eq!(one("'00:00:01'::TIME"), Value::Time { nanos: 1_000_000_000 });
+    let second = |is_instant| Value::Timestamp {
+        nanos: 1_000_000_000,
+        is_instant,
+    };
+    for plain in ["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"] {
+        assert_eq!(
+            one(&format!("'1970-01-01 00:00:01'::{plain}")),
+            second(false),
+            "{plain}"
+        );
+    }
+    assert_eq!(one("'1970-01-01 01:00:01+01'::TIMESTAMPTZ"), second(true));
+    let [first, last] = ["-infinity", "infinity"].map(|end| one(&format!("'{end}'::TIMESTAMPTZ")));
+    assert_eq!([&first, &last].map(Value::instant), [None, None]);
+    assert_eq!(
+        [&first, &last].map(ToString::to_string),
+        ["-infinity", "infinity"]
+    );
+}
+
+#[test]
 fn nested_values_keep_their_structure() {
     let json = |sql: &str| rows(sql)[0][0].to_json().to_string();
     assert_eq!(json("select [1, null, 3]"), "[1,null,3]");

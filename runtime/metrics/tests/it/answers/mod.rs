@@ -59,14 +59,10 @@ fn planned(view: &View, policy: &Policy, query: &Query) -> Result<String, String
     let row = ends
         .map(|ends| run(&ends.statement(&DuckDb)).remove(0))
         .unwrap_or_default();
-    let time = |value: &Value| match value {
-        Value::Text(text) => format!("{}Z", text.replace(' ', "T")).parse().ok(),
-        _ => None,
-    };
     let pairs = names.iter().zip(row.chunks(2)).map(|(name, ends)| {
         let extent = Extent {
-            earliest: time(&ends[0]),
-            latest: time(&ends[1]),
+            earliest: ends[0].instant(),
+            latest: ends[1].instant(),
             watermark: None,
         };
         (name.to_lowercase(), extent)
@@ -87,9 +83,10 @@ fn agrees(cell: &Cell, value: &Value) -> bool {
         (Cell::Bool(a), Value::Boolean(b)) => a == b,
         (Cell::Number(a), Value::Double(b)) => near(*a, *b) || (a.is_nan() && b.is_nan()),
         (Cell::Number(a), Value::Integer(b)) => *a == *b as f64,
-        (Cell::Number(a), Value::Text(b)) => b.parse().is_ok_and(|b| near(*a, b)),
+        (Cell::Number(a), Value::Decimal { .. }) => value.number().is_some_and(|b| near(*a, b)),
         (Cell::Text(a), Value::Text(b)) => a == b,
-        (Cell::Day(_) | Cell::Time(_), Value::Text(b)) => cell.shown() == b.trim_end_matches("+00"),
+        (Cell::Day(_), Value::Date { .. }) => cell.shown() == value.to_string(),
+        (Cell::Time(_), Value::Timestamp { .. }) => cell.shown() == value.to_string().trim_end_matches("+00"),
         (Cell::List(a), Value::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| agrees(a, b)),
         _ => false,
     }

@@ -7,7 +7,8 @@ const EPOCH_DAY: i64 = 719_468;
 const DAYS_PER_ERA: i64 = 146_097;
 
 /// An integer with the point before its last `scale` digits.
-pub(super) fn decimal(digits: i128, scale: usize) -> String {
+pub(crate) fn decimal(digits: i128, scale: u8) -> String {
+    let scale = usize::from(scale);
     let sign = if digits < 0 { "-" } else { "" };
     let digits = format!("{:0>width$}", digits.unsigned_abs(), width = scale + 1);
     let (whole, fraction) = digits.split_at(digits.len() - scale);
@@ -19,7 +20,7 @@ pub(super) fn decimal(digits: i128, scale: usize) -> String {
 }
 
 /// A bit string: the first byte says how many bits of the second do not count.
-pub(super) fn bits(bytes: &[u8]) -> String {
+pub(crate) fn bits(bytes: &[u8]) -> String {
     let Some((padding, bytes)) = bytes.split_first() else {
         return String::new();
     };
@@ -32,7 +33,7 @@ pub(super) fn bits(bytes: &[u8]) -> String {
 }
 
 /// A day, counted from 1970.
-pub(super) fn date(days: i32) -> String {
+pub(crate) fn date(days: i32) -> String {
     match days {
         i32::MAX => "infinity".to_owned(),
         n if n == -i32::MAX => "-infinity".to_owned(),
@@ -68,7 +69,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
 }
 
 /// Nanoseconds since midnight.
-pub(super) fn time(nanos: i128) -> String {
+pub(crate) fn time(nanos: i128) -> String {
     let seconds = nanos / NANOS_PER_SECOND;
     let mut out = format!(
         "{:02}:{:02}:{:02}",
@@ -84,7 +85,7 @@ pub(super) fn time(nanos: i128) -> String {
 }
 
 /// A time of day with its offset: 40 bits of microseconds, then the offset in seconds, stored so that it sorts.
-pub(super) fn time_with_offset(bits: u64) -> String {
+pub(crate) fn time_with_offset(bits: u64) -> String {
     const LARGEST_OFFSET: i64 = 16 * 3_600 - 1;
     let micros = i128::from(bits >> 24);
     let offset = LARGEST_OFFSET - i64::try_from(bits & 0xff_ffff).unwrap_or(0);
@@ -102,8 +103,13 @@ pub(super) fn time_with_offset(bits: u64) -> String {
     out
 }
 
-/// Nanoseconds since 1970.
-pub(super) fn timestamp(nanos: i128) -> String {
+/// Nanoseconds since 1970; the largest and the smallest number are infinite.
+pub(crate) fn timestamp(nanos: i128) -> String {
+    match nanos {
+        i128::MAX => return "infinity".to_owned(),
+        i128::MIN => return "-infinity".to_owned(),
+        _ => {}
+    }
     let days = i64::try_from(nanos.div_euclid(NANOS_PER_DAY)).unwrap_or(i64::MAX / 2);
     let date = calendar_date(days);
     let time = time(nanos.rem_euclid(NANOS_PER_DAY));
@@ -114,7 +120,7 @@ pub(super) fn timestamp(nanos: i128) -> String {
 }
 
 /// Months, days and time, each with its own sign.
-pub(super) fn interval(months: i32, days: i32, micros: i64) -> String {
+pub(crate) fn interval(months: i32, days: i32, micros: i64) -> String {
     let mut parts = Vec::new();
     for (count, unit) in [(months / 12, "year"), (months % 12, "month"), (days, "day")] {
         if count != 0 {
