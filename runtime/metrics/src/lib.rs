@@ -9,6 +9,7 @@
 //! | [`Expression`], [`TimeRange`] | ranges of time as people write them, resolved to instants |
 //! | [`Policy`] | the fields and rows that a viewer may see |
 //! | [`plan()`], [`Plan`](plan::Plan) | the statement that answers a query for a viewer |
+//! | [`probe`] | statements that try a view's fields |
 //! | [`Format`], [`TimeFormat`](format::TimeFormat) | numbers as a measure's format writes them, times by the clock of a zone |
 //! | [`Calendar`] | hours, days, weeks and years of a zone |
 //!
@@ -34,6 +35,7 @@ mod calendar;
 pub mod format;
 pub mod plan;
 pub mod policy;
+pub mod probe;
 pub mod query;
 mod range;
 mod sql;

@@ -11,4 +11,4 @@ mod write;
 pub(crate) use data_type::SqlType;
 pub use dialect::{Dialect, DuckDb};
 pub(crate) use tree::{Constant, Expr, Infix, JoinKind, Order, Relation, Select};
-pub(crate) use write::write;
+pub(crate) use write::{write, write_with_places};

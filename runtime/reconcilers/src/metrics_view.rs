@@ -3,7 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`whole`] | the spec with what its parent gives it, and the tables that it reads |
-//! | [`probe`] | the statements that try its fields, none of which reads a row |
+//! | `probe` | the statements that try its fields, none of which reads a row |
 //! | [`view`] | what was found, as queries see it |
 //! | `check` | one look: all fields at once, and one by one only to find those that are wrong |
 //!
@@ -11,11 +11,11 @@
 //! builds of the models that it reads), and while that holds the engine is not opened. A table that is nobody's
 //! output here may change at any time: it is looked at unless the engine's file is as it was left.
 
-pub mod probe;
 pub mod view;
 pub mod whole;
 
 mod check;
+mod probe;
 
 use std::sync::Arc;
 

@@ -199,6 +199,33 @@ fn a_user_sees_the_rows_and_fields_that_rules_leave() {
 }
 
 #[test]
+fn no_row_filter_opens_what_another_layer_closes() {
+    let project = project();
+    project.write(
+        "metrics/wide.yaml",
+        "version: 1\ntype: metrics_view\nparent: sales\n\
+         security: {access: true, row_filter: \"{{ if .user.wide }}false) OR (true{{ else }}true{{ end }}\"}\n",
+    );
+    project.run(0);
+    let user = r#"{"email": "clerk@example.org", "countries": ["it's"], "wide": true}"#;
+    let asked = || project.call(&["metrics", "wide", "-m", "orders", "--json", "--as", user]);
+    let refused = asked();
+    assert_eq!(refused.code, Some(1), "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("is not one expression alone"),
+        "{}",
+        refused.stderr
+    );
+    project.write(
+        "metrics/wide.yaml",
+        "version: 1\ntype: metrics_view\nparent: sales\n\
+         security: {access: true, row_filter: \"{{ if .user.wide }}(false) OR (true){{ else }}true{{ end }}\"}\n",
+    );
+    project.run(0);
+    assert_eq!(rows(&asked()), json!([[1]]), "the parent's rows alone");
+}
+
+#[test]
 fn a_file_has_all_rows_however_many_there_are() {
     let project = Sandbox::with(&[
         ("watershed.yaml", ""),

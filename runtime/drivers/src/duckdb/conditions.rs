@@ -1,5 +1,6 @@
 //! Conditions without tables: what a policy says of a viewer.
 
+use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -7,11 +8,15 @@ use std::time::Duration;
 
 use super::failure::classify;
 use super::sys::{Answer, Connection, Database, RawError};
-use crate::olap::{Failure, Value};
+use crate::olap::{Failure, Value, describe_expression, is_one_expression};
 use crate::sync::Unpoisoned;
 
 /// The longest that the conditions of a policy may take: each compares a few constants.
 const LONGEST: Duration = Duration::from_secs(2);
+/// Texts that are remembered at most.
+const KNOWN: usize = 1_000;
+/// The longest text that is remembered, in bytes.
+const LONGEST_KNOWN: usize = 4_096;
 
 /// Evaluates conditions in an engine of its own, in memory, that has no tables and reaches no files, no network and no
 /// settings.
@@ -19,6 +24,8 @@ const LONGEST: Duration = Duration::from_secs(2);
 pub struct Conditions {
     /// Made when it is needed first.
     connection: Mutex<Option<Connection>>,
+    /// Texts that were found to be one expression each.
+    known: Mutex<HashSet<String>>,
 }
 
 impl Conditions {
@@ -36,29 +43,65 @@ impl Conditions {
         if conditions.is_empty() {
             return Ok(Vec::new());
         }
-        let mut kept = self.connection.lock().unpoisoned();
-        let said = |raw: RawError| classify(&raw, None).0;
-        let connection = match &mut *kept {
-            Some(connection) => connection,
-            none => none.insert(open().map_err(said)?),
-        };
         // On lines of its own, so that a comment ends where its condition does.
         let terms = conditions
             .iter()
             .map(|one| format!("CAST((\n{one}\n) AS BOOLEAN)"));
         let sql = format!("SELECT {}", terms.collect::<Vec<_>>().join(", "));
-        let rows = bounded(connection, &sql).map_err(said)?;
+        let rows = self.run(&sql)?;
         let value = |value: &Value| match value {
             Value::Boolean(flag) => Some(*flag),
             _ => None,
         };
         match rows.as_slice() {
             [row] if row.len() == conditions.len() => Ok(row.iter().map(value).collect()),
-            _ => Err(said(RawError(
+            _ => Err(classified(&RawError(
                 "Binder Error: a condition is more than one expression".to_owned(),
             ))),
         }
     }
+
+    /// Returns true if each text is exactly one expression, which stays one between brackets, whatever stands around them. No
+    /// text is evaluated. Blocks for about a millisecond if it has not seen them lately.
+    ///
+    /// # Errors
+    /// When the engine can't be asked.
+    pub fn are_expressions(&self, texts: &[String]) -> Result<bool, Failure> {
+        let mut known = self.known.lock().unpoisoned();
+        let new: Vec<&String> = texts.iter().filter(|text| !known.contains(*text)).collect();
+        if new.is_empty() {
+            return Ok(true);
+        }
+        let described: Vec<String> = new.iter().map(|text| describe_expression(text)).collect();
+        let rows = self.run(&format!("SELECT {}", described.join(", ")))?;
+        let values = rows.first().map(Vec::as_slice).unwrap_or_default();
+        let all =
+            values.len() == new.len() && values.iter().all(|value| is_one_expression(&value.to_string()));
+        if all {
+            if known.len() + new.len() > KNOWN {
+                known.clear();
+            }
+            known.extend(
+                new.into_iter()
+                    .filter(|text| text.len() <= LONGEST_KNOWN)
+                    .cloned(),
+            );
+        }
+        Ok(all)
+    }
+
+    fn run(&self, sql: &str) -> Result<Vec<Vec<Value>>, Failure> {
+        let mut kept = self.connection.lock().unpoisoned();
+        let connection = match &mut *kept {
+            Some(connection) => connection,
+            none => none.insert(open().map_err(|raw| classified(&raw))?),
+        };
+        bounded(connection, sql).map_err(|raw| classified(&raw))
+    }
+}
+
+fn classified(raw: &RawError) -> Failure {
+    classify(raw, None).0
 }
 
 impl std::fmt::Debug for Conditions {
@@ -104,6 +147,44 @@ mod tests {
     fn evaluated(conditions: &[&str]) -> Result<Vec<Option<bool>>, Failure> {
         let owned: Vec<String> = conditions.iter().map(|one| (*one).to_owned()).collect();
         Conditions::new().evaluate(&owned)
+    }
+
+    #[test]
+    fn a_text_that_closes_the_brackets_around_it_is_not_one_expression() {
+        let conditions = Conditions::new();
+        let is_one = |text: &str| conditions.are_expressions(&[text.to_owned()]).unwrap();
+        for one in [
+            "a > 1 OR b",
+            "count(*) FILTER (x = ')') -- end (",
+            "(SELECT max(a) FROM t)",
+            "[1, 2][1]",
+            "$$ ] $$ || e'\\'] '",
+            "CASE WHEN a THEN 1 END /* ( */",
+            "sum(a) OVER (PARTITION BY b)",
+        ] {
+            assert!(is_one(one), "{one}");
+            assert!(is_one(one), "{one}, remembered");
+        }
+        for other in [
+            "",
+            "-- nothing",
+            "*",
+            "COLUMNS(*)",
+            "1, 2",
+            "a, ",
+            "SELECT 1",
+            "true) OR (true",
+            "1] || [2",
+            "1), [1], (2",
+            "1) FROM t WHERE (true",
+            "1; SELECT 2",
+            "a AS b",
+            "1 /* open",
+            "'open",
+            "(1",
+        ] {
+            assert!(!is_one(other), "{other}");
+        }
     }
 
     #[test]

@@ -7,17 +7,25 @@ use super::tree::{Constant, Expr, Infix, JoinKind, Order, Relation, Select};
 
 /// Writes a statement.
 pub(crate) fn write(select: &Select, dialect: &dyn Dialect) -> String {
+    write_with_places(select, dialect).0
+}
+
+/// Writes a statement; says where its authors' texts begin, in bytes, in the order in which they stand.
+pub(crate) fn write_with_places(select: &Select, dialect: &dyn Dialect) -> (String, Vec<usize>) {
     let mut writer = Writer {
         dialect,
         out: String::new(),
+        places: Vec::new(),
     };
     writer.select(select);
-    writer.out
+    (writer.out, writer.places)
 }
 
 struct Writer<'d> {
     dialect: &'d dyn Dialect,
     out: String,
+    /// The beginnings of authors' texts.
+    places: Vec<usize>,
 }
 
 impl Writer<'_> {
@@ -161,6 +169,7 @@ impl Writer<'_> {
     /// Writes an author's text on lines of its own, so that a comment in it ends.
     fn foreign(&mut self, text: &str) {
         self.push("(\n");
+        self.places.push(self.out.len());
         self.push(text);
         self.push("\n)");
     }
@@ -291,6 +300,7 @@ impl Writer<'_> {
             } => {
                 // Not bracketed: `OVER` follows a call.
                 self.push("\n");
+                self.places.push(self.out.len());
                 self.push(function);
                 self.push("\n OVER (");
                 if !partition.is_empty() {

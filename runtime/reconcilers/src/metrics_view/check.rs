@@ -1,15 +1,20 @@
 //! One look at a metrics view: all fields in one question and, if the engine refuses, one question a field, so that
 //! each that is wrong is named.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use watershed_compilers::{Scope, nearest_name, render_text};
 use watershed_core::{Error, SourcePosition};
-use watershed_drivers::olap::SqlError;
+use watershed_drivers::olap::{SqlError, describe_expression, is_one_expression};
+use watershed_metrics::probe::COUNT;
 use watershed_proto::{FieldProblem, SqlSource};
 
 use super::{
-    probe::{Probe, Prober, Render},
+    probe::{Probe, Prober},
+    view::{self, RenderError},
     whole::Whole,
 };
 use crate::{asking::Asking, model::failure, places};
@@ -30,88 +35,119 @@ pub(super) struct CheckedFields {
     pub(super) problems: Vec<FieldProblem>,
 }
 
-/// Variables as they were when the file was read.
-struct Variables {
-    scope: Scope,
-}
-
-impl Render for Variables {
-    fn render(&self, source: &SqlSource) -> Result<String, String> {
-        if !source.templated {
-            return Ok(source.text.clone());
-        }
-        render_text(&source.text, &self.scope).map_err(|error| error.message)
-    }
-}
-
 impl Check<'_> {
     pub(super) async fn run(&self, whole: &Whole) -> Result<CheckedFields, Error> {
-        let render = Variables {
-            scope: Scope {
-                environment: self.environment.to_owned(),
-                variables: self.engine.outputs.secrets().open(&whole.spec.variables)?,
-                ..Scope::default()
-            },
+        // Variables are as they were when the file was read.
+        let scope = Scope {
+            environment: self.environment.to_owned(),
+            variables: self.engine.outputs.secrets().open(&whole.spec.variables)?,
+            ..Scope::default()
         };
-        let prober = Prober::new(whole, &render);
+        let render = |source: &SqlSource| match source.templated {
+            false => Ok(source.text.clone()),
+            true => render_text(&source.text, &scope).map_err(|error| error.message),
+        };
+        let (view, unwritten) = view::untried(whole, &render);
+        let prober = Prober::new(whole, &view);
+        let several = self.several(&prober).await?;
         let mut found = CheckedFields::default();
         let described = match prober.all() {
-            Ok(sql) => self.engine.describe(&sql).await?.ok(),
-            Err(_) => None,
+            Ok(sql) if unwritten.is_empty() && several.is_empty() => self.engine.describe(&sql).await?.ok(),
+            _ => None,
         };
-        match described {
+        let tables = match described {
             Some(columns) => {
-                let ours = super::probe::COUNT.trim_matches('"');
-                found.types = columns.into_iter().filter(|(name, _)| name != ours).collect();
-                self.time(whole, &mut found);
+                let fields = columns.into_iter().filter(|(name, _)| name != COUNT);
+                found.types = fields.collect();
+                true
             }
-            None => self.one_by_one(whole, &prober, &mut found).await?,
+            None => {
+                for error in &unwritten {
+                    found.problems.push(self.unwritten(whole, error));
+                }
+                self.one_by_one(whole, &prober, &several, &mut found).await?
+            }
+        };
+        if tables {
+            self.time(whole, &mut found);
         }
         for probe in prober.others() {
-            if let Err(error) = self.engine.describe(&probe.sql).await? {
-                found.problems.push(self.problem(&probe, &error));
-            }
+            self.attempt(&probe, &several, &mut found).await?;
         }
         let place = |one: &FieldProblem| (one.line, one.column);
         found.problems.sort_by_key(place);
         Ok(found)
     }
 
+    /// The texts of a view that are not one expression each: between brackets they would change what stands around them.
+    async fn several(&self, prober: &Prober<'_>) -> Result<BTreeSet<String>, Error> {
+        let texts = prober.expressions();
+        if texts.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let described: Vec<String> = texts.iter().map(|text| describe_expression(text)).collect();
+        let rows = self
+            .engine
+            .rows(format!("SELECT {}", described.join(", ")))
+            .await?;
+        let values = rows.ok().and_then(|mut rows| rows.pop()).unwrap_or_default();
+        let several = texts.iter().zip(values);
+        let several = several.filter(|(_, value)| !is_one_expression(&value.to_string()));
+        Ok(several.map(|(text, _)| (*text).to_owned()).collect())
+    }
+
+    /// Returns false if there is no table to try fields on.
     async fn one_by_one(
         &self,
         whole: &Whole,
         prober: &Prober<'_>,
+        several: &BTreeSet<String>,
         found: &mut CheckedFields,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         if let Err(error) = self.engine.describe(&prober.table()).await? {
             found.problems.push(self.no_table(whole, &error));
-            return Ok(());
+            return Ok(false);
         }
         for probe in prober.each() {
-            let (probe, outcome) = match probe {
+            match probe {
                 Ok(probe) => {
-                    let outcome = self.engine.describe(&probe.sql).await?;
-                    (probe, outcome)
+                    let column = self.attempt(&probe, several, found).await?;
+                    found
+                        .types
+                        .extend(column.map(|data_type| (probe.name, data_type)));
                 }
-                Err((probe, message)) => {
-                    let error = SqlError {
-                        class: "template".to_owned(),
-                        message,
-                        ..SqlError::default()
-                    };
-                    (probe, Err(error))
+                Err((probe, error)) => {
+                    found
+                        .problems
+                        .push(self.problem(&probe, &unwritable(&error.to_string()), None));
                 }
-            };
-            match outcome {
-                Ok(columns) => {
-                    let first = columns.into_iter().next();
-                    found.types.extend(first.map(|(_, r#type)| (probe.name, r#type)));
-                }
-                Err(error) => found.problems.push(self.problem(&probe, &error)),
             }
         }
-        self.time(whole, found);
-        Ok(())
+        Ok(true)
+    }
+
+    /// Tries one thing. Returns the type of its first column; what is wrong with it is noted.
+    async fn attempt(
+        &self,
+        probe: &Probe,
+        several: &BTreeSet<String>,
+        found: &mut CheckedFields,
+    ) -> Result<Option<String>, Error> {
+        match self.engine.describe(&probe.statement.sql).await? {
+            Err(error) => {
+                let told = failure::from_sql(&error);
+                found.problems.push(self.problem(probe, &told, error.offset));
+            }
+            Ok(_) if probe.text.as_ref().is_some_and(|text| several.contains(text)) => {
+                let error = Error {
+                    hint: Some("write one expression, whose brackets close what they open".into()),
+                    ..Error::permanent("not-one-expression", "this is not one expression alone")
+                };
+                found.problems.push(self.problem(probe, &error, None));
+            }
+            Ok(columns) => return Ok(columns.into_iter().next().map(|(_, data_type)| data_type)),
+        }
+        Ok(None)
     }
 
     /// The table can't be read. Most often a model's name is misspelled: names of models are what people mean.
@@ -132,18 +168,33 @@ impl Check<'_> {
         tell(role, &name, &told, place)
     }
 
-    fn problem(&self, probe: &Probe, error: &SqlError) -> FieldProblem {
-        let place = match (&probe.source, error.offset) {
-            (Some(source), Some(offset)) if offset >= probe.before => {
-                let offset = (offset - probe.before).min(probe.sent.len());
-                places::from_source(self.paths, source, &probe.sent, Some(offset))
+    /// An expression whose template can't be executed.
+    fn unwritten(&self, whole: &Whole, error: &RenderError) -> FieldProblem {
+        let spec = &whole.spec;
+        let dimension = spec.dimensions.iter().find(|one| one.name == error.field);
+        let measure = spec.measures.iter().find(|one| one.name == error.field);
+        let watermark = spec.watermark_expression.as_ref();
+        let (role, place) = match (dimension, measure, watermark) {
+            (Some(one), _, _) => ("dimension", places::from_spot(self.paths, one.at.as_ref())),
+            (None, Some(one), _) => ("measure", places::from_spot(self.paths, one.at.as_ref())),
+            (None, None, Some(one)) => ("watermark", places::from_source(self.paths, one, "", None)),
+            (None, None, None) => ("watermark", places::from_spot(self.paths, None)),
+        };
+        tell(role, &error.field, &unwritable(&error.message), place)
+    }
+
+    fn problem(&self, probe: &Probe, error: &Error, offset: Option<usize>) -> FieldProblem {
+        let text = probe.text.as_deref().unwrap_or_default();
+        let begin = probe.statement.at;
+        let place = match (&probe.source, offset) {
+            (Some(source), Some(offset)) if offset >= begin => {
+                let offset = (offset - begin).min(text.len());
+                places::from_source(self.paths, source, text, Some(offset))
             }
-            (Some(source), _) if probe.spot.is_none() => {
-                places::from_source(self.paths, source, &probe.sent, None)
-            }
+            (Some(source), _) if probe.spot.is_none() => places::from_source(self.paths, source, text, None),
             _ => places::from_spot(self.paths, probe.spot.as_ref()),
         };
-        tell(probe.role, &probe.name, &failure::from_sql(error), place)
+        tell(probe.role, &probe.name, error, place)
     }
 
     /// The time column has to hold times.
@@ -162,6 +213,15 @@ impl Check<'_> {
             found.problems.push(tell("timeseries", time, &error, place));
         }
     }
+}
+
+/// The error of a text that can't be written into a statement.
+fn unwritable(message: &str) -> Error {
+    failure::from_sql(&SqlError {
+        class: "template".to_owned(),
+        message: message.to_owned(),
+        ..SqlError::default()
+    })
 }
 
 fn tell(role: &str, name: &str, error: &Error, place: SourcePosition) -> FieldProblem {

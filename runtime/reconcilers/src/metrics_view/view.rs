@@ -1,5 +1,7 @@
 //! A metrics view as last found valid, in the form that queries are planned with.
 
+use std::collections::BTreeMap;
+
 use watershed_metrics::policy::{Effect, Fields, Layer, Rule, Truth};
 use watershed_metrics::view::{Lookup, Source, Uri, Window};
 use watershed_metrics::{DataType, Dimension, Grain, Measure, MeasureKind, Selector, View};
@@ -7,6 +9,8 @@ use watershed_proto::{
     DimensionSelector, MetricsViewDimension, MetricsViewMeasure, MetricsViewSpec, MetricsViewState,
     SecurityRule, SqlSource,
 };
+
+use super::whole::Whole;
 
 /// The error of an expression whose template can't be executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,26 +34,34 @@ pub fn view(
     let Some(spec) = &state.valid_spec else {
         return Ok(None);
     };
-    let making = Making { state, render };
-    let watermark = match &spec.watermark_expression {
-        None => None,
-        Some(source) => Some(making.text("watermark", source)?),
+    let making = Making {
+        spec,
+        table: &state.table,
+        lookups: &state.lookups,
+        types: &state.types,
+        render,
     };
-    let dimensions = spec.dimensions.iter().enumerate();
-    let dimensions = dimensions.map(|(place, one)| making.dimension(place, one));
-    let measures = spec.measures.iter().map(|one| making.measure(one));
-    Ok(Some(View {
-        name: name.to_owned(),
-        table: parts(&state.table),
-        columns: Vec::new(),
-        watermark,
-        first_day_of_week: spec.first_day_of_week,
-        first_month_of_year: spec.first_month_of_year,
-        time_dimension: spec.time_dimension.clone(),
-        smallest_time_grain: grain(&spec.smallest_time_grain),
-        dimensions: dimensions.collect::<Result<_, _>>()?,
-        measures: measures.collect::<Result<_, _>>()?,
-    }))
+    let (view, mut unwritten) = making.view(name);
+    match unwritten.is_empty() {
+        true => Ok(Some(view)),
+        false => Err(unwritten.remove(0)),
+    }
+}
+
+/// Returns a view that has not been tried, without types, and without the fields whose expressions can't be written: these come
+/// with the reason.
+pub(super) fn untried(
+    whole: &Whole,
+    render: &dyn Fn(&SqlSource) -> Result<String, String>,
+) -> (View, Vec<RenderError>) {
+    let making = Making {
+        spec: &whole.spec,
+        table: &whole.table,
+        lookups: &whole.translations,
+        types: &BTreeMap::new(),
+        render,
+    };
+    making.view("")
 }
 
 /// Returns the layers of a view's rules: those of its parents, the outermost first, and its own.
@@ -88,11 +100,41 @@ pub fn layer(
 }
 
 struct Making<'m> {
-    state: &'m MetricsViewState,
+    spec: &'m MetricsViewSpec,
+    table: &'m str,
+    lookups: &'m [String],
+    types: &'m BTreeMap<String, String>,
     render: &'m dyn Fn(&SqlSource) -> Result<String, String>,
 }
 
 impl Making<'_> {
+    /// Returns the view, and the fields that it lacks since their expressions can't be written.
+    fn view(&self, name: &str) -> (View, Vec<RenderError>) {
+        let spec = self.spec;
+        let mut unwritten = Vec::new();
+        let watermark = spec.watermark_expression.as_ref();
+        let watermark = watermark.map(|source| self.text("watermark", source));
+        let watermark = watermark.and_then(|text| kept(text, &mut unwritten));
+        let dimensions = spec.dimensions.iter().enumerate();
+        let dimensions = dimensions.map(|(place, one)| self.dimension(place, one));
+        let dimensions = dimensions.filter_map(|one| kept(one, &mut unwritten)).collect();
+        let measures = spec.measures.iter().map(|one| self.measure(one));
+        let measures = measures.filter_map(|one| kept(one, &mut unwritten)).collect();
+        let view = View {
+            name: name.to_owned(),
+            table: parts(self.table),
+            columns: Vec::new(),
+            watermark,
+            first_day_of_week: spec.first_day_of_week,
+            first_month_of_year: spec.first_month_of_year,
+            time_dimension: spec.time_dimension.clone(),
+            smallest_time_grain: grain(&spec.smallest_time_grain),
+            dimensions,
+            measures,
+        };
+        (view, unwritten)
+    }
+
     fn text(&self, field: &str, source: &SqlSource) -> Result<String, RenderError> {
         (self.render)(source).map_err(|message| RenderError {
             field: field.to_owned(),
@@ -101,7 +143,7 @@ impl Making<'_> {
     }
 
     fn engine_type(&self, name: &str) -> String {
-        self.state.types.get(name).cloned().unwrap_or_default()
+        self.types.get(name).cloned().unwrap_or_default()
     }
 
     fn dimension(&self, place: usize, one: &MetricsViewDimension) -> Result<Dimension, RenderError> {
@@ -109,7 +151,7 @@ impl Making<'_> {
             Some(source) => Source::Expression(self.text(&one.name, source)?),
             None => Source::Column(one.column.clone()),
         };
-        let lookup = self.state.lookups.get(place).filter(|table| !table.is_empty());
+        let lookup = self.lookups.get(place).filter(|table| !table.is_empty());
         let engine_type = match lookup {
             // What is shown is another table's column, whose type nobody looked at: it is compared as text.
             Some(_) => "VARCHAR".to_owned(),
@@ -169,6 +211,10 @@ impl Making<'_> {
     }
 }
 
+fn kept<T>(made: Result<T, RenderError>, unwritten: &mut Vec<RenderError>) -> Option<T> {
+    made.map_err(|error| unwritten.push(error)).ok()
+}
+
 fn kind(one: &MetricsViewMeasure) -> MeasureKind {
     if one.window.is_some() {
         MeasureKind::Window
@@ -210,7 +256,7 @@ fn grain(name: &str) -> Option<Grain> {
 }
 
 /// Takes a name as the engine writes it apart: parts in double quotes or plain, with points between them.
-fn parts(written: &str) -> Vec<String> {
+pub(super) fn parts(written: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut part = String::new();
     let mut quoted = false;

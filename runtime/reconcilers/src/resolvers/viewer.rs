@@ -98,10 +98,19 @@ impl Rules {
         };
         let rules = Self::rendered(layers, &scope)?;
         let (conditions, texts) = (Arc::clone(conditions), rules.conditions());
-        let evaluated = tokio::task::spawn_blocking(move || conditions.evaluate(&texts)).await;
+        let filters: Vec<String> = rules.filters.values().cloned().collect();
+        let evaluated = tokio::task::spawn_blocking(move || {
+            // One that closed the brackets around it would open what other layers close.
+            match conditions.are_expressions(&filters) {
+                Ok(true) => {}
+                _ => return Err("one of its row filters is not one expression alone"),
+            }
+            let values = conditions.evaluate(&texts);
+            values.map_err(|_| "one of its conditions is no condition on the viewer")
+        });
         let values = evaluated
-            .map_err(|panic| format!("the evaluation ended by a defect: {panic}"))?
-            .map_err(|_| "one of its conditions is no condition on the viewer".to_owned())?;
+            .await
+            .map_err(|panic| format!("the evaluation ended by a defect: {panic}"))??;
         Ok(rules.layers(layers, &values))
     }
 

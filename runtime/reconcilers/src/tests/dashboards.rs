@@ -134,6 +134,58 @@ async fn an_unchanged_dashboard_is_not_looked_at_and_opens_nothing() {
 }
 
 #[tokio::test]
+async fn a_text_that_is_not_one_expression_is_refused_where_it_stands() {
+    let mut site = board().await;
+    site.write(
+        "metrics/orders.yaml",
+        "version: 1
+type: metrics_view
+model: orders
+timeseries: at
+dimensions:
+  - {column: at}
+  - {name: who, expression: \"customer), (1\"}
+  - name: linked
+    column: customer
+    uri: customer, customer
+measures:
+  - {name: rows, expression: \"count(*)), (SELECT 1\"}
+  - name: amount
+    expression: sum(amount)
+    treat_nulls_as: \"0) + (1\"
+  - {name: some, expression: sum(amount), treat_nulls_as: nothing}
+  - {name: fine, expression: \"count(*) -- (\"}
+  - {name: around, expression: sum(back), requires: [back]}
+  - {name: back, expression: sum(around), requires: [around]}
+",
+    );
+    let ran = site.run().await;
+    let view: MetricsViewState = state(&ran, "metrics_view/orders");
+    let told: Vec<_> = view
+        .problems
+        .iter()
+        .map(|one| {
+            format!(
+                "{} {} {}:{} {}",
+                one.role, one.name, one.line, one.column, one.code
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "dimension who 7:29 not-one-expression",
+            "uri linked 9:13 not-one-expression",
+            "measure rows 12:30 not-one-expression",
+            "treat_nulls_as amount 14:17 not-one-expression",
+            "treat_nulls_as some 16:30 unknown-column",
+            "measure around 18:32 sql",
+            "measure back 19:30 sql",
+        ]
+    );
+}
+
+#[tokio::test]
 async fn every_field_that_is_wrong_is_named_with_its_place_in_one_go() {
     let mut site = board().await;
     site.write(
