@@ -93,7 +93,7 @@ impl Check<'_> {
         let values = rows.ok().and_then(|mut rows| rows.pop()).unwrap_or_default();
         let several = texts.iter().zip(values);
         let several = several.filter(|(_, value)| !is_one_expression(&value.to_string()));
-        Ok(several.map(|(text, _)| (*text).to_owned()).collect())
+        Ok(several.map(|(text, _)| text.clone().into_owned()).collect())
     }
 
     /// Returns false if there is no table to try fields on.

@@ -1,8 +1,11 @@
 //! All that is tried of a metrics view, each with its statement and the place of its text in the project.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use watershed_metrics::probe::{self, NestedTooDeep, Statement};
 use watershed_metrics::view::{Dimension, Source, Uri};
-use watershed_metrics::{DuckDb, View};
+use watershed_metrics::{DuckDb, Measure, View};
 use watershed_proto::{MetricsViewDimension, MetricsViewMeasure, Spot, SqlSource};
 
 use super::{view, whole::Whole};
@@ -50,7 +53,7 @@ impl<'a> Prober<'a> {
     }
 
     /// The expressions of the view, each of which is to be one alone.
-    pub(super) fn expressions(&self) -> Vec<&str> {
+    pub(super) fn expressions(&self) -> BTreeSet<Cow<'a, str>> {
         let view = self.view;
         let mut texts: Vec<&str> = view.watermark.as_deref().into_iter().collect();
         for one in &view.dimensions {
@@ -65,9 +68,8 @@ impl<'a> Prober<'a> {
             texts.extend(one.treat_nulls_as.as_deref());
         }
         texts.extend(self.row_filters().map(|(text, _)| text));
-        texts.sort_unstable();
-        texts.dedup();
-        texts
+        let frames = view.measures.iter().filter_map(framed).map(Cow::Owned);
+        texts.into_iter().map(Cow::Borrowed).chain(frames).collect()
     }
 
     /// The fields one by one, as far as they can be written.
@@ -215,18 +217,27 @@ impl<'a> Prober<'a> {
 
     fn of_measures(&self) -> impl Iterator<Item = Probe> {
         let measures = self.whole.spec.measures.iter();
-        measures.filter_map(|one| {
-            let found = self.view.measures.iter().find(|found| found.name == one.name)?;
-            // What is nested too deep was told of the measure itself.
-            let statement = probe::replaced_nulls(self.view, found, &DuckDb).ok()??;
-            Some(Probe {
-                role: "treat_nulls_as",
+        measures.flat_map(|one| {
+            let found = self.view.measures.iter().find(|found| found.name == one.name);
+            let made = |role, statement, text| Probe {
+                role,
                 name: one.name.clone(),
                 statement,
-                text: found.treat_nulls_as.clone(),
+                text,
                 source: None,
                 spot: one.at,
-            })
+            };
+            // What is nested too deep was told of the measure itself.
+            let replaced = found.and_then(|found| {
+                let statement = probe::replaced_nulls(self.view, found, &DuckDb).ok()??;
+                Some(made("treat_nulls_as", statement, found.treat_nulls_as.clone()))
+            });
+            let window = found.and_then(|found| {
+                let text = framed(found)?;
+                let statement = probe::measure(self.view, found, &DuckDb).ok()?;
+                Some(made("window", statement, Some(text)))
+            });
+            replaced.into_iter().chain(window)
         })
     }
 
@@ -237,6 +248,12 @@ impl<'a> Prober<'a> {
             .filter(|rule| !rule.sql.is_empty() && !rule.sql.contains("{{"))
             .map(|rule| (rule.sql.as_str(), rule.at))
     }
+}
+
+/// Returns a window with the frame of a measure, if the measure says one.
+fn framed(one: &Measure) -> Option<String> {
+    let frame = one.window.as_ref()?.frame.as_str();
+    (!frame.is_empty()).then(|| format!("count(*) OVER (\n{frame}\n)"))
 }
 
 /// Returns what stands for values of a dimension without a translation.

@@ -155,6 +155,10 @@ measures:
     treat_nulls_as: \"0) + (1\"
   - {name: some, expression: sum(amount), treat_nulls_as: nothing}
   - {name: fine, expression: \"count(*) -- (\"}
+  - name: moved
+    expression: sum(amount)
+    requires: [amount]
+    window: {order: at, frame: \"ROWS 1 PRECEDING), (SELECT 1\"}
   - {name: around, expression: sum(back), requires: [back]}
   - {name: back, expression: sum(around), requires: [around]}
 ",
@@ -179,8 +183,9 @@ measures:
             "measure rows 12:30 not-one-expression",
             "treat_nulls_as amount 14:17 not-one-expression",
             "treat_nulls_as some 16:30 unknown-column",
-            "measure around 18:32 sql",
-            "measure back 19:30 sql",
+            "window moved 19:17 not-one-expression",
+            "measure around 22:32 sql",
+            "measure back 23:30 sql",
         ]
     );
 }
