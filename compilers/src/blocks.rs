@@ -4,6 +4,7 @@ pub(crate) mod connector;
 pub(crate) mod data;
 pub(crate) mod intervals;
 pub(crate) mod managers;
+mod metrics_query;
 pub(crate) mod notify;
 pub(crate) mod program;
 pub(crate) mod query;

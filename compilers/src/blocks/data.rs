@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use watershed_proto::{DataResolver, MapValue, Value};
 
+use super::metrics_query;
 use crate::{
     diagnostics::{Code, Findings},
     draft::{Context, Purpose, RawRef, SqlBlock, SqlText, TextPlace, Uses, block::block, ref_to},
@@ -39,6 +40,11 @@ blocks! {
         "limit": Count, "How many groups there are at most.";
         "offset": Count, "How many groups are left out.";
         "time_zone": Text, "The time zone.";
+        "pivot_on": List(&Text), "Dimensions whose values become columns.";
+        "spine": Any, "Groups that are there without rows.";
+        "totals": Bool, "Whether a row of totals comes last.";
+        "rows": Bool, "Whether single rows are asked for.";
+        "use_display_names": Bool, "Whether columns have the names for people.";
     }
 
     /// Keys of the block `glob`.
@@ -166,6 +172,9 @@ pub(crate) fn take(
         }
         "metrics" => {
             read.refs.extend(metrics_view(&node, fields));
+            if !read.refs.is_empty() {
+                metrics_query::check(&node, fields.findings());
+            }
             properties.extend(node.to_value().as_map().cloned().unwrap_or_default());
         }
         "api" => {
