@@ -4,7 +4,7 @@ use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome, Work};
 use watershed_proto::ApiSpec;
 
-use crate::{dashboard, messages::Proto, model::failure};
+use crate::{dashboard, messages::Proto, model::failure, resolvers::check_names};
 
 pub use crate::resolvers::api::KIND;
 
@@ -32,7 +32,12 @@ impl Reconciler for ApiReconciler {
         }
         match spec.data.as_ref().map_or("", |data| data.resolver.as_str()) {
             "ai" => Err(failure::unsupported_data("ai")),
-            _ => Ok(Outcome::from_work(Work::Checked)),
+            _ => {
+                spec.data
+                    .as_ref()
+                    .map_or(Ok(()), |data| check_names(data, context.refs()))?;
+                Ok(Outcome::from_work(Work::Checked))
+            }
         }
     }
 }

@@ -31,7 +31,7 @@ use crate::{
     intervals::Cut,
     messages::Proto,
     model::{failure, schedule},
-    resolvers::Until,
+    resolvers::{Until, check_names},
     sending::{self, receivers},
 };
 use files::Files;
@@ -90,6 +90,9 @@ impl Reconciler for ReportReconciler {
         let spec = &context.spec().0;
         if let Some(fault) = &spec.fault {
             return Err(failure::from_fault(fault));
+        }
+        if let Some(data) = &spec.data {
+            check_names(data, context.refs())?;
         }
         pass.run(spec).await
     }

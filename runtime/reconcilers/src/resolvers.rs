@@ -30,6 +30,7 @@ pub mod error;
 mod files;
 mod front;
 pub mod legacy;
+mod names;
 mod status;
 mod until;
 
@@ -48,6 +49,7 @@ pub use answer::{Answer, Heading};
 pub use cache::Cache;
 pub use error::ResolveError;
 pub use metrics::Views;
+pub(crate) use names::check_names;
 pub use resources::Resources;
 pub use until::Until;
 pub use viewer::Viewer;

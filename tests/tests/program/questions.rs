@@ -211,6 +211,36 @@ fn apis_that_call_one_another_are_a_cycle_and_never_answer() {
 
 /// N2, N3, N5: the newest interval first, then each that closes, and one message for those that failed together.
 #[test]
+fn a_name_that_the_view_does_not_have_is_told_before_anybody_asks() {
+    let project = project();
+    let asks = |measure: &str| format!("metrics: {{metrics_view: delays, measures: [{measure}]}}\n");
+    project.write("apis/mistyped.yaml", &format!("type: api\n{}", asks("dely")));
+    project.write(
+        "apis/in_sql.yaml",
+        "type: api\nmetrics_sql: SELECT orign, flights FROM delays\n",
+    );
+    project.write(
+        "reports/mistyped.yaml",
+        &format!(
+            "type: report\nrefresh: {{every: 24h}}\ndata:\n  {}export: {{format: csv}}\nnotify: {{file: archive}}\n",
+            asks("delay, flihgts")
+        ),
+    );
+    let ran = project.call(&["run"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    for told in [
+        "measures[0]: unknown measure \"dely\"",
+        "did you mean \"delay\"?",
+        "dimensions[0]: unknown dimension \"orign\"",
+        "did you mean \"origin\"?",
+        "measures[1]: unknown measure \"flihgts\"",
+        "did you mean \"flights\"?",
+    ] {
+        assert!(ran.stderr.contains(told), "{told}\n{}", ran.stderr);
+    }
+}
+
+#[test]
 fn an_alert_by_intervals_looks_at_each_day_once_and_tells_once() {
     let project = project();
     project.write("alerts/bad_days.yaml", ALERT);
