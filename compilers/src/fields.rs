@@ -287,25 +287,68 @@ pub fn unknown_in_component(spec: &ComponentSpec, view: &Fields) -> Vec<Unknown>
     dimensions.extend((!view.time.is_empty()).then(|| view.time.clone()));
     let all: Vec<String> = dimensions.iter().chain(&view.measures).cloned().collect();
     let mut unknown = Vec::new();
-    for (setting, names) in SETTINGS {
-        if !reads_setting(&spec.renderer, setting) || is_by_value(spec, setting) {
-            continue;
-        }
+    for (setting, names) in settings_of(spec) {
         let (what, known) = match names_of(&spec.renderer, setting, names) {
             Names::Measures => ("measure", &view.measures),
             Names::Dimensions => ("dimension", &dimensions),
             Names::Fields => ("field", &all),
         };
-        for (key, name) in texts(spec, setting) {
-            let plain = name.split(GRAIN_SUFFIX).next().unwrap_or(name);
-            let is_there = known.iter().any(|one| one.eq_ignore_ascii_case(plain));
-            if !is_there && !is_virtual(&spec.renderer, plain) {
+        for (key, written) in texts(spec, setting) {
+            let NamedField { name, .. } = NamedField::read(setting, written);
+            let is_there = known.iter().any(|one| one.eq_ignore_ascii_case(name));
+            if !is_there && !is_virtual(&spec.renderer, name) {
                 let at = spec.spots.get(&key).or(spec.at.as_ref());
-                unknown.push(Unknown::new(plain, known, what, at.copied()));
+                unknown.push(Unknown::new(name, known, what, at.copied()));
             }
         }
     }
     unknown
+}
+
+/// A field as a setting of a renderer names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedField<'a> {
+    /// The setting: `measures`, `x.field`.
+    pub setting: &'static str,
+    /// The field's name.
+    pub name: &'a str,
+    /// The name as it is written, which may say a grain.
+    pub written: &'a str,
+    /// The grain that the name says: `day_rill_TIME_GRAIN_MONTH` is `day` by `MONTH`.
+    pub grain: Option<&'a str>,
+}
+
+impl<'a> NamedField<'a> {
+    fn read(setting: &'static str, written: &'a str) -> Self {
+        let (name, grain) = match written.split_once(GRAIN_SUFFIX) {
+            Some((name, grain)) => (name, Some(grain)),
+            None => (written, None),
+        };
+        Self {
+            setting,
+            name,
+            written,
+            grain,
+        }
+    }
+}
+
+/// Lists the fields that a component names, in the order of its settings.
+pub fn named_in_component(spec: &ComponentSpec) -> Vec<NamedField<'_>> {
+    settings_of(spec)
+        .flat_map(|(setting, _)| {
+            let texts = texts(spec, setting).into_iter();
+            texts.map(move |(_, written)| NamedField::read(setting, written))
+        })
+        .filter(|field| !is_virtual(&spec.renderer, field.name))
+        .collect()
+}
+
+/// The settings of a component's renderer that name fields.
+fn settings_of(spec: &ComponentSpec) -> impl Iterator<Item = (&'static str, Names)> {
+    SETTINGS
+        .into_iter()
+        .filter(|(setting, _)| reads_setting(&spec.renderer, setting) && !is_by_value(spec, setting))
 }
 
 /// The texts of a setting: one, or a list of them, each with the key of its place.

@@ -1,5 +1,7 @@
 //! Components: one part of a canvas. The fields that it names are those of its metrics view.
 
+mod queries;
+
 use watershed_compilers::fields::{self, Fields};
 use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome};
@@ -45,6 +47,7 @@ impl Reconciler for ComponentReconciler {
             let unknown = fields::unknown_in_component(spec, &Fields::from_metrics_view(&view));
             selector::refuse(unknown, &context.row().paths)?;
             state.metrics_view = name.to_owned();
+            state.queries = queries::queries(spec, &view);
             state.first_day_of_week = view.first_day_of_week;
             state.first_month_of_year = view.first_month_of_year;
             state.dimensions = view.dimensions.into_iter().map(|one| one.name).collect();

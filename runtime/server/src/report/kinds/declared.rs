@@ -33,7 +33,8 @@ pub(super) fn result(row: &Row) -> Option<Value> {
         Kind::Component => {
             let state = ComponentState::decode(state).ok()?;
             let renderer = state.valid_spec.unwrap_or_default().renderer;
-            Some(json!({"renderer": renderer, "metrics_view": state.metrics_view}))
+            let queries: Vec<Value> = state.queries.iter().map(Value::from).collect();
+            Some(json!({"renderer": renderer, "metrics_view": state.metrics_view, "queries": queries}))
         }
         Kind::Canvas => {
             let valid = CanvasState::decode(state).ok()?.valid_spec?;

@@ -1,0 +1,180 @@
+//! The queries that a component asks, as its file says them: whoever looks lays a range of time and filters over these.
+
+use serde_json::{Map, Value, json};
+use watershed_compilers::fields::{NamedField, named_in_component};
+use watershed_proto::{ComponentSpec, MapValue, MetricsViewSpec};
+
+/// Rows of a leaderboard, if it does not say how many.
+const LEADERS: i64 = 7;
+
+/// Returns the queries of a component over a metrics view, in their JSON form. A leaderboard asks one for each of its
+/// dimensions.
+pub(super) fn queries(spec: &ComponentSpec, view: &MetricsViewSpec) -> Vec<MapValue> {
+    let fields = named_in_component(spec);
+    let is_measure = |field: &NamedField<'_>| {
+        let mut measures = view.measures.iter();
+        measures.any(|one| one.name.eq_ignore_ascii_case(field.name))
+    };
+    let (measures, dimensions): (Vec<_>, Vec<_>) = fields.into_iter().partition(is_measure);
+    let measures = distinct(measures.iter().map(|one| json!(one.name)));
+    let pivoted = dimensions.iter().filter(|one| one.setting == "col_dimensions");
+    let pivoted = distinct(pivoted.map(|one| json!(one.written)));
+    let dimensions = distinct(dimensions.iter().map(|one| dimension(one, view)));
+    if measures.is_empty() && dimensions.is_empty() {
+        return Vec::new();
+    }
+    let query = |dimensions: Vec<Value>| {
+        let mut query = Map::new();
+        query.insert("metrics_view".to_owned(), json!(view_of(spec)));
+        for (key, items) in [
+            ("dimensions", &dimensions),
+            ("measures", &measures),
+            ("pivot_on", &pivoted),
+        ] {
+            if !items.is_empty() {
+                query.insert(key.to_owned(), json!(items));
+            }
+        }
+        query
+    };
+    let made = match spec.renderer.as_str() {
+        "leaderboard" => dimensions
+            .into_iter()
+            .map(|one| led(query(vec![one]), spec))
+            .collect(),
+        _ => vec![query(dimensions)],
+    };
+    let map = |query| {
+        let value = watershed_proto::Value::from(Value::Object(query));
+        let fields = value.as_map().cloned()?;
+        Some(MapValue { fields })
+    };
+    made.into_iter().filter_map(map).collect()
+}
+
+/// Orders a leaderboard's groups by its first measure, from the largest.
+fn led(mut query: Map<String, Value>, spec: &ComponentSpec) -> Map<String, Value> {
+    let first = query
+        .get("measures")
+        .and_then(|measures| measures.get(0))
+        .cloned();
+    if let Some(first) = first {
+        query.insert("sort".to_owned(), json!([{"name": first, "desc": true}]));
+    }
+    let properties = spec.renderer_properties.as_ref();
+    let rows = properties.and_then(|all| all.get("num_rows")?.as_int());
+    let rows = rows.filter(|rows| *rows > 0).unwrap_or(LEADERS);
+    query.insert("limit".to_owned(), json!(rows));
+    query
+}
+
+/// Returns a dimension; a time is cut to the grain that its name says, else to the smallest of the view, else to days.
+fn dimension(field: &NamedField<'_>, view: &MetricsViewSpec) -> Value {
+    if let Some(grain) = field.grain {
+        let floor = json!({"dimension": field.name, "grain": grain.to_lowercase()});
+        return json!({"name": field.written, "compute": {"time_floor": floor}});
+    }
+    if !field.name.eq_ignore_ascii_case(&view.time_dimension) {
+        return json!(field.name);
+    }
+    let grain = match view.smallest_time_grain.as_str() {
+        "" => "day",
+        grain => grain,
+    };
+    json!({"name": field.name, "grain": grain})
+}
+
+fn view_of(spec: &ComponentSpec) -> &str {
+    watershed_compilers::fields::metrics_view_of(spec).unwrap_or_default()
+}
+
+fn distinct(items: impl Iterator<Item = Value>) -> Vec<Value> {
+    items.fold(Vec::new(), |mut all, one| {
+        if !all.contains(&one) {
+            all.push(one);
+        }
+        all
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use watershed_metrics::Query;
+    use watershed_proto::MetricsViewMeasure;
+
+    use super::*;
+
+    fn asked(renderer: &str, properties: Value) -> Vec<Value> {
+        let measure = |name: &str| MetricsViewMeasure {
+            name: name.to_owned(),
+            ..MetricsViewMeasure::default()
+        };
+        let view = MetricsViewSpec {
+            time_dimension: "day".to_owned(),
+            smallest_time_grain: "hour".to_owned(),
+            measures: vec![measure("flights"), measure("late")],
+            ..MetricsViewSpec::default()
+        };
+        let spec = ComponentSpec {
+            renderer: renderer.to_owned(),
+            renderer_properties: watershed_proto::Value::from(properties)
+                .as_map()
+                .map(|fields| MapValue {
+                    fields: fields.clone(),
+                }),
+            ..ComponentSpec::default()
+        };
+        let queries: Vec<Value> = queries(&spec, &view).iter().map(Value::from).collect();
+        for query in &queries {
+            assert!(Query::from_json(query).is_ok(), "{query}");
+        }
+        queries
+    }
+
+    #[test]
+    fn each_renderer_asks_for_the_fields_that_it_names() {
+        for (renderer, properties, expected) in [
+            (
+                "kpi",
+                json!({"metrics_view": "v", "measure": "flights"}),
+                json!([{"metrics_view": "v", "measures": ["flights"]}]),
+            ),
+            (
+                "leaderboard",
+                json!({"metrics_view": "v", "dimensions": ["origin", "airline"], "measures": ["late", "flights"], "num_rows": 3}),
+                json!([
+                    {"metrics_view": "v", "dimensions": ["origin"], "measures": ["late", "flights"], "sort": [{"name": "late", "desc": true}], "limit": 3},
+                    {"metrics_view": "v", "dimensions": ["airline"], "measures": ["late", "flights"], "sort": [{"name": "late", "desc": true}], "limit": 3},
+                ]),
+            ),
+            (
+                "line_chart",
+                json!({"metrics_view": "v", "x": {"field": "day"}, "y": {"field": "late"}, "color": {"field": "origin"}}),
+                json!([{"metrics_view": "v", "dimensions": [{"name": "day", "grain": "hour"}, "origin"], "measures": ["late"]}]),
+            ),
+            (
+                "pivot",
+                json!({"metrics_view": "v", "row_dimensions": ["origin"], "col_dimensions": ["day_rill_TIME_GRAIN_MONTH"], "measures": ["flights"]}),
+                json!([{
+                    "metrics_view": "v",
+                    "dimensions": ["origin", {"name": "day_rill_TIME_GRAIN_MONTH", "compute": {"time_floor": {"dimension": "day", "grain": "month"}}}],
+                    "measures": ["flights"],
+                    "pivot_on": ["day_rill_TIME_GRAIN_MONTH"],
+                }]),
+            ),
+            (
+                "table",
+                json!({"metrics_view": "v", "columns": ["origin", "late"]}),
+                json!([{"metrics_view": "v", "dimensions": ["origin"], "measures": ["late"]}]),
+            ),
+            (
+                "bar_chart",
+                json!({"metrics_view": "v", "x": {"field": "origin"}, "y": {"fields": ["late", "flights"]}, "color": {"field": "rill_measures"}}),
+                json!([{"metrics_view": "v", "dimensions": ["origin"], "measures": ["late", "flights"]}]),
+            ),
+            ("markdown", json!({"content": "Hello"}), json!([])),
+        ] {
+            assert_eq!(json!(asked(renderer, properties)), expected, "{renderer}");
+        }
+    }
+}
