@@ -11,6 +11,7 @@ use watershed_metrics::jiff;
 use watershed_proto::{DataResolver, MapValue, Value};
 
 use crate::directory::Directory;
+use crate::links::Links;
 use crate::metrics_view;
 use crate::model::failure;
 use crate::outputs::Outputs;
@@ -27,6 +28,7 @@ pub(crate) struct Surroundings {
     pub(crate) conditions: Arc<Conditions>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) directory: Option<Arc<dyn Directory>>,
+    pub(crate) links: Option<Arc<dyn Links>>,
 }
 
 impl Surroundings {

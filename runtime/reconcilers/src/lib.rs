@@ -35,6 +35,7 @@ pub mod connector;
 pub mod directory;
 pub mod explore;
 pub mod forecast;
+pub mod links;
 pub mod made;
 pub mod managed;
 pub mod messages;

@@ -13,6 +13,7 @@ pub mod files;
 pub mod making;
 pub mod record;
 
+use std::path::Path;
 use std::time::Duration;
 
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Timestamp};
@@ -29,6 +30,7 @@ use crate::{
     },
     asked::{Seen, Surroundings, failed_ref, instant, keys, watermark},
     intervals::Cut,
+    links::ReportFile,
     messages::Proto,
     model::{failure, schedule},
     resolvers::{Until, check_names},
@@ -280,16 +282,37 @@ impl Pass<'_> {
             .await
             .map_err(|error| Error::transient("export-failed", error.to_string()))?
             .map_err(unwritable)?;
-        let path = path.display().to_string();
-        let attachment = Attachment {
+        let mut attachment = Attachment {
             name,
             media_type: making::media_type(format).to_owned(),
             bytes: exported.bytes,
             hash,
-            link: path.clone(),
-            path,
+            link: path.display().to_string(),
+            path: path.display().to_string(),
         };
+        if let Some(link) = self.link(&path, &attachment).await? {
+            attachment.link = link;
+        }
         Ok((attachment, exported))
+    }
+
+    /// The address at which the embedder serves a file, if it does.
+    async fn link(&self, path: &Path, file: &Attachment) -> Result<Option<String>, Error> {
+        let Some(links) = &self.reports.surroundings.links else {
+            return Ok(None);
+        };
+        let asked = links.link(ReportFile {
+            report: self.context.name().as_str(),
+            name: &file.name,
+            path,
+            media_type: &file.media_type,
+            bytes: file.bytes,
+            hash: &file.hash,
+        });
+        tokio::select! {
+            link = asked => Ok(link),
+            () = self.context.cancellation().cancelled() => Err(failure::cancelled()),
+        }
     }
 
     fn messages(

@@ -15,6 +15,7 @@ use crate::{
     connector::{self, ConnectorReconciler},
     directory::Directory,
     explore::{self, ExploreReconciler},
+    links::Links,
     metrics_view::{self, MetricsViewReconciler},
     migration::{self, MigrationReconciler},
     model::{self, ModelReconciler, sample::Sample},
@@ -47,6 +48,8 @@ pub struct Setup {
     pub cache: Arc<Cache>,
     /// The embedder's users.
     pub directory: Option<Arc<dyn Directory>>,
+    /// The embedder's links to files of reports.
+    pub links: Option<Arc<dyn Links>>,
     /// The part of every source that is read; all of it if none.
     pub sample: Option<Sample>,
 }
@@ -72,6 +75,7 @@ impl Setup {
             conditions: Arc::new(Conditions::new()),
             cache: self.cache,
             directory: self.directory,
+            links: self.links,
         };
         let alert = AlertReconciler::new(surroundings.clone());
         let report = ReportReconciler::new(surroundings, Files::new(&self.exports));

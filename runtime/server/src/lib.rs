@@ -29,10 +29,10 @@ mod success;
 mod sync;
 
 pub use cli::main;
-pub use instance::directory;
 pub use instance::{
-    Directory, Files, Instance, LogFollower, MetricsError, Options, ResolveError, Runtime, Viewer,
+    Directory, Files, Instance, Links, LogFollower, MetricsError, Options, ResolveError, Runtime, Viewer,
 };
+pub use instance::{directory, links};
 pub use socket::Selection;
 pub use watershed_metrics as metrics;
 

@@ -416,6 +416,61 @@ async fn an_alert_runs_in_the_name_of_a_user_that_the_embedder_knows() {
     assert_eq!(told[1].1["verdict"], "error");
 }
 
+/// Files of reports as an embedder serves them.
+struct Served;
+
+impl watershed::Links for Served {
+    fn link<'a>(&'a self, file: watershed::links::ReportFile<'a>) -> watershed::links::Link<'a> {
+        Box::pin(async move {
+            let is_whole = file.path.metadata().ok()?.len() == file.bytes;
+            is_whole.then(|| format!("https://files.example.org/{}/{}", file.report, file.name))
+        })
+    }
+}
+
+/// N10.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_links_to_where_the_embedder_serves_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("shop");
+    for (path, text) in [
+        ("watershed.yaml", ""),
+        ("models/orders.sql", ORDERS),
+        (
+            "connectors/archive.yaml",
+            "type: connector\ndriver: file\npath: told\n",
+        ),
+        (
+            "reports/all.yaml",
+            "type: report\nrefresh: {ref_update: true}\ndata: {sql: SELECT * FROM orders}\nexport: {format: csv}\n\
+             notify: {file: archive}\n",
+        ),
+        ("told/.keep", ""),
+    ] {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let runtime = Runtime::new().with_links(Served);
+    let instance = runtime.open(Options::new(&root)).await.unwrap();
+    instance.controller().wait_until_idle(DEADLINE).await.unwrap();
+    let mut run = instance.run_report("all").await.unwrap();
+    run.outcome(DEADLINE).await.unwrap();
+    instance.controller().wait_until_idle(DEADLINE).await.unwrap();
+    assert!(instance.evaluate_alert("all").await.is_err(), "it is no alert");
+    instance.close(DEADLINE).await.unwrap();
+    let told: Vec<serde_json::Value> = fs::read_dir(root.join("told"))
+        .unwrap()
+        .filter_map(|entry| serde_json::from_slice(&fs::read(entry.unwrap().path()).unwrap()).ok())
+        .collect();
+    let [message] = told.as_slice() else {
+        panic!("one message: {told:?}");
+    };
+    let link = message["attachment"]["link"].as_str().unwrap();
+    assert!(link.starts_with("https://files.example.org/all/all-"), "{link}");
+    assert!(message["attachment"]["path"].as_str().unwrap().ends_with(".csv"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_instance_lets_go_of_the_state_folder_before_it_is_dropped() {
     let folder = tempfile::tempdir().unwrap();

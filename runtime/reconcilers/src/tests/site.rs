@@ -114,6 +114,7 @@ impl Site {
             ..watershed_compilers::Options::default()
         });
         let setup = Setup {
+            links: None,
             cache,
             directory: None,
             root: self.root.path().to_owned(),

@@ -104,6 +104,7 @@ use crate::selection::Choice;
 use crate::socket::Refusal;
 use crate::state_folder::{self, Lock, STATE_FOLDER, StateFolder};
 pub use watershed_reconcilers::directory::{self, Directory};
+pub use watershed_reconcilers::links::{self, Links};
 use watershed_reconcilers::resolvers::Cache;
 pub use watershed_reconcilers::resolvers::ResolveError;
 
@@ -118,6 +119,7 @@ const INSTANCE: &str = "default";
 pub struct Runtime {
     watcher: Arc<Mutex<Option<Watcher>>>,
     directory: Option<Arc<dyn Directory>>,
+    links: Option<Arc<dyn Links>>,
 }
 
 impl Runtime {
@@ -130,6 +132,13 @@ impl Runtime {
     #[must_use]
     pub fn with_directory(mut self, directory: impl Directory) -> Self {
         self.directory = Some(Arc::new(directory));
+        self
+    }
+
+    /// The same with links to files of reports, which the embedder serves: messages have them in the place of paths.
+    #[must_use]
+    pub fn with_links(mut self, links: impl Links) -> Self {
+        self.links = Some(Arc::new(links));
         self
     }
 
@@ -275,6 +284,7 @@ impl Runtime {
         let setup = Setup {
             cache: Arc::clone(&cache),
             directory: self.directory.clone(),
+            links: self.links.clone(),
             root: options.root.clone(),
             environment: options.environment.clone(),
             outputs: Arc::clone(&outputs),

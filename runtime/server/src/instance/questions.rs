@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
+use watershed_controller::{Refresh, Request};
 use watershed_core::{Error, Key, Row};
 use watershed_delivery::Attempt;
 use watershed_drivers::duckdb::Engine;
@@ -20,7 +21,7 @@ use watershed_reconcilers::resolvers::{
 };
 
 use super::metrics::{Entries, columns, range, refusal as metrics_refusal, rows, time, unspoken, zone};
-use super::{Instance, export, query as queries};
+use super::{Instance, converge, export, query as queries};
 use crate::documents::{AlertTestDocument, CallDocument, ResourceName, TestedReceiver, Time};
 use crate::exit::Exit;
 use crate::report::{document::Project, names};
@@ -81,6 +82,32 @@ impl Instance {
             missing_arguments: missing(&resolvers, api, &ask.args),
             ..document(ResourceName::new(api::KIND, api), &answer)
         })
+    }
+
+    /// Evaluates an alert now, as if it were due: the verdict is stored, and people are told of it. The request's outcome is
+    /// that of the evaluation; its verdict stands in the alert's state.
+    ///
+    /// # Errors
+    /// When there is no such alert, or the controller is shutting down.
+    pub async fn evaluate_alert(&self, name: &str) -> Result<Request, Refusal> {
+        self.refresh_one(alert::KIND, name).await
+    }
+
+    /// Makes a report now and sends it, as if it were due.
+    ///
+    /// # Errors
+    /// When there is no such report, or the controller is shutting down.
+    pub async fn run_report(&self, name: &str) -> Result<Request, Refusal> {
+        self.refresh_one(report::KIND, name).await
+    }
+
+    async fn refresh_one(&self, kind: &str, name: &str) -> Result<Request, Refusal> {
+        let entries = self.entries();
+        let uid = names::resolve(&entries, &format!("{kind}/{name}"))?.row.uid;
+        self.controller
+            .refresh(uid, Refresh::Plain)
+            .await
+            .map_err(|error| converge::refused(&error))
     }
 }
 
