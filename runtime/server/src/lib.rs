@@ -30,10 +30,12 @@ mod sync;
 
 pub use cli::main;
 pub use instance::{
-    Directory, Files, Instance, Links, LogFollower, MetricsError, Options, ResolveError, Runtime, Viewer,
+    AnswerFile, Directory, ExportError, Files, Instance, Links, LogFollower, MetricsError, Options,
+    ResolveError, Runtime, Source, Viewer,
 };
 pub use instance::{directory, links};
 pub use socket::Selection;
+pub use watershed_drivers::olap::Exported;
 pub use watershed_metrics as metrics;
 
 /// An error with its causes, outermost first, in one line.

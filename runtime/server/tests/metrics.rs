@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use watershed::metrics::Query;
-use watershed::{Instance, MetricsError, Options, ResolveError, Runtime, Viewer};
+use watershed::{
+    AnswerFile, ExportError, Instance, MetricsError, Options, ResolveError, Runtime, Source, Viewer,
+};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -357,6 +359,59 @@ async fn rules_of_explores_and_canvases_are_a_layer_in_front_of_their_views() {
     assert!(matches!(other, Err(MetricsError::NotInFront { .. })), "{other:?}");
     let unknown = ask("plain", ("explore", "al"), &head).await;
     assert!(matches!(unknown, Err(MetricsError::NoFront(_))), "{unknown:?}");
+    instance.close(DEADLINE).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_written_into_a_file_for_whoever_asks() {
+    let folder = tempfile::tempdir().unwrap();
+    let instance = opened(&folder).await;
+    let now = "2024-03-04T00:00:00Z".parse().unwrap();
+    let clerk = Viewer::user(json!({"customer": 2}).as_object().cloned().unwrap());
+    let query: Query = r#"{"metrics_view": "orders", "dimensions": ["customer"], "measures": ["orders"]}"#
+        .parse()
+        .unwrap();
+    let file = |name: &str| AnswerFile {
+        file: folder.path().join(name),
+        ..AnswerFile::default()
+    };
+    let write = async |viewer: &Viewer, to: &AnswerFile| {
+        instance.export(Source::Metrics(&query), viewer, now, to).await
+    };
+    let of_owner = file("owner.csv");
+    assert_eq!(write(&Viewer::Owner, &of_owner).await.unwrap().rows, Some(2));
+    let text = fs::read_to_string(&of_owner.file).unwrap();
+    assert_eq!(text, "customer,orders\n1,3\n2,1\n");
+    assert!(
+        matches!(write(&Viewer::Owner, &of_owner).await, Err(ExportError::File(_))),
+        "it is there already"
+    );
+    let again = AnswerFile {
+        replace: true,
+        limit: Some(1),
+        ..of_owner.clone()
+    };
+    write(&Viewer::Owner, &again).await.unwrap();
+    assert_eq!(
+        fs::read_to_string(&of_owner.file).unwrap(),
+        "customer,orders\n1,3\n"
+    );
+    for (to, is_right) in [
+        (file("rows.txt"), false),
+        (file("rows.parquet"), true),
+        (file("rows.xlsx"), true),
+    ] {
+        let written = write(&Viewer::Owner, &to).await;
+        assert_eq!(written.is_ok(), is_right, "{written:?}");
+        assert_eq!(to.file.exists(), is_right);
+    }
+    let nothing = serde_json::Map::new();
+    let call = Source::Call {
+        api: "unknown",
+        args: &nothing,
+    };
+    let unknown = instance.export(call, &clerk, now, &file("call.csv")).await;
+    assert!(matches!(unknown, Err(ExportError::Question(_))), "{unknown:?}");
     instance.close(DEADLINE).await.unwrap();
 }
 

@@ -19,6 +19,7 @@
 //! Any number of instances live in one process, each on a state folder of its own. Their files are watched: what is
 //! saved converges until the instance is closed.
 
+mod answer_file;
 mod approve;
 mod backup;
 mod by_hand;
@@ -81,6 +82,7 @@ use watershed_reconcilers::setup::BESIDE_BUILDS;
 use watershed_reconcilers::{Setup, model, project_parser};
 use watershed_workloads::Workloads;
 
+pub use self::answer_file::{AnswerFile, ExportError, Source};
 pub(crate) use self::backup::{backup_alone, restore_alone};
 pub(crate) use self::by_hand::change_alone;
 pub(crate) use self::care::gc_alone;

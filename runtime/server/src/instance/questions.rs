@@ -17,7 +17,7 @@ use watershed_reconcilers::notifiers::ProjectNotifiers;
 use watershed_reconcilers::report::{self, making::Making};
 use watershed_reconcilers::resolvers::metrics::LONGEST;
 use watershed_reconcilers::resolvers::{
-    Answer as Rows, Ask, Heading, Prepared, ResolveError, Resolvers, Until, Viewer, Views, api,
+    Answer as Rows, Ask, Heading, Prepared, ResolveError, Resolvers, Resources, Until, Viewer, Views, api,
 };
 
 use super::metrics::{Entries, columns, range, refusal as metrics_refusal, rows, time, unspoken, zone};
@@ -41,6 +41,15 @@ impl Instance {
         }
     }
 
+    pub(super) fn resolvers<'a>(&'a self, resources: &'a dyn Resources) -> Resolvers<'a> {
+        Resolvers {
+            views: self.views(resources),
+            root: &self.options.root,
+            sandbox: self.outputs.sandbox(),
+            directory: self.directory.as_deref(),
+        }
+    }
+
     /// Calls an API with arguments, for a viewer. `now` is the time at which it is called; at most `limit` rows are returned.
     ///
     /// # Errors
@@ -58,12 +67,7 @@ impl Instance {
         limit: u64,
     ) -> Result<CallDocument, ResolveError> {
         let handle = self.controller.handle();
-        let resolvers = Resolvers {
-            views: self.views(&handle),
-            root: &self.options.root,
-            sandbox: self.outputs.sandbox(),
-            directory: self.directory.as_deref(),
-        };
+        let resolvers = self.resolvers(&handle);
         let data = api::call(api);
         let own = Key::new(api::KIND, api);
         let ask = Ask {
@@ -387,7 +391,7 @@ fn missing(resolvers: &Resolvers<'_>, api: &str, given: &BTreeMap<String, Value>
 }
 
 /// Returns arguments as templates see them.
-fn values(args: serde_json::Map<String, serde_json::Value>) -> BTreeMap<String, Value> {
+pub(super) fn values(args: serde_json::Map<String, serde_json::Value>) -> BTreeMap<String, Value> {
     args.into_iter()
         .map(|(name, value)| (name, value.into()))
         .collect()
