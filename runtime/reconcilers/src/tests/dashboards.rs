@@ -3,7 +3,7 @@
 use watershed_core::{ErrorKind, RunResult, Work};
 use watershed_metrics::Policy;
 use watershed_metrics::policy::{Layer, Truth};
-use watershed_proto::{CanvasState, ExploreState, MetricsViewState};
+use watershed_proto::{CanvasState, ExploreState, FieldProblem, MetricsViewState};
 
 use super::site::{Ran, Site};
 use crate::messages::Proto;
@@ -133,6 +133,17 @@ async fn an_unchanged_dashboard_is_not_looked_at_and_opens_nothing() {
     assert_eq!(work, Some(RunResult::Done(Work::None)));
 }
 
+/// What is wrong with a view, with its places.
+fn told(view: &MetricsViewState) -> Vec<String> {
+    let one = |one: &FieldProblem| {
+        format!(
+            "{} {} {}:{} {}",
+            one.role, one.name, one.line, one.column, one.code
+        )
+    };
+    view.problems.iter().map(one).collect()
+}
+
 #[tokio::test]
 async fn a_text_that_is_not_one_expression_is_refused_where_it_stands() {
     let mut site = board().await;
@@ -165,18 +176,8 @@ measures:
     );
     let ran = site.run().await;
     let view: MetricsViewState = state(&ran, "metrics_view/orders");
-    let told: Vec<_> = view
-        .problems
-        .iter()
-        .map(|one| {
-            format!(
-                "{} {} {}:{} {}",
-                one.role, one.name, one.line, one.column, one.code
-            )
-        })
-        .collect();
     assert_eq!(
-        told,
+        told(&view),
         [
             "dimension who 7:29 not-one-expression",
             "uri linked 9:13 not-one-expression",
@@ -218,18 +219,8 @@ security: {access: true, row_filter: custmer = 7}
     );
     let ran = site.run().await;
     let view: MetricsViewState = state(&ran, "metrics_view/orders");
-    let told: Vec<_> = view
-        .problems
-        .iter()
-        .map(|one| {
-            format!(
-                "{} {} {}:{} {}",
-                one.role, one.name, one.line, one.column, one.code
-            )
-        })
-        .collect();
     assert_eq!(
-        told,
+        told(&view),
         [
             "timeseries customer 4:13 not-a-time",
             "dimension custmer 6:14 unknown-column",
