@@ -70,6 +70,25 @@ fn the_smallest_program_has_at_most_25_lines_of_code_and_stands_whole_in_the_pag
     assert!(lines_of_code(&second) < 60, "{} lines", lines_of_code(&second));
 }
 
+#[test]
+fn the_page_on_embedding_asks_as_the_example_of_the_library_does() {
+    let code = read(&root().join("runtime/server/src/instance/answer_file.rs"));
+    let (_, example) = code.split_once("```no_run\n").expect("an example");
+    let (example, _) = example.split_once("/// ```").expect("its end");
+    let shown: Vec<&str> = example
+        .lines()
+        .map(|line| line.trim().trim_start_matches("///"))
+        .map(|line| line.strip_prefix(' ').unwrap_or(line))
+        .filter(|line| !line.starts_with("# "))
+        .collect();
+    let shown = shown.join("\n");
+    assert!(shown.lines().count() > 5, "{shown}");
+    assert!(
+        read(&root().join("docs/embedding.md")).contains(shown.trim()),
+        "the page shows another one than\n{shown}"
+    );
+}
+
 fn lines_of_code(program: &str) -> usize {
     let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
     program.lines().filter(is_code).count()

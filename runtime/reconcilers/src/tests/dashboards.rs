@@ -133,7 +133,7 @@ async fn an_unchanged_dashboard_is_not_looked_at_and_opens_nothing() {
     assert_eq!(work, Some(RunResult::Done(Work::None)));
 }
 
-/// What is wrong with a view, with its places.
+/// The problems of a view, with their places.
 fn told(view: &MetricsViewState) -> Vec<String> {
     let one = |one: &FieldProblem| {
         format!(

@@ -63,6 +63,23 @@ pub enum ExportError {
 impl Instance {
     /// Writes the answer to a question into a file: whole, or not at all. `now` is the time at which it is put.
     ///
+    /// ```no_run
+    /// # use watershed::{AnswerFile, Instance, Source, Viewer};
+    /// # use watershed::metrics::{Query, jiff::Timestamp};
+    /// # async fn ask(instance: Instance) -> Result<(), Box<dyn std::error::Error>> {
+    /// let query: Query = r#"{"metrics_view": "departures", "dimensions": ["origin"], "measures": ["flights"]}"#.parse()?;
+    /// let mut attributes = serde_json::Map::new();
+    /// attributes.insert("airports".into(), serde_json::json!(["JFK"]));
+    /// let viewer = Viewer::user(attributes); // `Viewer::Owner` is whom no policy binds.
+    /// let now = Timestamp::now();
+    ///
+    /// let answer = instance.metrics(&query, &viewer, now).await?;
+    /// let days = instance.call("worst_days", serde_json::Map::new(), &viewer, now, 10_000).await?;
+    /// let to = AnswerFile { file: "flights.xlsx".into(), replace: true, ..AnswerFile::default() };
+    /// let written = instance.export(Source::Metrics(&query), &viewer, now, &to).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// A question that can't be understood, that the viewer may not ask or that the engine can't answer, and a file that
     /// can't be written. A user is not told the engine's words about an error in the data.
