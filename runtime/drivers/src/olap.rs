@@ -31,7 +31,7 @@ pub use build::{
 };
 pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights};
 pub use export::{Existing, Export, ExportError, Exported, FileFormat, Layout, Look, WriteRows};
-pub use expression::{describe_expression, is_one_expression};
+pub use expression::{describe_expressions, not_one_expression};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use hooks::{HookError, Hooks};
 pub use lake::{Lake, Snapshot, lake_catalog};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::failure::classify;
 use super::sys::{Answer, Connection, Database, RawError};
-use crate::olap::{Failure, Value, describe_expression, is_one_expression};
+use crate::olap::{Failure, Value, describe_expressions, not_one_expression};
 use crate::sync::Unpoisoned;
 
 /// The longest that the conditions of a policy may take: each compares a few constants.
@@ -72,11 +72,9 @@ impl Conditions {
         if new.is_empty() {
             return Ok(true);
         }
-        let described: Vec<String> = new.iter().map(|text| describe_expression(text)).collect();
-        let rows = self.run(&format!("SELECT {}", described.join(", ")))?;
-        let values = rows.first().map(Vec::as_slice).unwrap_or_default();
-        let all =
-            values.len() == new.len() && values.iter().all(|value| is_one_expression(&value.to_string()));
+        let texts = || new.iter().map(|text| text.as_str());
+        let rows = self.run(&describe_expressions(texts()))?;
+        let all = not_one_expression(texts(), &rows).is_empty();
         if all {
             if known.len() + new.len() > KNOWN {
                 known.clear();

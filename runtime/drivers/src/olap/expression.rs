@@ -1,21 +1,34 @@
 //! Texts that are to be exactly one expression: they are put between brackets of a statement, and what closes these and
 //! opens others would change what stands around them.
 
-use serde_json::Value;
+use serde_json::Value as Json;
 
-use super::quote_literal;
+use super::{Value, quote_literal};
 
-/// Returns an expression of SQL whose value, a text, says to [`is_one_expression`] what a text is.
-pub fn describe_expression(text: &str) -> String {
+/// Returns a statement whose rows say to [`not_one_expression`] what texts are; it evaluates none of them.
+pub fn describe_expressions<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
+    let described: Vec<String> = texts.into_iter().map(described).collect();
+    format!("SELECT {}", described.join(", "))
+}
+
+/// Returns those of some texts that are not exactly one expression, given the rows of [`describe_expressions`] of the same
+/// texts. One of which the rows say nothing is none.
+pub fn not_one_expression<'t>(texts: impl IntoIterator<Item = &'t str>, rows: &[Vec<Value>]) -> Vec<&'t str> {
+    let mut values = rows.iter().flatten();
+    let is_other = |_: &&str| !values.next().is_some_and(|value| is_one(&value.to_string()));
+    texts.into_iter().filter(is_other).collect()
+}
+
+fn described(text: &str) -> String {
     // What closes the one kind of brackets leaves the other open.
     let statement = format!("SELECT (\n{text}\n), [\n{text}\n]");
     format!("json_serialize_sql({})", quote_literal(&statement))
 }
 
-/// Returns true if a text is exactly one expression, given the value of [`describe_expression`]: it stands alone between
-/// brackets of either kind.
-pub fn is_one_expression(described: &str) -> bool {
-    let Ok(mut document) = serde_json::from_str::<Value>(described) else {
+/// Returns true if a text is exactly one expression, given what it was described as: it stands alone between brackets of
+/// either kind.
+fn is_one(described: &str) -> bool {
+    let Ok(mut document) = serde_json::from_str::<Json>(described) else {
         return false;
     };
     without_places(&mut document);
@@ -45,13 +58,25 @@ pub fn is_one_expression(described: &str) -> bool {
 }
 
 /// Takes the places of a parse tree away: the same text stands at another one.
-fn without_places(value: &mut Value) {
+fn without_places(value: &mut Json) {
     match value {
-        Value::Object(fields) => {
+        Json::Object(fields) => {
             fields.remove("query_location");
             fields.values_mut().for_each(without_places);
         }
-        Value::Array(items) => items.iter_mut().for_each(without_places),
+        Json::Array(items) => items.iter_mut().for_each(without_places),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_which_nothing_is_known_is_not_one_expression() {
+        assert_eq!(not_one_expression(["1", "2"], &[]), ["1", "2"]);
+        let rows = [vec![Value::Text("no tree".to_owned())]];
+        assert_eq!(not_one_expression(["1", "2"], &rows), ["1", "2"]);
     }
 }

@@ -1,7 +1,7 @@
 //! The queries that a component asks, as its file says them: whoever looks lays a range of time and filters over these.
 
 use serde_json::{Map, Value, json};
-use watershed_compilers::fields::{NamedField, named_in_component};
+use watershed_compilers::fields::{NamedField, metrics_view_of, named_in_component};
 use watershed_proto::{ComponentSpec, MapValue, MetricsViewSpec};
 
 /// Rows of a leaderboard, if it does not say how many.
@@ -25,7 +25,10 @@ pub(super) fn queries(spec: &ComponentSpec, view: &MetricsViewSpec) -> Vec<MapVa
     }
     let query = |dimensions: Vec<Value>| {
         let mut query = Map::new();
-        query.insert("metrics_view".to_owned(), json!(view_of(spec)));
+        query.insert(
+            "metrics_view".to_owned(),
+            json!(metrics_view_of(spec).unwrap_or_default()),
+        );
         for (key, items) in [
             ("dimensions", &dimensions),
             ("measures", &measures),
@@ -82,10 +85,6 @@ fn dimension(field: &NamedField<'_>, view: &MetricsViewSpec) -> Value {
         grain => grain,
     };
     json!({"name": field.name, "grain": grain})
-}
-
-fn view_of(spec: &ComponentSpec) -> &str {
-    watershed_compilers::fields::metrics_view_of(spec).unwrap_or_default()
 }
 
 fn distinct(items: impl Iterator<Item = Value>) -> Vec<Value> {

@@ -8,7 +8,7 @@ use std::{
 
 use watershed_compilers::{Scope, nearest_name, render_text};
 use watershed_core::{Error, SourcePosition};
-use watershed_drivers::olap::{SqlError, describe_expression, is_one_expression};
+use watershed_drivers::olap::{SqlError, describe_expressions, not_one_expression};
 use watershed_metrics::probe::COUNT;
 use watershed_proto::{FieldProblem, SqlSource};
 
@@ -85,15 +85,10 @@ impl Check<'_> {
         if texts.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let described: Vec<String> = texts.iter().map(|text| describe_expression(text)).collect();
-        let rows = self
-            .engine
-            .rows(format!("SELECT {}", described.join(", ")))
-            .await?;
-        let values = rows.ok().and_then(|mut rows| rows.pop()).unwrap_or_default();
-        let several = texts.iter().zip(values);
-        let several = several.filter(|(_, value)| !is_one_expression(&value.to_string()));
-        Ok(several.map(|(text, _)| text.clone().into_owned()).collect())
+        let asked = || texts.iter().map(|text| text.as_ref());
+        let rows = self.engine.rows(describe_expressions(asked())).await?;
+        let several = not_one_expression(asked(), &rows.unwrap_or_default());
+        Ok(several.into_iter().map(str::to_owned).collect())
     }
 
     /// Returns false if there is no table to try fields on.

@@ -96,7 +96,7 @@ impl<'a> Prober<'a> {
     }
 
     fn measure(&self, one: &MetricsViewMeasure) -> Option<Result<Probe, (Probe, NestedTooDeep)>> {
-        let found = self.view.measures.iter().find(|found| found.name == one.name)?;
+        let found = self.view.measure(&one.name)?;
         let written = probe::measure(self.view, found, &DuckDb);
         let made = |statement| Probe {
             role: "measure",
@@ -218,7 +218,7 @@ impl<'a> Prober<'a> {
     fn of_measures(&self) -> impl Iterator<Item = Probe> {
         let measures = self.whole.spec.measures.iter();
         measures.flat_map(|one| {
-            let found = self.view.measures.iter().find(|found| found.name == one.name);
+            let found = self.view.measure(&one.name);
             let made = |role, statement, text| Probe {
                 role,
                 name: one.name.clone(),

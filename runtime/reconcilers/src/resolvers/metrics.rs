@@ -311,10 +311,7 @@ impl Views<'_> {
     }
 
     fn measure(&self, view: &str, name: &str) -> Option<Measure> {
-        let measures = self.metrics_view(view).ok()?.view.measures;
-        measures
-            .into_iter()
-            .find(|one| one.name.eq_ignore_ascii_case(name))
+        self.metrics_view(view).ok()?.view.measure(name).cloned()
     }
 }
 

@@ -1,11 +1,10 @@
 //! Names in questions over metrics views, held against what their views have before anybody asks.
 
 use watershed_core::{Error, RefView};
-use watershed_metrics::plan::PlanError;
 use watershed_metrics::{Query, View, check};
 use watershed_proto::{DataResolver, MetricsViewState};
 
-use super::{ResolveError, metrics::MetricsError, metrics_sql};
+use super::{ResolveError, metrics, metrics_sql};
 use crate::metrics_view::{self, view};
 use crate::refs;
 
@@ -15,18 +14,13 @@ use crate::refs;
 /// # Errors
 /// The first reason for which the question will be refused.
 pub(crate) fn check_names(data: &DataResolver, refs: &[RefView]) -> Result<(), Error> {
-    let query = match read(data, refs) {
-        Ok(query) => query,
-        Err(error) => return Err(error.to_error()),
+    let Some(query) = read(data, refs).map_err(|error| error.to_error())? else {
+        return Ok(());
     };
-    let Some(query) = query else { return Ok(()) };
     let Some(view) = seen(refs, &query.metrics_view) else {
         return Ok(());
     };
-    check(&query, &view).map_err(|error| {
-        let refused = MetricsError::Refused(PlanError::Refused(error));
-        ResolveError::from(refused).to_error()
-    })
+    check(&query, &view).map_err(|error| ResolveError::from(metrics::refused(error)).to_error())
 }
 
 fn read(data: &DataResolver, refs: &[RefView]) -> Result<Option<Query>, ResolveError> {
@@ -37,13 +31,11 @@ fn read(data: &DataResolver, refs: &[RefView]) -> Result<Option<Query>, ResolveE
     if json.to_string().contains("{{") {
         return Ok(None);
     }
-    let is_measure = |view: &str, name: &str| {
-        let measures = seen(refs, view).map(|view| view.measures).unwrap_or_default();
-        measures.iter().any(|one| one.name.eq_ignore_ascii_case(name))
-    };
+    let is_measure =
+        |view: &str, name: &str| seen(refs, view).is_some_and(|view| view.measure(name).is_some());
     match data.resolver.as_str() {
         "metrics" => {
-            let query = Query::from_json(&json).map_err(super::metrics::refused)?;
+            let query = Query::from_json(&json).map_err(metrics::refused)?;
             Ok(Some(query))
         }
         "metrics_sql" => {

@@ -9,9 +9,9 @@ use watershed_core::Key;
 use watershed_drivers::olap::{self, Existing, Export, Exported, FileFormat, Layout, Olap as _};
 use watershed_metrics::Query;
 use watershed_reconcilers::resolvers::metrics::{MetricsError, Question};
-use watershed_reconcilers::resolvers::{Ask, Heading, Prepared, ResolveError, Viewer, api};
+use watershed_reconcilers::resolvers::{Ask, Prepared, ResolveError, Viewer, api};
 
-use super::Instance;
+use super::{Instance, questions};
 
 /// The longest that a file may take.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -100,7 +100,6 @@ impl Instance {
         if prepared.is_made_over() {
             return Err(ExportError::MadeOver);
         }
-        let headings = prepared.headings().unwrap_or_default();
         let export = Export {
             sql: prepared.statement(),
             limit: to.limit,
@@ -113,9 +112,8 @@ impl Instance {
                 false => Existing::Keep,
             },
             layout: Layout {
-                columns: headings.iter().map(Heading::look).collect(),
                 guards_formulas: !to.raw,
-                ..Layout::default()
+                ..questions::layout(&prepared)
             },
         };
         let cancel = CancellationToken::new();
@@ -157,7 +155,7 @@ impl Instance {
                     variables: &Default::default(),
                     viewer,
                     skips_policies: false,
-                    args: super::questions::values(args.clone()),
+                    args: questions::values(args.clone()),
                     now,
                     execution_time: None,
                     is_export: true,

@@ -401,7 +401,7 @@ fn name(row: &Row) -> ResourceName {
     ResourceName::new(row.kind.as_str(), row.name.as_str())
 }
 
-fn layout(prepared: &Prepared) -> Layout {
+pub(super) fn layout(prepared: &Prepared) -> Layout {
     let headings = prepared.headings().unwrap_or_default();
     Layout {
         columns: headings.iter().map(Heading::look).collect(),
