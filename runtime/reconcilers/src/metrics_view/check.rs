@@ -128,7 +128,11 @@ impl Check<'_> {
         several: &BTreeSet<String>,
         found: &mut CheckedFields,
     ) -> Result<Option<String>, Error> {
-        match self.engine.describe(&probe.statement.sql).await? {
+        let described = match &probe.statement {
+            Some(statement) => self.engine.describe(&statement.sql).await?,
+            None => Ok(Vec::new()),
+        };
+        match described {
             Err(error) => {
                 let told = failure::from_sql(&error);
                 found.problems.push(self.problem(probe, &told, error.offset));
@@ -180,7 +184,7 @@ impl Check<'_> {
 
     fn problem(&self, probe: &Probe, error: &Error, offset: Option<usize>) -> FieldProblem {
         let text = probe.text.as_deref().unwrap_or_default();
-        let begin = probe.statement.at;
+        let begin = probe.statement.as_ref().map_or(0, |statement| statement.at);
         let place = match (&probe.source, offset) {
             (Some(source), Some(offset)) if offset >= begin => {
                 let offset = (offset - begin).min(text.len());

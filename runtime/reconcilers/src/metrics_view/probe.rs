@@ -17,8 +17,8 @@ pub(super) struct Probe {
     pub(super) role: &'static str,
     /// The name of what is tried.
     pub(super) name: String,
-    /// The statement that tries it.
-    pub(super) statement: Statement,
+    /// The statement that tries it; none where that of its field does, or none can be written.
+    pub(super) statement: Option<Statement>,
     /// The author's text in it, if it is an expression.
     pub(super) text: Option<String>,
     /// The place of that text, if it is known.
@@ -85,7 +85,7 @@ impl<'a> Prober<'a> {
         Some(Probe {
             role: "dimension",
             name: one.name.clone(),
-            statement: probe::dimension(self.view, found, &DuckDb),
+            statement: Some(probe::dimension(self.view, found, &DuckDb)),
             text: match &found.source {
                 Source::Expression(text) => Some(text.clone()),
                 Source::Column(_) => None,
@@ -107,8 +107,8 @@ impl<'a> Prober<'a> {
             spot: one.at,
         };
         Some(match written {
-            Ok(statement) => Ok(made(statement)),
-            Err(error) => Err((made(nothing()), error)),
+            Ok(statement) => Ok(made(Some(statement))),
+            Err(error) => Err((made(None), error)),
         })
     }
 
@@ -122,7 +122,7 @@ impl<'a> Prober<'a> {
         probes.extend(self.row_filters().map(|(text, spot)| Probe {
             role: "row_filter",
             name: "security".to_owned(),
-            statement: probe::row_filter(self.view, text, &DuckDb),
+            statement: Some(probe::row_filter(self.view, text, &DuckDb)),
             text: Some(text.to_owned()),
             source: None,
             spot,
@@ -132,10 +132,10 @@ impl<'a> Prober<'a> {
             role: "cache",
             name: "key_sql".to_owned(),
             // A statement of its own: between brackets only a query can stand.
-            statement: Statement {
+            statement: Some(Statement {
                 sql: format!("SELECT * FROM (\n{key}\n)"),
                 at: 0,
-            },
+            }),
             text: None,
             source: None,
             spot: None,
@@ -144,7 +144,7 @@ impl<'a> Prober<'a> {
             probes.push(Probe {
                 role: "watermark",
                 name: "watermark".to_owned(),
-                statement,
+                statement: Some(statement),
                 text: self.view.watermark.clone(),
                 source: spec.watermark_expression.clone(),
                 spot: None,
@@ -159,10 +159,10 @@ impl<'a> Prober<'a> {
         let table = |role, name: &str, table: &str, columns: &[&str], spot| Probe {
             role,
             name: name.to_owned(),
-            statement: Statement {
+            statement: Some(Statement {
                 sql: probe::columns(&view::parts(table), columns, &DuckDb),
                 at: 0,
-            },
+            }),
             text: None,
             source: None,
             spot,
@@ -197,7 +197,7 @@ impl<'a> Prober<'a> {
                 Some(Probe {
                     role,
                     name: one.name.clone(),
-                    statement: statement?,
+                    statement: Some(statement?),
                     text: text.map(str::to_owned),
                     source: None,
                     spot: one.lookup_at.or(one.at),
@@ -230,13 +230,15 @@ impl<'a> Prober<'a> {
             // What is nested too deep was told of the measure itself.
             let replaced = found.and_then(|found| {
                 let statement = probe::replaced_nulls(self.view, found, &DuckDb).ok()??;
-                Some(made("treat_nulls_as", statement, found.treat_nulls_as.clone()))
+                Some(made(
+                    "treat_nulls_as",
+                    Some(statement),
+                    found.treat_nulls_as.clone(),
+                ))
             });
-            let window = found.and_then(|found| {
-                let text = framed(found)?;
-                let statement = probe::measure(self.view, found, &DuckDb).ok()?;
-                Some(made("window", statement, Some(text)))
-            });
+            let window = found
+                .and_then(framed)
+                .map(|text| made("window", None, Some(text)));
             replaced.into_iter().chain(window)
         })
     }
@@ -266,13 +268,5 @@ fn link_of(one: &Dimension) -> Option<&str> {
     match one.uri.as_ref()? {
         Uri::Expression(text) => Some(text),
         Uri::Value => None,
-    }
-}
-
-/// The statement of what can't be written.
-fn nothing() -> Statement {
-    Statement {
-        sql: String::new(),
-        at: 0,
     }
 }

@@ -192,6 +192,32 @@ measures:
 }
 
 #[tokio::test]
+async fn a_window_over_a_measure_that_is_wrong_is_told_once() {
+    let mut site = board().await;
+    site.write(
+        "metrics/orders.yaml",
+        "version: 1
+type: metrics_view
+model: orders
+timeseries: at
+dimensions: [{column: at}]
+measures:
+  - {name: wrong, expression: sum(amuont)}
+  - {name: moved, expression: sum(wrong), requires: [wrong], window: {order: at, frame: ROWS 1 PRECEDING}}
+",
+    );
+    let ran = site.run().await;
+    let view: MetricsViewState = state(&ran, "metrics_view/orders");
+    assert_eq!(
+        told(&view),
+        [
+            "measure wrong 7:35 unknown-column",
+            "measure moved 8:41 unknown-column",
+        ]
+    );
+}
+
+#[tokio::test]
 async fn every_field_that_is_wrong_is_named_with_its_place_in_one_go() {
     let mut site = board().await;
     site.write(
