@@ -127,11 +127,14 @@ fn bounded(connection: &Connection, sql: &str) -> Result<Vec<Vec<Value>>, RawErr
     let interrupt = connection.interrupt();
     let (done, waits) = channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(move || {
+        let watch = move || {
             if waits.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
                 interrupt.interrupt();
             }
-        });
+        };
+        thread::Builder::new()
+            .spawn_scoped(scope, watch)
+            .map_err(|error| RawError(format!("Out of Memory Error: no thread can be started: {error}")))?;
         let rows = connection.run(sql, &[]).and_then(Answer::collect);
         drop(done);
         rows

@@ -48,23 +48,37 @@ impl Parser {
             connections.push(open().map_err(said)?);
         }
         let share = statements.len().div_ceil(lanes).max(1);
-        let parts: Vec<_> = thread::scope(|scope| {
-            let parsing: Vec<_> = connections
-                .iter_mut()
-                .zip(statements.chunks(share))
-                .map(|(connection, part)| scope.spawn(move || parse_all(connection, part)))
-                .collect();
-            parsing
-                .into_iter()
-                .map(|lane| lane.join().unwrap_or_else(|_| Err(panicked())))
-                .collect()
-        });
+        let lanes: Vec<_> = connections.iter_mut().zip(statements.chunks(share)).collect();
+        let parts = parse_beside(lanes);
         let mut documents = Vec::with_capacity(statements.len());
-        for part in parts {
+        for (part, statements) in parts.into_iter().zip(statements.chunks(share)) {
+            // A system that has no more threads to give has this one.
+            let part = part.unwrap_or_else(|| parse_all(&mut connections[0], statements));
             documents.extend(part.map_err(said)?);
         }
         Ok(documents)
     }
+}
+
+/// Parses the statements of each connection, the first on this thread and the others on threads of their own. None of those
+/// for which the system had no thread.
+fn parse_beside(lanes: Vec<(&mut Connection, &[&str])>) -> Vec<Option<Result<Vec<String>, RawError>>> {
+    let mut lanes = lanes.into_iter();
+    thread::scope(|scope| {
+        let first = lanes.next();
+        let beside: Vec<_> = lanes
+            .map(|(connection, part)| {
+                let lane = thread::Builder::new().spawn_scoped(scope, move || parse_all(connection, part));
+                lane.ok()
+            })
+            .collect();
+        let first = first.map(|(connection, part)| Some(parse_all(connection, part)));
+        let joined = beside.into_iter().map(|lane| {
+            let lane = lane?;
+            Some(lane.join().unwrap_or_else(|_| Err(panicked())))
+        });
+        first.into_iter().chain(joined).collect()
+    })
 }
 
 /// Threads worth their while for so many statements.

@@ -172,12 +172,14 @@ impl Engine {
         .await
     }
 
-    /// Says what of the trash does not hold together.
+    /// Says what of the trash does not hold together. Tables and notes are read in one transaction, so that what others
+    /// throw away meanwhile is no damage.
     ///
     /// # Errors
     /// When the file can't be opened or looked at.
     pub async fn check_trash(&self, cancel: &CancellationToken) -> Result<Vec<TrashDamage>, Failure> {
-        self.work(cancel, Company::Others, damage).await
+        self.work(cancel, Company::Others, |work| work.reading(|| damage(work)))
+            .await
     }
 
     /// Mends what does not hold together: forgets what is not there, and notes what is, so that it can be given back.

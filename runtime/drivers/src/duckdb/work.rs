@@ -159,6 +159,15 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Reads one state of the file by several statements, whatever others commit meanwhile.
+    pub(super) fn reading<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        self.run("BEGIN TRANSACTION READ ONLY", &[])?;
+        let read = body();
+        self.roll_back();
+        self.resume_interrupts();
+        read
+    }
+
     /// Ends a transaction without effect. A connection that can't is not used again.
     pub(super) fn roll_back(&self) {
         self.hold_interrupts();

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
+use watershed_controller::Uid;
+use watershed_controller::resource::Stage;
 use watershed_drivers::duckdb::{Access, Compacted, Engine};
 use watershed_drivers::olap::{Failure, OpenError};
 use watershed_drivers::volume::{Bytes, Volume};
@@ -38,10 +40,10 @@ impl Instance {
             false => Looked::default(),
         };
         let mut checks = checks(&state, &catalog, looked);
-        checks.push(check(
-            Checked::Files,
-            damaged_files(&self.options, self.entries()).await?,
-        ));
+        let before = self.entries();
+        let found = damaged_files(&self.options, before.clone()).await?;
+        let found = untouched(found, &before, &self.entries());
+        checks.push(check(Checked::Files, found));
         Ok(doctored(&self.project, checks, Repairs::default(), Life::Live))
     }
 
@@ -63,7 +65,9 @@ pub(super) async fn doctor_at_rest(
     entries: Vec<Entry>,
 ) -> Result<Answer, Refusal> {
     let mut checks = checks_at_rest(options, state, catalog).await?;
-    checks.push(check(Checked::Files, damaged_files(options, entries).await?));
+    let found = damaged_files(options, entries).await?;
+    let found = found.into_iter().map(|(_, finding)| finding).collect();
+    checks.push(check(Checked::Files, found));
     Ok(doctored(
         &options.project(),
         checks,
@@ -220,13 +224,18 @@ fn checks(state: &StateFolder, catalog: &CheckDocument, looked: Looked) -> Vec<D
     ]
 }
 
-/// Looks at the files that models' rows were written to.
-async fn damaged_files(options: &Options, entries: Vec<Entry>) -> Result<Vec<String>, Refusal> {
+/// Looks at the files that models' rows were written to. Each finding comes with the model that wrote the file.
+async fn damaged_files(options: &Options, entries: Vec<Entry>) -> Result<Vec<(Uid, String)>, Refusal> {
     let root = options.root.clone();
     let looked = tokio::task::spawn_blocking(move || {
         let rows = entries.iter().map(|entry| &entry.row);
         let models = rows.filter(|row| row.kind.as_str() == model::KIND);
-        models.flat_map(|row| model::damaged_files(row, &root)).collect()
+        models
+            .flat_map(|row| {
+                let found = model::damaged_files(row, &root);
+                found.into_iter().map(|finding| (row.uid, finding))
+            })
+            .collect()
     });
     looked.await.map_err(|error| {
         Refusal::new(
@@ -234,6 +243,22 @@ async fn damaged_files(options: &Options, entries: Vec<Entry>) -> Result<Vec<Str
             format!("files of models can't be looked at: {error}"),
         )
     })
+}
+
+/// Leaves out the findings about models that were building during the look: their files are ahead of what is known of
+/// them.
+fn untouched(found: Vec<(Uid, String)>, before: &[Entry], after: &[Entry]) -> Vec<String> {
+    let settled_at = |entries: &[Entry], uid: Uid| {
+        let entry = entries.iter().find(|entry| entry.row.uid == uid)?;
+        let is_settled = matches!(entry.status.stage, Stage::Settled(_));
+        is_settled.then_some((entry.row.state_version, entry.row.runs_total))
+    };
+    let stood = |uid: Uid| {
+        let at = settled_at(before, uid);
+        at.is_some() && at == settled_at(after, uid)
+    };
+    let stood = found.into_iter().filter(|(uid, _)| stood(*uid));
+    stood.map(|(_, finding)| finding).collect()
 }
 
 fn check(what: Checked, findings: Vec<String>) -> DoctorCheck {

@@ -6,11 +6,13 @@ use std::ptr;
 use std::sync::{Arc, Mutex};
 
 use libduckdb_sys as ffi;
+use rustix::process::{Resource, getrlimit};
 
 use super::handle::OpenConnection;
 use super::statement::Statement;
 use super::{Answer, ColumnValue, Param, RawError, appender, text};
 use crate::sync::Unpoisoned;
+use crate::volume::Bytes;
 
 /// An open database. Closes with its last connection; that writes what is left in the log into the file.
 pub(in crate::duckdb) struct Database {
@@ -40,6 +42,7 @@ impl Database {
                 .ok_or_else(|| RawError("IO Error: the engine takes paths in UTF-8 only".to_owned()))?,
         };
         let path = text::to_c(path)?;
+        check_address_space(getrlimit(Resource::As).current)?;
         let config = Config::new(settings)?;
         let mut database = ptr::null_mut();
         let mut error: *mut c_char = ptr::null_mut();
@@ -57,6 +60,22 @@ impl Database {
             raw: database,
             path: file,
         }))
+    }
+}
+
+/// The least address space of a process with the engine: its threads reserve stacks and pools, and a thread of its own that
+/// finds none left ends the whole process.
+const LEAST_ADDRESS_SPACE: u64 = 768 << 20;
+
+/// Refuses a process whose address space is limited to less than the engine needs.
+fn check_address_space(limit: Option<u64>) -> Result<(), RawError> {
+    match limit {
+        Some(limit) if limit < LEAST_ADDRESS_SPACE => Err(RawError(format!(
+            "Out of Memory Error: this process may use {} of address space (`ulimit -v`), and the engine needs {}",
+            Bytes(limit),
+            Bytes(LEAST_ADDRESS_SPACE)
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -178,5 +197,21 @@ impl Interrupt {
             // SAFETY: rule 3.
             unsafe { ffi::duckdb_interrupt(*open) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_too_little_address_space_is_refused_before_the_engine_ends_it() {
+        assert!(check_address_space(None).is_ok());
+        assert!(check_address_space(Some(LEAST_ADDRESS_SPACE)).is_ok());
+        let RawError(message) = check_address_space(Some(400 << 20)).unwrap_err();
+        assert!(
+            message.contains("419.4 MB of address space (`ulimit -v`)"),
+            "{message}"
+        );
     }
 }

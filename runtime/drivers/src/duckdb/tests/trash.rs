@@ -323,6 +323,33 @@ async fn a_table_that_a_person_takes_is_the_persons_from_then_on() {
 }
 
 #[tokio::test]
+async fn what_others_throw_away_during_a_look_is_no_damage() {
+    const ROUNDS: u128 = 60;
+    let bench = bench();
+    bench.build(keeping(1, 10, "a", "select 1 as x")).await.unwrap();
+    let (engine, is_over) = (bench.engine.clone(), CancellationToken::new());
+    let looking = tokio::spawn({
+        let (is_over, cancel) = (is_over.clone(), bench.cancel.clone());
+        async move {
+            let mut looks = 0;
+            while !is_over.is_cancelled() || looks == 0 {
+                assert_eq!(engine.check_trash(&cancel).await, Ok(Vec::new()));
+                assert_eq!(engine.verify(&cancel).await, Ok(Vec::new()));
+                looks += 1;
+            }
+        }
+    });
+    for n in 1..=ROUNDS {
+        let build = keeping(1, 10 + n, "a", &format!("select {n} as x"));
+        bench.build(build).await.unwrap();
+        let all = bench.trash().await.into_iter().map(|it| it.tag.build).collect();
+        bench.engine.empty_trash(all, &bench.cancel).await.unwrap();
+    }
+    is_over.cancel();
+    looking.await.unwrap();
+}
+
+#[tokio::test]
 async fn records_without_tables_and_tables_without_records_are_found_and_mended() {
     let bench = bench();
     for n in 1..=2 {
