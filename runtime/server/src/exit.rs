@@ -18,6 +18,8 @@ pub enum Exit {
     StateFolder = 4,
     /// Asked for by `--exit-code`: something would be done.
     WouldChange = 5,
+    /// Stopped in order when its terminal was closed.
+    HungUp = 129,
     /// Stopped in order by Ctrl-C.
     Interrupted = 130,
     /// Stopped in order by a request to terminate.
@@ -39,6 +41,7 @@ impl Exit {
             Self::NotNow,
             Self::StateFolder,
             Self::WouldChange,
+            Self::HungUp,
             Self::Interrupted,
             Self::Terminated,
         ];
@@ -55,7 +58,7 @@ impl Exit {
             Self::NotNow => "not-now",
             Self::StateFolder => "state-folder",
             Self::WouldChange => "would-change",
-            Self::Interrupted | Self::Terminated => "interrupted",
+            Self::HungUp | Self::Interrupted | Self::Terminated => "interrupted",
         }
     }
 }

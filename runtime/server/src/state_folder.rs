@@ -311,6 +311,11 @@ impl Patience {
         Self(now.checked_add(wait).unwrap_or(now + far))
     }
 
+    /// Returns the time that is left.
+    pub fn left(&self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
+
     /// Waits a moment before another try; false when the deadline has passed. Cancel-safe.
     pub async fn another_try(&self) -> bool {
         if Instant::now() >= self.0 {

@@ -115,3 +115,30 @@ fn a_variable_that_is_not_set_is_told_once() {
         said.stderr
     );
 }
+
+#[test]
+fn rows_of_what_has_none_are_a_mistake_wherever_rows_are_asked_for() {
+    let project = project();
+    let file = project.path().join("b.csv");
+    let file = file.to_str().expect("the path is text");
+    for arguments in [
+        &["show", "b", "--format", "csv"][..],
+        &["show", "b", "--format", "jsonl"],
+        &["show", "b", "--out", file],
+    ] {
+        let said = project.call(arguments);
+        assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.stderr);
+        assert!(
+            !said.stdout.contains("watershed.show"),
+            "{arguments:?}: {}",
+            said.stdout
+        );
+        assert!(
+            said.stderr.contains("`b` has no rows to write"),
+            "{arguments:?}: {}",
+            said.stderr
+        );
+    }
+    project.run(0);
+    assert_eq!(project.call(&["show", "b", "--format", "csv"]).stdout, "n\n2\n");
+}

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -200,7 +201,9 @@ fn read(state: &Path, stop: &AtomicBool) -> Result<u64, String> {
         let mut answers = 0;
         while !stop.load(Ordering::Relaxed) {
             // Nobody is there while the killed one is followed by the next.
-            let Ok(connection) = Connection::open(&Address::for_folder(&state)).await else {
+            let Ok(connection) =
+                Connection::open(&Address::for_folder(&state), Duration::from_secs(60)).await
+            else {
                 tokio::task::yield_now().await;
                 continue;
             };

@@ -67,7 +67,7 @@ fn tables_can_be_read_while_others_are_built() {
 
 #[test]
 fn a_signal_stops_in_order_and_nothing_is_lost() {
-    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+    for (signal, code) in [(Signal::HUP, 129), (Signal::INT, 130), (Signal::TERM, 143)] {
         let project = project(ENDLESS);
         let mut run = Going::run(&project);
         run.until(&[QUICK_FINISHED, SLOW_STARTED]);
@@ -80,6 +80,32 @@ fn a_signal_stops_in_order_and_nothing_is_lost() {
         project.write("models/slow.sql", "SELECT 2 AS s");
         assert_eq!(project.done(0), "below:built slow:built");
     }
+}
+
+#[test]
+fn a_stopped_owner_is_named_and_what_it_stored_can_be_looked_at() {
+    let project = project("SELECT 1 AS s");
+    let start = Going::settled(&project);
+    start.signal(Signal::STOP);
+    let silent = format!("process {} does not answer", start.process());
+    for arguments in [
+        &["query", "SELECT 1"][..],
+        &["run"],
+        &["cancel", "slow"],
+        &["start"],
+    ] {
+        let said = project.call(&[arguments, &["--wait", "1s"]].concat());
+        assert_eq!(said.code, Some(3), "{arguments:?}: {}", said.stderr);
+        assert!(said.stderr.contains(&silent), "{arguments:?}: {}", said.stderr);
+    }
+    for arguments in [&["status"][..], &["graph"], &["history"], &["explain", "slow"]] {
+        let said = project.call(&[arguments, &["--wait", "1s"]].concat());
+        assert_eq!(said.code, Some(0), "{arguments:?}: {}", said.stderr);
+        assert!(said.stderr.contains(&silent), "{arguments:?}: {}", said.stderr);
+        assert!(said.stdout.contains("slow"), "{arguments:?}: {}", said.stdout);
+    }
+    start.signal(Signal::CONT);
+    assert_eq!(project.query("SELECT s FROM below")["rows"], json!([[1]]));
 }
 
 #[test]

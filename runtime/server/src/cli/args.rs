@@ -341,8 +341,10 @@ pub(super) struct Refresh {
 #[derive(Debug, Args)]
 pub(super) struct Test {
     /// Only those of these models, by `name` or `kind/name`.
-    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    #[arg(value_name = "NAME", conflicts_with_all = ["select", "exclude"], add = ArgValueCompleter::new(complete_names))]
     pub names: Vec<String>,
+    #[command(flatten)]
+    pub choice: Choice,
 }
 
 /// `compile`

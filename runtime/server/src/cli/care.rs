@@ -8,7 +8,7 @@ use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
-use crate::instance::{self, Folder};
+use crate::instance::{self, Folder, Hold};
 use crate::socket::Request;
 
 /// `doctor`
@@ -31,7 +31,7 @@ pub(super) fn doctor(console: &mut Console, shared: &Shared, args: &Doctor) -> R
             }
             Session::Here(lock) => {
                 let options = super::options(shared, &location);
-                let folder = Folder::new(options, location.state.clone(), Some(lock));
+                let folder = Folder::new(options, location.state.clone(), Hold::Locked(lock));
                 let answer = folder.repair().await.map_err(Failure::from)?;
                 Presenter::new(console, format, location.root.clone()).end(answer)
             }

@@ -14,7 +14,8 @@ use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
-use crate::instance::Folder;
+use crate::instance::{Folder, Hold};
+use crate::render::palette::WARN;
 use crate::socket::{ExportRequest, PartitionsRequest, Request, Rows, Service as _, TestRequest};
 
 /// Rows of a table unless `--limit` says otherwise: more than anybody reads.
@@ -127,6 +128,7 @@ pub(super) fn test(console: &mut Console, shared: &Shared, args: &Test) -> Resul
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let request = TestRequest {
         names: args.names.clone(),
+        selection: args.choice.selection(),
         warn_error: shared.warn_error,
     };
     look(console, shared, format, Request::Test(request))
@@ -252,26 +254,39 @@ pub(super) fn look_at(
         let wait: Option<Duration> = shared.wait.map(|wait| wait.0);
         // Where nothing was ever run there is no folder to share, and none is made for a look.
         let session = match location.state.exists() {
-            true => Some(Session::open(location, Purpose::Look, wait).await?),
+            true => Some(Session::open(location, Purpose::Look, wait).await),
             false => None,
         };
+        let hold = match session {
+            None => Hold::Empty,
+            Some(Ok(Session::Here(lock))) => Hold::Locked(lock),
+            Some(Ok(Session::There(connection))) => {
+                let presenter = Presenter::new(console, format, location.root.clone());
+                return presenter.show(session::ask(connection, &request).await).await;
+            }
+            Some(Err(failure)) if session::is_silence(&failure) && is_stored(&request) => {
+                let text = format!("{WARN}warning{WARN:#}: {}\n", failure.message());
+                console.note(&text);
+                console.note("what follows is what was stored last\n");
+                Hold::Stored
+            }
+            Some(Err(failure)) => return Err(failure),
+        };
         let presenter = Presenter::new(console, format, location.root.clone());
-        match session {
-            Some(Session::There(connection)) => {
-                presenter.show(session::ask(connection, &request).await).await
-            }
-            here => {
-                let lock = match here {
-                    Some(Session::Here(lock)) => Some(lock),
-                    _ => None,
-                };
-                let folder = Folder::new(super::options(shared, location), location.state.clone(), lock);
-                let (working, replies) =
-                    session::spawn(|replies| async move { folder.serve(request, replies).await });
-                let shown = presenter.show(replies).await;
-                working.abort();
-                shown
-            }
-        }
+        let folder = Folder::new(super::options(shared, location), location.state.clone(), hold);
+        let (working, replies) =
+            session::spawn(|replies| async move { folder.serve(request, replies).await });
+        let shown = presenter.show(replies).await;
+        working.abort();
+        shown
     })
+}
+
+/// Returns true if the catalog alone answers, which can be read whoever holds the folder.
+fn is_stored(request: &Request) -> bool {
+    use Request::{Explain, Graph, History, Status};
+    matches!(
+        request,
+        Status { .. } | Graph { .. } | History { .. } | Explain { .. }
+    )
 }

@@ -245,7 +245,8 @@ impl Outputs {
             }
             Session::Here(lock) => {
                 let options = self.options.clone();
-                let folder = instance::Folder::new(options, self.location.state.clone(), Some(lock));
+                let folder =
+                    instance::Folder::new(options, self.location.state.clone(), instance::Hold::Locked(lock));
                 let (working, mut replies) =
                     session::spawn(|replies| async move { folder.serve(request, replies).await });
                 while let Some(reply) = replies.recv().await {

@@ -11,7 +11,7 @@ use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::documents::Time;
 use crate::exit::Exit;
-use crate::instance::Folder;
+use crate::instance::{Folder, Hold};
 use crate::socket::{Answer, Reply, Request, Service as _, StatsForm};
 use crate::success::Readers;
 
@@ -49,7 +49,7 @@ async fn numbers(shared: &Shared, location: &Location) -> Result<String, Failure
         Session::There(connection) => session::ask(connection, &request).await,
         Session::Here(lock) => {
             let options = super::options(shared, location);
-            let folder = Folder::new(options, location.state.clone(), Some(lock));
+            let folder = Folder::new(options, location.state.clone(), Hold::Locked(lock));
             session::spawn(|replies| async move { folder.serve(request, replies).await }).1
         }
     };

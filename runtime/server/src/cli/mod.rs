@@ -62,6 +62,7 @@ pub fn main() -> ExitCode {
         Err(code) => return code,
     };
     memory::choose(&cli.command);
+    signals::survive_file_limits();
     logging::begin(&cli.shared);
     let mut console = Console::new(&cli.shared);
     let ended = dispatch(&mut console, &cli);

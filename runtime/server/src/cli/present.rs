@@ -27,7 +27,7 @@ use crate::render::{
     partitions, plan, rows, status, table, trash, units,
 };
 use crate::report::problems::{ReportedProblems, problems};
-use crate::socket::{Answer, Reply};
+use crate::socket::{Answer, Refusal, Reply};
 
 /// The interval at which the bar is drawn anew while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
@@ -281,6 +281,7 @@ impl<'a> Presenter<'a> {
             Answer::Tests(document) => self.tests(&document),
             Answer::Show(document) => match self.format {
                 Format::Table | Format::Vertical => self.fields(&document),
+                Format::Csv | Format::Jsonl => Err(Refusal::without_rows(&document.resource.name).into()),
                 _ => self.written(&document),
             },
             Answer::Compile(document) => match self.format {

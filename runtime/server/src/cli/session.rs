@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::project::{Location, state_failure};
 use crate::documents::Command;
 use crate::exit::Exit;
-use crate::instance::{CloseError, Instance, OpenError, Runtime};
+use crate::instance::{CloseError, Instance, OpenError, Runtime, Stop};
 use crate::socket::{Address, ConnectError, Connection, Listener, Replies, Reply, Request, replies};
 use crate::state_folder::{Lock, Patience};
 
@@ -55,17 +55,23 @@ impl Session {
             if let Some(lock) = lock.map_err(state_failure)? {
                 return Ok(Self::Here(lock));
             }
-            match Connection::open(&Address::for_folder(&location.state)).await {
+            match Connection::open(&Address::for_folder(&location.state), patience.left()).await {
                 Ok(connection) => {
                     refuse_unconfined(location, &connection)?;
                     return Ok(Self::There(connection));
                 }
                 // It has only just begun, is about to end, or is one that only looks.
-                Err(ConnectError::Nobody) if patience.another_try().await => {}
+                Err(ConnectError::Nobody | ConnectError::Silent { pid: None })
+                    if patience.another_try().await => {}
                 Err(error) => return Err(unreachable(location, error)),
             }
         }
     }
+}
+
+/// Returns true if the owner of the folder is there and says nothing.
+pub(super) fn is_silence(failure: &Failure) -> bool {
+    matches!(failure.error.downcast_ref(), Some(ConnectError::Silent { .. }))
 }
 
 /// A sandbox is not what the owner works in unless it says so.
@@ -83,9 +89,13 @@ fn refuse_unconfined(location: &Location, connection: &Connection) -> Result<(),
 fn unreachable(location: &Location, error: ConnectError) -> Failure {
     let folder = location.state.path();
     let hint = match &error {
-        ConnectError::Nobody => "wait until the other command has ended; `--wait D` waits longer",
-        ConnectError::OtherVersion { .. } => "wait until it has ended, or use that version",
-        ConnectError::Socket(_) => "`--state-dir DIR` keeps state somewhere else",
+        ConnectError::Nobody => "wait until the other command has ended; `--wait D` waits longer".to_owned(),
+        ConnectError::OtherVersion { .. } => "wait until it has ended, or use that version".to_owned(),
+        ConnectError::Silent { pid: Some(pid) } => {
+            format!("`kill -CONT {pid}` lets a stopped process go on; `--wait D` waits longer")
+        }
+        ConnectError::Silent { pid: None } => "`--wait D` waits longer".to_owned(),
+        ConnectError::Socket(_) => "`--state-dir DIR` keeps state somewhere else".to_owned(),
     };
     let context = format!(
         "the state folder `{}` is used by another process",
@@ -94,7 +104,7 @@ fn unreachable(location: &Location, error: ConnectError) -> Failure {
     Failure {
         exit: Exit::NotNow,
         error: anyhow::Error::new(error).context(context),
-        hint: Some(hint.to_owned()),
+        hint: Some(hint),
     }
 }
 
@@ -105,9 +115,9 @@ pub(super) async fn own(location: &Location, wait: Option<Duration>) -> Result<L
         if let Some(lock) = location.state.try_own().map_err(state_failure)? {
             return Ok(lock);
         }
-        let owner = match Connection::open(&Address::for_folder(&location.state)).await {
+        let owner = match Connection::open(&Address::for_folder(&location.state), patience.left()).await {
             Ok(connection) => connection.owner().cloned(),
-            Err(ConnectError::Nobody) => None,
+            Err(ConnectError::Nobody | ConnectError::Silent { pid: None }) => None,
             Err(error) => return Err(unreachable(location, error)),
         };
         if let Some(owner) = owner.filter(|owner| owner.command == Command::Start) {
@@ -171,6 +181,14 @@ fn no_room(folder: &Path) -> Failure {
 /// The hint for a full disk.
 const ROOM: &str = "make room there and run again, nothing that was built is lost; `watershed gc` gives back what the \
                     engine's file holds without need, `--state-dir DIR` keeps state on another disk";
+
+/// The end of a command's work. A terminal that was closed takes no more of its output, which is no failure.
+pub(super) fn ended(shown: Result<Exit, Failure>, stop: &Stop) -> Result<Exit, Failure> {
+    match shown {
+        Err(failure) if failure.is_output() && stop.exit() == Some(Exit::HungUp) => Ok(Exit::HungUp),
+        shown => shown,
+    }
+}
 
 /// Starts work whose replies are rendered meanwhile.
 pub(super) fn spawn<F>(

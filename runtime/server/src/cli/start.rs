@@ -104,7 +104,7 @@ async fn once(
             Ok(None)
         }
         Ok(Stayed::Stopped) => {
-            let exit = shown?;
+            let exit = session::ended(shown, stop)?;
             closed.map(|()| Some(exit))
         }
         Err(panic) => Err(Failure::new(

@@ -9,7 +9,7 @@ use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
-use crate::instance::Folder;
+use crate::instance::{Folder, Hold};
 use crate::render::units::count;
 use crate::socket::{Answer, Reply, Request, TrashRequest};
 
@@ -82,7 +82,7 @@ async fn asked(shared: &Shared, location: &Location, request: TrashRequest) -> R
         }
         Session::Here(lock) => {
             let options = super::options(shared, location);
-            let folder = Folder::new(options, location.state.clone(), Some(lock));
+            let folder = Folder::new(options, location.state.clone(), Hold::Locked(lock));
             folder.trash(&request).await.map_err(Failure::from)
         }
     }

@@ -184,7 +184,7 @@ async fn here(
             format!("the work ended by a defect of the program: {panic}"),
         ));
     }
-    let exit = shown?;
+    let exit = session::ended(shown, stop)?;
     closed.map(|()| exit)
 }
 

@@ -15,18 +15,24 @@ use crate::documents::{ResourceError, Severity, TestCounts, TestedModel, TestsDo
 use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::{Entry, data_tests, health, kinds, names, resource};
+use crate::selection::States;
 use crate::socket::{Answer, Refusal, TestRequest};
 
-/// The models that are meant: those named, or by name all that have tests, and those whose files can't be read: what
-/// tests they have is not known.
+/// The models that are meant: those named, or by name all of the selected ones that have tests, and those whose files
+/// can't be read: what tests they have is not known.
 ///
 /// # Errors
-/// When a name is unknown, means several, or is none of a model.
-pub(super) fn chosen(entries: &[Entry], typed: &[String]) -> Result<Vec<Arc<Row>>, Refusal> {
+/// When a name is unknown, means several, or is none of a model, or nothing is selected.
+pub(super) fn chosen(entries: &[Entry], request: &TestRequest) -> Result<Vec<Arc<Row>>, Refusal> {
+    let typed = &request.names;
     if typed.is_empty() {
+        let selected = request.selection.among(entries, States::Known)?;
         let is_tested = |entry: &&Entry| {
             let row = &entry.row;
-            !row.intents.is_deleted()
+            selected
+                .as_ref()
+                .is_none_or(|selected| selected.contains(&row.uid))
+                && !row.intents.is_deleted()
                 && spec(row).is_some_and(|spec| !spec.tests.is_empty() || spec.fault.is_some())
         };
         let mut rows: Vec<_> = entries
@@ -98,7 +104,10 @@ pub(super) async fn tested(
                     model.tests.push(test);
                 }
             }
-            Err(error) => model.error = Some(error),
+            Err(error) => {
+                summary.not_run += declared_tests(row);
+                model.error = Some(error);
+            }
         }
         models.push(model);
     }
@@ -121,6 +130,12 @@ pub(super) async fn tested(
         diagnostics,
         summary,
     }))
+}
+
+/// The number of tests that a model declares; one where its files can't be read, as something was to be tested.
+fn declared_tests(row: &Row) -> u64 {
+    let tests = spec(row).map_or(0, |spec| spec.tests.len());
+    u64::try_from(tests).unwrap_or(u64::MAX).max(1)
 }
 
 async fn results(

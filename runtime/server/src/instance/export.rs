@@ -22,12 +22,7 @@ impl Reading<'_> {
         let sql = match request.rows {
             Rows::Of(name) => match self.show(&name)? {
                 Shown::Rows { sql, .. } => sql,
-                Shown::Document(_) => {
-                    return Err(Refusal::new(
-                        Exit::Usage,
-                        format!("`{name}` has no rows to write"),
-                    ));
-                }
+                Shown::Document(_) => return Err(Refusal::without_rows(&name)),
             },
             Rows::Query(sql) => sql,
         };

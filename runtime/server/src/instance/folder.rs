@@ -32,17 +32,32 @@ use crate::socket::{
 };
 use crate::state_folder::{Lock, StateFolder};
 
-/// A state folder that nobody owns; or none at all, where nothing was run yet.
+/// A state folder that nobody owns; or none at all, where nothing was run yet; or one whose owner says nothing.
 pub(crate) struct Folder {
     options: Options,
     state: StateFolder,
-    lock: Option<Lock>,
+    hold: Hold,
+}
+
+/// The hold that a look has on a state folder.
+#[derive(Debug)]
+pub(crate) enum Hold {
+    /// Nothing was ever run there.
+    Empty,
+    /// The lock keeps owners out.
+    Locked(#[expect(dead_code, reason = "held until the look is over")] Lock),
+    /// An owner holds the folder: what it stored last can be read, and the engine can't be asked.
+    Stored,
 }
 
 impl Folder {
-    /// Looks at a folder while `lock` keeps owners out; without one nothing was ever run there.
-    pub(crate) fn new(options: Options, state: StateFolder, lock: Option<Lock>) -> Self {
-        Self { options, state, lock }
+    /// Looks at a folder by a hold on it.
+    pub(crate) fn new(options: Options, state: StateFolder, hold: Hold) -> Self {
+        Self { options, state, hold }
+    }
+
+    fn is_locked(&self) -> bool {
+        matches!(self.hold, Hold::Locked(_))
     }
 
     async fn answer(&self, request: Request, replies: &Replies) -> Result<(), Refusal> {
@@ -88,9 +103,9 @@ impl Folder {
                     Some(_) => self.entries().await?,
                     None => Vec::new(),
                 };
-                let secrets = match self.lock {
-                    Some(_) => super::secrets_of(&self.options, &self.state),
-                    None => Secrets::default(),
+                let secrets = match self.is_locked() {
+                    true => super::secrets_of(&self.options, &self.state),
+                    false => Secrets::default(),
                 };
                 let engine = self.engine(Access::ReadOnly).ok();
                 let asked = plan::Asked {
@@ -250,7 +265,7 @@ impl Folder {
 
     async fn doctor(&self) -> Result<Answer, Refusal> {
         let catalog = match self.check_or_damage().await? {
-            Answer::Check(catalog) if self.lock.is_some() => Some(catalog),
+            Answer::Check(catalog) if self.is_locked() => Some(catalog),
             _ => None,
         };
         // A damaged catalog is a finding already: what can't be read from it is not looked at.
@@ -286,9 +301,8 @@ impl Folder {
     }
 
     fn catalog(&self) -> Option<SqliteReader> {
-        self.lock
-            .as_ref()
-            .map(|_| SqliteReader::new(self.state.catalog()))
+        let is_there = !matches!(self.hold, Hold::Empty);
+        is_there.then(|| SqliteReader::new(self.state.catalog()))
     }
 
     async fn logs(&self, name: &str, last: Last, program: Option<ProgramOutput>) -> Result<Answer, Refusal> {
@@ -314,7 +328,7 @@ impl Folder {
 
     async fn test(&self, request: &TestRequest, replies: &Replies) -> Result<Answer, Refusal> {
         let entries = self.entries().await?;
-        let rows = data_tests::chosen(&entries, &request.names)?;
+        let rows = data_tests::chosen(&entries, request)?;
         let engine = self.engine(Access::ReadOnly)?;
         let compilation = compiled::compile(&self.options, &self.state).await?;
         // Templates of tests need the values, which rows have sealed.
@@ -335,7 +349,7 @@ impl Folder {
 
     /// The engine.
     fn engine(&self, access: Access) -> Result<Engine, Refusal> {
-        if self.lock.is_none() || !self.state.engine().exists() {
+        if !self.is_locked() || !self.state.engine().exists() {
             let refusal = Refusal::new(
                 Exit::ProjectError,
                 "nothing was built yet, so there is nothing to ask",

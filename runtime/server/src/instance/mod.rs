@@ -90,7 +90,7 @@ pub(crate) use self::compiled::secrets_of as secrets_of_files;
 pub(crate) use self::compiled::{
     Specs, begin_validation, compile, compiled_sql, compiler_options, validated,
 };
-pub(crate) use self::folder::Folder;
+pub(crate) use self::folder::{Folder, Hold};
 pub use self::logs::LogFollower;
 pub use self::metrics::{MetricsError, Viewer};
 pub(crate) use self::operate::operate_alone;

@@ -224,7 +224,7 @@ impl Instance {
     }
 
     async fn test(&self, request: &TestRequest, replies: &Replies) -> Result<(), Refusal> {
-        let rows = data_tests::chosen(&self.entries(), &request.names)?;
+        let rows = data_tests::chosen(&self.entries(), request)?;
         let cancel = CancellationToken::new();
         let _interrupt = cancel.clone().drop_guard();
         tokio::select! {

@@ -16,6 +16,8 @@ pub(crate) struct Stop {
 /// The way in which a run stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stopping {
+    /// By the end of its terminal.
+    HungUp,
     /// By Ctrl-C.
     Interrupted,
     /// By a request to terminate.
@@ -26,6 +28,7 @@ impl Stop {
     /// Asks for the stop. The first reason counts.
     pub(crate) fn ask(&self, why: Stopping) {
         let exit = match why {
+            Stopping::HungUp => Exit::HungUp,
             Stopping::Interrupted => Exit::Interrupted,
             Stopping::Terminated => Exit::Terminated,
         };

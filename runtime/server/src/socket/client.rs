@@ -1,6 +1,7 @@
 //! A command's end of the socket.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
@@ -22,10 +23,23 @@ pub enum ConnectError {
         /// Ours.
         ours: String,
     },
+    /// The owner listens and says nothing.
+    #[error("{} does not answer; it may be stopped", process(*pid))]
+    Silent {
+        /// The owner's process, where the system tells it.
+        pid: Option<i32>,
+    },
     /// The socket can't be trusted or opened.
     #[error("the folder's socket can't be used")]
     Socket(#[source] io::Error),
 }
+
+fn process(pid: Option<i32>) -> String {
+    pid.map_or_else(|| "the process".to_owned(), |pid| format!("process {pid}"))
+}
+
+/// The least time in which an owner says hello: one that is busy is not silent.
+const LEAST_WAIT: Duration = Duration::from_secs(2);
 
 /// A connection to the owner, after both have said hello.
 pub struct Connection {
@@ -34,25 +48,32 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to the owner of a state folder.
+    /// Connects to the owner of a state folder, which has `wait` to say hello, two seconds at least.
     ///
     /// # Errors
-    /// When nobody listens, the owner is of another version, or the socket can't be used.
-    pub async fn open(address: &Address) -> Result<Self, ConnectError> {
-        use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound};
+    /// When nobody listens, the owner is of another version or says nothing, or the socket can't be used.
+    pub async fn open(address: &Address, wait: Duration) -> Result<Self, ConnectError> {
+        use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound, WouldBlock};
         let nobody = |error: io::Error| match error.kind() {
             NotFound | ConnectionRefused | ConnectionReset => ConnectError::Nobody,
+            // As many wait for an answer as the system lets wait.
+            WouldBlock => ConnectError::Silent { pid: None },
             _ => ConnectError::Socket(error),
         };
         address.check().map_err(nobody)?;
         let stream = UnixStream::connect(address.path()).await.map_err(nobody)?;
+        let pid = stream.peer_cred().ok().and_then(|owner| owner.pid());
         let mut wire = Wire::new(stream, Side::Client);
         let ours = Hello::ours();
-        // An owner that ends just now closes the connection: the next one is asked then.
-        let theirs: Hello = match wire.send(&ours).await {
-            Ok(()) => wire.receive().await.map_err(|_| ConnectError::Nobody)?,
-            Err(_) => return Err(ConnectError::Nobody),
+        let greeting = async {
+            wire.send(&ours).await?;
+            wire.receive().await
         };
+        // An owner that ends just now closes the connection: the next one is asked then.
+        let theirs: Hello = tokio::time::timeout(wait.max(LEAST_WAIT), greeting)
+            .await
+            .map_err(|_| ConnectError::Silent { pid })?
+            .map_err(|_| ConnectError::Nobody)?;
         if !theirs.fits(&ours) {
             return Err(ConnectError::OtherVersion {
                 theirs: theirs.version,

@@ -287,6 +287,8 @@ pub enum TrashRequest {
 pub struct TestRequest {
     /// Those of these models; of all without one.
     pub names: Vec<String>,
+    /// Those of selected models alone; of all where nothing is selected.
+    pub selection: Selection,
     /// Count warnings as errors.
     pub warn_error: bool,
 }
@@ -479,6 +481,12 @@ impl Refusal {
             fault: None,
             owner_ended: false,
         }
+    }
+
+    /// Refuses to write the rows of a resource that has none: it was never built, or is of a kind without rows.
+    pub fn without_rows(name: &str) -> Self {
+        Self::new(Exit::Usage, format!("`{name}` has no rows to write"))
+            .hint(format!("`watershed show {name}` says what there is of it"))
     }
 
     /// The same with something that may help.

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
@@ -42,6 +43,9 @@ impl Service for Counting {
     }
 }
 
+/// Longer than any answer of an owner that lives.
+const WAIT: Duration = Duration::from_secs(60);
+
 struct Place {
     _temp: tempfile::TempDir,
     address: Address,
@@ -77,7 +81,7 @@ async fn all(mut replies: tokio::sync::mpsc::Receiver<Reply>) -> Vec<Reply> {
 async fn a_request_is_answered_in_order_and_ends() {
     let place = place();
     let listener = Listener::bind(place.address.clone(), Arc::new(Counting)).unwrap();
-    let connection = Connection::open(&place.address).await.unwrap();
+    let connection = Connection::open(&place.address, WAIT).await.unwrap();
     let replies = all(connection.ask(&query("1000")).await).await;
     assert_eq!(replies.len(), 1002);
     assert!(matches!(replies[0], Reply::Columns(_)));
@@ -104,11 +108,11 @@ async fn a_socket_that_nobody_answers_is_replaced_by_the_next_owner() {
     drop(std::os::unix::net::UnixListener::bind(place.address.path()).unwrap());
     assert!(place.address.path().exists());
     assert!(matches!(
-        Connection::open(&place.address).await,
+        Connection::open(&place.address, WAIT).await,
         Err(ConnectError::Nobody)
     ));
     let _listener = Listener::bind(place.address.clone(), Arc::new(Counting)).unwrap();
-    assert!(Connection::open(&place.address).await.is_ok());
+    assert!(Connection::open(&place.address, WAIT).await.is_ok());
 }
 
 #[tokio::test]
@@ -127,7 +131,8 @@ async fn another_version_is_told_apart_before_anything_is_asked() {
         stream.read_to_string(&mut said).await.unwrap();
         said
     });
-    let Err(ConnectError::OtherVersion { theirs, ours }) = Connection::open(&place.address).await else {
+    let Err(ConnectError::OtherVersion { theirs, ours }) = Connection::open(&place.address, WAIT).await
+    else {
         panic!("another version was taken for ours");
     };
     assert_eq!(
@@ -156,7 +161,7 @@ async fn a_stranger_on_the_socket_is_hung_up_on() {
 async fn a_reader_who_leaves_ends_the_answer() {
     let place = place();
     let listener = Listener::bind(place.address.clone(), Arc::new(Counting)).unwrap();
-    let connection = Connection::open(&place.address).await.unwrap();
+    let connection = Connection::open(&place.address, WAIT).await.unwrap();
     let mut replies = connection.ask(&query("18446744073709551615")).await;
     assert!(replies.recv().await.is_some());
     drop(replies);
@@ -168,7 +173,7 @@ async fn a_reader_who_leaves_ends_the_answer() {
 async fn an_owner_that_ends_answers_who_is_waiting() {
     let place = place();
     let listener = Listener::bind(place.address.clone(), Arc::new(Counting)).unwrap();
-    let connection = Connection::open(&place.address).await.unwrap();
+    let connection = Connection::open(&place.address, WAIT).await.unwrap();
     let replies = connection.ask(&query("3")).await;
     let (replies, ()) = tokio::join!(all(replies), listener.finish());
     assert!(matches!(replies.last(), Some(Reply::Done(_))), "{replies:?}");
@@ -193,4 +198,16 @@ async fn the_protocol_is_lines_of_json() {
         .unwrap();
     let answer = lines.next_line().await.unwrap().unwrap();
     assert!(answer.starts_with("{\"refused\":{\"exit_code\":2"), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_says_nothing_is_given_up_by_the_number_of_its_process() {
+    let place = place();
+    // The system takes connections for a process that is stopped.
+    let _listener = tokio::net::UnixListener::bind(place.address.path()).unwrap();
+    let silent = Connection::open(&place.address, Duration::ZERO).await;
+    let Err(ConnectError::Silent { pid: Some(pid) }) = silent else {
+        panic!("nobody answers");
+    };
+    assert_eq!(pid.cast_unsigned(), std::process::id());
 }
