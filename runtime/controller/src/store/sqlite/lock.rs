@@ -4,7 +4,7 @@
 //! mistrust. The lock is on a file beside the catalog, because SQLite locks the catalog itself in its own ways.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -14,7 +14,10 @@ use crate::sync::Unpoisoned;
 /// The files that are locked by this process, so that an error can tell it from others.
 static LOCKED_HERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Blocker for as long as the catalog is open.
+/// Links that are followed one after the other: as many as the system follows. With more, no file can be opened.
+const LINKS_MAX: usize = 40;
+
+/// Held for as long as the catalog is open.
 #[derive(Debug)]
 pub(super) struct Lock {
     /// Given up when this is dropped.
@@ -39,7 +42,7 @@ impl Lock {
             .open(&path)
             .map_err(io)?;
         let resolved = path.canonicalize().map_err(io)?;
-        // Blocker over the attempt: a lock that is given up meanwhile is free and gone from the list, or neither.
+        // Held over the attempt: a lock that is given up meanwhile is free and gone from the list, or neither.
         let mut locked_here = locked_here();
         match file.try_lock() {
             Ok(()) => {
@@ -74,9 +77,24 @@ fn locked_here() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     LOCKED_HERE.lock().unpoisoned()
 }
 
-/// The path of a file that belongs to the catalog: its name with `suffix` appended.
+/// The path of a file that belongs to the catalog: its name with `suffix` appended. Where the catalog's path is a link,
+/// that file lies beside the catalog itself, as SQLite's own files do: whoever comes by another path must find it.
 pub(super) fn beside(catalog: &Path, suffix: &str) -> PathBuf {
-    let mut path = catalog.as_os_str().to_owned();
+    let mut path = follow(catalog).into_os_string();
     path.push(suffix);
     PathBuf::from(path)
+}
+
+/// Follows the links that a path ends in, also to a file that is still to be made. Links to folders are followed by
+/// whoever opens it.
+fn follow(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS_MAX {
+        let Ok(target) = fs::read_link(&path) else {
+            break;
+        };
+        // A relative one counts from the folder of the link; an absolute one takes its place.
+        path = path.parent().unwrap_or(Path::new("")).join(target);
+    }
+    path
 }

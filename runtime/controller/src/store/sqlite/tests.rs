@@ -207,6 +207,51 @@ async fn a_second_opening_is_refused_until_the_first_is_closed() {
     SqliteStore::open(&path).await.unwrap();
 }
 
+#[tokio::test]
+async fn every_link_to_a_catalog_opens_the_same_catalog() {
+    use std::os::unix::fs::symlink;
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    let link = other.join("link.db");
+    symlink(&path, &link).unwrap();
+    let relative = other.join("relative.db");
+    symlink("link.db", &relative).unwrap();
+    symlink(&other, folder.path().join("folder")).unwrap();
+    let through = folder.path().join("folder/relative.db");
+    // The first one leads to a file that is not there yet.
+    for first in [&link, &path, &through] {
+        let store = SqliteStore::open(first).await.unwrap();
+        let opened = Store::open(&store, "flights").await.unwrap();
+        let rows = vec![row(1, "one")];
+        opened
+            .catalog
+            .commit(&put(opened.stored.epoch, rows))
+            .await
+            .unwrap();
+        for second in [&link, &path, &relative, &through] {
+            let refused = SqliteStore::open(second).await;
+            assert!(
+                matches!(refused, Err(StoreError::InUseHere { .. })),
+                "{} beside {}",
+                second.display(),
+                first.display()
+            );
+            // Whoever only looks sees what is in the journal still.
+            let seen = SqliteReader::new(second).read("flights").await.unwrap();
+            assert_eq!(names(&seen), ["one"]);
+        }
+        opened.catalog.close().await;
+        store.close().await;
+    }
+    assert_eq!(
+        fs::read_dir(&other).unwrap().count(),
+        2,
+        "nothing lies beside the links"
+    );
+}
+
 #[test]
 fn a_handle_that_outlives_its_runtime_leaves_the_catalog_to_the_next_controller() {
     let folder = TempDir::new().unwrap();
