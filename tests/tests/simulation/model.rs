@@ -247,6 +247,14 @@ impl Catalog {
                 None => created.push(new),
             }
         }
+        // One that goes with an owner that it deletes does not delete itself.
+        let names_itself = |by: &Uid| {
+            let deletes = batch.edits.iter().filter(|edit| edit.change == Change::Delete);
+            deletes
+                .into_iter()
+                .any(|edit| self.resolve_edit(edit) == Some(*by))
+        };
+        let by = by.filter(names_itself);
         let mut after = self.clone();
         let mut asked = Asked::default();
         for (uid, edits) in &told {

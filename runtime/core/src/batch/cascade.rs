@@ -62,6 +62,7 @@ impl SubjectEdits {
     fn to_delete() -> Self {
         Self {
             delete: Some(false),
+            by_owner: true,
             ..Self::default()
         }
     }

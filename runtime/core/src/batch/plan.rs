@@ -25,6 +25,8 @@ pub(crate) enum Step {
     Delete {
         slot: Slot,
         force: bool,
+        /// Set if no edit names it: it goes because its owner does.
+        by_owner: bool,
     },
 }
 
@@ -276,7 +278,11 @@ fn step(graph: &Graph, slot: Slot, subject_edits: SubjectEdits) -> Option<Step> 
     match subject_edits.delete {
         // It is under way. A second delete must not begin its attempts and its place in the order anew.
         Some(false) if deleted => None,
-        Some(force) => Some(Step::Delete { slot, force }),
+        Some(force) => Some(Step::Delete {
+            slot,
+            force,
+            by_owner: subject_edits.by_owner,
+        }),
         None => Some(Step::Change {
             slot,
             update: Box::new(subject_edits.update),

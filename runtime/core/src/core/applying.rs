@@ -110,7 +110,11 @@ impl<'a> Applying<'a> {
         for step in steps {
             match step {
                 Step::Create(new) => self.create(*new),
-                Step::Delete { slot, force } => self.delete(slot, force),
+                Step::Delete {
+                    slot,
+                    force,
+                    by_owner,
+                } => self.delete(slot, force, by_owner),
                 Step::Change {
                     slot,
                     update,
@@ -233,10 +237,14 @@ impl<'a> Applying<'a> {
     /// Deletes wait for those of what referred to them before the batch, or was owned by them.
     fn order_new_deletes(&mut self, steps: &[Step]) {
         let deleted = steps.iter().filter_map(|step| match step {
-            Step::Delete { slot, force: false }
+            Step::Delete {
+                slot,
+                force: false,
+                by_owner,
+            }
                 // A resource that deletes itself is gone at once (C14), and so is one that nothing could have made: no order
                 // holds for these.
-                if self.own != Some(*slot) && self.core.graph.can_run(*slot) =>
+                if !self.deletes_itself(*slot, *by_owner) && self.core.graph.can_run(*slot) =>
             {
                 Some((*slot, self.core.graph.delete_targets(*slot)))
             }
@@ -285,8 +293,14 @@ impl<'a> Applying<'a> {
         self.tally.requests.push((slot, Trigger::Created, true));
     }
 
+    /// Returns true if the resource's own invocation deletes it by name. One that deletes its owner is not done with what
+    /// it made itself: its reconciler removes that like anybody's who goes with an owner (C15).
+    fn deletes_itself(&self, slot: Slot, by_owner: bool) -> bool {
+        self.own == Some(slot) && !by_owner
+    }
+
     /// Marks a resource that is unbound by now, or takes it out at once.
-    fn delete(&mut self, slot: Slot, force: bool) {
+    fn delete(&mut self, slot: Slot, force: bool, by_owner: bool) {
         if self.core.graph[slot].is_live() {
             self.leave_graph(slot);
             self.core.graph[slot].set_life(Life::Deleted);
@@ -294,7 +308,8 @@ impl<'a> Applying<'a> {
         let never_made = !self.core.graph.can_run(slot) && self.core.graph[slot].row().state.is_none();
         // Without a reconciler nothing can undo it. That is no loss where nothing was ever made; unreadable bytes may stand
         // for something that was.
-        if self.own == Some(slot) || force || (never_made && self.core.graph[slot].unreadable().is_none()) {
+        let by_itself = self.deletes_itself(slot, by_owner);
+        if by_itself || force || (never_made && self.core.graph[slot].unreadable().is_none()) {
             if force {
                 let reason = self.reason_by(slot, Trigger::Deleted);
                 self.core
@@ -302,7 +317,7 @@ impl<'a> Applying<'a> {
                     .record_forced(self.core.graph[slot].row(), self.core.now.wall, reason);
             }
             // Its own invocation returns by itself: it is the one that deletes.
-            if self.own != Some(slot) {
+            if !by_itself {
                 self.core.cancel_run(slot, Cancelled::ToRunAgain);
             }
             if let Some(owner) = self.core.graph.owner_to_request(slot, News::Changed) {
