@@ -96,13 +96,15 @@ pub use watershed_core::{
 pub mod reconciler {
     pub use crate::api::error::SetStateError;
     pub use tokio_util::sync::CancellationToken;
-    pub use watershed_core::{ErrorKind, OwnedView, Phase, RefView, Refreshes, SourcePosition};
+    pub use watershed_core::{ErrorKind, OwnedView, Phase, RefView, Refreshes, SourcePosition, TEXT_MAX};
 }
 
 /// The values of a kind's options, see [`KindOptions`].
 pub mod kind {
     pub use crate::api::kind::DEFAULT_RETRY;
-    pub use watershed_core::{AtStart, Attempts, Nudging, OnOwned, OnTimedAncestor, Parents, Pool};
+    pub use watershed_core::{
+        AtStart, Attempts, Nudging, OnOwned, OnTimedAncestor, OptionsProblem, Parents, Pool,
+    };
 }
 
 /// A resource in full: its row, its versions, its status, and the ways to name and list it.
@@ -127,7 +129,8 @@ pub mod request {
 pub mod history {
     pub use crate::api::error::HistoryError;
     pub use watershed_core::{
-        CHAIN_MAX, Cause, HistoryRow, InvocationId, Link, OmittedLinks, Priority, Reason, RunResult, Trigger,
+        CHAIN_MAX, Cause, HistoryRow, InvocationId, Link, OmittedLinks, Priority, Reason, Repeats, RunResult,
+        Trigger,
     };
 }
 

@@ -72,8 +72,10 @@ pub use types::kind::{
 };
 pub use types::name::{Key, Kind, NAME_MAX, Name, NameProblem, Ref, Required};
 pub use types::no_op::NoOpRun;
+pub use types::options_problem::OptionsProblem;
 pub use types::reason::{CHAIN_MAX, Cause, Link, OmittedLinks, Priority, Reason, Trigger};
 pub use types::row::{Deletion, Intents, Row};
-pub use types::run::{LastRun, ObservedInputs, ObservedRef, Outcome, Phase, RunResult, Work};
+pub use types::run::{LastRun, ObservedInputs, ObservedRef, Outcome, Phase, Repeats, RunResult, Work};
 pub use types::stage::{Settled, Stage, Status};
+pub use types::text::TEXT_MAX;
 pub use types::time::{Mono, Now, Timestamp};

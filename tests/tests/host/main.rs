@@ -10,6 +10,8 @@
 //! | `invocations` | what a reconciler may do and what becomes of it |
 //! | `durability` | failing commits, lost leases, restarts, shutdown |
 //! | `handover` | an instance that is given back is taken on the announcement |
+//! | `options` | options that make no sense |
+//! | `panics` | code of embedders that panics outside of an invocation, and a runtime that goes |
 //! | `postgres` | leases that run out, takeovers, many processes over one database |
 //! | `seeded` | the whole host in virtual time, from one seed |
 //! | `sequential` | eight threads against a sequential model |
@@ -27,6 +29,8 @@ mod faults;
 mod handover;
 mod interface;
 mod invocations;
+mod options;
+mod panics;
 mod postgres;
 mod seeded;
 mod sequential;

@@ -15,7 +15,7 @@ use watershed_core::{Kind, KindOptions, Limits, Revision, StopReason, Stored};
 use crate::api::clock::{Clock, SystemClock};
 use crate::api::error::{ShutdownError, StartError};
 use crate::api::handle::Handle;
-use crate::api::message::Message;
+use crate::api::message::{self, Message};
 use crate::api::reconciler::Reconciler;
 use crate::cluster::participant::{Leadership, Participant, Role};
 use crate::event_loop::call::Inbox;
@@ -27,7 +27,7 @@ use crate::read::view::View;
 use crate::read::watch::ChangeLog;
 use crate::store::{Catalog, MemoryStore, Opened, Store, StoreError};
 use crate::sync::{AtomicBool, AtomicU64, Notify, OnceLock, RwLock};
-use crate::tasks;
+use crate::tasks::{self, panics};
 use crate::workers::invocation::{Runner, TypedRunner};
 
 /// Calls on their way to the loop: enough to fill its next turn, little enough to push back on a storm.
@@ -115,7 +115,7 @@ impl Controller {
     }
 
     /// Waits until the controller has stopped, for whatever reason: it was shut down, its store failed for too long,
-    /// or another controller took the instance ([`ShutdownError::LeaseLost`]). None of these ends the process; after
+    /// another controller took the instance ([`ShutdownError::LeaseLost`]), or the runtime that it ran on has ended. None of these ends the process; after
     /// a lost lease another controller may be started, which stands by until the lease is free. One that was told to
     /// campaign ([`OnLeaseLost::Campaign`], [`Builder::join`]) does so itself, and this goes on waiting.
     ///
@@ -138,6 +138,14 @@ impl Controller {
                 reason: StopReason::LeaseLost,
                 ..
             }) => Err(ShutdownError::LeaseLost),
+            Some(Stop {
+                reason: StopReason::RuntimeEnded,
+                ..
+            }) => Err(ShutdownError::RuntimeEnded),
+            Some(Stop {
+                reason: StopReason::Panicked,
+                ..
+            }) => Err(ShutdownError::Panicked),
             Some(Stop { unreturned, .. }) if !unreturned.is_empty() => {
                 let grace = self.shutdown.borrow().unwrap_or(DROP_GRACE);
                 Err(ShutdownError::Unreturned { grace, unreturned })
@@ -263,7 +271,7 @@ impl Builder {
         options.state_format = R::State::FORMAT;
         self.types.push((TypeId::of::<R>(), options.kind.clone()));
         self.specs.insert(options.kind.clone(), |format, bytes| {
-            R::Spec::decode(format, bytes).map(drop)
+            message::decode::<R::Spec>(format, bytes).map(drop)
         });
         self.runners.insert(
             options.kind.clone(),
@@ -309,11 +317,12 @@ impl Builder {
     /// Spans of the controller and its invocations stand inside the span in which this is called.
     ///
     /// # Errors
-    /// When the catalog can't be opened or contradicts itself.
+    /// When a limit is zero or a kind's name can't be one, and when the catalog can't be opened or contradicts itself.
     ///
     /// # Panics
     /// If it is not called within a tokio runtime.
     pub async fn start(self) -> Result<Controller, StartError> {
+        self.limits.check(&self.kinds)?;
         let opened = self.store.open(&self.instance).await;
         let Opened { stored, catalog } = opened.map_err(|source| StartError::Store {
             instance: Arc::clone(&self.instance),
@@ -338,7 +347,8 @@ impl Builder {
     /// instance as soon as nobody else does, and stands by again whenever the lease is lost.
     ///
     /// # Errors
-    /// When the catalog can't be read, or the store can't be shared.
+    /// When a limit is zero or a kind's name can't be one, and when the catalog can't be read, or the store can't be
+    /// shared.
     ///
     /// # Panics
     /// If it is not called within a tokio runtime.
@@ -360,6 +370,7 @@ impl Builder {
     }
 
     async fn follow(self, role: Role) -> Result<Controller, StartError> {
+        self.limits.check(&self.kinds)?;
         let failed = |source| StartError::Store {
             instance: Arc::clone(&self.instance),
             source,
@@ -438,9 +449,17 @@ impl Ends {
         let span = member.span.clone();
         let handle = Handle::new(Arc::clone(&member.shared));
         let (end, ended) = watch::channel(None);
+        let ending = Ending {
+            shared: Arc::clone(&member.shared),
+            end,
+        };
         let run = async move {
             let stop = member.serve(seat).await;
-            let _ = end.send(Some(stop));
+            ending.end.send_replace(Some(stop));
+            // The last share of the reconcilers, whose drops are not ours.
+            if let Err(message) = panics::caught(|| drop(member)) {
+                tracing::error!("a reconciler panicked when it was dropped: {message}");
+            }
         };
         tasks::spawn(run.instrument(span));
         Controller {
@@ -448,6 +467,30 @@ impl Ends {
             shutdown: self.shutdown,
             ended,
         }
+    }
+}
+
+/// Tells everybody who waits for a controller of its end, also where its task is dropped before that or panics.
+struct Ending {
+    shared: Arc<Shared>,
+    end: watch::Sender<Option<Stop>>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if self.end.borrow().is_some() {
+            return;
+        }
+        let reason = match std::thread::panicking() {
+            true => StopReason::Panicked,
+            // Nothing else drops the task.
+            false => StopReason::RuntimeEnded,
+        };
+        self.shared.stop_without_loop(reason.clone());
+        self.end.send_replace(Some(Stop {
+            reason,
+            unreturned: Vec::new(),
+        }));
     }
 }
 

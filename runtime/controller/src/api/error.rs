@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use watershed_core::{Refusal, Unreturned};
+use watershed_core::{OptionsProblem, Refusal, Unreturned};
 
 use crate::api::message::EncodeError;
 use crate::store::StoreError;
@@ -22,6 +22,9 @@ pub enum StartError {
         /// The reason.
         source: StoreError,
     },
+    /// With a limit of zero nothing would ever run, or of a kind nothing could be created. Nothing was opened.
+    #[error(transparent)]
+    Options(#[from] OptionsProblem),
     /// The stored catalog contradicts itself, or a kind is registered twice.
     #[error("can't load the catalog of instance \"{instance}\"")]
     Catalog {
@@ -316,6 +319,9 @@ pub enum ShutdownError {
     /// Another controller has taken the instance.
     #[error("the lease of the instance is lost")]
     LeaseLost,
+    /// The runtime that the controller ran on has ended before it; what was not acknowledged may be lost.
+    #[error("the runtime of the controller has ended")]
+    RuntimeEnded,
     /// The loop ended by a panic, which is a bug.
     #[error("the controller panicked")]
     Panicked,

@@ -5,8 +5,8 @@
 //!
 //! 1. Equal values encode to equal bytes, so "nothing changed" is a comparison of bytes. Use ordered maps; the
 //!    implementations made by [`json_message!`](crate::json_message) sort the keys of objects as well.
-//! 2. Bytes that can't be read are an error, never a panic. The controller keeps such bytes untouched, lists the
-//!    resource with the error, and neither runs nor overwrites it.
+//! 2. Bytes that can't be read are an error. The controller keeps such bytes untouched, lists the resource with the
+//!    error, and neither runs nor overwrites it. A panic of a decoder counts as such an error, with its message.
 //!
 //! The format number rises when bytes of the old shape would be misread. [`Message::decode`] is told the number that
 //! the bytes were written under, so a kind reads older formats by matching on it.
@@ -14,6 +14,8 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
+
+use crate::tasks::panics;
 
 /// A spec or a state: a value with stable bytes.
 ///
@@ -113,6 +115,25 @@ impl DecodeError {
             message: message.to_string(),
         }
     }
+}
+
+/// Encodes a message; a panic of the encoder is an error.
+pub(crate) fn encode<M: Message>(message: &M) -> Result<Vec<u8>, EncodeError> {
+    panics::caught(|| message.encode()).unwrap_or_else(|panic| {
+        Err(EncodeError {
+            type_name: std::any::type_name::<M>(),
+            message: format!("the encoder panicked: {panic}"),
+        })
+    })
+}
+
+/// Decodes a message; a panic of the decoder is an error. One resource that can't be read must not keep others from being.
+pub(crate) fn decode<M: Message>(format: u32, bytes: &[u8]) -> Result<M, DecodeError> {
+    panics::caught(|| M::decode(format, bytes)).unwrap_or_else(|panic| {
+        Err(DecodeError::malformed::<M>(format!(
+            "the decoder panicked: {panic}"
+        )))
+    })
 }
 
 /// The message of a kind that has nothing to say: no bytes at all.

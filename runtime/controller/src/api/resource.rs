@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use watershed_core::{Key, Kind, Name, NewResource, Row, Status, Target, Uid, Update};
 
-use crate::api::message::{DecodeError, EncodeError, Message};
+use crate::api::message::{self, DecodeError, EncodeError, Message};
 
 /// One resource whole: its committed row, and where it stood when it was read.
 ///
@@ -86,7 +86,7 @@ impl Resource {
     ///
     /// See [`Context`](crate::Context) for an example.
     pub fn spec_of<S: Message>(row: &Row) -> Result<S, DecodeError> {
-        S::decode(row.spec_format, &row.spec)
+        message::decode(row.spec_format, &row.spec)
     }
 
     /// Decodes the state of a row; none before the first state was written.
@@ -95,7 +95,7 @@ impl Resource {
     pub fn state_of<S: Message>(row: &Row) -> Result<Option<S>, DecodeError> {
         row.state
             .as_deref()
-            .map(|bytes| S::decode(row.state_format, bytes))
+            .map(|bytes| message::decode(row.state_format, bytes))
             .transpose()
     }
 
@@ -127,7 +127,7 @@ impl Resource {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn declare<S: Message>(kind: &str, name: &str, spec: &S) -> Result<NewResource, EncodeError> {
-        let mut new = NewResource::new(Self::fresh_uid(), kind, name, spec.encode()?);
+        let mut new = NewResource::new(Self::fresh_uid(), kind, name, message::encode(spec)?);
         new.spec_format = S::FORMAT;
         Ok(new)
     }
@@ -137,7 +137,7 @@ impl Resource {
     /// See [`declare`](Self::declare) for an example.
     pub fn new_spec<S: Message>(spec: &S) -> Result<Update, EncodeError> {
         Ok(Update {
-            spec: Some((spec.encode()?.into(), S::FORMAT)),
+            spec: Some((message::encode(spec)?.into(), S::FORMAT)),
             ..Update::default()
         })
     }

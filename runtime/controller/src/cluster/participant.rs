@@ -63,7 +63,7 @@ pub(crate) enum Leadership {
 
 impl Participant {
     /// Leads and follows in turns until the controller stops.
-    pub(crate) async fn serve(self, mut seat: Leadership) -> Stop {
+    pub(crate) async fn serve(&self, mut seat: Leadership) -> Stop {
         loop {
             seat = match seat {
                 Leadership::Leading(host) => {
@@ -212,7 +212,7 @@ impl Participant {
 
 impl Shared {
     /// Shows of every resource what its row says by itself: how it stands is known to its holder alone.
-    fn forget_standing(&self) {
+    pub(crate) fn forget_standing(&self) {
         let mut statuses = Vec::new();
         self.view.each(|row, _, _| statuses.push(status_from_row(row)));
         self.publish(watershed_core::Publish {

@@ -59,7 +59,7 @@ mod tests {
 
     use crate::api::error::EditError;
     use crate::clock::{Clock, SystemClock};
-    use crate::shutdown::ShutdownError;
+    use crate::shutdown::{ShutdownError, StopReason};
     use crate::store::Store;
     use crate::tests::support::{Nothing, SOON, thing};
     use crate::{Controller, Handle, KindOptions};
@@ -176,11 +176,15 @@ mod tests {
             is_broken: Arc::clone(&is_broken),
         };
         let controller = start(crate::store::MemoryStore::new(), clock).await;
+        let mut watch = controller.watch(controller.list(crate::Select::all()).revision);
         is_broken.store(true, Ordering::SeqCst);
         let error = create(controller.as_ref(), "thing").await.expect_err("it panics");
         let unknown = EditError::Refused(Refusal::OutcomeUnknown).to_string();
         assert_eq!(error.to_string(), unknown);
         assert!(matches!(controller.run().await, Err(ShutdownError::Panicked)));
+        while watch.next().await.is_some() {}
+        assert_eq!(controller.stopped(), Some(StopReason::Panicked));
+        assert!(!controller.holds_instance());
         assert!(create(controller.as_ref(), "thing").await.is_err());
     }
 }

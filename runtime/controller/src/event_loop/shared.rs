@@ -20,6 +20,7 @@ use crate::read::view::View;
 use crate::read::watch::ChangeLog;
 use crate::store::{Catalog, Exchange, Lease, StoreError};
 use crate::sync::{AtomicBool, AtomicU64, Notify, OnceLock, RwLock, Unpoisoned};
+use crate::tasks::panics;
 
 /// Reads the bytes of a spec that was written under this format.
 pub(crate) type SpecCheck = fn(u32, &[u8]) -> Result<(), DecodeError>;
@@ -110,14 +111,28 @@ impl Shared {
         let _ = self.stopped.set(reason.clone());
         let refusal = match reason {
             StopReason::LeaseLost => Refusal::LeaseLost,
-            StopReason::Shutdown | StopReason::StoreFailed(_) | StopReason::StoreFull(_) => {
-                Refusal::ShuttingDown
-            }
+            StopReason::Shutdown
+            | StopReason::StoreFailed(_)
+            | StopReason::StoreFull(_)
+            | StopReason::RuntimeEnded
+            | StopReason::Panicked => Refusal::ShuttingDown,
         };
         inbox.commands.close();
         while let Some(command) = inbox.commands.recv().await {
             let refused = Answer::Refused(refusal.clone());
             command.reply.answer(refused, self.view.revision());
+        }
+        self.changes.end();
+    }
+
+    /// Ends what handles wait for when the loop has gone without a word. Calls are refused already, for their receiver has
+    /// gone with the loop.
+    pub(crate) fn stop_without_loop(&self, reason: StopReason) {
+        self.holds.store(false, Ordering::SeqCst);
+        let _ = self.stopped.set(reason);
+        // Nothing runs any more, whatever readers were told last. What the loop panicked at may panic here too.
+        if let Err(message) = panics::caught(|| self.forget_standing()) {
+            tracing::error!("the last standing of resources is shown on: {message}");
         }
         self.changes.end();
     }
@@ -190,6 +205,7 @@ pub(crate) struct OpenedCatalog {
 impl Drop for OpenedCatalog {
     fn drop(&mut self) {
         if !self.is_closed {
+            self.shared.holds.store(false, Ordering::SeqCst);
             let mut held = self.shared.catalog.write().unpoisoned();
             let catalog = held.take();
             drop(held);

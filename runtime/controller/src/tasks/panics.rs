@@ -1,23 +1,36 @@
-//! Catching the panic of a future, without a hook.
+//! Catching the panics of an embedder's code, without a hook.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::task::Poll;
 
-/// Runs a future to its end; if it panics, returns the panic's message.
+/// Calls a function of an embedder; if it panics, returns the panic's message.
 ///
-/// The future is dropped after a panic and never polled again, so what it left half done is seen by nobody but
-/// through what it shares, and that is the reconciler's own affair.
+/// What it left half done is seen by nobody but through what it shares, and that is the embedder's own affair.
+pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message(panic.as_ref()))
+}
+
+/// Runs a future to its end and drops it; if it panics at either, returns the panic's message, as [`caught`].
+///
+/// It is never polled again after a panic.
 pub(crate) async fn catch<F: Future>(future: F) -> Result<F::Output, String> {
-    let mut future = pin!(future);
-    poll_fn(
-        |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+    let mut future = pin!(Some(future));
+    let ended = poll_fn(|cx| {
+        let Some(future) = future.as_mut().as_pin_mut() else {
+            return Poll::Pending;
+        };
+        match caught(|| future.poll(cx)) {
             Ok(poll) => poll.map(Ok),
-            Err(panic) => std::task::Poll::Ready(Err(message(panic.as_ref()))),
-        },
-    )
-    .await
+            Err(message) => Poll::Ready(Err(message)),
+        }
+    });
+    let ended = ended.await;
+    // Here, for a panic in a drop would else be one of the task.
+    let dropped = caught(|| future.set(None));
+    ended.and_then(|output| dropped.map(|()| output))
 }
 
 /// Returns the message of a panic: the text of `panic!`, or a note that it has none.
@@ -44,5 +57,27 @@ mod tests {
         });
         assert_eq!(caught.await, Err::<(), _>("value 3 is odd".to_owned()));
         assert_eq!(catch(async { 7 }).await, Ok(7));
+    }
+
+    /// A future that some write by hand: over at once, and its drop panics.
+    struct Bomb;
+
+    impl Future for Bomb {
+        type Output = u32;
+
+        fn poll(self: std::pin::Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<u32> {
+            Poll::Ready(3)
+        }
+    }
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("it was dropped");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_at_the_drop_of_a_future_becomes_its_message_too() {
+        assert_eq!(catch(Bomb).await, Err("it was dropped".to_owned()));
     }
 }

@@ -81,7 +81,17 @@ impl<R: Reconciler> Runner for TypedRunner<R> {
     fn check(&self, row: &Row) -> Result<bool, DecodeError> {
         let spec = Resource::spec_of::<R::Spec>(row)?;
         let state = Resource::state_of::<R::State>(row)?;
-        Ok(self.reconciler.may_rest(row.uid, &spec, state.as_ref()))
+        let may_rest = || self.reconciler.may_rest(row.uid, &spec, state.as_ref());
+        // It is looked at, and its own run says what is wrong with it.
+        Ok(panics::caught(may_rest).unwrap_or_else(|message| {
+            tracing::error!(
+                resource.kind = %row.kind,
+                resource.name = %row.name,
+                resource.uid = %row.uid,
+                "`may_rest` panicked, and the resource is looked at: {message}"
+            );
+            false
+        }))
     }
 }
 

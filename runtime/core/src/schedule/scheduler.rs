@@ -12,7 +12,7 @@ use super::barrier::Barrier;
 use super::concurrency::ConcurrencyLimits;
 use super::ready::{Rank, Ready, waited_steps};
 use crate::graph::Graph;
-use crate::timers::{Timer, Timers};
+use crate::timers::{LEAST_WAIT, Timer, Timers};
 use crate::types::index::{KindId, Slot};
 use crate::{InvocationId, KindOptions, Limits, Mono, Phase, Priority};
 
@@ -165,7 +165,7 @@ impl Scheduler {
         let waits = self.listed.iter().any(|listed| *listed > 0);
         // One timer for all: each promotion looks at whatever is old enough.
         if waits && timers.due(Timer::Promote).is_none() {
-            timers.set(Timer::Promote, now.after(self.promote_after));
+            timers.set(Timer::Promote, now.after(self.promote_after.max(LEAST_WAIT)));
         }
     }
 

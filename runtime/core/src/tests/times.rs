@@ -47,6 +47,45 @@ fn the_timer_looks_at_the_clock_once_a_minute_while_a_time_is_to_come() {
 }
 
 #[test]
+fn a_resync_is_no_nearer_than_a_requeue() {
+    let (micro, milli) = (Duration::from_micros, Duration::from_millis);
+    for (resync, least, wait) in [
+        (Duration::ZERO, milli(100), milli(100)),
+        (micro(999), milli(100), milli(100)),
+        (milli(99), milli(100), milli(100)),
+        (milli(101), milli(100), milli(101)),
+        (Duration::ZERO, Duration::ZERO, milli(1)),
+        (micro(500), micro(1), milli(1)),
+        (Duration::MAX, milli(100), Duration::MAX),
+    ] {
+        let options = KindOptions {
+            resync: Some(resync),
+            requeue_interval: least,
+            ..KindOptions::new("k")
+        };
+        let mut bench = Bench::with(vec![options], Limits::default());
+        bench.settled(&[("a", &[])]);
+        bench.starts();
+        assert_eq!(
+            bench.timer,
+            Some(bench.now.mono.after(wait)),
+            "{resync:?}, {least:?}"
+        );
+        bench.pass(wait.saturating_sub(milli(1)).min(SECOND));
+        assert!(bench.starts().is_empty(), "{resync:?}, {least:?}");
+    }
+}
+
+#[test]
+fn what_waits_for_a_place_is_looked_at_again_no_sooner_than_the_clock_goes_on() {
+    let limits = Limits::default().concurrency(1).promote_after(Duration::ZERO);
+    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    bench.create(&[("a", &[]), ("b", &[])]);
+    assert_eq!(bench.starts(), ["a"]);
+    assert_eq!(bench.timer, Some(bench.now.mono.after(Duration::from_millis(1))));
+}
+
+#[test]
 fn a_requeue_time_is_at_least_an_interval_after_the_start_of_its_run() {
     let interval = Duration::from_millis(100);
     for wanted in [0, 1_000_000, 1_000_099] {

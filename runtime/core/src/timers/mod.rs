@@ -15,6 +15,10 @@ use rustc_hash::FxBuildHasher;
 /// The longest that the host's timer is set ahead for a wall time: a clock that jumps is noticed after so long.
 const WALL_CHECK: Duration = Duration::from_secs(60);
 
+/// The shortest wait of a timer that is set anew whenever it goes off. One that is due in the moment in which it is set
+/// would go off without an end.
+pub(crate) const LEAST_WAIT: Duration = Duration::from_millis(1);
+
 /// Something that is due at a monotonic time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Timer {

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Applied, CallId, CommitId, Consistency, Epoch, Error, Explanation, InvocationId, Key, Mono, NoOpRun,
-    ObservedInputs, Outcome, Phase, Reason, Ref, Refusal, Revision, Row, RunResult, Settled, StateVersion,
-    Status, Timestamp, Uid,
+    ObservedInputs, Outcome, Phase, Reason, Ref, Refusal, Repeats, Revision, Row, RunResult, Settled,
+    StateVersion, Status, Timestamp, Uid,
 };
 
 /// A ref as an invocation gets to see it.
@@ -59,7 +59,8 @@ pub enum Write {
     Remove(Uid),
 }
 
-/// An invocation that did something, failed or was cancelled; or a delete that gave up on the reconciler.
+/// An invocation that did something, mended something, failed or was cancelled; or a delete that gave up on the
+/// reconciler. One that ends like those before it stands in the place of theirs and counts them.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HistoryRow {
     /// The resource.
@@ -85,11 +86,18 @@ pub struct HistoryRow {
     pub error: Option<Arc<Error>>,
     /// The inputs that it saw; none for deletes and renames.
     pub seen: Option<ObservedInputs>,
+    /// The runs in a row that ended like this one, which this entry stands for. None if it is the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
+    /// The entry of the run before, in whose place this one is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<(Epoch, InvocationId)>,
 }
 
 /// One transaction: all of it or nothing, and only if the store still holds `epoch`.
 ///
-/// Writing it twice is the same as once: rows replace rows, and history rows have the key (epoch, invocation).
+/// Writing it twice is the same as once: rows replace rows, and history rows have the key (epoch, invocation). A history
+/// row takes the place of the one that it [replaces](HistoryRow::replaces).
 #[derive(Clone, Debug)]
 pub struct Commit {
     /// Its number; a commit that is tried again keeps it.
@@ -215,6 +223,10 @@ pub enum StopReason {
     StoreFull(String),
     /// Another controller took the instance.
     LeaseLost,
+    /// The runtime that it ran on has ended, and took it along as a crash would. Said by hosts alone.
+    RuntimeEnded,
+    /// It panicked, which is a bug. Said by hosts alone.
+    Panicked,
 }
 
 /// An invocation that had not returned when the controller stopped.

@@ -124,6 +124,17 @@ pub enum RunResult {
     Cancelled,
 }
 
+impl RunResult {
+    /// Returns true if something was made, moved or removed: such runs are what a history is read for, and each has an
+    /// entry of its own.
+    pub fn is_work(self) -> bool {
+        matches!(
+            self,
+            Self::Done(Work::Built | Work::Restored | Work::Renamed | Work::Dropped)
+        )
+    }
+}
+
 /// A ref as a run saw it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ObservedRef {
@@ -144,6 +155,15 @@ pub struct ObservedInputs {
     pub formats: (u32, u32),
     /// Its refs, in their order.
     pub refs: Arc<[ObservedRef]>,
+}
+
+/// Runs in a row that ended in the same way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Repeats {
+    /// Their number, the last one included.
+    pub runs: u32,
+    /// The time at which the first of them started.
+    pub since: Timestamp,
 }
 
 /// The last invocation of a resource; stored as one blob.
@@ -171,4 +191,7 @@ pub struct LastRun {
     /// Set if that reconcile failed; the error itself may have gone with a cycle since.
     #[serde(default)]
     pub failed: bool,
+    /// The runs that its entry of history stands for, if a next run that ends in the same way may take its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
 }

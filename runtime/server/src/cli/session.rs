@@ -235,7 +235,10 @@ pub(super) fn open_failure(error: OpenError, folder: &Path) -> Failure {
                 hint,
             }
         }
-        OpenError::Owned(_) | OpenError::Calls(_) | OpenError::Declare(_) => Failure {
+        OpenError::Owned(_)
+        | OpenError::Calls(_)
+        | OpenError::Declare(_)
+        | OpenError::Start(StartError::Options(_)) => Failure {
             exit: Exit::NotNow,
             error: error.into(),
             hint: None,

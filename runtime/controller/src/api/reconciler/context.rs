@@ -14,7 +14,7 @@ use watershed_core::{
 
 use crate::api::error::SetStateError;
 use crate::api::handle::{Handle, answered};
-use crate::api::message::Message;
+use crate::api::message;
 use crate::api::reconciler::Reconciler;
 use crate::event_loop::call::{Caller, Command, Reply, Signal};
 use crate::event_loop::shared::Shared;
@@ -224,7 +224,7 @@ impl<R: Reconciler> Context<R> {
         expected: Option<StateVersion>,
     ) -> Result<(), SetStateError> {
         let call = Call::WriteState {
-            state: state.encode()?.into(),
+            state: message::encode(state)?.into(),
             expected,
         };
         let mut on_the_way = self.channel.state_write.lock().await;
