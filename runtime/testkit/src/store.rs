@@ -22,9 +22,9 @@ use rand::{Rng, SeedableRng};
 use uuid::Uuid;
 use watershed_core::{
     Cause, Commit, CommitError, CommitId, Deletion, Epoch, Error, HistoryRow, Intents, InvocationId, Key,
-    LastRun, Name, ObservedInputs, ObservedRef, OmittedLinks, Phase, Reason, Ref, Refreshes, Required,
-    RetryPolicy, Revision, Row, RunResult, SourcePosition, SpecVersion, StateVersion, Timestamp, Trigger,
-    Uid, Work, Write,
+    LastRun, Name, ObservedInputs, ObservedRef, OmittedLinks, Phase, Reason, Ref, Refreshes, Repeats,
+    Required, RetryPolicy, Revision, Row, RunResult, SourcePosition, SpecVersion, StateVersion, Timestamp,
+    Trigger, Uid, Work, Write,
 };
 
 use watershed_controller::store::{
@@ -65,6 +65,8 @@ pub async fn conforms<S: Store>(open: impl AsyncFn() -> S) {
     a_commit_of_another_epoch_is_refused_and_changes_nothing(&open).await;
     a_commit_written_twice_counts_once(&open).await;
     history_is_bounded_by_resource_and_by_age(&open).await;
+    failures_push_no_work_out_of_the_history(&open).await;
+    an_entry_takes_the_place_of_the_one_that_it_replaces(&open).await;
     recent_history_is_of_all_resources_also_of_those_that_are_gone(&open).await;
     instances_do_not_see_each_other(&open).await;
     a_catalog_that_was_not_closed_has_all_that_was_committed(&open).await;
@@ -199,6 +201,83 @@ async fn history_is_bounded_by_resource_and_by_age(open: &impl Reopen) {
         let kept = catalog.history(uid(1), u32::MAX).await.unwrap().len();
         assert_eq!(kept, left, "old entries go at the second sight of a later date");
     }
+    catalog.close().await;
+}
+
+async fn failures_push_no_work_out_of_the_history(open: &impl Reopen) {
+    let (catalog, epoch) = opened(open, "apart").await;
+    let bound = u64::from(HISTORY_PER_RESOURCE);
+    for number in 0..4 * bound {
+        let result = match number {
+            3 => RunResult::Done(Work::Dropped),
+            7 => RunResult::Done(Work::Built),
+            _ if number % 3 == 0 => RunResult::Cancelled,
+            _ if number % 3 == 1 => RunResult::Done(Work::Checked),
+            _ => RunResult::Failed,
+        };
+        // It names what it isn't.
+        let says = Error::transient("x", r#"{"result":{"done":"built"}}"#);
+        let entry = HistoryRow {
+            result,
+            error: Some(Arc::new(says)),
+            ..entry(epoch, 1, number, number as i64)
+        };
+        let one = commit(epoch, number, Vec::new(), vec![entry]);
+        catalog.commit(&one).await.unwrap();
+    }
+    let kept = catalog.history(uid(1), u32::MAX).await.unwrap();
+    let work = kept.iter().filter(|entry| entry.result.is_work());
+    let work: Vec<_> = work.filter_map(|entry| entry.invocation).collect();
+    assert_eq!(work, [InvocationId(7), InvocationId(3)], "the newest first");
+    assert_eq!(kept.len(), HISTORY_PER_RESOURCE as usize + 2);
+    assert_eq!(
+        kept.last().and_then(|entry| entry.invocation),
+        Some(InvocationId(3))
+    );
+    catalog.close().await;
+}
+
+async fn an_entry_takes_the_place_of_the_one_that_it_replaces(open: &impl Reopen) {
+    let (catalog, epoch) = opened(open, "replaced").await;
+    let again = |epoch, number: u64, replaces| HistoryRow {
+        repeats: Some(Repeats {
+            runs: 2,
+            since: Timestamp(1),
+        }),
+        replaces: Some(replaces),
+        ..entry(epoch, 1, number, number as i64)
+    };
+    let first = [
+        entry(epoch, 1, 1, 1),
+        entry(epoch, 2, 2, 2),
+        entry(epoch, 1, 3, 3),
+    ];
+    catalog
+        .commit(&commit(epoch, 1, Vec::new(), first.to_vec()))
+        .await
+        .unwrap();
+    let (one, two) = (
+        again(epoch, 4, (epoch, InvocationId(3))),
+        again(epoch, 5, (epoch, InvocationId(4))),
+    );
+    let chain = commit(epoch, 2, Vec::new(), vec![one, two.clone()]);
+    // Twice, as when it was not known whether it had gone through.
+    catalog.commit(&chain).await.unwrap();
+    catalog.commit(&chain).await.unwrap();
+    let of_one = [two.clone(), first[0].clone()];
+    assert_eq!(catalog.history(uid(1), 10).await.unwrap(), of_one);
+    assert_eq!(catalog.history(uid(2), 10).await.unwrap(), first[1..2]);
+    catalog.close().await;
+    let (catalog, later) = opened(open, "replaced").await;
+    let last = again(later, 1, (epoch, InvocationId(5)));
+    catalog
+        .commit(&commit(later, 3, Vec::new(), vec![last.clone()]))
+        .await
+        .unwrap();
+    assert_eq!(
+        catalog.history(uid(1), 10).await.unwrap(),
+        [last, first[0].clone()]
+    );
     catalog.close().await;
 }
 
@@ -339,6 +418,8 @@ fn entry(epoch: Epoch, resource: u64, invocation: u64, ended_at: i64) -> History
         result: RunResult::Done(Work::Built),
         error: None,
         seen: None,
+        repeats: None,
+        replaces: None,
     }
 }
 
@@ -375,6 +456,10 @@ fn row(number: u64, random: &mut SmallRng) -> Row {
         }),
         state_version: StateVersion(7),
         failed: random.random(),
+        repeats: random.random::<bool>().then_some(Repeats {
+            runs: 3,
+            since: Timestamp(-4),
+        }),
     };
     let mut a_ref = Ref::completed("thing", text(random).as_str());
     a_ref.required = Required::Ready;

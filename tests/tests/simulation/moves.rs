@@ -145,6 +145,7 @@ impl Simulation {
         }
         for uid in &direct {
             self.note_cancelling(*uid);
+            self.forget_attempts(*uid);
         }
         for uid in asked.deleted.iter().chain(&asked.taken_up) {
             self.must_cancel.insert(*uid);
@@ -214,7 +215,8 @@ impl Simulation {
             let past = self.past(*uid);
             if asked.deleted.contains(uid) || asked.taken_up.contains(uid) {
                 (past.requeue, past.nudge_at) = (None, None);
-                (past.attempts, past.failure, past.retry_at) = (0, None, None);
+                (past.attempts, past.backed_off) = (0, 0);
+                (past.failure, past.retry_at) = (None, None);
                 (past.forgive_at, past.resync_at) = (None, None);
                 // Taken up, it is a new one, and gates like a new one.
                 let over = asked.deleted.contains(uid);
@@ -260,7 +262,6 @@ impl Simulation {
     fn note_cancelling(&mut self, uid: Uid) {
         self.note_asked(uid);
         self.note_disturbed(uid);
-        self.forget_attempts(uid);
         if let Some(op) = self.ops.get_mut(&uid) {
             op.retry_at = None;
         }
@@ -290,7 +291,7 @@ impl Simulation {
                 call: Call::Reconcile(target),
             });
         };
-        self.expect_handle(id, uid);
+        self.expect_handle(id, uid, refresh);
         if !refresh {
             return self.input(Input::Call {
                 id,
@@ -330,9 +331,12 @@ impl Simulation {
         })
     }
 
-    /// Request 4, and what its handle has to be told.
-    pub(crate) fn expect_handle(&mut self, id: CallId, uid: Uid) {
+    /// Request 4, and what its handle has to be told. A refresh is for other work than what failed.
+    pub(crate) fn expect_handle(&mut self, id: CallId, uid: Uid, forgets: bool) {
         self.note_cancelling(uid);
+        if forgets {
+            self.forget_attempts(uid);
+        }
         let mut members = self.catalog.descendants(uid);
         members.insert(uid);
         let handle = Handle {

@@ -7,7 +7,7 @@ use watershed_core::{Call, Error, ErrorKind, Input, Mono, RetryPolicy, Uid};
 
 use crate::world::{Check, Expected, Simulation};
 
-/// Returns the time that a success must last for the failures before it to be forgotten; none if it does at once.
+/// Returns the time that a success must last for waits to be short again; none if they are at once.
 fn reset_after(policy: RetryPolicy) -> Option<Duration> {
     match policy {
         RetryPolicy::Backoff { reset_after, .. } => Some(reset_after).filter(|wait| !wait.is_zero()),
@@ -41,7 +41,7 @@ impl Simulation {
             _ => {
                 let paused = self.catalog.items[&uid].paused;
                 self.past(uid).forced |= paused;
-                self.expect_handle(id, uid);
+                self.expect_handle(id, uid, false);
                 return self.input(Input::Call { id, by: None, call });
             }
         }
@@ -70,10 +70,10 @@ impl Simulation {
         }
     }
 
-    /// Requests 2 and 4 forget how often it has failed.
+    /// Edits, refreshes and retries by hand forget how often it has failed.
     pub(crate) fn forget_attempts(&mut self, uid: Uid) {
         let past = self.past(uid);
-        (past.attempts, past.forgive_at) = (0, None);
+        (past.attempts, past.backed_off, past.forgive_at) = (0, 0, None);
     }
 
     /// The policy in force: the resource's own, or that of its kind.
@@ -91,12 +91,16 @@ impl Simulation {
         (past.failure, past.retry_at) = (None, None);
         (past.forced, past.missed) = (false, false);
         let Some(error) = error else {
-            let wait = reset_after(policy).filter(|_| past.attempts > 0);
+            // A success ends the row; waits stay long until it has lasted.
+            past.backed_off = past.backed_off.max(past.attempts);
+            past.attempts = 0;
+            let wait = reset_after(policy).filter(|_| past.backed_off > 0);
             past.forgive_at = wait.map(|wait| past.forgive_at.unwrap_or(now.after(wait)));
-            past.attempts = wait.map_or(0, |_| past.attempts);
+            past.backed_off = wait.map_or(0, |_| past.backed_off);
             return false;
         };
         past.forgive_at = None;
+        past.backed_off = past.backed_off.max(past.attempts) + 1;
         past.attempts += 1;
         if error.kind != ErrorKind::Transient {
             return false;
@@ -122,7 +126,7 @@ impl Simulation {
         if past.attempts >= attempts {
             return true;
         }
-        let wait = (1..past.attempts).fold(base, |wait, _| (wait * 2).min(cap));
+        let wait = (1..past.backed_off).fold(base, |wait, _| (wait * 2).min(cap));
         past.retry_at = Some(failed_at.after(retry_after.unwrap_or(wait.min(cap))).max(now));
         false
     }
@@ -138,7 +142,7 @@ impl Simulation {
         let past = self.past(uid);
         if past.forgive_at.take().is_some() {
             past.forgive_at = reset_after(policy).map(|wait| now.after(wait));
-            past.attempts = past.forgive_at.map_or(0, |_| past.attempts);
+            past.backed_off = past.forgive_at.map_or(0, |_| past.backed_off);
         }
         if exhausted && was_planned {
             self.note_exhausted(uid);
@@ -156,7 +160,8 @@ impl Simulation {
 
     /// A completed reconcile puts the next look for drift off.
     pub(crate) fn note_resync(&mut self, uid: Uid) {
-        let interval = self.options(uid).and_then(|options| options.resync);
+        let options = self.options(uid);
+        let interval = options.and_then(|options| Some(options.resync?.max(options.requeue_interval)));
         self.past(uid).resync_at = interval.map(|interval| self.now.mono.after(interval));
     }
 
@@ -184,7 +189,7 @@ impl Simulation {
         {
             let past = self.past(uid);
             if past.forgive_at.take_if(|at| *at <= mono).is_some() {
-                past.attempts = 0;
+                past.backed_off = 0;
             }
             let retry = past.retry_at.take_if(|at| *at <= mono).is_some();
             let resync = past.resync_at.take_if(|at| *at <= mono).is_some();

@@ -43,7 +43,8 @@ impl Simulation {
                 self.ops.remove(&uid);
                 let now = self.now.mono;
                 let past = self.past(uid);
-                (past.attempts, past.waiting_since) = (0, Some(now));
+                past.waiting_since = Some(now);
+                self.forget_attempts(uid);
                 self.note_error_gone(uid);
                 self.note_asked(uid);
             }

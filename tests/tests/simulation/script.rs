@@ -44,6 +44,8 @@ pub(crate) struct Taste {
     /// Some runs do nothing on purpose. Decided without a draw, so that the other worlds stay as they were when a seed
     /// of theirs was kept.
     pub(crate) passes_over: bool,
+    /// Resources of one kind are looked at without a pause. Decided in the same way.
+    pub(crate) hasty: bool,
     /// Some runs leave their resource unready, and owners are asked for what happens to what they own. Decided in the
     /// same way.
     pub(crate) owners_look: bool,
@@ -53,6 +55,7 @@ impl Taste {
     pub(crate) fn draw(seed: u64, rng: &mut SmallRng) -> Self {
         Self {
             passes_over: seed % 5 == 1,
+            hasty: seed % 29 == 4,
             owners_look: matches!(seed % 13, 0 | 1 | 3 | 11 | 12),
             kinds: rng.random_range(1..=KINDS.len()),
             names: rng.random_range(2..=NAMES.len()),

@@ -95,8 +95,10 @@ pub(crate) struct Past {
     pub(crate) requeue: Option<Timestamp>,
     /// The time at which a deferred nudge counts.
     pub(crate) nudge_at: Option<Mono>,
-    /// Failures in a row, and when they are tried again, forgotten, and looked for.
+    /// Failures in a row. Below: when they are tried again, when waits are short again, when it is looked at.
     pub(crate) attempts: u32,
+    /// Failures that its waits are as long for, also after a success that has not lasted.
+    pub(crate) backed_off: u32,
     /// The time at which the transient failure came that stands, and what it said of when to come back, until its retry
     /// is due.
     pub(crate) failure: Option<(Mono, Option<Duration>)>,
@@ -217,6 +219,9 @@ fn kinds(rng: &mut SmallRng, taste: &Taste) -> Vec<KindOptions> {
     brief.concurrency = rng.random_bool(0.5).then_some(1);
     brief.deadline = rng.random_bool(0.5).then_some(Duration::from_secs(7));
     brief.resync = rng.random_bool(0.3).then_some(Duration::from_secs(40));
+    if taste.hasty {
+        brief.resync = Some(Duration::from_micros(500));
+    }
     let mut plain = options("plain");
     if rng.random_bool(0.7) {
         plain.retry = policy(rng);
@@ -442,7 +447,10 @@ impl Simulation {
             let asks = self
                 .options(uid)
                 .is_some_and(|options| options.at_start == AtStart::AskAlways);
-            if asks && !resting.contains(&uid) {
+            // What was not ready gets another look, or what waits for that would wait for ever.
+            let was_unready = self.store.rows[&uid].unready.is_some();
+            let is_sound = self.catalog.is_live(uid) && self.options(uid).is_some();
+            if (asks && !resting.contains(&uid)) || (was_unready && is_sound) {
                 self.note_asked(uid);
             }
             if self.catalog.is_live(uid) {

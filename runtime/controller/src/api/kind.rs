@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use watershed_core::{AtStart, Kind, Nudging, OnOwned, OnTimedAncestor, Parents, Pool, RetryPolicy};
 
-/// The retries of a kind that says nothing: after 1 s, doubled with each failure up to 5 min, ten attempts. Ten minutes of
-/// success forget the failures. A controller on a real clock spreads the waits (jitter).
+/// The retries of a kind that says nothing: after 1 s, doubled with each failure up to 5 min, ten attempts in a row. After
+/// ten minutes of success waits begin with 1 s again. A controller on a real clock spreads the waits (jitter).
 pub const DEFAULT_RETRY: RetryPolicy = RetryPolicy::Backoff {
     base: Duration::from_secs(1),
     cap: Duration::from_secs(300),
@@ -53,6 +53,7 @@ impl KindOptions {
     }
 
     /// Sets the longest time between a completed reconcile and the next one: drift is found that late. None unless set.
+    /// One below the [`requeue_interval`](Self::requeue_interval) counts as that.
     #[must_use]
     pub fn resync(mut self, interval: Duration) -> Self {
         self.0.resync = Some(interval);

@@ -75,8 +75,8 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
         std::future::ready(Ok(Outcome::default()))
     }
 
-    /// Returns whether a resource needs no look when a controller starts on its catalog, provided that its last run succeeded and
-    /// saw the spec, the refs and the refresh counters that it has: nothing else that it depends on can have changed meanwhile.
+    /// Returns whether a resource needs no look when a controller starts on its catalog, provided that its last run succeeded, left it
+    /// ready, and saw the spec, the refs and the refresh counters that it has: nothing else that it depends on can have changed meanwhile.
     /// Called for each resource before any of them runs, so it should be quick. By default all are looked at, as the kind's
     /// [`AtStart`](crate::kind::AtStart) says.
     fn may_rest(&self, _uid: Uid, _spec: &Self::Spec, _state: Option<&Self::State>) -> bool {

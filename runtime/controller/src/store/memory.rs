@@ -161,6 +161,11 @@ impl Instance {
         if entries.iter().rev().any(|old| old.id == entry.id) {
             return; // The commit is written for a second time.
         }
+        if let Some((epoch, invocation)) = entry.row.replaces {
+            let id = (epoch, Some(invocation));
+            entries.retain(|old| old.id != id);
+        }
+        let does_work = entry.row.result.is_work();
         entries.push_back(entry);
         let ended = |entry: &Entry| entry.row.ended_at.0;
         let seen_before = entries
@@ -169,8 +174,15 @@ impl Instance {
             .filter(|at| *at <= now - HISTORY_SIGHTING_MS);
         let reference = seen_before.max().unwrap_or(i64::MIN);
         let old = |entry: &Entry| ended(entry) < reference.saturating_sub(HISTORY_AGE_MS);
-        while entries.len() > HISTORY_PER_RESOURCE as usize || entries.front().is_some_and(old) {
+        while entries.front().is_some_and(old) {
             entries.pop_front();
+        }
+        // Those of work and all others each have their bound.
+        let is_like_it = |entry: &Entry| entry.row.result.is_work() == does_work;
+        if entries.iter().filter(|entry| is_like_it(entry)).count() > HISTORY_PER_RESOURCE as usize
+            && let Some(first) = entries.iter().position(is_like_it)
+        {
+            entries.remove(first);
         }
     }
 }

@@ -48,8 +48,18 @@ pub use watershed_core::{Commit, CommitError, CommitId, Epoch, Stored, StoredRow
 /// A future behind a pointer, so that the traits can be used without knowing the store.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Entries of history kept for one resource: enough to see a pattern, little enough to never matter.
+/// Entries of history kept for one resource, of runs that did [work](watershed_core::RunResult::is_work), and as many of
+/// others: enough to see a pattern, little enough to never matter. Failures, however many, push no build out.
 pub const HISTORY_PER_RESOURCE: u32 = 100;
+
+/// What the text of an entry holds if its run did work.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+const WORK_IN_HISTORY: [&str; 4] = [
+    r#""result":{"done":"built"}"#,
+    r#""result":{"done":"restored"}"#,
+    r#""result":{"done":"renamed"}"#,
+    r#""result":{"done":"dropped"}"#,
+];
 
 /// The time that an entry of history is kept, in milliseconds: 90 days.
 pub const HISTORY_AGE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
@@ -180,6 +190,16 @@ pub trait Catalog: fmt::Debug + Send + Sync + 'static {
 fn removes(commit: &Commit) -> bool {
     let is_removal = |write: &Write| matches!(write, Write::Remove(_));
     commit.writes.iter().any(is_removal)
+}
+
+/// The entries of history in whose place those of a commit stand.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+fn replaced(commit: &Commit) -> Vec<(Uid, Epoch, watershed_core::InvocationId)> {
+    let replaced = commit.history.iter().filter_map(|entry| {
+        let (epoch, invocation) = entry.replaces?;
+        Some((entry.uid, epoch, invocation))
+    });
+    replaced.collect()
 }
 
 /// Splits the writes of a commit into rows and removals.

@@ -54,7 +54,7 @@ impl Parts<'_> {
                 let failed = self.graph.get(slot).map(|it| it.failure().is_some());
                 self.is_live_slot(slot) && failed == Some(true)
             }
-            Timer::Forgive(slot) => self.is_live_slot(slot) && self.graph[slot].row().attempts > 0,
+            Timer::Forgive(slot) => self.is_live_slot(slot) && self.graph[slot].backed_off() > 0,
             Timer::Nudge(slot) | Timer::Resync(slot) => self.is_live_slot(slot),
             Timer::Deadline(invocation) | Timer::Abandon(invocation) => {
                 self.graph.run(invocation).is_some_and(|slot| {

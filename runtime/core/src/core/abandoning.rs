@@ -53,10 +53,10 @@ impl Core {
     /// An abandoned invocation has returned after all: whatever it said is dropped, and all that it kept out is
     /// requested.
     pub(super) fn returned_after_all(&mut self, slot: Slot, run: &Running) {
-        self.record(slot, run, RunResult::Cancelled, None);
+        let repeats = self.record(slot, run, RunResult::Cancelled, None);
         if self.graph[slot].life() != Life::Gone {
             self.write(slot, |row| row.runs_total += 1);
-            self.write_last_run(slot, run, RunResult::Cancelled);
+            self.write_last_run(slot, run, (RunResult::Cancelled, repeats));
             self.recover(slot, slot);
         }
         for name in run.under().iter() {

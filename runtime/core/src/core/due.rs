@@ -75,6 +75,7 @@ impl Core {
     pub(super) fn clear_times(&mut self, slot: Slot) {
         self.timers.clear_all(slot);
         self.graph[slot].set_failure(None);
+        self.graph[slot].set_backed_off(0);
     }
 
     /// Nudges all whose requeue, retry or resync falls due within their kind's interval. Costs what is due within the

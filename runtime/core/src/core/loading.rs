@@ -19,7 +19,8 @@ use crate::schedule::starvation::Starvation;
 use crate::timers::Timers;
 use crate::types::index::Slot;
 use crate::{
-    AtStart, Effect, Key, Kind, KindOptions, Limits, Now, Reason, RunResult, Stored, StoredRow, Trigger, Uid,
+    AtStart, Effect, Key, Kind, KindOptions, Limits, Now, OptionsProblem, Reason, RunResult, Stored,
+    StoredRow, Trigger, Uid,
 };
 
 /// The reason why a stored catalog was not taken.
@@ -41,6 +42,9 @@ pub enum OpenError {
     /// A row is newer than the catalog.
     #[error("row {0} is newer than its catalog")]
     RowFromTheFuture(Uid),
+    /// No controller can work with its options.
+    #[error(transparent)]
+    Options(#[from] OptionsProblem),
     /// A kind is registered twice.
     #[error("kind \"{0}\" is registered twice")]
     DuplicateKind(Kind),
@@ -63,13 +67,15 @@ impl Core {
     /// Takes a stored catalog and requests what a start requests. The effects are the first to be carried out.
     ///
     /// # Errors
-    /// If the catalog breaks an invariant that the core relies upon, or two kinds have one name.
+    /// If the catalog breaks an invariant that the core relies upon, two kinds have one name, or with a limit nothing
+    /// could run.
     pub fn open(
         now: Now,
         limits: Limits,
         kinds: Vec<KindOptions>,
         stored: Stored,
     ) -> Result<(Core, Vec<Effect>), OpenError> {
+        limits.check(&kinds)?;
         let mut core = Core {
             now,
             graph: Graph::with_capacity(stored.rows.len()),
@@ -288,13 +294,14 @@ impl Loading {
         }
     }
 
-    /// `request_if_unsettled`: the stored last run succeeded and saw what there is to be seen.
+    /// `request_if_unsettled`: the stored last run succeeded, left its resource ready, and saw what there is to be seen.
     fn is_settled_as_stored(&self, slot: Slot) -> bool {
         let resource = &self.core.graph[slot];
         let options = self.core.graph.options(slot);
         let asks_always = options.is_none_or(|options| options.at_start == AtStart::AskAlways);
         let asks = asks_always && !self.may_rest.contains(&slot);
-        if asks || resource.has_op() || resource.row().error.is_some() {
+        let row = resource.row();
+        if asks || resource.has_op() || row.error.is_some() || row.unready.is_some() {
             return false;
         }
         let Some(last) = &resource.row().last_run else {

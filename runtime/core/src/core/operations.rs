@@ -10,15 +10,18 @@ use crate::schedule::barrier::rearm;
 use crate::timers::Timer;
 use crate::types::index::{NameId, Slot};
 use crate::{
-    Answer, CallId, Cause, Error, InvocationId, Reason, Row, RunOutcome, RunResult, Settled, Trigger, Uid,
+    Answer, CallId, Cause, Error, InvocationId, Reason, Repeats, Row, RunOutcome, RunResult, Settled,
+    Trigger, Uid,
 };
 
 impl Core {
-    /// Requests a live resource by a request of its own. One that cancels also has a failed rename tried at once, and
-    /// forgets how often it has failed.
+    /// Requests a live resource by a request of its own. One that cancels also has a failed rename tried at once; one that
+    /// wants something else than before forgets how often it has failed.
     pub(super) fn request(&mut self, slot: Slot, reason: &Arc<Reason>) {
         if reason.trigger.cancels() {
             rearm(&mut self.graph, &mut self.timers, slot);
+        }
+        if reason.trigger.forgets_failures() {
             self.forget_attempts(slot);
         }
         let mut stops = Stops::new(&mut self.timers, &mut self.out, self.now);
@@ -67,16 +70,28 @@ impl Core {
         self.journal.write(&mut self.graph, self.now.wall, slot, change);
     }
 
-    /// Writes into its row how a resource's last run ended.
-    pub(super) fn write_last_run(&mut self, slot: Slot, run: &Running, result: RunResult) {
+    /// Writes into its row how a resource's last run ended, and which runs its entry of history stands for.
+    pub(super) fn write_last_run(
+        &mut self,
+        slot: Slot,
+        run: &Running,
+        (result, repeats): (RunResult, Option<Repeats>),
+    ) {
         self.journal
-            .write_last_run(&mut self.graph, self.now.wall, slot, (run, result));
+            .write_last_run(&mut self.graph, self.now.wall, slot, (run, result, repeats));
     }
 
-    /// Adds a row of history, unless the run found nothing to do.
-    pub(super) fn record(&mut self, slot: Slot, run: &Running, result: RunResult, error: Option<Arc<Error>>) {
+    /// Adds a row of history, unless the run found nothing to do. Returns which runs it stands for, if a next one may join
+    /// them.
+    pub(super) fn record(
+        &mut self,
+        slot: Slot,
+        run: &Running,
+        result: RunResult,
+        error: Option<Arc<Error>>,
+    ) -> Option<Repeats> {
         self.journal
-            .record(self.graph[slot].row(), self.now.wall, run, (result, error));
+            .record(self.graph[slot].row(), self.now.wall, run, (result, error))
     }
 
     /// Answers a call once all that is changed by now is durable.

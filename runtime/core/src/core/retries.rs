@@ -1,4 +1,4 @@
-//! Failures: the next attempt, the end of a failure count, and other timed work.
+//! Failures: the next attempt, the end of long waits, and other timed work.
 
 use std::sync::Arc;
 
@@ -7,15 +7,15 @@ use crate::graph::lifecycle::Event;
 use crate::graph::owners::News;
 use crate::graph::resource::Cancelled;
 use crate::schedule::decision::rest;
-use crate::schedule::retries::{attempts_after, plan_resync};
+use crate::schedule::retries::{plan_resync, remember_waits};
 use crate::timers::Timer;
 use crate::types::index::Slot;
 use crate::{Cause, InvocationId, Reason, Settled, Trigger};
 
 impl Core {
-    /// It has stayed successful for long enough.
+    /// It has stayed successful for long enough: waits are short again.
     pub(super) fn forgive(&mut self, slot: Slot) {
-        self.write(slot, |row| row.attempts = 0);
+        self.graph[slot].set_backed_off(0);
     }
 
     /// The resource has another policy: it holds also for the failure that stands, whose wait is counted from when it
@@ -44,13 +44,10 @@ impl Core {
         }
     }
 
-    /// Applies a new reset time to failures that are to be forgotten after a success.
+    /// Applies a new reset time to failures that make waits long after a success.
     fn follow_new_reset(&mut self, slot: Slot) {
         if self.timers.clear(Timer::Forgive(slot)) {
-            let attempts = attempts_after(&self.graph, &mut self.timers, self.now.mono, (slot, false));
-            if attempts != self.graph[slot].row().attempts {
-                self.write(slot, |row| row.attempts = attempts);
-            }
+            remember_waits(&mut self.graph, &mut self.timers, self.now.mono, slot);
         }
     }
 
@@ -84,10 +81,11 @@ impl Core {
         }
     }
 
-    /// Edits and explicit requests forget how often it has failed.
+    /// Edits, refreshes and retries by hand forget how often it has failed.
     pub(super) fn forget_attempts(&mut self, slot: Slot) {
+        self.timers.clear(Timer::Forgive(slot));
+        self.graph[slot].set_backed_off(0);
         if self.graph[slot].row().attempts > 0 {
-            self.timers.clear(Timer::Forgive(slot));
             self.write(slot, |row| row.attempts = 0);
         }
     }

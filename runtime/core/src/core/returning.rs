@@ -10,9 +10,10 @@ use crate::schedule::decision::rest;
 use crate::schedule::retries::{attempts_after, deadline_error, plan_resync};
 use crate::timers::Timer;
 use crate::types::index::Slot;
+use crate::types::text::bounded;
 use crate::{
-    Error, Intents, InvocationId, Outcome, Phase, Reason, Returned, Row, RunOutcome, RunResult, Settled,
-    Trigger,
+    Error, Intents, InvocationId, Outcome, Phase, Reason, Repeats, Returned, Row, RunOutcome, RunResult,
+    Settled, Trigger,
 };
 
 /// The code of the error that stands for a panic (C9).
@@ -39,9 +40,12 @@ impl Core {
         let result = match result {
             // Whatever it returned after its deadline came too late to count.
             _ if run.cancelled() == Cancelled::ByDeadline => Err(Arc::new(deadline_error(&self.graph, slot))),
-            Returned::Done(outcome) => Ok(outcome),
-            Returned::Failed(error) => Err(Arc::new(error)),
-            Returned::Panicked(message) => Err(Arc::new(Error::permanent(PANIC_CODE, message))),
+            Returned::Done(mut outcome) => {
+                outcome.unready = outcome.unready.map(bounded);
+                Ok(outcome)
+            }
+            Returned::Failed(error) => Err(Arc::new(error.bounded())),
+            Returned::Panicked(message) => Err(Arc::new(Error::permanent(PANIC_CODE, message).bounded())),
         };
         let conclusion = Conclusion {
             core: self,
@@ -114,11 +118,12 @@ impl Conclusion<'_> {
 
     fn conclude_cancelled(&mut self) {
         let (slot, run) = (self.slot, self.run);
-        self.core.record(slot, run, RunResult::Cancelled, None);
+        let repeats = self.core.record(slot, run, RunResult::Cancelled, None);
         // Its outcome is dropped, so the request that it was to answer is open again.
         self.core.graph[slot].owe(run.is_answer());
         self.core.write(slot, |row| row.runs_total += 1);
-        self.core.write_last_run(slot, run, RunResult::Cancelled);
+        self.core
+            .write_last_run(slot, run, (RunResult::Cancelled, repeats));
         // A delete of what was taken up again is over, however it ended.
         let unfinished = match run.phase() {
             Phase::Delete => self.core.graph[slot].life() == Life::Deleted,
@@ -128,7 +133,7 @@ impl Conclusion<'_> {
         // Without this a cancelled delete would be pending again at once, and the cancel would achieve nothing.
         if unfinished && run.cancelled() == Cancelled::ByCaller {
             let error = Arc::new(Error::transient("cancelled", "the invocation was cancelled"));
-            return self.op_failed(error);
+            return self.op_failed(error, None);
         }
         let reason = run.reason_again();
         self.core.set_pending_again(slot, reason);
@@ -150,7 +155,7 @@ impl Conclusion<'_> {
             Ok(outcome) => RunResult::Done(outcome.work),
             Err(_) => RunResult::Failed,
         };
-        self.core.record(slot, run, ended, result.as_ref().err().cloned());
+        let repeats = self.core.record(slot, run, ended, result.as_ref().err().cloned());
         let row = self.core.graph[slot].row();
         // Compared before the row is written: afterwards both are the same.
         let is_changed = row.owner.is_some() && completes_otherwise(row, &result);
@@ -164,7 +169,7 @@ impl Conclusion<'_> {
             core.timers
                 .set_requeue(slot, core.graph[slot].row().next_reconcile);
         } else {
-            self.write_reconcile(ended, &result);
+            self.write_reconcile((ended, repeats), &result);
         }
         self.core
             .graph
@@ -215,7 +220,7 @@ impl Conclusion<'_> {
     }
 
     /// Stores how a reconcile ended, and when it is to run again.
-    fn write_reconcile(&mut self, ended: RunResult, result: &Result<Outcome, Arc<Error>>) {
+    fn write_reconcile(&mut self, ended: (RunResult, Option<Repeats>), result: &Result<Outcome, Arc<Error>>) {
         let (slot, run) = (self.slot, self.run);
         let requeue = match result {
             Ok(outcome) => Some(outcome.retrigger),
@@ -230,12 +235,8 @@ impl Conclusion<'_> {
         let (now, done) = (self.core.now.wall, result.is_ok());
         let error = result.as_ref().err().cloned();
         let unready = result.as_ref().ok().and_then(|outcome| outcome.unready.clone());
-        let attempts = attempts_after(
-            &self.core.graph,
-            &mut self.core.timers,
-            self.core.now.mono,
-            (slot, !done),
-        );
+        let core = &mut *self.core;
+        let attempts = attempts_after(&mut core.graph, &mut core.timers, core.now.mono, (slot, !done));
         self.core.write(slot, |row| {
             row.runs_total += 1;
             row.error = error;
@@ -269,13 +270,14 @@ impl Conclusion<'_> {
         let (slot, run) = (self.slot, self.run);
         let work = match result {
             Err(error) => {
-                self.core
+                let repeats = self
+                    .core
                     .record(slot, run, RunResult::Failed, Some(error.clone()));
-                return self.op_failed(error);
+                return self.op_failed(error, repeats);
             }
             Ok(outcome) => outcome.work,
         };
-        self.core.record(slot, run, RunResult::Done(work), None);
+        let repeats = self.core.record(slot, run, RunResult::Done(work), None);
         let on_cycle = self.core.graph[slot].cycle().is_some();
         self.core.write(slot, |row| {
             row.runs_total += 1;
@@ -286,9 +288,11 @@ impl Conclusion<'_> {
             row.attempts = 0;
             row.error = row.error.take().filter(|_| on_cycle);
         });
-        self.core.write_last_run(slot, run, RunResult::Done(work));
+        self.core
+            .write_last_run(slot, run, (RunResult::Done(work), repeats));
         // The failures that it was to forget are forgotten.
         self.core.timers.clear(Timer::Forgive(slot));
+        self.core.graph[slot].set_backed_off(0);
         // The output has the new name, so the old ones are free for others from here on.
         self.core.end_op(slot);
         self.core.claim_former_names(slot);
@@ -306,9 +310,10 @@ impl Conclusion<'_> {
         let (slot, run) = (self.slot, self.run);
         match result {
             Err(error) => {
-                self.core
+                let repeats = self
+                    .core
                     .record(slot, run, RunResult::Failed, Some(error.clone()));
-                self.op_failed(error);
+                self.op_failed(error, repeats);
             }
             Ok(outcome) => {
                 self.core.record(slot, run, RunResult::Done(outcome.work), None);
@@ -319,7 +324,7 @@ impl Conclusion<'_> {
     }
 
     /// A delete or rename did not work: it keeps its mark, carries the error, and is tried again.
-    fn op_failed(&mut self, error: Arc<Error>) {
+    fn op_failed(&mut self, error: Arc<Error>, repeats: Option<Repeats>) {
         let (slot, run) = (self.slot, self.run);
         let cancelled = !matches!(run.cancelled(), Cancelled::No | Cancelled::ByDeadline);
         let on_cycle = self.core.graph[slot].cycle().is_some();
@@ -334,7 +339,7 @@ impl Conclusion<'_> {
                 .or_else(|| Some(error.clone()));
         });
         if !cancelled {
-            self.core.write_last_run(slot, run, RunResult::Failed);
+            self.core.write_last_run(slot, run, (RunResult::Failed, repeats));
         }
         let core = &mut *self.core;
         // It holds nobody back while it waits for its retry, or one broken delete would stop the project.

@@ -218,6 +218,17 @@ impl Resource {
         }
     }
 
+    /// The failures that the length of the next wait counts.
+    pub(crate) fn backed_off(&self) -> u32 {
+        self.extra().backed_off.max(self.row.attempts)
+    }
+
+    pub(crate) fn set_backed_off(&mut self, failures: u32) {
+        if self.extra.is_some() || failures > 0 {
+            self.extra_mut().backed_off = failures;
+        }
+    }
+
     /// Returns true if something requested it while it was paused.
     pub(crate) fn is_missed(&self) -> bool {
         self.extra().missed

@@ -70,6 +70,9 @@ pub(crate) struct Failure {
 pub(crate) struct Extra {
     /// The transient failure that stands, until its retry is taken up.
     pub(super) failure: Option<Failure>,
+    /// Failures that the next wait is as long for: those before a success among them, until that has lasted. Where it is
+    /// less than the failures in a row, those count.
+    pub(super) backed_off: u32,
     /// Something requested it while it was paused.
     pub(super) missed: bool,
     /// To be run once although it is paused.
@@ -82,6 +85,7 @@ pub(crate) struct Extra {
 
 static NOTHING_EXTRA: Extra = Extra {
     failure: None,
+    backed_off: 0,
     missed: false,
     forced: false,
     delete_waits: 0,

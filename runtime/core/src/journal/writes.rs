@@ -8,8 +8,8 @@ use crate::graph::cycles::CYCLE_CODE;
 use crate::graph::resource::{Resource, Running};
 use crate::types::index::Slot;
 use crate::{
-    Error, HistoryRow, LastRun, NoOpRun, Outcome, Phase, Reason, Removed, Revision, Row, RunResult,
-    Timestamp, Work,
+    Epoch, Error, HistoryRow, InvocationId, LastRun, NoOpRun, ObservedInputs, Outcome, Phase, Reason,
+    Removed, Repeats, Revision, Row, RunResult, Timestamp, Work,
 };
 
 impl Journal {
@@ -69,7 +69,7 @@ impl Journal {
         graph: &mut Graph,
         now: Timestamp,
         slot: Slot,
-        (run, result): (&Running, RunResult),
+        (run, result, repeats): (&Running, RunResult, Option<Repeats>),
     ) {
         let completed = run.phase() == Phase::Reconcile && result != RunResult::Cancelled;
         let epoch = self.epoch;
@@ -98,6 +98,7 @@ impl Journal {
                 seen,
                 state_version,
                 failed,
+                repeats,
             }));
         });
     }
@@ -133,17 +134,24 @@ impl Journal {
         }
     }
 
-    /// A row of history, unless the run found nothing to do.
+    /// A row of history, unless the run found nothing to do. Returns which runs it stands for, if a next one may join them.
+    ///
+    /// The row of the resource is still as the run found it.
     pub(crate) fn record(
         &mut self,
         row: &Row,
         now: Timestamp,
         run: &Running,
         (result, error): (RunResult, Option<Arc<Error>>),
-    ) {
-        if matches!(result, RunResult::Done(Work::None | Work::Checked)) {
-            return;
+    ) -> Option<Repeats> {
+        if finds_nothing(row, run, result) {
+            return None;
         }
+        let before = repeated(row, run, (result, error.as_deref()));
+        let repeats = Repeats {
+            runs: before.map_or(1, |(_, before)| before.runs.saturating_add(1)),
+            since: before.map_or(run.started_at(), |(_, before)| before.since),
+        };
         self.history.push(HistoryRow {
             uid: row.uid,
             key: row.key(),
@@ -156,7 +164,10 @@ impl Journal {
             result,
             error,
             seen: run.seen().cloned(),
+            repeats: before.map(|_| repeats),
+            replaces: before.map(|(id, _)| id),
         });
+        (!result.is_work()).then_some(repeats)
     }
 
     /// History of a delete that gave up on the reconciler.
@@ -173,6 +184,8 @@ impl Journal {
             result: RunResult::Done(Work::None),
             error: None,
             seen: None,
+            repeats: None,
+            replaces: None,
         });
     }
 
@@ -205,6 +218,37 @@ impl Journal {
         self.no_ops.push(self.revision, slot, no_op);
         true
     }
+}
+
+/// Returns true if a reconcile found all as it should be, and left it so: no error before it, no state written.
+fn finds_nothing(row: &Row, run: &Running, result: RunResult) -> bool {
+    let state_before = row.last_run.as_ref().map(|last| last.state_version);
+    run.phase() == Phase::Reconcile
+        && matches!(result, RunResult::Done(Work::None | Work::Checked))
+        && row.error.is_none()
+        && row.state_version == state_before.unwrap_or_default()
+}
+
+/// Returns the entry of the last run, and the runs that it stands for, if a run that ends so says nothing new.
+fn repeated(
+    row: &Row,
+    run: &Running,
+    (result, error): (RunResult, Option<&Error>),
+) -> Option<((Epoch, InvocationId), Repeats)> {
+    let last = row.last_run.as_ref()?;
+    let spec_of = |seen: Option<&ObservedInputs>| seen.map(|seen| seen.spec_version);
+    let is_alike = last.phase == run.phase() && last.result == result;
+    // An edit in between is worth an entry of its own, though it has changed nothing.
+    let sees_the_same = run.seen().is_none() || spec_of(last.seen.as_ref()) == spec_of(run.seen());
+    let says_the_same = match (result, &row.error, error) {
+        (RunResult::Failed, Some(before), Some(error)) => before.says_the_same(error),
+        (RunResult::Failed, _, _) => false,
+        _ => true,
+    };
+    let repeats = last
+        .repeats
+        .filter(|_| is_alike && sees_the_same && says_the_same)?;
+    Some(((last.epoch, last.id), repeats))
 }
 
 /// Returns true if what is stored says all of this run already: its requeue time and its readiness too.

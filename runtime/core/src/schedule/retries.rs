@@ -1,4 +1,4 @@
-//! Times of failures: the next attempt, and the end of a failure count. Resyncs and deadlines too.
+//! Times of failures: the next attempt, and the end of long waits. Resyncs and deadlines too.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::graph::Graph;
 use crate::graph::resource::Failure;
 use crate::timers::backoff::backoff;
-use crate::timers::{Timer, Timers};
+use crate::timers::{LEAST_WAIT, Timer, Timers};
 use crate::types::index::Slot;
 use crate::{Error, ErrorKind, InvocationId, Mono, RetryPolicy, Row};
 
@@ -57,11 +57,10 @@ impl Retries {
         else {
             return false;
         };
-        let failures = graph[slot].row().attempts;
-        if failures >= attempts {
+        if graph[slot].row().attempts >= attempts {
             return true;
         }
-        let spread = self.spread(graph[slot].row(), backoff(base, cap, failures));
+        let spread = self.spread(graph[slot].row(), backoff(base, cap, graph[slot].backed_off()));
         let wait = failure.retry_after().unwrap_or(spread);
         // A policy that came later may put it into the past.
         let at = failure.at().after(wait).max(now);
@@ -83,27 +82,35 @@ impl Retries {
     }
 }
 
-/// Returns how many failures in a row are to be remembered after a reconcile, and until when if it succeeded.
+/// Returns the failures in a row after a reconcile: a success ends the row. What the waits are as long for outlasts that.
 pub(crate) fn attempts_after(
-    graph: &Graph,
+    graph: &mut Graph,
     timers: &mut Timers,
     now: Mono,
     (slot, failed): (Slot, bool),
 ) -> u32 {
-    let attempts = graph[slot].row().attempts;
-    if failed {
-        timers.clear(Timer::Forgive(slot));
-        return attempts.saturating_add(1);
+    if !failed {
+        remember_waits(graph, timers, now, slot);
+        return 0;
     }
+    timers.clear(Timer::Forgive(slot));
+    let resource = &mut graph[slot];
+    resource.set_backed_off(resource.backed_off().saturating_add(1));
+    resource.row().attempts.saturating_add(1)
+}
+
+/// After a success: the failures before it make waits long for so long as the policy says.
+pub(crate) fn remember_waits(graph: &mut Graph, timers: &mut Timers, now: Mono, slot: Slot) {
+    let failures = graph[slot].backed_off();
     match graph.retry_policy(slot) {
-        RetryPolicy::Backoff { reset_after, .. } if attempts > 0 && !reset_after.is_zero() => {
+        RetryPolicy::Backoff { reset_after, .. } if failures > 0 && !reset_after.is_zero() => {
+            graph[slot].set_backed_off(failures);
             // Counted from the first success: a resource that runs often would else never be forgiven.
             if timers.due(Timer::Forgive(slot)).is_none() {
                 timers.set(Timer::Forgive(slot), now.after(reset_after));
             }
-            attempts
         }
-        _ => 0,
+        _ => graph[slot].set_backed_off(0),
     }
 }
 
@@ -114,8 +121,13 @@ fn clear(graph: &mut Graph, timers: &mut Timers, slot: Slot) {
 
 /// A completed reconcile puts the next look for drift off.
 pub(crate) fn plan_resync(graph: &Graph, timers: &mut Timers, now: Mono, slot: Slot) {
-    if let Some(interval) = graph.options(slot).and_then(|options| options.resync) {
-        timers.set(Timer::Resync(slot), now.after(interval));
+    let Some(options) = graph.options(slot) else {
+        return;
+    };
+    if let Some(interval) = options.resync {
+        // Nearer than its runs may follow one another, looks would leave time for nothing else.
+        let wait = interval.max(options.requeue_interval).max(LEAST_WAIT);
+        timers.set(Timer::Resync(slot), now.after(wait));
     }
 }
 

@@ -1,9 +1,11 @@
-//! Traces of failures: the times at which they are forgotten, and the timers that go with them.
+//! Traces of failures: what a success leaves of them, and the timers that go with them.
 
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Call, Error, KindOptions, Limits, Outcome, RetryPolicy, Returned, Work};
+use crate::{
+    Blocker, Call, Error, KindOptions, Limits, Outcome, RetryPolicy, Returned, Settled, Stage, Work,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -40,29 +42,91 @@ fn a_success_without_failures_has_nothing_to_forget() {
     assert_eq!((attempts(&bench), bench.timer), (0, None));
 }
 
-#[test]
-fn a_success_forgets_failures_at_once_where_no_time_is_asked_for() {
-    let mut bench = bench(Duration::ZERO);
-    bench.returns("a", flaky());
-    assert_eq!(attempts(&bench), 1);
-    bench.pass(4 * SECOND);
-    bench.finish("a");
-    assert_eq!((attempts(&bench), bench.timer), (0, None));
+/// Returns the wait before the next attempt.
+fn wait(bench: &Bench) -> Duration {
+    let said = bench.core.explain(&target("a")).expect("it is there");
+    match said.because {
+        Blocker::RetryIn(wait) => wait,
+        other => panic!("it is not tried again: {other:?}"),
+    }
 }
 
 #[test]
-fn a_failure_in_time_keeps_those_before_it() {
+fn a_success_leaves_nothing_of_failures_where_no_time_is_asked_for() {
+    let mut bench = bench(Duration::ZERO);
+    bench.returns("a", flaky());
+    assert_eq!((attempts(&bench), wait(&bench)), (1, 4 * SECOND));
+    bench.pass(4 * SECOND);
+    bench.finish("a");
+    assert_eq!((attempts(&bench), bench.timer), (0, None));
+    bench.call(Call::Nudge(target("a")));
+    bench.returns("a", flaky());
+    assert_eq!((attempts(&bench), wait(&bench)), (1, 4 * SECOND));
+}
+
+#[test]
+fn a_success_ends_the_row_of_failures_and_waits_stay_long_until_it_has_lasted() {
     let mut bench = bench(10 * SECOND);
     bench.returns("a", flaky());
     bench.pass(4 * SECOND);
     bench.finish("a");
-    assert_eq!(attempts(&bench), 1, "to be forgotten ten seconds from now");
+    assert_eq!(attempts(&bench), 0);
     bench.pass(5 * SECOND);
     bench.call(Call::Nudge(target("a")));
     bench.returns("a", flaky());
-    assert_eq!(attempts(&bench), 2);
+    assert_eq!((attempts(&bench), wait(&bench)), (1, 8 * SECOND));
     bench.pass(5 * SECOND);
-    assert_eq!(attempts(&bench), 2, "nothing is forgiven after a failure");
+    assert_eq!(wait(&bench), 3 * SECOND, "nothing is forgiven after a failure");
+    bench.pass(3 * SECOND);
+    bench.finish("a");
+    bench.pass(10 * SECOND);
+    bench.call(Call::Nudge(target("a")));
+    bench.returns("a", flaky());
+    assert_eq!((attempts(&bench), wait(&bench)), (1, 4 * SECOND));
+}
+
+#[test]
+fn failures_between_successes_never_use_the_attempts_up() {
+    let mut bench = bench(600 * SECOND);
+    for _ in 0..30 {
+        bench.returns("a", flaky());
+        assert_eq!(attempts(&bench), 1);
+        assert_eq!(bench.stage("a"), Stage::Settled(Settled::Retrying));
+        bench.pass(60 * SECOND);
+        bench.finish("a");
+        bench.call(Call::Nudge(target("a")));
+    }
+}
+
+#[test]
+fn a_request_to_look_again_forgets_no_failures_and_one_for_other_work_does() {
+    let mut bench = bench(10 * SECOND);
+    for failures in 1..9 {
+        bench.returns("a", flaky());
+        assert_eq!(attempts(&bench), failures);
+        bench.reconcile("a");
+    }
+    bench.returns("a", flaky());
+    assert_eq!(bench.stage("a"), Stage::Settled(Settled::Failed), "used up");
+    bench.reconcile("a");
+    bench.returns("a", flaky());
+    assert_eq!(
+        bench.stage("a"),
+        Stage::Settled(Settled::Failed),
+        "and a look is no attempt more"
+    );
+    let refresh = Call::Refresh {
+        target: target("a"),
+        full: false,
+    };
+    for anew in [refresh, Call::Retry(target("a"))] {
+        bench.call(anew);
+        bench.returns("a", flaky());
+        assert_eq!((attempts(&bench), wait(&bench)), (1, 4 * SECOND));
+    }
+    bench.edit_spec("a", "other");
+    bench.returns("a", flaky());
+    assert_eq!((attempts(&bench), wait(&bench)), (1, 4 * SECOND));
 }
 
 #[test]
@@ -119,16 +183,16 @@ fn is_no_op(bench: &mut Bench) -> bool {
 }
 
 #[test]
-fn a_look_that_leaves_failures_to_be_forgotten_is_stored() {
+fn a_look_after_a_success_is_not_stored_though_waits_are_still_long() {
     let mut bench = bench(10 * SECOND);
     bench.returns("a", flaky());
     bench.pass(4 * SECOND);
-    bench.finish("a");
-    bench.call(Call::Nudge(target("a")));
-    assert!(!is_no_op(&mut bench));
-    bench.pass(10 * SECOND);
+    assert!(!is_no_op(&mut bench), "that one ended the failures");
     bench.call(Call::Nudge(target("a")));
     assert!(is_no_op(&mut bench));
+    bench.call(Call::Nudge(target("a")));
+    bench.returns("a", flaky());
+    assert_eq!(wait(&bench), 8 * SECOND);
 }
 
 #[test]

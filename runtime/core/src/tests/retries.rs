@@ -126,23 +126,6 @@ fn attempts_survive_a_restart() {
 }
 
 #[test]
-fn staying_successful_forgets_the_failures_and_failing_again_does_not() {
-    let mut bench = bench(retrying(9));
-    bench.returns("a", flaky());
-    bench.pass(SECOND);
-    bench.finish("a");
-    assert_eq!(bench.row("a").attempts, 1);
-    bench.pass(9 * SECOND);
-    bench.call(Call::Nudge(target("a")));
-    bench.returns("a", flaky());
-    assert_eq!(bench.row("a").attempts, 2);
-    bench.pass(2 * SECOND);
-    bench.finish("a");
-    bench.pass(10 * SECOND);
-    assert_eq!(bench.row("a").attempts, 0);
-}
-
-#[test]
 fn retry_by_hand_runs_what_failed_at_once_and_nothing_else() {
     let mut bench = bench(retrying(1));
     bench.returns("a", flaky());
@@ -371,18 +354,32 @@ fn another_policy_brings_back_no_retry_that_was_taken_up() {
 }
 
 #[test]
-fn failures_are_forgotten_by_the_policy_that_is_in_force() {
-    let mut bench = overridden(RetryPolicy::Never, backoff(SECOND, 9));
-    bench.returns("a", flaky());
-    bench.pass(SECOND);
-    bench.finish("a");
-    assert_eq!(bench.row("a").attempts, 1);
-    set_policy(&mut bench, Some(backoff(2 * SECOND, 9)));
-    assert_eq!(bench.row("a").attempts, 1);
-    bench.pass(9 * SECOND);
-    assert_eq!(bench.row("a").attempts, 1, "counted from the change");
-    set_policy(&mut bench, None);
-    assert_eq!(bench.row("a").attempts, 0);
+fn waits_are_short_again_by_the_policy_that_is_in_force() {
+    let waits_after = |policy: Option<RetryPolicy>, pass: u32| {
+        let mut bench = overridden(RetryPolicy::Never, backoff(SECOND, 9));
+        bench.returns("a", flaky());
+        bench.pass(SECOND);
+        bench.finish("a");
+        bench.pass(4 * SECOND);
+        set_policy(&mut bench, policy);
+        bench.pass(pass * SECOND);
+        // Whatever was remembered is seen by the policy that it had.
+        set_policy(&mut bench, Some(backoff(SECOND, 9)));
+        bench.call(Call::Nudge(target("a")));
+        bench.returns("a", flaky());
+        retries_in(&bench)
+    };
+    assert_eq!(
+        waits_after(Some(backoff(2 * SECOND, 9)), 9),
+        Some(2 * SECOND),
+        "counted from the change"
+    );
+    assert_eq!(waits_after(Some(backoff(2 * SECOND, 9)), 10), Some(SECOND));
+    assert_eq!(
+        waits_after(None, 0),
+        Some(SECOND),
+        "one without a time remembers nothing"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Runs that succeed and leave a resource that can't be used yet.
 
 use crate::testing::Bench;
-use crate::{Edit, Outcome, Ref, Required, Returned, Settled, Stage};
+use crate::{Edit, Outcome, Ref, Required, Returned, Settled, Stage, StoredRow};
 
 /// `strict` requires `a` to be ready, `lax` that it has completed.
 fn read_by_two() -> Bench {
@@ -47,6 +47,27 @@ fn readiness_is_stored_until_the_next_completed_run() {
     bench.fail("a");
     assert_eq!(bench.row("a").unready, None, "its error says more");
     assert!(bench.row("a").error.is_some());
+}
+
+#[test]
+fn what_was_not_ready_is_asked_for_at_a_start_whatever_its_kind_says() {
+    let may_rest = |stored| StoredRow {
+        may_rest: true,
+        ..stored
+    };
+    let mut bench = read_by_two();
+    unready(&mut bench, "a", "it starts");
+    bench.finish_all();
+    bench.starts();
+    bench.restart_from(may_rest);
+    assert_eq!(bench.starts(), ["a"]);
+    unready(&mut bench, "a", "it starts");
+    bench.finish_all();
+    bench.restart_from(may_rest);
+    assert_eq!(bench.finish_all(), ["a", "lax", "strict"]);
+    bench.starts();
+    bench.restart_from(may_rest);
+    assert!(bench.starts().is_empty(), "all is well");
 }
 
 #[test]

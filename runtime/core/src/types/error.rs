@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::types::text::bounded;
 use crate::{Key, Kind, NameProblem, Ref, SpecVersion, StateVersion, Timestamp, Uid};
 
 /// Classes of failed runs, by what a person can do about them and whether a retry may help.
@@ -48,7 +49,8 @@ pub struct Error {
     pub kind: ErrorKind,
     /// Stable, machine-readable: `unknown-column`.
     pub code: Arc<str>,
-    /// Lower case, no full stop, names quoted.
+    /// Lower case, no full stop, names quoted. Of this and the other texts at most [`TEXT_MAX`](crate::TEXT_MAX) bytes are
+    /// kept.
     pub message: Arc<str>,
     /// A hint at a way to fix it.
     pub hint: Option<Arc<str>>,
@@ -76,6 +78,28 @@ impl Error {
             retry_after: None,
             retrigger: None,
         }
+    }
+
+    /// The same with texts of at most [`TEXT_MAX`](crate::TEXT_MAX) bytes, as it is stored.
+    #[must_use]
+    pub(crate) fn bounded(self) -> Self {
+        Self {
+            code: bounded(self.code),
+            message: bounded(self.message),
+            hint: self.hint.map(bounded),
+            details: self.details.map(bounded),
+            ..self
+        }
+    }
+
+    /// Returns true if two errors say the same, whatever they say of when to come back.
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let said = |error: &Self| Self {
+            retry_after: None,
+            retrigger: None,
+            ..error.clone()
+        };
+        said(self) == said(other)
     }
 
     /// A permanent error.

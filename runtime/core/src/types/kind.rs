@@ -13,8 +13,8 @@ pub enum AtStart {
     /// All of them.
     #[default]
     AskAlways,
-    /// Not those whose stored last run succeeded and saw the present spec version, refresh counters, kind
-    /// versions and refs.
+    /// Not those whose stored last run succeeded, left them ready, and saw the present spec version, refresh counters,
+    /// kind versions and refs.
     AskIfUnsettled,
 }
 
@@ -80,15 +80,16 @@ pub enum RetryPolicy {
     /// Not by itself.
     #[default]
     Never,
-    /// After the n-th failure in a row it waits `min(base * 2^(n-1), cap)`.
+    /// After the n-th failure it waits `min(base * 2^(n-1), cap)`; a success ends the row, and the waits after it are as long
+    /// as if it had not, unless it has lasted for `reset_after`.
     Backoff {
         /// The first wait.
         base: Duration,
         /// The longest wait.
         cap: Duration,
-        /// Maximum consecutive failures. After that no retry is scheduled; a request still runs the resource.
+        /// Most failures in a row. After that no retry is scheduled; a request still runs the resource.
         attempts: u32,
-        /// Staying successful for so long forgets the failures.
+        /// Staying successful for so long makes waits short again. Attempts are whole again with the first success.
         reset_after: Duration,
     },
 }
@@ -177,7 +178,8 @@ pub struct KindOptions {
     pub deadline: Option<Duration>,
     /// The time that an invocation may take to return after its cancel; then it is abandoned.
     pub cancel_deadline: Duration,
-    /// The longest time between a completed reconcile and the next one: drift is found that late.
+    /// The longest time between a completed reconcile and the next one: drift is found that late. One below
+    /// [`requeue_interval`](Self::requeue_interval), or below a millisecond, counts as that.
     pub resync: Option<Duration>,
     /// Set if the host runs its invocations where they may block their threads, see [`blocking`](Self::blocking).
     pub blocking: bool,

@@ -57,6 +57,7 @@ impl NoOpRun {
             seen,
             state_version,
             failed: false,
+            repeats: None,
         }
     }
 }

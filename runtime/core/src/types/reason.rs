@@ -167,6 +167,11 @@ impl Trigger {
         )
     }
 
+    /// Edits and refreshes: what failed was something else. A request to look again asks for the same.
+    pub fn forgets_failures(self) -> bool {
+        self.cancels() && self != Trigger::Requested
+    }
+
     /// Requests that come by the clock, or because something outside moved.
     pub fn is_timed(self) -> bool {
         matches!(

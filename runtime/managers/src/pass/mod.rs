@@ -187,7 +187,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         Ok(())
     }
 
-    /// Forgets failures if the controller has, as for an edit, a request or a retry by hand.
+    /// Forgets failures if the controller has, as for an edit, a refresh or a retry by hand.
     fn forget_failures(&mut self) {
         let row = self.context.row();
         let Some(last) = row.last_run.as_ref().filter(|last| last.failed) else {

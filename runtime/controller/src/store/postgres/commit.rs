@@ -9,7 +9,7 @@ use watershed_core::{Commit, CommitError, Uid};
 
 use super::super::columns::{HISTORY, RESOURCE, integer};
 use super::super::cuts::{Cuts, Failure};
-use super::super::{Answers, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, parted, removes};
+use super::super::{Answers, HISTORY_AGE_MS, HISTORY_SIGHTING_MS, parted, removes, replaced};
 use super::dialect;
 use super::events::Event;
 use super::exchange::PostgresExchange;
@@ -122,6 +122,17 @@ impl Batch<'_> {
             dialect::bind(&HISTORY, entries, &mut arguments)?;
             self.execute(&self.statements.record, arguments).await?;
         }
+        for keys in replaced(self.commit).chunks(ROWS) {
+            let mut arguments = self.arguments()?;
+            arguments.add(keys.iter().map(|(uid, _, _)| uid.0).collect::<Vec<_>>())?;
+            arguments.add(
+                keys.iter()
+                    .map(|(_, epoch, _)| integer(epoch.0))
+                    .collect::<Vec<_>>(),
+            )?;
+            arguments.add(keys.iter().map(|(_, _, id)| integer(id.0)).collect::<Vec<_>>())?;
+            self.execute(&self.statements.replace, arguments).await?;
+        }
         Ok(())
     }
 
@@ -129,7 +140,6 @@ impl Batch<'_> {
         for uid in uids {
             let mut arguments = self.arguments()?;
             arguments.add(uid.0)?;
-            arguments.add(i64::from(HISTORY_PER_RESOURCE))?;
             self.execute(&self.statements.prune_resource, arguments).await?;
         }
         if let Some(now) = aged {

@@ -9,7 +9,7 @@ use watershed_core::{HistoryRow, Revision, Stored, Uid};
 use super::super::columns::{self, integer, unreadable};
 use super::super::exchange::Delta;
 use super::transaction::Transaction;
-use super::{Database, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, database as failed};
+use super::{Database, HISTORY_AT_ONCE, StoreError, database as failed};
 
 const CATALOG: &str = "read the catalog";
 const HISTORY: &str = "read the history";
@@ -106,7 +106,7 @@ pub(super) async fn history(
     let rows = sqlx::query(AssertSqlSafe(Arc::clone(&shared.statements.history)))
         .bind(instance)
         .bind(uid.0)
-        .bind(i64::from(limit.min(HISTORY_PER_RESOURCE)))
+        .bind(i64::from(limit.min(HISTORY_AT_ONCE)))
         .fetch_all(&shared.pool);
     columns::history(&rows.await.map_err(failed(HISTORY))?)
 }

@@ -38,8 +38,8 @@ use self::statements::Statements;
 use super::columns::{integer, unreadable, value};
 use super::cuts::Cuts;
 use super::{
-    Answers, BoxFuture, Catalog, Exchange, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Lease, LeaseStatus, Opened,
-    Store, StoreError, TablePrefix,
+    Answers, BoxFuture, Catalog, Exchange, HISTORY_AT_ONCE, Lease, LeaseStatus, Opened, Store, StoreError,
+    TablePrefix,
 };
 
 /// The time that a lease lasts unless something else is asked for: short enough for a takeover that people hardly

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::super::TablePrefix;
 use super::super::columns::{Column, HISTORY, RESOURCE, names};
+use super::super::{HISTORY_PER_RESOURCE, TablePrefix, WORK_IN_HISTORY};
 use super::dialect::name_of;
 
 /// The text of every statement.
@@ -24,6 +24,7 @@ pub(super) struct Statements {
     pub(super) put: Arc<str>,
     pub(super) remove: Arc<str>,
     pub(super) record: Arc<str>,
+    pub(super) replace: Arc<str>,
     pub(super) prune_resource: Arc<str>,
     pub(super) prune_age: Arc<str>,
     pub(super) history: Arc<str>,
@@ -88,19 +89,18 @@ impl Statements {
             put: fixed(&put()),
             remove: fixed("DELETE FROM {p}resources WHERE instance = $1 AND uid = ANY($2)"),
             record: fixed(&record()),
-            prune_resource: fixed(
-                "DELETE FROM {p}history WHERE instance = $1 AND uid = $2 AND (epoch, invocation) <= (
-                     SELECT epoch, invocation FROM {p}history WHERE instance = $1 AND uid = $2
-                     ORDER BY epoch DESC, invocation DESC LIMIT 1 OFFSET $3)",
+            replace: fixed(
+                "DELETE FROM {p}history AS entry
+                 USING unnest($2::uuid[], $3::bigint[], $4::bigint[]) AS old (uid, epoch, invocation)
+                 WHERE entry.instance = $1 AND entry.uid = old.uid AND entry.epoch = old.epoch
+                    AND entry.invocation = old.invocation",
             ),
+            prune_resource: fixed(&prune_resource()),
             prune_age: fixed(
                 "DELETE FROM {p}history WHERE instance = $1 AND ended_at < (
                      SELECT max(ended_at) FROM {p}history WHERE instance = $1 AND ended_at <= $2) - $3",
             ),
-            history: fixed(
-                "SELECT epoch, entry FROM {p}history WHERE instance = $1 AND uid = $2
-                 ORDER BY epoch DESC, invocation DESC LIMIT $3",
-            ),
+            history: fixed(&history()),
             recent: fixed(
                 "SELECT epoch, entry FROM {p}history WHERE instance = $1
                  ORDER BY ended_at DESC, epoch DESC, invocation DESC LIMIT $2",
@@ -171,6 +171,36 @@ fn put() -> String {
          SELECT $1, $2, * FROM unnest({arrays})
          ON CONFLICT (instance, uid) DO UPDATE SET epoch = excluded.epoch, {}",
         values.join(", ")
+    )
+}
+
+/// The entries of a resource, each with its place: entries of work and all others count by themselves, the newest first.
+fn placed() -> String {
+    let is_work = WORK_IN_HISTORY.map(|text| format!("position('{text}' IN entry) > 0"));
+    format!(
+        "SELECT epoch, invocation, entry, row_number() OVER (
+             PARTITION BY {} ORDER BY epoch DESC, invocation DESC
+         ) AS place FROM {{p}}history WHERE instance = $1 AND uid = $2",
+        is_work.join(" OR ")
+    )
+}
+
+/// The statement that cuts the history of a resource to its bound.
+fn prune_resource() -> String {
+    format!(
+        "DELETE FROM {{p}}history WHERE instance = $1 AND uid = $2 AND (epoch, invocation) IN (
+             SELECT epoch, invocation FROM ({}) AS placed WHERE place > {HISTORY_PER_RESOURCE})",
+        placed()
+    )
+}
+
+/// The statement that reads the newest entries of a resource. It may have some beyond its bound, which is not looked at with
+/// each commit.
+fn history() -> String {
+    format!(
+        "SELECT epoch, entry FROM ({}) AS placed WHERE place <= {HISTORY_PER_RESOURCE}
+         ORDER BY epoch DESC, invocation DESC LIMIT $3",
+        placed()
     )
 }
 

@@ -9,7 +9,7 @@ use watershed_core::{Commit, CommitError, Uid};
 
 use super::super::columns::{HISTORY, RESOURCE, integer};
 use super::super::cuts::{Cuts, Failure};
-use super::super::{HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, parted, removes};
+use super::super::{HISTORY_AGE_MS, HISTORY_SIGHTING_MS, parted, removes, replaced};
 use super::dialect::{self, uid_bytes};
 use super::statements::Statements;
 use crate::failpoints::{COMMIT_WITHIN, crash_point};
@@ -161,6 +161,15 @@ impl Batch<'_> {
             }
             self.execute(&sql, arguments).await?;
         }
+        for (sql, keys) in self.statements.replace.cut(&replaced(self.commit)) {
+            let mut arguments = self.arguments()?;
+            for (uid, epoch, invocation) in keys {
+                arguments.add(uid_bytes(*uid))?;
+                arguments.add(integer(epoch.0))?;
+                arguments.add(integer(invocation.0))?;
+            }
+            self.execute(&sql, arguments).await?;
+        }
         Ok(())
     }
 
@@ -168,7 +177,6 @@ impl Batch<'_> {
         for uid in uids {
             let mut arguments = self.arguments()?;
             arguments.add(uid_bytes(*uid))?;
-            arguments.add(HISTORY_PER_RESOURCE)?;
             self.execute(&self.statements.prune_resource, arguments).await?;
         }
         Ok(())

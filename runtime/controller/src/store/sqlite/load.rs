@@ -12,7 +12,7 @@ use watershed_core::{HistoryRow, Stored, Uid};
 use super::super::columns::{self, unreadable};
 use super::dialect::uid_bytes;
 use super::statements::Statements;
-use super::{HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, database};
+use super::{HISTORY_AT_ONCE, StoreError, database};
 
 const CATALOG: &str = "read the catalog";
 const HISTORY: &str = "read the history";
@@ -50,7 +50,7 @@ pub(super) async fn history(
     let rows = sqlx::query(AssertSqlSafe(Arc::clone(&statements.history)))
         .bind(instance)
         .bind(uid_bytes(uid))
-        .bind(limit.min(HISTORY_PER_RESOURCE))
+        .bind(limit.min(HISTORY_AT_ONCE))
         .fetch_all(connection);
     columns::history(&rows.await.map_err(database(HISTORY))?)
 }

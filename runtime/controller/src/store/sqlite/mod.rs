@@ -40,7 +40,7 @@ use self::open::CatalogFile;
 use self::schema::{MIGRATIONS, Migration};
 use self::statements::Statements;
 use super::columns::{unreadable, value};
-use super::{BoxFuture, Catalog, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Opened, Store, StoreError};
+use super::{BoxFuture, Catalog, HISTORY_AT_ONCE, Opened, Store, StoreError};
 use crate::failpoints::{LEASE_AFTER, LEASE_BEFORE, crash_point};
 
 /// Connections that read history beside the writer, in a file of our own.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::super::columns::{HISTORY, RESOURCE, names};
+use super::super::{HISTORY_PER_RESOURCE, WORK_IN_HISTORY};
 use super::TablePrefix;
 use super::schema::{LATER_COLUMNS, NEWEST, OLDEST_READABLE};
 
@@ -24,6 +25,7 @@ pub(super) struct Statements {
     pub(super) put: Sized,
     pub(super) remove: Sized,
     pub(super) record: Sized,
+    pub(super) replace: Sized,
     pub(super) prune_resource: Arc<str>,
     pub(super) prune_age: Arc<str>,
     pub(super) history: Arc<str>,
@@ -125,19 +127,19 @@ impl Statements {
                     "INSERT OR REPLACE INTO {{p}}history (instance, epoch, revision, {columns}) VALUES {values}"
                 ))
             }),
-            prune_resource: fixed(
-                "DELETE FROM {p}history WHERE instance = ?1 AND uid = ?2 AND (epoch, invocation) <= (
-                     SELECT epoch, invocation FROM {p}history WHERE instance = ?1 AND uid = ?2
-                     ORDER BY epoch DESC, invocation DESC LIMIT 1 OFFSET ?3)",
-            ),
+            replace: Sized::new(|rows| {
+                let keys = values(rows, 3);
+                prefix.apply(&format!(
+                    "DELETE FROM {{p}}history
+                     WHERE instance = ? AND (uid, epoch, invocation) IN (VALUES {keys})"
+                ))
+            }),
+            prune_resource: fixed(&prune_resource()),
             prune_age: fixed(
                 "DELETE FROM {p}history WHERE instance = ?1 AND ended_at < (
                      SELECT max(ended_at) FROM {p}history WHERE instance = ?1 AND ended_at <= ?2) - ?3",
             ),
-            history: fixed(
-                "SELECT epoch, entry FROM {p}history WHERE instance = ?1 AND uid = ?2
-                 ORDER BY epoch DESC, invocation DESC LIMIT ?3",
-            ),
+            history: fixed(&history()),
             recent: fixed(
                 "SELECT epoch, entry FROM {p}history WHERE instance = ?1
                  ORDER BY ended_at DESC, epoch DESC, invocation DESC LIMIT ?2",
@@ -145,6 +147,36 @@ impl Statements {
             instance: fixed("SELECT epoch, revision FROM {p}instances WHERE instance = ?1"),
         }
     }
+}
+
+/// The entries of a resource, each with its place: entries of work and all others count by themselves, the newest first.
+fn placed() -> String {
+    let is_work = WORK_IN_HISTORY.map(|text| format!("instr(entry, '{text}') > 0"));
+    format!(
+        "SELECT epoch, invocation, entry, row_number() OVER (
+             PARTITION BY {} ORDER BY epoch DESC, invocation DESC
+         ) AS place FROM {{p}}history WHERE instance = ?1 AND uid = ?2",
+        is_work.join(" OR ")
+    )
+}
+
+/// The statement that cuts the history of a resource to its bound.
+fn prune_resource() -> String {
+    format!(
+        "DELETE FROM {{p}}history WHERE instance = ?1 AND uid = ?2 AND (epoch, invocation) IN (
+             SELECT epoch, invocation FROM ({}) AS placed WHERE place > {HISTORY_PER_RESOURCE})",
+        placed()
+    )
+}
+
+/// The statement that reads the newest entries of a resource. It may have some beyond its bound, which is not looked at with
+/// each commit.
+fn history() -> String {
+    format!(
+        "SELECT epoch, entry FROM ({}) AS placed WHERE place <= {HISTORY_PER_RESOURCE}
+         ORDER BY epoch DESC, invocation DESC LIMIT ?3",
+        placed()
+    )
 }
 
 /// `(?, ?, ...), (?, ...)`: so many rows of so many values.
