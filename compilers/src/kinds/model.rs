@@ -8,6 +8,7 @@ mod inputs;
 pub(crate) mod keys;
 mod queries;
 mod unit_tests;
+mod unused;
 
 pub use files::{refused as refused_output, refused_object};
 pub(crate) use inputs::is_known;

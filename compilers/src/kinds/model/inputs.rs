@@ -20,39 +20,68 @@ const DEFAULT_MATERIALIZE: [&str; 2] = ["rill.models.default_materialize", "__ma
 /// Options of the engine's readers that may stand in a source of files beside its `path`.
 pub const READER_OPTIONS: &[&str] = &[
     "all_varchar",
+    "allow_quoted_nulls",
     "auto_detect",
+    "auto_type_candidates",
+    "binary_as_string",
+    "buffer_size",
+    "can_have_nan",
+    "column_names",
+    "column_types",
     "columns",
+    "comment",
     "compression",
+    "convert_strings_to_integers",
+    "date_format",
     "dateformat",
     "decimal_separator",
     "delim",
     "delimiter",
+    "dtypes",
     "empty_as_varchar",
     "encoding",
+    "encryption_config",
     "escape",
+    "explicit_cardinality",
+    "field_appearance_threshold",
+    "file_row_number",
     "filename",
+    "files_to_sniff",
     "force_not_null",
     "header",
     "hive_partitioning",
     "hive_types",
+    "hive_types_autocast",
     "ignore_errors",
+    "map_inference_threshold",
+    "max_line_size",
     "maximum_depth",
+    "maximum_line_size",
     "maximum_object_size",
+    "maximum_sample_files",
     "names",
     "new_line",
     "normalize_names",
     "null_padding",
     "nullstr",
+    "parallel",
+    "parquet_version",
     "quote",
     "range",
     "records",
+    "rejects_limit",
+    "rejects_scan",
+    "rejects_table",
     "sample_size",
+    "schema",
     "sep",
     "sheet",
     "skip",
     "stop_at_empty",
+    "store_rejects",
     "strict_mode",
     "thousands",
+    "timestamp_format",
     "timestampformat",
     "types",
     "union_by_name",
@@ -77,6 +106,7 @@ impl Reader<'_, '_> {
                     .add_with_hint(entry.key_at, Code::MisspelledKey, message, hint);
             }
         }
+        self.unused_keys(spec, &rest);
         self.hooks(spec, &rest);
         // Templates in them are read already.
         let (hooks, rest): (Map, Map) = rest
@@ -161,6 +191,8 @@ impl Reader<'_, '_> {
                 true => "its rows are written to files",
                 false => "its rows are written to another database",
             })
+        } else if spec.sql.is_none() && reads_table(spec) {
+            Some("its rows come from another database")
         } else if spec.input_connector != spec.output_connector {
             Some("its input is another connector than its output")
         } else {
@@ -196,6 +228,12 @@ impl Reader<'_, '_> {
         }
         .into();
     }
+}
+
+/// Returns whether an input is a table of a database.
+fn reads_table(spec: &ModelSpec) -> bool {
+    let properties = spec.input_properties.as_ref();
+    properties.is_some_and(|all| all.get("table").is_some())
 }
 
 /// Returns whether a model is known to take a key.

@@ -2,7 +2,7 @@
 
 use watershed_proto::{DataResolver, LocalFiles, ModelSpec};
 
-use super::TEST;
+use super::{TEST, unused::FILE_OF_ENGINE};
 use crate::{
     blocks::data::{self, DATA},
     diagnostics::{At, Code},
@@ -24,7 +24,8 @@ impl Reader<'_, '_> {
                 .iter()
                 .any(|key| self.fields.key_at(key).is_some());
             // A table of another file of the engine.
-            let is_other = !spec.input_connector.eq_ignore_ascii_case(self.context.olap);
+            let is_other = !spec.input_connector.eq_ignore_ascii_case(self.context.olap)
+                || FILE_OF_ENGINE.iter().any(|key| self.fields.key_at(key).is_some());
             let reads_table = is_other && self.fields.key_at("table").is_some();
             if engine && !reads_files && !reads_table {
                 let at = self.fields.at();
