@@ -8,13 +8,15 @@
 //! 1. A folder is watched before it is listed, so whatever comes to be in it afterwards is told.
 //! 2. When the system says that events were lost, or more paths are touched than are kept, the subscription says so:
 //!    then anything may have been touched.
-//! 3. A touched path says nothing about what happened to it: whoever is told looks.
+//! 3. A link to a file is watched with all that it leads through: its end, other links, and links among the folders of those.
+//! 4. A touched path says nothing about what happened to it: whoever is told looks.
 
 mod inbox;
+mod links;
 mod registry;
 mod tree;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -24,8 +26,8 @@ use crate::sync::Unpoisoned;
 pub use inbox::ChangedPaths;
 use inbox::Inbox;
 use registry::Registry;
-use tree::Reached;
 pub use tree::Tree;
+use tree::{Found, Reached};
 
 /// True if the system watches folders one by one. Elsewhere it watches whole trees, and what is not of interest is
 /// left out when it is told.
@@ -87,6 +89,8 @@ impl Watcher {
             inbox,
             folders: BTreeSet::new(),
             has_links: false,
+            links: BTreeMap::new(),
+            for_links: BTreeSet::new(),
         }
     }
 }
@@ -98,6 +102,10 @@ pub struct Subscription {
     inbox: Arc<Inbox>,
     folders: BTreeSet<PathBuf>,
     has_links: bool,
+    /// Links to files, by the places that they lead through.
+    links: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
+    /// Folders that are watched for links alone.
+    for_links: BTreeSet<PathBuf>,
 }
 
 /// The folders that may have been replaced by others of the same name.
@@ -121,21 +129,77 @@ impl Subscription {
             Anew::Below(paths) => folder.ancestors().any(|above| paths.contains(above)),
         };
         let is_left = |folder: &Path| !trees.iter().any(|tree| tree.holds(folder));
-        let leaving = self
-            .folders
-            .iter()
-            .filter(|folder| is_stale(folder) || is_left(folder));
+        let leaving = self.folders.iter().filter(|folder| {
+            is_stale(folder) || is_left(folder) && !self.for_links.contains(folder.as_path())
+        });
         // Before anything is watched: a folder that moved is known to the system by what it is, not by its path.
         for folder in leaving.cloned().collect::<Vec<_>>() {
             self.leave(&folder);
         }
         self.has_links = false;
+        let mut links = BTreeSet::new();
         trees.iter().try_for_each(|tree| {
-            tree.walk(&mut |folder, way| {
-                self.has_links |= way == Reached::Links;
-                self.enter(folder)
+            tree.walk(&mut |found| match found {
+                Found::Folder(folder, way) => {
+                    self.has_links |= way == Reached::Links;
+                    self.enter(folder)
+                }
+                Found::Link(link) => {
+                    links.insert(link.to_owned());
+                    Ok(())
+                }
             })
-        })
+        })?;
+        self.follow_links(links, is_left)
+    }
+
+    /// Watches the places that links lead through, and no others for links.
+    fn follow_links(
+        &mut self,
+        links: BTreeSet<PathBuf>,
+        is_left: impl Fn(&Path) -> bool,
+    ) -> Result<(), WatchError> {
+        let mut found: BTreeMap<PathBuf, BTreeSet<PathBuf>> = BTreeMap::new();
+        let mut folders = BTreeSet::new();
+        for link in links {
+            let mut places = links::places(&link);
+            loop {
+                let parents = places.iter().filter_map(|place| place.parent());
+                for folder in parents {
+                    self.enter(folder)?;
+                    folders.extend(is_left(folder).then(|| folder.to_owned()));
+                }
+                // What changed before that was watched is told by nobody.
+                let now = links::places(&link);
+                if now == places {
+                    break;
+                }
+                places = now;
+            }
+            for place in places.into_iter().filter(|place| *place != link) {
+                found.entry(place).or_default().insert(link.clone());
+            }
+        }
+        for folder in self.for_links.difference(&folders).cloned().collect::<Vec<_>>() {
+            if is_left(&folder) {
+                self.leave(&folder);
+            }
+        }
+        (self.links, self.for_links) = (found, folders);
+        Ok(())
+    }
+
+    /// Lists the links to files that lead through a path, or through something below it.
+    pub fn links_through<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Path> {
+        let places = self.links.range(path.to_owned()..);
+        let below = places.take_while(move |(place, _)| place.starts_with(path));
+        below.flat_map(|(_, links)| links).map(PathBuf::as_path)
+    }
+
+    /// Returns whether a folder is watched for the sake of links to files in it alone.
+    #[must_use]
+    pub fn is_for_links(&self, folder: &Path) -> bool {
+        self.for_links.contains(folder)
     }
 
     /// Returns whether links lead to watched folders. The system may tell what happens there by another path.

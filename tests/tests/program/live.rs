@@ -1,5 +1,7 @@
 //! Edits while `start` goes on: what each costs, what is told, and what others see of it.
 
+use std::os::unix::fs::symlink;
+
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -178,6 +180,61 @@ fn data_files_are_watched_wherever_they_are() {
     start.until_done(&["late:built"]);
     project.write("data/late/y.csv", "x\n6\n");
     start.until_done(&["late:built"]);
+}
+
+#[test]
+fn files_that_links_lead_to_are_watched() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "sources/raw.yaml",
+            "type: source\nconnector: local_file\npath: data/raw.csv\n",
+        ),
+        ("models/of_env.sql", &table("SELECT {{ .env.n }} AS n")),
+        ("data/here.txt", ""),
+    ]);
+    let outside = tempfile::tempdir().expect("a folder can be made");
+    let write = |path: &str, text: &str| {
+        let path = outside.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("it has a folder")).expect("a folder can be made");
+        std::fs::write(path, text).expect("a file can be written");
+    };
+    let link = |target: &str, link: &std::path::Path| symlink(target, link).expect("a link can be made");
+    write("m.sql", &table("SELECT 1 AS x"));
+    write("..one/raw.csv", "k\n1\n");
+    write("..two/raw.csv", "k\n2\n");
+    write("env", "n=1\n");
+    // As settings of containers are mounted: all of them change with one link.
+    link("..one", &outside.path().join("..data"));
+    link("..data/raw.csv", &outside.path().join("raw.csv"));
+    for (target, place) in [
+        ("m.sql", "models/m.sql"),
+        ("raw.csv", "data/raw.csv"),
+        ("env", ".env"),
+    ] {
+        let target = outside.path().join(target);
+        link(
+            target.to_str().expect("it is a text"),
+            &project.path().join(place),
+        );
+    }
+    let mut start = Going::settled(&project);
+    write("m.sql", &table("SELECT 2 AS x"));
+    start.until_done(&["m:built"]);
+    write("new.sql", &table("SELECT 3 AS x"));
+    std::fs::rename(outside.path().join("new.sql"), outside.path().join("m.sql"))
+        .expect("it takes the place");
+    start.until_done(&["m:built"]);
+    write("env", "n=2\n");
+    start.until_done(&["of_env:built"]);
+    link("..two", &outside.path().join("..next"));
+    std::fs::rename(outside.path().join("..next"), outside.path().join("..data"))
+        .expect("it takes the place");
+    start.until_done(&["raw:built"]);
+    write("..two/raw.csv", "k\n3\n");
+    start.until_done(&["raw:built"]);
+    let rows = project.query("SELECT m.x, of_env.n, raw.k::INTEGER AS k FROM m, of_env, raw");
+    assert_eq!(rows["rows"], json!([[3, 2, 3]]));
 }
 
 #[test]

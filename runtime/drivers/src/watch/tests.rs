@@ -179,3 +179,71 @@ fn links_in_a_circle_end() {
     std::os::unix::fs::symlink(&place.root, place.root.join("models/up")).unwrap();
     assert_eq!(place.follow().folders(), 2);
 }
+
+/// Takes in what was touched and follows it, until what a link leads to has changed.
+#[cfg(unix)]
+async fn until_link(place: &Place, subscription: &Subscription, touched: &Path, link: &str) {
+    place.until(subscription, touched.to_str().unwrap()).await;
+    let links: Vec<&Path> = subscription.links_through(touched).collect();
+    assert_eq!(links, [place.root.join(link)]);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_a_link_leads_to_is_told_with_the_link() {
+    let place = Place::new(&["models"]);
+    let elsewhere = place.root.parent().unwrap().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let file = elsewhere.join("m.sql");
+    fs::write(&file, "one").unwrap();
+    std::os::unix::fs::symlink(&file, place.root.join("models/m.sql")).unwrap();
+    let mut subscription = place.follow();
+    assert!(subscription.is_for_links(&elsewhere));
+    fs::write(&file, "two").unwrap();
+    until_link(&place, &subscription, &file, "models/m.sql").await;
+    place.again(&mut subscription, &[]);
+    fs::write(elsewhere.join(".new"), "three").unwrap();
+    fs::rename(elsewhere.join(".new"), &file).unwrap();
+    until_link(&place, &subscription, &file, "models/m.sql").await;
+    fs::remove_file(place.root.join("models/m.sql")).unwrap();
+    place.until(&subscription, "models/m.sql").await;
+    place.again(&mut subscription, &[]);
+    assert!(!subscription.watches(&elsewhere), "nothing leads there any more");
+    assert_eq!(subscription.links_through(&file).count(), 0);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_among_the_folders_on_the_way_is_watched_and_followed_when_it_is_swapped() {
+    use std::os::unix::fs::symlink;
+    let place = Place::new(&[]);
+    let mount = place.root.parent().unwrap().join("mount");
+    for version in ["..1", "..2"] {
+        fs::create_dir_all(mount.join(version)).unwrap();
+        fs::write(mount.join(version).join("a.csv"), version).unwrap();
+    }
+    symlink("..1", mount.join("..data")).unwrap();
+    symlink("..data/a.csv", mount.join("a.csv")).unwrap();
+    symlink(mount.join("a.csv"), place.root.join("a.csv")).unwrap();
+    let mut subscription = place.follow();
+    symlink("..2", mount.join("..next")).unwrap();
+    fs::rename(mount.join("..next"), mount.join("..data")).unwrap();
+    until_link(&place, &subscription, &mount.join("..data"), "a.csv").await;
+    place.again(&mut subscription, &[]);
+    fs::write(mount.join("..2/a.csv"), "three").unwrap();
+    until_link(&place, &subscription, &mount.join("..2/a.csv"), "a.csv").await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_to_nothing_is_followed_when_its_end_appears() {
+    let place = Place::new(&[]);
+    let elsewhere = place.root.parent().unwrap().join("elsewhere");
+    std::os::unix::fs::symlink(elsewhere.join("a.csv"), place.root.join("a.csv")).unwrap();
+    let mut subscription = place.follow();
+    fs::create_dir(&elsewhere).unwrap();
+    until_link(&place, &subscription, &elsewhere, "a.csv").await;
+    place.again(&mut subscription, &[]);
+    fs::write(elsewhere.join("a.csv"), "text").unwrap();
+    until_link(&place, &subscription, &elsewhere.join("a.csv"), "a.csv").await;
+}

@@ -54,19 +54,19 @@ impl Tree {
         self.root.ancestors().find(|folder| folder.is_dir())
     }
 
-    /// Enters the folders, each before what is in it.
+    /// Visits the folders, each before what is in it, and links to files.
     pub(super) fn walk(
         &self,
-        enter: &mut dyn FnMut(&Path, Reached) -> Result<(), WatchError>,
+        visit: &mut dyn FnMut(Found<'_>) -> Result<(), WatchError>,
     ) -> Result<(), WatchError> {
         loop {
             let Some(there) = self.nearest() else {
                 return Ok(());
             };
             if there == self.root {
-                return self.descend(there, Reached::Folders, 0, enter);
+                return self.descend(there, Reached::Folders, 0, visit);
             }
-            enter(there, Reached::Folders)?;
+            visit(Found::Folder(there, Reached::Folders))?;
             // What was made before that folder was watched is told by nobody.
             if self.nearest() == Some(there) {
                 return Ok(());
@@ -79,12 +79,9 @@ impl Tree {
         folder: &Path,
         way: Reached,
         depth: usize,
-        enter: &mut dyn FnMut(&Path, Reached) -> Result<(), WatchError>,
+        visit: &mut dyn FnMut(Found<'_>) -> Result<(), WatchError>,
     ) -> Result<(), WatchError> {
-        enter(folder, way)?;
-        if depth >= self.depth {
-            return Ok(());
-        }
+        visit(Found::Folder(folder, way))?;
         // One that went meanwhile is told by the folder above.
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name();
@@ -95,12 +92,27 @@ impl Tree {
                 Ok(kind) if kind.is_dir() => way,
                 // A link to a folder is a folder here, as it is for whoever lists.
                 Ok(kind) if kind.is_symlink() && leads_down(&entry.path()) => Reached::Links,
+                Ok(kind) if kind.is_symlink() && !entry.path().is_dir() => {
+                    visit(Found::Link(&entry.path()))?;
+                    continue;
+                }
                 _ => continue,
             };
-            self.descend(&entry.path(), below, depth + 1, enter)?;
+            if depth < self.depth {
+                self.descend(&entry.path(), below, depth + 1, visit)?;
+            }
         }
         Ok(())
     }
+}
+
+/// A thing that belongs to a tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Found<'a> {
+    /// A folder.
+    Folder(&'a Path, Reached),
+    /// A link to a file, or to nothing.
+    Link(&'a Path),
 }
 
 /// The way in which a folder was reached.

@@ -211,7 +211,15 @@ impl Live {
         }
     }
 
-    async fn on_disk(&mut self, subscription: Subscription, seen: ChangedPaths) -> Option<Subscription> {
+    async fn on_disk(&mut self, subscription: Subscription, mut seen: ChangedPaths) -> Option<Subscription> {
+        let links = seen
+            .paths
+            .iter()
+            .flat_map(|path| subscription.links_through(path));
+        let links: Vec<PathBuf> = links.map(Path::to_owned).collect();
+        // What a link leads to is told by another path, and may be another file from now on.
+        let has_links = !links.is_empty() || seen.paths.iter().any(|path| path.is_symlink());
+        seen.paths.extend(links);
         let touched: Vec<(&Path, bool)> = seen
             .paths
             .iter()
@@ -228,7 +236,7 @@ impl Live {
             .map(|(path, _)| path.to_path_buf())
             .collect();
         let linked = subscription.has_links();
-        let subscription = if seen.lost || !folders.is_empty() {
+        let subscription = if seen.lost || has_links || !folders.is_empty() {
             self.follow(subscription, &folders, seen.lost).await
         } else {
             Some(subscription)
@@ -309,6 +317,16 @@ fn is_of_interest(root: &Path, data: &DataFiles, subscription: &Subscription, pa
     if is_state {
         // Its files change all the time and are nobody's business; that it went is.
         return below.is_some_and(|below| below.iter().count() == 1);
+    }
+    if subscription.links_through(path).next().is_some() {
+        return true;
+    }
+    if below.is_none()
+        && path
+            .parent()
+            .is_some_and(|folder| subscription.is_for_links(folder))
+    {
+        return data.is_read(path, false);
     }
     let is_folder = path.is_dir() || subscription.watches(path);
     let is_project = below.is_some() && !is_ignored(first) && (is_project_file(path) || is_folder);
