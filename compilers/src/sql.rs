@@ -13,6 +13,7 @@ mod within;
 
 pub use analysis::{Outcome, SqlAnalysis, TableUse};
 pub use made::{Definition, Statements, names_in, statements_digest};
+pub use scan::files_in;
 pub use within::within;
 
 pub(crate) use cache::{Cache, CacheKey};

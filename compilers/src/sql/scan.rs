@@ -34,6 +34,12 @@ pub(super) fn analyse(statement: &str) -> SqlAnalysis {
     }
 }
 
+/// Returns the paths and patterns of local files that a statement names, by its words.
+#[must_use]
+pub fn files_in(statement: &str) -> Vec<String> {
+    analyse(statement).files
+}
+
 /// Every name in a statement, in lower case: words that are keywords among them.
 pub(super) fn identifiers(tokens: &[Token<'_>]) -> BTreeSet<String> {
     let names = tokens

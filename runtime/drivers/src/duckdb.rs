@@ -29,6 +29,7 @@ mod install;
 mod left;
 mod migrate;
 mod names;
+mod no_columns;
 mod options;
 mod parser;
 mod partitions;

@@ -1,5 +1,6 @@
 //! The outside world: an analytical engine behind a trait, files, and folders that are watched.
 //!
+//! - [`data_file`]: files of data, looked at before the engine reads them.
 //! - [`olap`]: what the reconcilers ask of an engine ([`olap::Olap`]), in plain types.
 //! - [`duckdb`]: DuckDB behind it, and its parser.
 //! - [`objects`]: objects in stores, looked at without reading them.
@@ -11,6 +12,7 @@
 //!
 //! Work that blocks runs off the async threads, bounded; see each module.
 
+pub mod data_file;
 pub mod duckdb;
 pub mod objects;
 pub mod olap;

@@ -6,6 +6,7 @@
 //! | [`plan`](mod@plan) | whether to build: one pure decision |
 //! | [`record`] | what the engine records beside an output |
 //! | [`files`] | local files: which, and whether they changed |
+//! | `contents` | what of them no rows are made of |
 //! | [`pattern`] | which paths these may have, for whoever watches |
 //! | `fit` | whether an output of the trash is what is wanted |
 //! | [`forecast`] | the same decision without a run, for `plan` |
@@ -24,6 +25,7 @@
 //! state in the catalog is a copy of it. A run that finds them different, as after a crash, believes the engine.
 
 pub mod columns;
+mod contents;
 pub mod data_tests;
 pub mod due;
 mod export;
@@ -40,6 +42,7 @@ pub mod retries;
 pub mod statement;
 
 pub(crate) mod failure;
+pub use contents::refuse_files_of_statement;
 pub use export::damaged as damaged_files;
 pub use failure::{HELD_CODE, STALE_INPUT, from_sql};
 mod inputs;

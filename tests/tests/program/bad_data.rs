@@ -65,3 +65,29 @@ fn a_query_that_meets_such_a_row_says_where_it_is() {
     assert_eq!(said.code, Some(1), "{}", said.stdout);
     assert!(said.stderr.contains("data/late.csv:30002"), "{}", said.stderr);
 }
+
+#[test]
+fn guesses_about_a_file_that_may_as_well_be_wrong_are_told_until_its_source_says() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("data/dates.csv", "id,day\n1,02/06/2024\n2,03/07/2024\n"),
+        ("data/sure.csv", "id,day,name\n1,13/06/2024,x\n"),
+    ]);
+    let source = |name: &str, options: &str| {
+        let text = format!("type: source\nconnector: local_file\npath: data/{name}.csv\n{options}");
+        sandbox.write(&format!("sources/{name}.yaml"), &text);
+    };
+    for name in ["dates", "sure"] {
+        source(name, "");
+    }
+    sandbox.run(0);
+    let told = |name: &str| sandbox.call(&["logs", name]).stdout;
+    assert!(told("dates").contains("%d/%m/%Y"), "{}", told("dates"));
+    assert!(told("dates").contains("`dateformat`"), "{}", told("dates"));
+    assert!(!told("sure").contains("`dateformat`"), "{}", told("sure"));
+    assert!(!told("sure").contains("`header"), "{}", told("sure"));
+    source("dates", "dateformat: \"%m/%d/%Y\"\n");
+    sandbox.run(0);
+    let month = sandbox.rows("SELECT month(min(day))::INTEGER AS month FROM dates");
+    assert_eq!(month, serde_json::json!([[2]]));
+}

@@ -279,6 +279,35 @@ fn tables_of_another_file_of_the_engine_are_sources() {
 }
 
 #[test]
+fn a_source_that_names_a_file_of_the_engine_reads_its_table_and_never_one_of_that_name_here() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "models/orders.sql",
+            "-- @materialize: true\nSELECT 7 AS id, 0.5 AS price\n",
+        ),
+        (
+            "sources/raw.yaml",
+            "type: source\nconnector: duckdb\ntable: orders\ndb: data/shop.duckdb\n",
+        ),
+        ("data/readme.txt", ""),
+    ]);
+    make(&sandbox.path().join("data/shop.duckdb"));
+    let said = sandbox.call(&["run", "--json"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.stdout, said.stderr);
+    let rows = || sandbox.rows("SELECT count(*) AS n, min(id)::INTEGER AS first FROM raw");
+    assert_eq!(rows(), serde_json::json!([[2, 1]]));
+    sandbox.write(
+        "sources/raw.yaml",
+        "type: source\nconnector: duckdb\nsql: SELECT * FROM orders\ndb: data/shop.duckdb\n",
+    );
+    let said = sandbox.call(&["run"]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert!(said.stdout.contains("conflicting-keys") || said.stderr.contains("conflicting-keys"));
+    assert_eq!(rows(), serde_json::json!([[2, 1]]));
+}
+
+#[test]
 fn a_range_of_a_sheet_of_excel_is_a_source() {
     if !has_extension("excel") {
         return;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::failure::{Source, not_one};
+use super::no_columns;
 use super::schema::{count, qualified};
 use super::sys::Param;
 use super::work::Work;
@@ -264,7 +265,7 @@ fn described(work: &Work<'_>, sql: &str) -> Result<Option<Vec<Column>>, Failure>
 }
 
 /// A record with the names and types of the output's columns in it.
-pub(super) fn with_columns(work: &Work<'_>, build: &Build, record: Vec<u8>) -> Result<Vec<u8>, Failure> {
+pub(super) fn with_columns(work: &Work<'_>, build: &Build, record: Vec<u8>) -> Result<Vec<u8>, BuildError> {
     let Some(put) = build.put_columns else {
         return Ok(record);
     };
@@ -277,6 +278,9 @@ pub(super) fn with_columns(work: &Work<'_>, build: &Build, record: Vec<u8>) -> R
             described.into_iter().map(|it| (it.name, it.kind)).collect()
         }
     };
+    if let Some(form) = build.reads {
+        no_columns::refuse(work, &output, form, &columns)?;
+    }
     Ok(put(&record, columns))
 }
 

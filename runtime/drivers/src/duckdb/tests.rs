@@ -91,6 +91,7 @@ fn build(n: u128, name: &str, kind: OutputKind, sql: &str) -> Build {
         replaced: Fate::Gone,
         unless_rows: None,
         put_columns: None,
+        reads: None,
     }
 }
 

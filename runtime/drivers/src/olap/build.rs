@@ -5,6 +5,8 @@ use std::time::Duration;
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::data_file::Form;
+
 use super::{Attached, Failure, Fate, HookError, Hooks, OutputKind, SqlError, Tag, Value};
 
 /// An output to make, or rows to put into one.
@@ -45,6 +47,9 @@ pub struct Build {
     /// Puts names and types of the output's columns into the record. None where nobody asks for them: of a view that costs as
     /// much as to make it.
     pub put_columns: Option<PutColumns>,
+    /// The form of the files or objects that the statement reads and does nothing else with: an answer without columns of
+    /// their own is refused.
+    pub reads: Option<Form>,
 }
 
 impl Build {
@@ -216,6 +221,9 @@ pub enum BuildError {
     /// The columns of the new rows are not those of the table.
     #[error("{}", .0)]
     Columns(ColumnsDiffer),
+    /// What the statement reads has neither values nor names of columns.
+    #[error("what is read is empty, which is no answer: not even the names of its columns are there")]
+    NoColumns,
     /// Two of the new rows have one key.
     #[error("two new rows have the same key: {first}")]
     SameKey {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use watershed_drivers::data_file::MOST_LEVELS;
 use watershed_drivers::objects::StoreError;
 
 use watershed_compilers::RenderError;
@@ -92,10 +93,16 @@ pub(super) fn from_files(error: &FilesError) -> Error {
         FilesError::TooMany { .. } => ("too-many-files", ErrorKind::Permanent),
         FilesError::Pattern { .. } => ("bad-pattern", ErrorKind::Permanent),
         FilesError::Outside { .. } => ("outside-sandbox", ErrorKind::Permanent),
+        FilesError::Empty { .. } => (EMPTY_CODE, ErrorKind::Permanent),
+        FilesError::TooDeep { .. } => ("nested-too-deep", ErrorKind::Permanent),
         FilesError::Io { .. } => ("file-unreadable", ErrorKind::Transient),
     };
     let hint = match error {
         FilesError::Outside { .. } => Some(CONFINED),
+        FilesError::Empty { .. } => Some(EMPTY_HINT),
+        FilesError::TooDeep { most, .. } if *most < MOST_LEVELS => {
+            Some("`maximum_depth: 10` makes columns of the first 10 levels, and JSON of what is below")
+        }
         _ => None,
     };
     Error {
@@ -103,6 +110,13 @@ pub(super) fn from_files(error: &FilesError) -> Error {
         ..Error::new(kind, code, with_source(error))
     }
 }
+
+/// The code of an input without anything in it.
+const EMPTY_CODE: &str = "empty-file";
+
+/// The hint of such an error.
+const EMPTY_HINT: &str =
+    "what writes it may not be done; where it may be empty, `columns` says what its columns are";
 
 /// The hint of errors about what is outside the sandbox.
 pub(crate) const CONFINED: &str = "with `--sandbox` a project reaches its own folder and its state alone; copy it there, \
@@ -302,6 +316,13 @@ pub(super) fn from_build(error: &BuildError) -> (Error, Option<usize>) {
         BuildError::NameTaken { .. } => (taken_name(error.to_string()), None),
         BuildError::Absent => (Error::transient("output-missing", error.to_string()), None),
         BuildError::Columns(_) => (changed_columns(error.to_string()), None),
+        BuildError::NoColumns => (
+            Error {
+                hint: Some(EMPTY_HINT.into()),
+                ..Error::permanent(EMPTY_CODE, error.to_string())
+            },
+            None,
+        ),
         BuildError::SameKey { .. } => (duplicate_key(error.to_string()), None),
         BuildError::Order(sql) => (from_sql(sql), None),
         // Told by callers that know the texts.
@@ -445,7 +466,8 @@ fn taken_name(message: String) -> Error {
 
 /// Returns the error that is stored of what the engine says against a statement.
 pub fn from_sql(error: &SqlError) -> Error {
-    let hint = error.hint.as_deref().filter(|hint| !names_internals(hint));
+    let hint = error.hint.as_deref();
+    let hint = hint.filter(|hint| !names_internals(hint) && !proposes_missing(&error.message, hint));
     let hint = match error.message.starts_with(OPEN_PIVOT) {
         true => {
             Some("a table can: `-- @materialize: true`; for a view, list the values with `ON x IN (...)`")
@@ -496,6 +518,21 @@ fn sql_code(error: &SqlError) -> String {
             }
         }
     }
+}
+
+/// Returns whether a hint proposes the very name that is missing: a table that was dropped a moment ago.
+fn proposes_missing(message: &str, hint: &str) -> bool {
+    let missing = message
+        .strip_prefix("Table with name ")
+        .and_then(|rest| rest.strip_suffix(" does not exist!"));
+    let proposed = hint
+        .strip_prefix("Did you mean \"")
+        .and_then(|rest| rest.strip_suffix("\"?"));
+    let (Some(missing), Some(proposed)) = (missing, proposed) else {
+        return false;
+    };
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_lowercase();
+    last(missing) == last(proposed)
 }
 
 /// The codes of the engine's classes of errors. Each has its section in `docs/diagnostics.md`.
@@ -571,6 +608,9 @@ mod tests {
         };
         assert_eq!(hint("Did you mean \"duckdb_schemas\"?"), None);
         assert!(hint("Did you mean \"orders\"?").is_some());
+        assert_eq!(hint("Did you mean \"main.x\"?"), None, "what is missing");
+        assert_eq!(hint("Did you mean \"X\"?"), None);
+        assert_eq!(hint("Did you mean \"_watershed_trash_1\"?"), None);
     }
 
     #[test]

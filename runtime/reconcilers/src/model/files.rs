@@ -64,6 +64,20 @@ pub enum FilesError {
         /// The fault of the pattern.
         source: globset::Error,
     },
+    /// There is nothing in it.
+    #[error("\"{path}\" is empty, which is no answer: not even the names of its columns are there")]
+    Empty {
+        /// The path or address.
+        path: String,
+    },
+    /// Its values are nested in more levels than are read.
+    #[error("values in \"{path}\" are nested in more than {most} levels")]
+    TooDeep {
+        /// The path.
+        path: String,
+        /// The most levels that are read.
+        most: usize,
+    },
     /// It is beyond the folders that the project is confined to.
     #[error("\"{path}\" is outside the sandbox")]
     Outside {

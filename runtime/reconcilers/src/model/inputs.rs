@@ -122,6 +122,8 @@ pub(super) struct Found {
     pub(super) files: Vec<FileNow>,
     /// The files that are partitions.
     pub(super) partitions: Vec<FileNow>,
+    /// Those that only have to be there.
+    pub(super) others: Vec<FileNow>,
 }
 
 /// The local files of some patterns, with hashes where `seen` leaves doubt.
@@ -255,7 +257,7 @@ pub(super) fn seen(file: FileNow, seen_at_ns: i64) -> FileSeen {
 
 /// Those whose change makes the model out of date; the others only have to be there.
 fn look_at_all(root: &Path, patterns: &[LocalFiles]) -> Result<Found, FilesError> {
-    let (mut all, mut partitions) = (Vec::new(), Vec::new());
+    let (mut all, mut partitions, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for local in patterns {
         let found = files::look(root, &local.pattern)?;
         if local.partitions {
@@ -263,6 +265,8 @@ fn look_at_all(root: &Path, patterns: &[LocalFiles]) -> Result<Found, FilesError
             partitions = found;
         } else if local.invalidate_on_change {
             all.extend(found);
+        } else {
+            others.extend(found);
         }
     }
     all.sort_by(|a, b| a.path.cmp(&b.path));
@@ -270,6 +274,7 @@ fn look_at_all(root: &Path, patterns: &[LocalFiles]) -> Result<Found, FilesError
     Ok(Found {
         files: all,
         partitions,
+        others,
     })
 }
 

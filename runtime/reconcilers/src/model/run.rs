@@ -6,6 +6,8 @@
 mod act;
 mod build;
 mod databases;
+mod dialect;
+mod doubts;
 mod export;
 mod known_output;
 mod lake;
@@ -85,6 +87,8 @@ struct Plan {
     files: Vec<FileNow>,
     /// Local files that are partitions, for which one of the others stands.
     partition_files: Vec<FileNow>,
+    /// Local files whose change makes nothing out of date.
+    others: Vec<FileNow>,
     made: Reads,
     /// All rows come of objects whose store was asked just now, or of a database that says that nothing changed.
     asked_store: bool,
@@ -338,6 +342,7 @@ impl<'a> Run<'a> {
             failed: inputs.failed,
             files,
             partition_files: found.partitions,
+            others: found.others,
             made,
             looked_at_ns,
         })

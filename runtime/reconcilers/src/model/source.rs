@@ -2,6 +2,7 @@
 
 use watershed_compilers::{READER_OPTIONS, RenderError, Scope, lakehouse_log, render_text, sql::within};
 use watershed_drivers::{
+    data_file::Form,
     objects::{Driver, Location},
     olap::{System, quote_identifier, quote_literal},
 };
@@ -267,6 +268,64 @@ pub(super) fn sql(spec: &ModelSpec, scope: &Scope) -> Result<String, SourceError
     Ok(format!("SELECT * FROM {reader}({})", arguments.join(", ")))
 }
 
+/// Returns the form of the files or objects that a source reads; none where it reads none, or a lakehouse tells what is
+/// in them.
+pub(super) fn form(spec: &ModelSpec, scope: &Scope) -> Option<Form> {
+    if database(spec).is_some() {
+        return None;
+    }
+    let properties = rendered_map(spec.input_properties.as_ref()?, scope).ok()?;
+    let paths = path(&properties).ok()?;
+    match reader(texts(paths).first()?, properties.str("format"))? {
+        "read_csv" => Some(Form::Csv),
+        "read_json" => Some(Form::Json),
+        "read_parquet" | "read_xlsx" => Some(Form::Binary),
+        _ => None,
+    }
+}
+
+/// Returns the local paths or patterns that a source reads, templates executed.
+pub(super) fn local_paths(spec: &ModelSpec, scope: &Scope) -> Vec<String> {
+    if spec.sql.is_some() || !CONNECTORS.contains(&driver(spec)) || database(spec).is_some() {
+        return Vec::new();
+    }
+    let empty = MapValue::default();
+    let properties = rendered_map(spec.input_properties.as_ref().unwrap_or(&empty), scope);
+    let properties = properties.unwrap_or_default();
+    let paths = path(&properties).map(texts).unwrap_or_default();
+    let local = paths.into_iter().filter(|path| !path.contains("://"));
+    local.map(str::to_owned).collect()
+}
+
+/// Returns the question what the engine takes one file of CSV for, with the options that a source says.
+///
+/// # Errors
+/// When a template in its settings can't be executed.
+pub(super) fn sniff(spec: &ModelSpec, scope: &Scope, path: &str, asked: &str) -> Result<String, SourceError> {
+    let empty = MapValue::default();
+    let properties = rendered_map(spec.input_properties.as_ref().unwrap_or(&empty), scope)?;
+    let arguments = std::iter::once(quote_literal(path)).chain(options(&properties));
+    let arguments = arguments.collect::<Vec<_>>().join(", ");
+    Ok(format!("SELECT {asked} FROM sniff_csv({arguments})"))
+}
+
+/// Returns the texts of a value that is one, or a list of them.
+fn texts(value: &Value) -> Vec<&str> {
+    match value.as_list() {
+        Some(list) => list.iter().filter_map(Value::as_str).collect(),
+        None => value.as_str().into_iter().collect(),
+    }
+}
+
+/// Returns the value of an option of the engine's readers, as a source says it.
+pub(super) fn option<'a>(spec: &'a ModelSpec, name: &str) -> Option<&'a Value> {
+    let properties = spec.input_properties.as_ref()?;
+    let engine = properties.get("duckdb").and_then(Value::as_map);
+    properties
+        .get(name)
+        .or_else(|| engine.and_then(|options| options.get(name)))
+}
+
 /// A value with the templates in its texts executed.
 fn rendered(value: &Value, scope: &Scope) -> Result<Value, RenderError> {
     let kind = match &value.kind {
@@ -312,7 +371,34 @@ fn reader(path: &str, format: Option<&str>) -> Option<&'static str> {
         "delta" => Some("delta_scan"),
         "iceberg" => Some("iceberg_scan"),
         "json" | "ndjson" | "jsonl" => Some("read_json"),
+        form if JSON_FORMS.contains(&form) => Some("read_json"),
         _ => None,
+    }
+}
+
+/// Values of `format` that say how values of JSON stand in a file.
+const JSON_FORMS: [&str; 5] = ["array", "auto", "nd", "newline_delimited", "unstructured"];
+
+/// Options by other names than the engine's.
+const OTHER_NAMES: [(&str, &str); 1] = [("delimiter", "delim")];
+
+/// An option that stands beside the path, as an argument.
+fn argument(name: &str, value: &Value) -> String {
+    let others = OTHER_NAMES.iter().find(|(other, _)| *other == name);
+    let name = others.map_or(name, |(_, of_engine)| of_engine);
+    let value = match (name, value.as_str()) {
+        ("encoding", Some(encoding)) => quote_literal(&encoding_of_engine(encoding)),
+        _ => literal(value),
+    };
+    format!("{name} = {value}")
+}
+
+/// Returns an encoding by the engine's name of it: `windows-1252` is `cp1252` there.
+fn encoding_of_engine(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    match lower.strip_prefix("windows-") {
+        Some(page) if page.bytes().all(|byte| byte.is_ascii_digit()) => format!("cp{page}"),
+        _ => name.to_owned(),
     }
 }
 
@@ -323,8 +409,11 @@ fn options(properties: &MapValue) -> Vec<String> {
         .iter()
         .filter(|(name, _)| READER_OPTIONS.contains(&name.as_str()));
     let mut options = beside
-        .map(|(name, value)| format!("{name} = {}", literal(value)))
+        .map(|(name, value)| argument(name, value))
         .collect::<Vec<_>>();
+    let format = properties.str("format");
+    let format = format.filter(|format| JSON_FORMS.contains(&format.to_ascii_lowercase().as_str()));
+    options.extend(format.map(|format| format!("format = {}", quote_literal(format))));
     for (name, value) in properties
         .get("duckdb")
         .and_then(Value::as_map)
@@ -431,6 +520,22 @@ mod tests {
         let expected = "SELECT * FROM read_csv('o''neil.csv', delim = ';', header = true, skip = 2, \
                         types = {'a': 'it''s'})";
         assert_eq!(sql_of(&spec).unwrap(), expected);
+    }
+
+    #[test]
+    fn options_by_other_names_reach_the_reader_by_its_own() {
+        let sql = |option: &str, value: &str| {
+            let path = ("path", Value::from("a.csv"));
+            sql_of(&spec([path, (option, value.into())])).unwrap()
+        };
+        let expected = |option: &str| format!("SELECT * FROM read_csv('a.csv', {option})");
+        assert_eq!(sql("delimiter", ";"), expected("delim = ';'"));
+        assert_eq!(sql("encoding", "Windows-1252"), expected("encoding = 'cp1252'"));
+        assert_eq!(sql("encoding", "latin-1"), expected("encoding = 'latin-1'"));
+        assert_eq!(
+            sql("format", "newline_delimited"),
+            "SELECT * FROM read_json('a.csv', format = 'newline_delimited')"
+        );
     }
 
     #[test]

@@ -6,5 +6,6 @@ mod following;
 mod hooks;
 mod incremental;
 mod partitions;
+mod reading;
 mod restarts;
 mod world;

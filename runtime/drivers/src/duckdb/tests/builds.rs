@@ -1,6 +1,9 @@
 //! Making outputs.
 
+use std::fs;
+
 use super::*;
+use crate::data_file::Form;
 use crate::olap::{Check, Failing, Gravity, Verdict};
 
 #[tokio::test]
@@ -407,4 +410,38 @@ async fn many_build_at_once() {
     }
     assert_eq!(bench.outputs().await.len(), 40);
     assert_eq!(bench.after_a_kill().outputs().await, bench.outputs().await);
+}
+
+#[tokio::test]
+async fn what_a_reader_makes_of_nothing_is_no_answer() {
+    let bench = bench();
+    let write = |content: &str| fs::write(bench.folder.path().join("d"), content).unwrap();
+    let build = |form, reader: &str| Build {
+        reads: Some(form),
+        put_columns: Some(|record, _| record.to_vec()),
+        ..table(
+            1,
+            "a",
+            &format!("from {reader}('{}/d')", bench.folder.path().display()),
+        )
+    };
+    let forms = [
+        (Form::Csv, "read_csv", "id\n1\n", ["", "\n\n\n", "  \n \n"]),
+        (Form::Json, "read_json", "{\"id\": 1}", ["", "[]", "{}\n{}"]),
+    ];
+    for (form, reader, good, nothing) in forms {
+        write(good);
+        bench.build(build(form, reader)).await.unwrap();
+        for content in nothing {
+            write(content);
+            let done = bench.build(build(form, reader)).await;
+            assert_eq!(done, Err(BuildError::NoColumns), "{reader} {content:?}");
+            assert_eq!(bench.one("select id from a").await, "1");
+        }
+    }
+    // A file without a header, and one of values that are objects of any sort.
+    write("x\n\n");
+    bench.build(build(Form::Csv, "read_csv")).await.unwrap();
+    write("[\"x\"]");
+    bench.build(build(Form::Json, "read_json")).await.unwrap();
 }

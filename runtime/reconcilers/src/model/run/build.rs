@@ -18,11 +18,13 @@ use crate::{
     asking::Asking,
     model::{
         columns::Columns,
+        contents::Reading,
         data_tests::{self, Tests},
         failure, hooks, inputs,
+        plan::FileNow,
         record::{BuildId, Record, Shape, columns_of_view},
         sample::Sample,
-        state, statement,
+        source, state, statement,
         triggers::adds_rows,
     },
 };
@@ -77,10 +79,16 @@ impl Run<'_> {
         let now = self.context.now();
         let scope = self.scope_of_build(&spec, &base).await?;
         let databases = self.databases(&spec)?;
+        let reading = Reading::from_spec(&spec, &scope);
+        if let (Some(reading), None) = (reading, &staged) {
+            self.refuse_contents(reading, &plan).await?;
+        }
         let sql = match &staged {
             Some(staged) => staged.sql.clone(),
             None => {
-                self.sampled(statement::sql_in(&spec, &scope, self.paths())?)
+                let read: Vec<&str> = plan.files.iter().map(|file| file.path.as_str()).collect();
+                let told = self.with_dialect(spec.clone(), &scope, &read).await?;
+                self.sampled(statement::sql_in(&told, &scope, self.paths())?)
                     .await?
             }
         };
@@ -137,7 +145,10 @@ impl Run<'_> {
             asked_at_ms: 0,
             state: None,
         };
+        let reads = source::form(&spec, &scope).filter(|_| spec.sql.is_none() && staged.is_none());
+        let names_columns = reading.is_some_and(Reading::names_columns);
         let mut build = Build {
+            reads: reads.filter(|_| !names_columns),
             order_by,
             hooks,
             databases,
@@ -152,6 +163,9 @@ impl Run<'_> {
         let took_ms = before_ms.saturating_add(record.took_ms);
         let record = self.finish(record).await?;
         let brought = record.build == id;
+        if brought && build.stage.is_none() {
+            self.tell_doubts(&spec, &scope, &build.name, &record.files).await;
+        }
         let files = inputs::confirmed(&self.model.root, record.files, self.cancel()).await;
         self.set_state(&Record {
             results,
@@ -166,6 +180,19 @@ impl Run<'_> {
         }
         let work = if brought { Work::Built } else { Work::Checked };
         Ok(Done::at(now, done(work)))
+    }
+
+    /// Refuses files from which no rows are to be made, before the engine reads them.
+    async fn refuse_contents(&self, reading: Reading, plan: &Plan) -> Result<(), Error> {
+        let files: Vec<FileNow> = plan.files.iter().chain(&plan.others).cloned().collect();
+        if files.is_empty() {
+            return Ok(());
+        }
+        let last = Record::from_state(&self.state_so_far());
+        inputs::blocking(&self.model.root, self.cancel(), move |root| {
+            reading.refuse(root, &files, last.as_ref())
+        })
+        .await
     }
 
     /// Notes in the engine that the statements after a build were run too.
@@ -319,6 +346,7 @@ impl Run<'_> {
             stage: None,
             unless_rows,
             put_columns: self.may_tell_columns(record).then_some(Columns::put),
+            reads: None,
         }
     }
 

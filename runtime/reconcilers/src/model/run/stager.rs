@@ -15,9 +15,10 @@ use watershed_proto::ModelSpec;
 
 use super::Run;
 use crate::model::{
-    failure, hooks,
+    contents::Reading,
+    failure, files, hooks, inputs,
     partitions::{Listed, Notes},
-    statement,
+    source, statement,
 };
 use crate::sync::Unpoisoned as _;
 
@@ -221,10 +222,7 @@ impl<'a> Stager<'a> {
             partition: one.data.clone(),
             ..self.scope.clone()
         };
-        let sql = match statement::sql_in(self.spec, &scope, run.paths()) {
-            Ok(sql) => run.sampled(sql).await,
-            Err(error) => Err(error),
-        };
+        let sql = self.statement(one, &scope).await;
         let hooks = hooks::hooks(self.spec, &scope, run.paths());
         let earlier = self.agenda.notes.by_key.get(&note.partition.key);
         let step = sql.and_then(|sql| {
@@ -239,6 +237,41 @@ impl<'a> Stager<'a> {
             })
         });
         (note, step)
+    }
+
+    /// Returns the statement that reads a partition.
+    async fn statement(&self, one: &Listed, scope: &Scope) -> Result<String, Error> {
+        self.refuse_contents(one, scope).await?;
+        let files: Vec<&str> = one.files.iter().map(|file| file.path.as_str()).collect();
+        let told = self.run.with_dialect(self.spec.clone(), scope, &files).await?;
+        let sql = statement::sql_in(&told, scope, self.run.paths())?;
+        self.run.sampled(sql).await
+    }
+
+    /// Refuses a partition whose files have nothing in them, or nothing that can be read.
+    async fn refuse_contents(&self, one: &Listed, scope: &Scope) -> Result<(), Error> {
+        let Some(reading) = Reading::from_spec(self.spec, scope) else {
+            return Ok(());
+        };
+        let mut files = one.files.clone();
+        let patterns = match files.is_empty() {
+            true => source::local_paths(self.spec, scope),
+            false => Vec::new(),
+        };
+        if files.is_empty() && patterns.is_empty() {
+            return Ok(());
+        }
+        let sandbox = self.run.model.outputs.sandbox().cloned();
+        inputs::blocking(&self.run.model.root, self.cancel, move |root| {
+            for pattern in patterns {
+                if let Some(sandbox) = &sandbox {
+                    files::refuse_outside(sandbox, root, &pattern)?;
+                }
+                files.extend(files::look(root, &pattern)?);
+            }
+            reading.refuse(root, &files, None)
+        })
+        .await
     }
 
     fn tell(&self, index: usize) {

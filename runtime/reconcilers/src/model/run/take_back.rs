@@ -140,6 +140,7 @@ impl Run<'_> {
             stage: None,
             unless_rows: None,
             put_columns: record.columns.is_none().then_some(Columns::put),
+            reads: None,
         };
         let built = match self.send(&build).await {
             Ok(built) => built,

@@ -105,6 +105,22 @@ pub(super) fn table(sql: &str, inputs: &[&str]) -> Model {
     model
 }
 
+/// A source of files, with options beside their path.
+pub(super) fn source(path: &str, options: &[(&str, watershed_proto::Value)]) -> Model {
+    let mut model = view("", &[]).reading(path);
+    let said = options
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), value.clone()));
+    let mut fields: BTreeMap<_, _> = said.collect();
+    fields.insert("path".to_owned(), path.into());
+    model.spec.sql = None;
+    model.spec.input_connector = "local_file".into();
+    model.spec.output_kind = watershed_proto::OutputKind::Table.into();
+    model.spec.defined_as_source = true;
+    model.spec.input_properties = Some(MapValue { fields });
+    model
+}
+
 impl Model {
     pub(super) fn output(mut self, name: &str, value: watershed_proto::Value) -> Self {
         let properties = self.spec.output_properties.get_or_insert_with(MapValue::default);

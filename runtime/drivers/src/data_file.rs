@@ -1,0 +1,112 @@
+//! Files of data, looked at before the engine reads them: for what it would take for rows without a word, or not survive.
+//!
+//! Programs that write in place leave a file empty for a moment, or full of zero bytes. The engine takes that for an answer
+//! without rows, with a column of its own making. It guesses how a CSV file is written from its first rows, and takes that
+//! there are no quotes where those have none. And it follows the nesting of JSON by calling itself, until its stack is full.
+
+mod bytes;
+mod levels;
+mod quotes;
+
+use std::path::Path;
+
+pub use levels::{MOST_COLUMN_LEVELS, MOST_LEVELS};
+pub use quotes::{Beginning, SAMPLE_ROWS};
+
+use crate::regular::ReadError;
+use bytes::Bytes;
+
+/// The form of a file of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Lines of values between delimiters.
+    Csv,
+    /// JSON, one value or many.
+    Json,
+    /// A form of its own, which never begins with a blank.
+    Binary,
+}
+
+impl Form {
+    /// Returns the form that a path's ending tells, as the engine takes it; none if it tells none.
+    #[must_use]
+    pub fn from_path(path: &str) -> Option<Self> {
+        let lower = path.to_ascii_lowercase();
+        let plain = lower.trim_end_matches(".gz").trim_end_matches(".zst");
+        match plain.rsplit_once('.')?.1 {
+            "csv" | "tsv" | "txt" => Some(Self::Csv),
+            "json" | "ndjson" | "jsonl" => Some(Self::Json),
+            "parquet" | "xlsx" => Some(Self::Binary),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a byte says nothing by itself: neither a value nor the name of a column.
+    fn is_blank(self, byte: u8) -> bool {
+        match (self, byte) {
+            (_, 0 | b' ' | b'\t'..=b'\r') => true,
+            (Self::Csv, b',' | b';' | b'|' | b'"' | b'\'') => true,
+            // Without texts there is no name, without numbers and truth values nothing but `null`.
+            (Self::Json, b'[' | b']' | b'{' | b'}' | b':' | b',' | b'n' | b'u' | b'l') => true,
+            _ => false,
+        }
+    }
+}
+
+/// Returns whether a file has neither a value nor the name of a column. Files that are compressed otherwise than by gzip
+/// are not looked into.
+///
+/// # Errors
+/// When it can't be read, or is no regular file.
+pub fn is_blank(path: &Path, form: Form) -> Result<bool, ReadError> {
+    let mut bytes = Bytes::open(path)?;
+    bytes.skip_byte_order_mark()?;
+    while let Some(piece) = bytes.next_piece()? {
+        if !piece.iter().all(|byte| form.is_blank(*byte)) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Returns whether values of a JSON file are nested in more than so many levels.
+///
+/// # Errors
+/// As [`is_blank`].
+pub fn is_deeper(path: &Path, most: usize) -> Result<bool, ReadError> {
+    let mut bytes = Bytes::open(path)?;
+    let mut levels = levels::Levels::default();
+    if bytes.is_opaque() {
+        return Ok(false);
+    }
+    while let Some(piece) = bytes.next_piece()? {
+        if levels.exceed(piece, most) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Looks at the first rows of a CSV file, which the engine would guess from. Values stand between one of these delimiters.
+///
+/// # Errors
+/// As [`is_blank`].
+pub fn beginning(path: &Path, rows: u64, delimiters: &[u8]) -> Result<Beginning, ReadError> {
+    let mut bytes = Bytes::open(path)?;
+    if bytes.is_opaque() {
+        return Ok(Beginning::Unknown);
+    }
+    if bytes.skip_byte_order_mark()? {
+        return Ok(Beginning::Utf16);
+    }
+    let mut quotes = quotes::Quotes::new(rows, delimiters);
+    while let Some(piece) = bytes.next_piece()? {
+        if quotes.end_with(piece) {
+            break;
+        }
+    }
+    Ok(quotes.found())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+use std::io::Write as _;
+
+use flate2::{Compression, write::GzEncoder};
+
+use super::*;
+
+fn file(content: &[u8]) -> tempfile::NamedTempFile {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(content).unwrap();
+    file
+}
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn blank(content: &[u8], form: Form) -> bool {
+    is_blank(file(content).path(), form).unwrap()
+}
+
+#[test]
+fn a_file_without_a_value_or_a_name_is_blank() {
+    let zeros = vec![0; 200_000];
+    for nothing in [
+        b"".as_slice(),
+        b"\n",
+        b"\r\n \t\n",
+        &zeros,
+        b"\xef\xbb\xbf",
+        b"\xef\xbb\xbf\r\n",
+        b"\xff\xfe\r\0\n\0",
+    ] {
+        for form in [Form::Csv, Form::Json, Form::Binary] {
+            assert!(blank(nothing, form), "{form:?} {:?}", nothing.get(..20));
+            assert!(
+                blank(&gzip(nothing), form),
+                "{form:?} gzip {:?}",
+                nothing.get(..20)
+            );
+        }
+    }
+    assert!(blank(b",,\n;;\n\"\",\"\"\n", Form::Csv));
+    for nothing in ["[]", "[ ]\n", "{}", "{}\n{}\n", "[{}, null]", "null"] {
+        assert!(blank(nothing.as_bytes(), Form::Json), "{nothing}");
+        assert!(!blank(nothing.as_bytes(), Form::Binary), "{nothing}");
+    }
+}
+
+#[test]
+fn a_header_alone_and_a_value_alone_are_not_blank() {
+    for something in ["id\n", "id,v", "5", "\n\n0\n", "#"] {
+        assert!(!blank(something.as_bytes(), Form::Csv), "{something}");
+        assert!(!blank(&gzip(something.as_bytes()), Form::Csv), "{something}");
+    }
+    for something in ["{\"a\": null}", "[0]", "[true]", "\"\"", "{\"\": {}}"] {
+        assert!(!blank(something.as_bytes(), Form::Json), "{something}");
+    }
+    let mut late = vec![b' '; 100_000];
+    late.extend(b"1");
+    assert!(!blank(&late, Form::Csv));
+}
+
+#[test]
+fn a_gzip_file_that_is_cut_off_can_not_be_read() {
+    let whole = gzip(&vec![b'\n'; 10_000]);
+    let cut = file(whole.get(..15).unwrap());
+    assert!(is_blank(cut.path(), Form::Csv).is_err());
+}
+
+#[test]
+fn levels_are_counted_outside_of_texts() {
+    let deeper = |text: &str, most| is_deeper(file(text.as_bytes()).path(), most).unwrap();
+    let nested = |levels: usize| format!("{}1{}", "{\"a\":[".repeat(levels / 2), "]}".repeat(levels / 2));
+    assert!(!deeper(&nested(100), 100));
+    assert!(deeper(&nested(100), 99));
+    assert!(deeper(&nested(100_000), MOST_LEVELS));
+    let rows = "{\"a\": [1]}\n".repeat(10_000);
+    assert!(!deeper(&rows, 2), "levels of one row are none of the next");
+    assert!(!deeper("{\"a\": \"[[[[ \\\" [[[[ \"}", 1));
+    assert!(deeper(&format!("{{\"open: 1\n{}", nested(10)), 9));
+}
+
+#[test]
+fn forms_follow_from_the_ending() {
+    for (path, form) in [
+        ("data/a.CSV", Some(Form::Csv)),
+        ("a.tsv.gz", Some(Form::Csv)),
+        ("a.ndjson.zst", Some(Form::Json)),
+        ("a.b/c.parquet", Some(Form::Binary)),
+        ("VERSION", None),
+    ] {
+        assert_eq!(Form::from_path(path), form, "{path}");
+    }
+}
+
+#[test]
+fn quotes_count_where_a_value_begins_with_one_among_the_first_rows() {
+    let look = |text: &str, rows| beginning(file(text.as_bytes()).path(), rows, b",;|\t").unwrap();
+    for quoted in [
+        "a,b\n\"x\",y\n",
+        "\"a\",b\n",
+        "a; \"b\"\n",
+        "a,b\n'x','y'\n",
+        "a,'b, c'",
+        "a\t'it''s'\n",
+    ] {
+        assert_eq!(look(quoted, 10), Beginning::Quoted, "{quoted:?}");
+    }
+    for plain in [
+        "a,b\nx,y\n",
+        "size\n5\" pipe\n",
+        "town,n\n's-Hertogenbosch,1\n'tis,2\n",
+        "a,rock 'n' roll\n",
+        "",
+    ] {
+        assert_eq!(look(plain, 10), Beginning::Plain, "{plain:?}");
+    }
+    let late = format!("a,b\n{}\"x\",y\n", "1,2\n".repeat(9));
+    assert_eq!(look(&late, 10), Beginning::Plain);
+    assert_eq!(look(&late, 11), Beginning::Quoted);
+    let pieces = format!("{}\n\"x\",y\n", "a".repeat(100_000));
+    assert_eq!(look(&pieces, 10), Beginning::Quoted);
+}
+
+#[test]
+fn what_is_written_in_another_way_is_told() {
+    let look = |content: &[u8]| beginning(file(content).path(), 10, b",").unwrap();
+    assert_eq!(look(b"\xff\xfea\0,\0b\0\n\0"), Beginning::Utf16);
+    assert_eq!(look(&gzip(b"a,b\n\"x\",y\n")), Beginning::Quoted);
+    assert_eq!(look(&[0x28, 0xb5, 0x2f, 0xfd, 1, 2, 3]), Beginning::Unknown);
+    assert_eq!(look(b"\xef\xbb\xbf\"a\",b\n"), Beginning::Quoted);
+}

@@ -1,0 +1,252 @@
+//! The contents of files that are about to be read: those that the engine would take for rows without a word, or not survive,
+//! fail a build before it begins, so that the last good rows stay.
+
+use std::{collections::HashMap, path::Path};
+
+use watershed_compilers::{
+    Scope,
+    sql::{files_in, names_in},
+};
+use watershed_core::Error;
+use watershed_drivers::data_file::{self, Form, MOST_COLUMN_LEVELS, MOST_LEVELS};
+use watershed_drivers::objects::{Driver, Location};
+use watershed_drivers::regular::ReadError;
+use watershed_proto::ModelSpec;
+
+use super::{
+    failure,
+    files::{self, FilesError},
+    plan::{FileNow, is_list},
+    record::Record,
+    source,
+};
+
+/// The way in which a model reads its files, as far as it decides which contents are none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Reading {
+    /// The form, where it does not follow from each path.
+    form: Option<Form>,
+    /// The form of paths that tell none. Without it they may be read as anything.
+    other: Option<Form>,
+    /// The columns are said, so that a file without anything in it is an answer without rows.
+    names_columns: bool,
+    /// The most levels of values in JSON.
+    most_levels: usize,
+}
+
+/// Functions for which a file is not a table.
+const WHOLE: [&str; 6] = [
+    "read_text",
+    "read_blob",
+    "glob",
+    "sniff_csv",
+    "parquet_metadata",
+    "parquet_schema",
+];
+
+/// Functions that read tables whatever a path ends with.
+const READERS: [(&[&str], Form); 2] = [
+    (&["read_csv", "read_csv_auto"], Form::Csv),
+    (
+        &["read_json", "read_json_auto", "read_ndjson", "read_ndjson_auto"],
+        Form::Json,
+    ),
+];
+
+/// Functions that read JSON without a look at what is in its values.
+const OBJECTS: [&str; 4] = [
+    "read_json_objects",
+    "read_json_objects_auto",
+    "read_ndjson_objects",
+    "read_ndjson_objects_auto",
+];
+
+impl Reading {
+    /// Returns how a model reads its files; none where it does not read them as tables.
+    pub(super) fn from_spec(spec: &ModelSpec, scope: &Scope) -> Option<Self> {
+        match &spec.sql {
+            Some(sql) => Self::of_statement(&sql.text, &spec.uses),
+            None => Self::of_source(spec, scope),
+        }
+    }
+
+    fn of_source(spec: &ModelSpec, scope: &Scope) -> Option<Self> {
+        let form = source::form(spec, scope)?;
+        let says = |option: &str| source::option(spec, option).is_some();
+        let names_columns = says("columns") || says("names");
+        Some(Self {
+            form: Some(form),
+            other: None,
+            names_columns,
+            most_levels: match says("maximum_depth") || says("columns") {
+                true => MOST_LEVELS,
+                false => MOST_COLUMN_LEVELS,
+            },
+        })
+    }
+
+    fn of_statement(text: &str, uses: &[String]) -> Option<Self> {
+        let calls = |functions: &[&str]| uses.iter().any(|used| functions.contains(&used.as_str()));
+        if calls(&WHOLE) {
+            return None;
+        }
+        let says = |argument: &str| has_argument(text, argument);
+        let columns = says("columns");
+        Some(Self {
+            form: None,
+            other: READERS
+                .iter()
+                .find(|(functions, _)| calls(functions))
+                .map(|(_, form)| *form),
+            names_columns: columns || says("names"),
+            most_levels: match columns || says("maximum_depth") || calls(&OBJECTS) {
+                true => MOST_LEVELS,
+                false => MOST_COLUMN_LEVELS,
+            },
+        })
+    }
+
+    /// Returns whether a file without anything in it is an answer without rows.
+    pub(super) fn names_columns(self) -> bool {
+        self.names_columns
+    }
+
+    /// Refuses files, relative to a project's folder, from which no rows are to be made. Those that the last build read are
+    /// known to be none of them.
+    ///
+    /// # Errors
+    /// The first of them, or a file that can't be read.
+    pub(super) fn refuse(
+        self,
+        root: &Path,
+        files: &[FileNow],
+        last: Option<&Record>,
+    ) -> Result<(), FilesError> {
+        let known = last.map(|record| record.files.as_slice()).unwrap_or_default();
+        let known: HashMap<&str, _> = known.iter().map(|file| (file.path.as_str(), file)).collect();
+        let is_known = |file: &FileNow| match (known.get(file.path.as_str()), file.content) {
+            (None, _) => false,
+            (Some(before), Some(content)) => before.content == Some(content),
+            (Some(before), None) => before.modified_ns == file.modified_ns && before.size == file.size,
+        };
+        files
+            .iter()
+            .filter(|file| !is_list(&file.path) && !is_known(file))
+            .try_for_each(|file| match file.path.contains("://") {
+                true => self.refuse_object(&file.path, file.size),
+                false => self.refuse_file(root, &file.path),
+            })
+    }
+
+    fn refuse_object(self, address: &str, size: u64) -> Result<(), FilesError> {
+        // A web server may not say how large its file is.
+        let is_sized = Location::parse(address).is_some_and(|at| at.driver != Driver::Https);
+        match is_sized && size == 0 && !self.names_columns {
+            true => Err(FilesError::Empty {
+                path: address.to_owned(),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a file from which no rows are to be made.
+    pub(super) fn refuse_file(self, root: &Path, path: &str) -> Result<(), FilesError> {
+        let place = root.join(path);
+        let path = || path.to_owned();
+        let form = self.form.or_else(|| Form::from_path(&path())).or(self.other);
+        let Some(form) = form else { return Ok(()) };
+        let failed = |error| match error {
+            ReadError::Odd(oddity) => FilesError::Odd { path: path(), oddity },
+            error => FilesError::Io {
+                path: path(),
+                source: error.into(),
+            },
+        };
+        if !self.names_columns && data_file::is_blank(&place, form).map_err(failed)? {
+            return Err(FilesError::Empty { path: path() });
+        }
+        let most = self.most_levels;
+        if form == Form::Json && data_file::is_deeper(&place, most).map_err(failed)? {
+            return Err(FilesError::TooDeep { path: path(), most });
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a statement that names files which the engine must not open: reading a pipe may never end, and JSON that is nested
+/// too deep ends the process. Whatever else is wrong with a file is told by the engine. Blocks.
+///
+/// # Errors
+/// The first of these files.
+pub fn refuse_files_of_statement(root: &Path, sql: &str) -> Result<(), Error> {
+    let names: Vec<String> = names_in(sql).into_iter().collect();
+    let reading = Reading::of_statement(sql, &names);
+    let reading = reading.map(|reading| Reading {
+        names_columns: true,
+        ..reading
+    });
+    let refused = |error| match error {
+        error @ (FilesError::Odd { .. } | FilesError::TooDeep { .. }) => Err(failure::from_files(&error)),
+        _ => Ok(()),
+    };
+    for pattern in files_in(sql) {
+        let found = match files::look(root, &pattern) {
+            Ok(found) => found,
+            Err(error) => {
+                refused(error)?;
+                continue;
+            }
+        };
+        let read = reading.map_or(Ok(()), |reading| reading.refuse(root, &found, None));
+        read.or_else(refused)?;
+    }
+    Ok(())
+}
+
+/// Returns whether a text gives an argument by its name.
+fn has_argument(text: &str, name: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    lower.match_indices(name).any(|(at, _)| {
+        let before = lower.get(..at).and_then(|before| before.chars().next_back());
+        let behind = lower.get(at + name.len()..).unwrap_or_default().trim_start();
+        let is_word = before.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        !is_word && [":=", "=>", "="].iter().any(|sign| behind.starts_with(sign))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_is_found_by_its_name_alone() {
+        for text in [
+            "FROM read_csv('a.csv', columns = {'a': 'INT'})",
+            "read_csv('a.csv', COLUMNS={'a': 'INT'})",
+            "read_csv('a.csv', columns := {})",
+        ] {
+            assert!(has_argument(text, "columns"), "{text}");
+        }
+        for text in [
+            "SELECT COLUMNS('a.*') FROM t",
+            "SELECT my_columns = 1",
+            "SELECT 1",
+        ] {
+            assert!(!has_argument(text, "columns"), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_that_are_read_as_texts_may_be_empty() {
+        let reading = |text: &str, uses: &[&str]| {
+            let uses: Vec<String> = uses.iter().map(|used| (*used).to_owned()).collect();
+            Reading::of_statement(text, &uses)
+        };
+        assert_eq!(reading("FROM read_text('VERSION')", &["read_text"]), None);
+        let plain = reading("FROM 'a.csv'", &[]).unwrap();
+        assert!(!plain.names_columns);
+        assert_eq!(plain.most_levels, MOST_COLUMN_LEVELS);
+        let bounded = reading("FROM read_json('a.json', maximum_depth = 3)", &["read_json"]).unwrap();
+        assert_eq!(bounded.most_levels, MOST_LEVELS);
+    }
+}

@@ -1,0 +1,158 @@
+//! The guesses about a CSV file that may as well be wrong: told once it is built, with the option that settles them.
+//!
+//! The log of the run holds what is told. Whoever says the option is told nothing.
+
+use watershed_compilers::Scope;
+use watershed_drivers::data_file::Form;
+use watershed_drivers::olap::{Value as Cell, quote_identifier};
+use watershed_proto::ModelSpec;
+
+use super::Run;
+use crate::{
+    asking::Asking,
+    model::{plan::is_list, record::FileSeen, source},
+};
+
+/// Options that say what the names of the columns are.
+const SAYS_NAMES: [&str; 3] = ["header", "columns", "names"];
+
+/// Options that say how dates are written, or that there are none.
+const SAYS_DATES: [&str; 7] = [
+    "dateformat",
+    "date_format",
+    "timestampformat",
+    "timestamp_format",
+    "columns",
+    "types",
+    "all_varchar",
+];
+
+impl Run<'_> {
+    /// Tells of guesses about a source of CSV that was built as `table`. What can't be asked is not told.
+    pub(super) async fn tell_doubts(&self, spec: &ModelSpec, scope: &Scope, table: &str, files: &[FileSeen]) {
+        if spec.sql.is_some() || source::form(spec, scope) != Some(Form::Csv) {
+            return;
+        }
+        let Some(first) = files.iter().find(|file| !is_list(&file.path)) else {
+            return;
+        };
+        let says = |options: &[&str]| options.iter().any(|one| source::option(spec, one).is_some());
+        let (names, dates) = (!says(&SAYS_NAMES), !says(&SAYS_DATES));
+        if !names && !dates {
+            return;
+        }
+        let asking = Asking {
+            outputs: &self.model.outputs,
+            cancel: self.cancel(),
+        };
+        let table = quote_identifier(table);
+        let Ok(Ok(columns)) = asking.describe(&format!("FROM {table}")).await else {
+            return;
+        };
+        if names && are_made_up(&columns) {
+            tracing::warn!(
+                file = first.path,
+                "the first row was taken for values, not for the names of columns: `header: true` or `header: false` says \
+                 what it is"
+            );
+        }
+        let of_time: Vec<&str> = columns
+            .iter()
+            .filter(|(_, kind)| kind == "DATE" || kind.starts_with("TIMESTAMP"))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        if !dates
+            || of_time.is_empty()
+            || first_text(&asking, could_be_swapped(&table, &of_time))
+                .await
+                .is_none()
+        {
+            return;
+        }
+        let Ok(sql) = source::sniff(spec, scope, &first.path, FORMATS) else {
+            return;
+        };
+        let taken = first_text(&asking, sql).await.unwrap_or_default();
+        if is_of_two_readings(&taken) {
+            tracing::warn!(
+                file = first.path,
+                format = taken,
+                "dates could be read with day and month in either order: `dateformat`, or `timestampformat`, says in which"
+            );
+        }
+    }
+}
+
+/// The way in which the engine took dates to be written, of what it says of a file.
+const FORMATS: &str = "coalesce(DateFormat, TimestampFormat)";
+
+/// Returns the first value of an answer, if it is a text.
+async fn first_text(asking: &Asking<'_>, sql: String) -> Option<String> {
+    let rows = asking.rows(sql).await.ok()?.ok()?;
+    match rows.into_iter().next()?.into_iter().next()? {
+        Cell::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns the question whether all dates would be others with day and month swapped, and would be dates.
+fn could_be_swapped(table: &str, columns: &[&str]) -> String {
+    let of_column = |column: &&str| {
+        let column = quote_identifier(column);
+        format!(
+            "coalesce(bool_and(day({column}) <= 12) AND bool_or(day({column}) <> month({column})), false)"
+        )
+    };
+    let all: Vec<String> = columns.iter().map(of_column).collect();
+    format!("SELECT 'yes' FROM {table} HAVING {}", all.join(" AND "))
+}
+
+/// Returns whether a format has day and month first, in whatever order.
+fn is_of_two_readings(format: &str) -> bool {
+    let parts = format.split('%').skip(1).filter_map(|part| part.chars().next());
+    let first: Vec<char> = parts.take(2).collect();
+    [['d', 'm'], ['m', 'd']].iter().any(|order| first == order)
+}
+
+/// Returns whether several columns are all texts, under names that the reader gave them.
+fn are_made_up(columns: &[(String, String)]) -> bool {
+    let is_made_up = |(name, kind): &(String, String)| {
+        let number = name.strip_prefix("column").unwrap_or_default();
+        kind == "VARCHAR" && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    columns.len() > 1 && columns.iter().all(is_made_up)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_with_the_year_first_or_a_name_of_the_month_have_one_reading() {
+        for two in ["%d/%m/%Y", "%m-%d-%y", "%d.%m.%Y %H:%M:%S"] {
+            assert!(is_of_two_readings(two), "{two}");
+        }
+        for one in ["%Y-%m-%d", "%d %b %Y", "", "%Y/%m/%d %H:%M"] {
+            assert!(!is_of_two_readings(one), "{one}");
+        }
+    }
+
+    #[test]
+    fn columns_that_are_all_texts_under_made_up_names_are_doubtful() {
+        let columns = |all: &[(&str, &str)]| -> Vec<(String, String)> {
+            all.iter()
+                .map(|(name, kind)| ((*name).into(), (*kind).into()))
+                .collect()
+        };
+        assert!(are_made_up(&columns(&[
+            ("column0", "VARCHAR"),
+            ("column1", "VARCHAR")
+        ])));
+        assert!(!are_made_up(&columns(&[
+            ("column0", "VARCHAR"),
+            ("column1", "BIGINT")
+        ])));
+        assert!(!are_made_up(&columns(&[("column0", "VARCHAR")])));
+        assert!(!are_made_up(&columns(&[("id", "VARCHAR"), ("name", "VARCHAR")])));
+    }
+}
