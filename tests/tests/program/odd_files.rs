@@ -148,6 +148,49 @@ fn data_that_is_no_regular_file_fails_its_source_and_keeps_the_last_rows() {
 }
 
 #[test]
+fn a_query_refuses_a_pipe_as_models_do() {
+    let sandbox = Sandbox::with(&[("watershed.yaml", ""), ("models/good.sql", "SELECT 1 AS x")]);
+    sandbox.run(0);
+    pipe(&sandbox, "data/f.csv");
+    for sql in ["FROM read_csv('data/f.csv')", "SELECT count(*) FROM 'data/*.csv'"] {
+        let said = sandbox.call(&["query", sql]);
+        assert_eq!(said.code, Some(1), "{}", said.stderr);
+        assert!(said.stderr.contains("is a named pipe"), "{}", said.stderr);
+    }
+    let said = sandbox.call(&["query", "--timeout", "1s", "FROM read_csv('data/' || 'f.csv')"]);
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+}
+
+#[test]
+fn a_model_that_waits_for_a_pipe_is_ended_by_its_time_limit_and_by_one_signal() {
+    let sql = "SELECT * FROM read_csv('data/' || 'f.csv')";
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "models/m.yaml",
+            &format!("type: model\nmaterialize: true\ntimeout: 1s\nsql: {sql}\n"),
+        ),
+    ]);
+    pipe(&sandbox, "data/f.csv");
+    let run = sandbox.call(&["run", "--json"]);
+    assert_eq!(
+        run.json()["resources"][0]["error"]["code"],
+        "timeout",
+        "{}",
+        run.stdout
+    );
+    sandbox.remove("models/m.yaml");
+    sandbox.write("models/m.sql", &format!("-- @materialize: true\n{sql}"));
+    let mut child = sandbox.start(&["run"]);
+    // Opens once the engine has it open; with nothing written, its read never returns.
+    let writer = open_for_writing(&sandbox.path().join("data/f.csv"));
+    terminate(&child);
+    let status = child.wait().expect("it ends by itself");
+    assert_eq!(status.code(), Some(143));
+    drop(writer);
+}
+
+#[test]
 fn a_second_signal_ends_at_once_what_never_returns() {
     for command in ["run", "start"] {
         let sandbox = Sandbox::with(&[

@@ -100,6 +100,9 @@ pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, 
         let path = PathBuf::new();
         return (Failure::Open(OpenError::Damaged { path, message }), aftermath);
     }
+    if message.contains(SIGNALLED) {
+        return (Failure::Interrupted, aftermath);
+    }
     let failure = match class.as_str() {
         "interrupt" => Failure::Interrupted,
         "out-of-memory" => out_of_memory(message),
@@ -111,6 +114,9 @@ pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, 
     };
     (failure, aftermath)
 }
+
+/// The system's words for a call that a signal ended: sent to nobody but work that is interrupted.
+const SIGNALLED: &str = "Interrupted system call";
 
 /// The state of an engine after an error, the worst last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,12 +6,15 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::sys::Interrupt;
+use super::sys::{Interrupt, Worker};
 use crate::sync::Unpoisoned;
 
 /// Between two interrupts of the same work. One that falls between two statements is lost, so they are repeated;
 /// work ends within a few of these, well below the 100 ms that callers are promised.
 const INTERRUPT_PERIOD: Duration = Duration::from_millis(5);
+
+/// Interrupts after which work is taken to wait for a named pipe, where none reaches it: far more than any other work needs.
+const PERIODS_TO_WAKE: u32 = 40;
 
 /// One unit of work. Cancelling its token interrupts the engine until the work has returned.
 #[derive(Clone)]
@@ -22,7 +25,13 @@ pub(super) struct Running {
     cause: Arc<Mutex<Option<Cause>>>,
     /// Cancelled when the work has returned.
     done: CancellationToken,
-    target: Arc<Mutex<Option<Arc<Interrupt>>>>,
+    target: Arc<Mutex<Option<Target>>>,
+}
+
+/// The part of the engine that works.
+struct Target {
+    interrupt: Arc<Interrupt>,
+    worker: Worker,
 }
 
 /// The reasons for ending work early.
@@ -64,10 +73,11 @@ impl Running {
         };
         *self.cause.lock().unpoisoned() = Some(cause);
         self.cancel.cancel();
-        while !self.done.is_cancelled() {
-            if let Some(target) = &*self.target.lock().unpoisoned() {
-                target.interrupt();
+        for period in 1_u32.. {
+            if self.done.is_cancelled() {
+                return;
             }
+            self.interrupt(period % PERIODS_TO_WAKE == 0);
             tokio::select! {
                 () = self.done.cancelled() => {}
                 () = sleep(INTERRUPT_PERIOD) => {}
@@ -75,9 +85,20 @@ impl Running {
         }
     }
 
-    /// Says which connection the work runs on.
+    /// Interrupts the engine; where it waits for a pipe, the waiting as well.
+    fn interrupt(&self, wakes: bool) {
+        let target = self.target.lock().unpoisoned();
+        let Some(target) = &*target else { return };
+        target.interrupt.interrupt();
+        if wakes {
+            target.worker.wake();
+        }
+    }
+
+    /// Says which connection the work runs on, by the thread that does it.
     pub(super) fn arm(&self, interrupt: Arc<Interrupt>) {
-        *self.target.lock().unpoisoned() = Some(interrupt);
+        let worker = Worker::current();
+        *self.target.lock().unpoisoned() = Some(Target { interrupt, worker });
     }
 
     /// From here on no interrupt reaches the connection.

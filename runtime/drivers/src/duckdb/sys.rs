@@ -6,6 +6,7 @@
 //! 3. A connection is used by one thread at a time (it is `Send` and not `Sync`); `duckdb_interrupt` alone may be
 //!    called from another, and only while the connection is open, which the lock in [`Interrupt`] guards.
 //! 4. A vector is read within its chunk's life, at rows below its size, as the type that the engine says it has.
+//! 5. A thread is sent a signal only while it does the work for which it was noted, which the lock around the note guards.
 
 #![expect(unsafe_code, reason = "the engine is reached through its C interface")]
 
@@ -16,6 +17,7 @@ mod handle;
 mod shape;
 mod statement;
 mod text;
+mod unblock;
 mod vector;
 
 pub(super) use answer::Answer;
@@ -23,6 +25,7 @@ pub(super) use appender::ColumnValue;
 pub(super) use connection::{Connection, Database, Interrupt};
 pub(super) use shape::Shape;
 pub(super) use statement::{Param, StatementKind};
+pub(super) use unblock::Worker;
 
 /// The engine's version, as in `v1.5.5`.
 pub(super) fn library_version() -> String {

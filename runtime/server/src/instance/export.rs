@@ -53,6 +53,8 @@ pub(super) async fn write(
     export: &Export,
     replies: &Replies,
 ) -> Result<Answer, Refusal> {
+    let refused = query::refuse_files(engine, &export.sql).await;
+    refused.map_err(|refusal| query::redacted(refusal, secrets))?;
     let cancel = CancellationToken::new();
     let writing = engine.export(export, &cancel);
     tokio::pin!(writing);

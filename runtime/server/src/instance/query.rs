@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use watershed_drivers::duckdb::Engine;
 use watershed_drivers::olap::{Olap, Query, QueryError, Rows, SoleError, SqlError};
-use watershed_reconcilers::secrets::Secrets;
+use watershed_reconcilers::{model, secrets::Secrets};
 
 use super::sharing::Holder;
 use crate::documents::Column;
@@ -29,6 +29,10 @@ pub(crate) async fn stream(
         timeout,
         attributes: Default::default(),
     };
+    if let Err(refusal) = refuse_files(engine, &query.sql).await {
+        let _ = replies.send(Reply::Refused(redacted(refusal, secrets))).await;
+        return;
+    }
     let answered = async {
         let mut rows = engine.query(query, &cancel).await?;
         send(&mut rows, replies).await
@@ -46,6 +50,27 @@ pub(crate) async fn stream(
         }
     };
     let _ = replies.send(last).await;
+}
+
+/// Refuses a statement that names files which must not be opened, as models do.
+///
+/// # Errors
+/// When it names one.
+pub(super) async fn refuse_files(engine: &Engine, sql: &str) -> Result<(), Refusal> {
+    let (root, sql) = (engine.options().root.clone(), sql.to_owned());
+    let looking = move || model::refuse_files_of_statement(&root, &sql).err();
+    let looked = tokio::task::spawn_blocking(looking).await;
+    // A panic there is told in the log; the engine has its say all the same.
+    let Ok(Some(error)) = looked else {
+        return Ok(());
+    };
+    let mut refusal = Refusal::new(Exit::ProjectError, error.message.to_string());
+    refusal.hint = error.hint.as_deref().map(str::to_owned);
+    refusal.fault = Some(Fault {
+        code: error.code.to_string(),
+        offset: None,
+    });
+    Err(refusal)
 }
 
 async fn send(rows: &mut Rows, replies: &Replies) -> Result<Reply, QueryError> {

@@ -1,5 +1,6 @@
 //! Ending work before it is done.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -147,4 +148,55 @@ async fn cancelling_at_any_moment_leaves_what_is_reported() {
         interrupted >= ROUNDS / LASTING,
         "a build that lasts was not cancelled: {interrupted}"
     );
+}
+
+/// Makes a named pipe, and returns a path to it that no text of a statement holds whole.
+fn pipe_path(bench: &Bench) -> (PathBuf, String) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let pipe = bench.folder.path().join("pipe.csv");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let expression = format!("'{}/pipe' || '.csv'", bench.folder.path().display());
+    (pipe, expression)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn work_that_waits_for_a_pipe_is_ended_by_a_cancellation_and_by_its_time_limit() {
+    let bench = bench();
+    let (_, path) = pipe_path(&bench);
+    for reader in ["read_csv", "read_text", "read_json"] {
+        let cancel = CancellationToken::new();
+        let build = table(1, "a", &format!("from {reader}({path})"));
+        let (done, _) = cancelled(&cancel, bench.engine.build(&build, &cancel)).await;
+        assert_eq!(done, Err(BuildError::Failed(Failure::Interrupted)), "{reader}");
+    }
+    let timeout = Duration::from_millis(50);
+    let query = Query {
+        sql: format!("from read_csv({path})"),
+        limit: None,
+        timeout: Some(timeout),
+        attributes: Default::default(),
+    };
+    let done = match bench.engine.query(query, &bench.cancel).await {
+        Ok(mut rows) => rows.collect().await.unwrap_err(),
+        Err(error) => error,
+    };
+    assert_eq!(done, QueryError::Timeout(timeout));
+    assert_eq!(bench.one("select 1").await, "1", "the engine goes on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn work_that_waits_for_a_silent_writer_of_a_pipe_is_ended() {
+    let bench = bench();
+    let (pipe, path) = pipe_path(&bench);
+    let cancel = CancellationToken::new();
+    let build = table(1, "a", &format!("from read_csv({path})"));
+    let opening = async {
+        // It can be opened once the statement reads from it.
+        let opened = tokio::task::spawn_blocking(|| std::fs::File::options().write(true).open(pipe));
+        let writer = opened.await.unwrap().unwrap();
+        cancel.cancel();
+        writer
+    };
+    let (done, _writer) = futures::join!(bench.engine.build(&build, &cancel), opening);
+    assert_eq!(done, Err(BuildError::Failed(Failure::Interrupted)));
 }
