@@ -18,9 +18,9 @@ impl Engine {
     ) -> Result<(), Failure> {
         let mut tried = self.try_to_attach(database, cancel).await;
         for _ in 0..MOST_EXTENSIONS {
-            match &tried {
-                Err(failure) if self.install_for(failure, cancel).await => {}
-                _ => break,
+            let Err(failure) = &mut tried else { break };
+            if !self.install_for(failure, cancel).await {
+                break;
             }
             tried = self.try_to_attach(database, cancel).await;
         }

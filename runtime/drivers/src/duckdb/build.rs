@@ -174,9 +174,11 @@ impl Engine {
             None => self.try_build(build, &claim, Company::Others, cancel).await,
         };
         for _ in 0..MOST_EXTENSIONS {
-            match &made {
-                Err(BuildError::Failed(failure)) if self.install_for(failure, cancel).await => {}
-                _ => break,
+            let Err(BuildError::Failed(failure)) = &mut made else {
+                break;
+            };
+            if !self.install_for(failure, cancel).await {
+                break;
             }
             made = self.try_build(build, &claim, Company::Others, cancel).await;
         }

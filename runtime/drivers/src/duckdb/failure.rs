@@ -108,7 +108,11 @@ pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, 
         "out-of-memory" => out_of_memory(message),
         "fatal" | "internal" => Failure::Fatal { message },
         _ => match missing_extension(&message) {
-            Some(extension) => Failure::MissingExtension { extension, message },
+            Some(extension) => Failure::MissingExtension {
+                extension,
+                message,
+                refused: None,
+            },
             None => Failure::Sql(sql_error(&said, class, source)),
         },
     };
@@ -194,6 +198,7 @@ fn missing_extension(message: &str) -> Option<String> {
     };
     between("required extension '", "'")
         .or_else(|| between("but it exists in the ", " extension"))
+        .or_else(|| between("exists in the ", " extension").filter(|name| name == "encodings"))
         .or_else(|| between("Install it first using \"INSTALL ", "\""))
 }
 

@@ -17,9 +17,12 @@ impl Engine {
     }
 
     /// Fetches the extension for want of which some work has failed. Returns true if it is there now, so that the work may
-    /// be done again.
-    pub(super) async fn install_for(&self, failure: &Failure, cancel: &CancellationToken) -> bool {
-        let Failure::MissingExtension { extension, .. } = failure else {
+    /// be done again; the failure says why it is not.
+    pub(super) async fn install_for(&self, failure: &mut Failure, cancel: &CancellationToken) -> bool {
+        let Failure::MissingExtension {
+            extension, refused, ..
+        } = failure
+        else {
             return false;
         };
         let options = self.options();
@@ -44,6 +47,7 @@ impl Engine {
             }
             Err(error) => {
                 tracing::debug!(extension, %error, "an extension could not be fetched");
+                *refused = Some(error.to_string());
                 false
             }
         }

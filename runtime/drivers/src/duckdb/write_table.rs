@@ -28,9 +28,11 @@ impl Engine {
     ) -> Result<Option<u64>, TableError> {
         let mut written = self.try_to_write(job, cancel).await;
         for _ in 0..MOST_EXTENSIONS {
-            match &written {
-                Err(TableError::Failed(failure)) if self.install_for(failure, cancel).await => {}
-                _ => break,
+            let Err(TableError::Failed(failure)) = &mut written else {
+                break;
+            };
+            if !self.install_for(failure, cancel).await {
+                break;
             }
             written = self.try_to_write(job, cancel).await;
         }

@@ -133,6 +133,8 @@ pub enum Failure {
         extension: String,
         /// The engine's message.
         message: String,
+        /// The reason why it could not be fetched, if that was tried.
+        refused: Option<String>,
     },
     /// The statements with which every connection begins are at fault.
     #[error("the `init_sql` of connector \"{connector}\" failed: {error}")]
@@ -200,6 +202,15 @@ impl Failure {
             Self::MissingExtension { message, .. } if message.contains("disabled by configuration") => {
                 Some("the sandbox loads no extension; run a project that you trust without `--sandbox`".to_owned())
             }
+            Self::MissingExtension {
+                extension,
+                refused: Some(reason),
+                ..
+            } => Some(format!(
+                "the engine tried to fetch it: {}; `--extensions` names a folder that has \
+                 `{extension}.duckdb_extension` for this version of the engine",
+                reason.lines().next().unwrap_or_default()
+            )),
             Self::MissingExtension { extension, .. } => {
                 Some(format!(
                     "without `--no-extension-install` the engine fetches it when it can reach its makers' repository; \
