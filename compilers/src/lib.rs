@@ -48,8 +48,8 @@ pub use resource::{
 };
 pub use sql::{SqlError, SqlParser, SqlPlace, Tree};
 pub use template::{
-    Arguments, RenderError, Scope,
+    Arguments, Dialect, RenderError, Scope,
     render::{self, render, render_text},
-    render_rule,
+    render_rule, render_sql,
 };
 pub use text::{duration::seconds as parse_seconds, names::nearest as nearest_name, size::parse_size};

@@ -8,6 +8,7 @@ mod arguments;
 mod execute;
 mod facts;
 mod functions;
+mod given;
 mod literal;
 pub mod render;
 mod scope;
@@ -23,7 +24,7 @@ use gotmpl::{
 };
 
 pub use arguments::Arguments;
-pub use literal::render_rule;
+pub use literal::{Dialect, render_rule, render_sql};
 pub(crate) use render::render_text;
 pub use scope::{RenderError, Scope};
 

@@ -30,7 +30,8 @@ pub(crate) fn execute(text: &str, scope: &Scope) -> Result<String, RenderError> 
         .map_err(|error| explain(text, &error))
 }
 
-fn explain(text: &str, error: &TemplateError) -> RenderError {
+/// Returns the reason why a text can't be executed, at the line of what is missing.
+pub(super) fn explain(text: &str, error: &TemplateError) -> RenderError {
     let TemplateError::MissingKey { key } = error else {
         let line = match error {
             TemplateError::Parse { line, .. } | TemplateError::Lex { line, .. } => narrow(*line),

@@ -1,42 +1,68 @@
-//! SQL rendered for a viewer and a call: what either gives is a value, never SQL.
+//! SQL rendered with values that no author wrote: those of a viewer, of a call and of a run. Each is a value, never SQL.
 //!
-//! Each action that reads the viewer's attributes or arguments is executed to its value, for which a mark stands in the text. When
-//! all branches are taken the text is read once, as the engine would, and each mark becomes what fits its place: within
-//! single quotes the escaped text, elsewhere a literal or a list. An argument that is a number or a word stays as it is
-//! outside quotes, since authors let callers choose columns and directions; other text is refused there. What is missing
-//! makes the whole literal NULL in which it stands.
+//! Each action that reads one is executed to its value, for which a mark stands in the text. When all branches are taken the
+//! text is read once, as the engine would, and each mark becomes what fits its place: within single quotes the escaped text,
+//! elsewhere a literal or a list. An argument that is a number or a word stays as it is outside quotes, since authors let
+//! callers choose columns and directions; other text is refused there. A value of a run stays as it is there as well if it is
+//! a number or a name, since partitions are of tables and columns, and is a literal otherwise. What is missing makes the whole
+//! literal NULL in which it stands.
 
+mod place;
+mod run;
 mod value;
+mod viewer;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gotmpl::parse::{CommandNode, Expr, ListNode, Node, PipeNode};
-use gotmpl::{TemplateError, Value};
+use gotmpl::parse::{CommandNode, Expr, PipeNode};
+use gotmpl::{MissingKey, TemplateError, Value};
 
-use super::execute::{data, project_functions};
+use super::execute::{data, explain, project_functions};
 use super::functions::pure;
 use super::scope::{RenderError, Scope};
-use super::{Facts, Template, values};
-use value::{argument, literal};
+use super::{Facts, Template, execute::execute as execute_text, values};
+use place::Reader;
 
-/// Begins and ends a mark. A character of private use, which no text of a rule may hold.
+pub use place::Dialect;
+pub(super) use viewer::has_fallback;
+
+/// Begins and ends a mark. A character of private use, which no text with marks may hold.
 const MARK: char = '\u{F8FF}';
-/// The function that puts a value aside and writes its mark.
-const VALUE: &str = "_watershed_literal";
-/// The same for an argument of a call.
-const ARGUMENT: &str = "_watershed_argument";
 /// The function that writes a value as it is, for what is not about the viewer.
 const TEXT: &str = "_watershed_text";
-/// A value that stands for a mark, and the one who gave it.
-struct Given {
-    value: Value,
-    is_argument: bool,
-}
-
 /// The name that the template itself is called by.
 const BODY: &str = "_watershed_rule";
 /// The steps that all loops of one rule may take together.
-const MAX_STEPS: u64 = 10_000;
+const MAX_RULE_STEPS: u64 = 10_000;
+/// The steps that all loops of one text of a model may take together.
+const MAX_STEPS: u64 = 1_000_000;
+
+/// The one who gave a value, which decides the forms that it may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Giver {
+    Viewer,
+    /// The caller of an API.
+    Caller,
+    /// A partition or a state.
+    Run,
+    /// The same: the items of a list, one by one.
+    Items,
+}
+
+/// A value that a mark stands for, and the one who gave it.
+struct Given {
+    value: Value,
+    giver: Giver,
+}
+
+/// The functions that put a value aside and write its mark: their names, the givers, and the quotes around the mark.
+const ASIDE: [(&str, Giver, &str); 5] = [
+    (viewer::ATTRIBUTE, Giver::Viewer, ""),
+    (viewer::ARGUMENT, Giver::Caller, ""),
+    (run::VALUE, Giver::Run, ""),
+    (run::QUOTED, Giver::Run, "'"),
+    (run::NAMED, Giver::Run, "\""),
+];
 
 /// Renders SQL for the viewer and the arguments of `scope`. Neither can change how it is read, whatever they hold.
 ///
@@ -50,11 +76,7 @@ pub fn render_rule(text: &str, scope: &Scope) -> Result<String, RenderError> {
     if text.contains(MARK) {
         return Err(refused("the rule holds a character of private use"));
     }
-    let template = Template::read(text).map_err(|error| RenderError {
-        message: error.message,
-        hint: None,
-        line: error.line,
-    })?;
+    let template = read(text)?;
     for name in Facts::from_template(&template).variables.keys() {
         if !scope
             .variables
@@ -64,8 +86,44 @@ pub fn render_rule(text: &str, scope: &Scope) -> Result<String, RenderError> {
             return Err(refused(&format!("variable \"{name}\" is not set")));
         }
     }
-    let (marked, found) = execute(&template, scope).map_err(|error| refused(&error.to_string()))?;
-    place(&marked, &found)
+    let marked = viewer::marked(&template, scope);
+    let (marked, found) = execute(marked, scope, MissingKey::Invalid, MAX_RULE_STEPS)
+        .map_err(|error| refused(&error.to_string()))?;
+    Reader::of_rules().place(&marked, &found)
+}
+
+/// Renders SQL of a model. The values of its partition and its state can't change how it is read, whatever they hold.
+///
+/// # Errors
+/// When the text is no template, can't be executed, or has such a value where none can stand, as a piece of a word.
+pub fn render_sql(text: &str, scope: &Scope, dialect: Dialect) -> Result<String, RenderError> {
+    if !super::is_template(text) {
+        return Ok(text.to_owned());
+    }
+    let template = read(text)?;
+    let Some(marked) = run::marked(&template) else {
+        return execute_text(text, scope);
+    };
+    if text.contains(MARK) {
+        return Err(refused("the text holds a character of private use"));
+    }
+    let executed = execute(marked, scope, MissingKey::Error, MAX_STEPS);
+    let (marked, found) = executed.map_err(|error| explain(text, &error))?;
+    Reader::of_models(dialect).place(&marked, &found)
+}
+
+/// Returns true if an action of a template yields a value of a run.
+#[cfg(test)]
+pub(super) fn marks_values_of_runs(template: &Template) -> bool {
+    run::marked(template).is_some()
+}
+
+fn read(text: &str) -> Result<Template, RenderError> {
+    Template::read(text).map_err(|error| RenderError {
+        message: error.message,
+        hint: None,
+        line: error.line,
+    })
 }
 
 fn refused(message: &str) -> RenderError {
@@ -77,35 +135,65 @@ fn refused(message: &str) -> RenderError {
 }
 
 /// Executes a template whose actions write marks. Returns the text and the values that its marks number.
-fn execute(template: &Template, scope: &Scope) -> Result<(String, Vec<Given>), TemplateError> {
+fn execute(
+    template: Template,
+    scope: &Scope,
+    missing: MissingKey,
+    steps: u64,
+) -> Result<(String, Vec<Given>), TemplateError> {
     let found = Arc::new(Mutex::new(Vec::new()));
     let mut functions = project_functions(scope);
-    for (name, is_argument) in [(VALUE, false), (ARGUMENT, true)] {
+    for (name, giver, quote) in ASIDE {
         let kept = Arc::clone(&found);
-        let put_aside = move |arguments: &[Value]| {
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let aside = move |arguments: &[Value]| {
             let value = arguments.last().cloned().unwrap_or(Value::Nil);
-            kept.push(Given { value, is_argument });
-            Ok(format!("{MARK}{}{MARK}", kept.len() - 1).into())
+            Ok(format!("{quote}{}{quote}", put_aside(&kept, value, giver)).into())
         };
-        functions.insert(name.to_owned(), Arc::new(put_aside));
+        functions.insert(name.to_owned(), Arc::new(aside));
     }
+    let kept = Arc::clone(&found);
+    let items = move |arguments: &[Value]| match arguments {
+        [list @ Value::List(_)] => Ok(put_aside(&kept, list.clone(), Giver::Items).into()),
+        _ => Err(TemplateError::Exec(
+            "wrong arguments for \"as_sql_list\"".to_owned(),
+        )),
+    };
+    functions.insert(run::ITEMS.to_owned(), Arc::new(items));
+    let kept = Arc::clone(&found);
+    let joined = move |arguments: &[Value]| match arguments {
+        [separator, Value::List(items)] => {
+            let marks = items
+                .iter()
+                .map(|item| put_aside(&kept, item.clone(), Giver::Run));
+            let marks: Vec<String> = marks.collect();
+            Ok(marks.join(&values::text(separator)).into())
+        }
+        _ => Err(TemplateError::Exec("wrong arguments for \"join\"".to_owned())),
+    };
+    functions.insert(run::JOINED.to_owned(), Arc::new(joined));
     functions.insert(TEXT.to_owned(), Arc::new(written));
     let caller = format!("{{{{ template \"{BODY}\" . }}}}");
-    let mut executed = gotmpl::Template::new("rule")
-        .max_range_iters(MAX_STEPS)
+    let mut executed = gotmpl::Template::new("sql")
+        .missing_key(missing)
+        .max_range_iters(steps)
         .funcs(pure())
         .funcs(functions)
         .parse(&caller)?;
-    executed = executed.add_parse_tree(BODY, marking(&template.body, scope, false));
-    for (name, body) in &template.defines {
-        // What is passed to a template may be the viewer or one of the attributes.
-        executed = executed.add_parse_tree(name, marking(body, scope, true));
+    executed = executed.add_parse_tree(BODY, template.body);
+    for (name, body) in template.defines {
+        executed = executed.add_parse_tree(&name, body);
     }
     let text = executed.execute_to_string(&data(scope))?;
     drop(executed);
     let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
     Ok((text, std::mem::take(&mut *found)))
+}
+
+/// Keeps a value and returns the mark that stands for it.
+fn put_aside(kept: &Mutex<Vec<Given>>, value: Value, giver: Giver) -> String {
+    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.push(Given { value, giver });
+    format!("{MARK}{}{MARK}", kept.len() - 1)
 }
 
 /// Writes a value of the project's. Marks in it would be taken for the viewer's.
@@ -124,240 +212,12 @@ fn written(arguments: &[Value]) -> Result<Value, TemplateError> {
     }
 }
 
-/// Returns a list of nodes whose actions write marks; `inner` where the dot is not the whole scope.
-fn marking(list: &ListNode, scope: &Scope, inner: bool) -> ListNode {
-    let node = |node: &Node| match node {
-        Node::List(list) => Node::List(marking(list, scope, inner)),
-        Node::Action(action) if action.pipe.decl.is_empty() => {
-            let mut action = action.clone();
-            mark(&mut action.pipe, scope, inner);
-            Node::Action(action)
-        }
-        Node::If(branch) | Node::Range(branch) | Node::With(branch) => {
-            let inner = inner || !matches!(node, Node::If(_));
-            let mut branch = branch.clone();
-            branch.body = marking(&branch.body, scope, inner);
-            branch.else_body = branch.else_body.map(|body| marking(&body, scope, inner));
-            match node {
-                Node::If(_) => Node::If(branch),
-                Node::Range(_) => Node::Range(branch),
-                _ => Node::With(branch),
-            }
-        }
-        other => other.clone(),
-    };
-    ListNode {
-        pos: list.pos,
-        nodes: list.nodes.iter().map(node).collect(),
+/// Returns a call of a function, to end a pipeline with.
+fn call(pipe: &PipeNode, name: &str) -> CommandNode {
+    CommandNode {
+        pos: pipe.pos,
+        args: vec![Expr::Identifier(pipe.pos, name.into())],
     }
-}
-
-/// Ends a pipeline with the function that writes its value.
-fn mark(pipe: &mut PipeNode, scope: &Scope, inner: bool) {
-    let pos = pipe.pos;
-    let call = |name: &str| CommandNode {
-        pos,
-        args: vec![Expr::Identifier(pos, name.into())],
-    };
-    if !reads_viewer(pipe, inner) || writes_literals(pipe) {
-        pipe.commands.push(call(TEXT));
-        return;
-    }
-    let mut call = call(match reads_arguments_alone(pipe) {
-        true => ARGUMENT,
-        false => VALUE,
-    });
-    if reads_missing(pipe, scope) && !has_fallback(pipe) {
-        call.args.push(Expr::Nil(pos));
-        pipe.commands = vec![call];
-        return;
-    }
-    pipe.commands.push(call);
-}
-
-/// Returns true if a pipeline reads nothing but arguments of the call by their names, and constants.
-fn reads_arguments_alone(pipe: &PipeNode) -> bool {
-    expressions(pipe).all(|expression| match expression {
-        Expr::Field(_, path) => path.first().is_some_and(|name| name.as_str() == "args"),
-        Expr::Dot(_) | Expr::Variable(..) | Expr::Chain(..) => false,
-        _ => true,
-    })
-}
-
-/// Returns true unless nothing in a pipeline can come from the viewer or the caller: variables and moved dots may.
-fn reads_viewer(pipe: &PipeNode, inner: bool) -> bool {
-    expressions(pipe).any(|expression| match expression {
-        Expr::Field(_, path) => {
-            inner
-                || path
-                    .first()
-                    .is_none_or(|name| matches!(name.as_str(), "user" | "args"))
-        }
-        Expr::Dot(_) | Expr::Variable(..) | Expr::Chain(..) => true,
-        _ => false,
-    })
-}
-
-/// Returns true if the last function writes literals itself.
-fn writes_literals(pipe: &PipeNode) -> bool {
-    let function = pipe.commands.last().and_then(|command| command.args.first());
-    matches!(function, Some(Expr::Identifier(_, name)) if name.as_str() == "as_sql_list")
-}
-
-/// Returns true if a pipeline reads an attribute that the viewer does not have, or an argument that was not given.
-fn reads_missing(pipe: &PipeNode, scope: &Scope) -> bool {
-    expressions(pipe).any(|expression| match expression {
-        Expr::Field(_, path) => match path.as_slice() {
-            [of, name, ..] => match of.as_str() {
-                "user" => !scope.user.contains_key(name.as_str()),
-                "args" => !scope.args.contains_key(name.as_str()),
-                _ => false,
-            },
-            _ => false,
-        },
-        _ => false,
-    })
-}
-
-/// Returns true if the author says what stands for a missing attribute.
-pub(super) fn has_fallback(pipe: &PipeNode) -> bool {
-    expressions(pipe).any(|expression| {
-        matches!(expression, Expr::Identifier(_, name) if matches!(name.as_str(), "default" | "coalesce"))
-    })
-}
-
-/// Lists the expressions of a pipeline, those of nested ones included.
-fn expressions(pipe: &PipeNode) -> Box<dyn Iterator<Item = &Expr> + '_> {
-    let arguments = pipe.commands.iter().flat_map(|command| &command.args);
-    Box::new(arguments.flat_map(|expression| match expression {
-        Expr::Pipe(_, nested) => expressions(nested),
-        other => Box::new(std::iter::once(other)) as Box<dyn Iterator<Item = &Expr>>,
-    }))
-}
-
-/// A stretch of SQL as the engine reads it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stretch {
-    Plain,
-    /// Within single quotes; the number of bytes of the result before the opening one.
-    Quoted(usize),
-    /// No value can stand there: a name in double quotes, a comment, a text with escapes or in dollars.
-    Closed(Closed),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Closed {
-    Name,
-    Escapes,
-    Line,
-    /// Comments nest: the number that are open.
-    Block(u32),
-    Dollars,
-}
-
-/// Puts values in the places of their marks.
-fn place(marked: &str, found: &[Given]) -> Result<String, RenderError> {
-    let mut out = String::with_capacity(marked.len());
-    let mut stretch = Stretch::Plain;
-    // The literal that is being read stands for NULL.
-    let mut absent = false;
-    let mut rest = marked;
-    while let Some(c) = rest.chars().next() {
-        if c == MARK {
-            let (value, after) = taken(rest, found)?;
-            rest = after;
-            match stretch {
-                Stretch::Plain if value.is_argument => argument(&mut out, &value.value, rest)?,
-                Stretch::Plain => literal(&mut out, &value.value, rest)?,
-                Stretch::Quoted(_) => match &value.value {
-                    Value::Nil => absent = true,
-                    Value::List(_) | Value::Map(_) | Value::Function(_) => {
-                        return Err(refused(
-                            "a list can't stand within quotes: write it without them, as in `x IN ({{ .user.groups }})`",
-                        ));
-                    }
-                    value => out.push_str(&values::text(value).replace('\'', "''").replace('\0', "")),
-                },
-                Stretch::Closed(_) => {
-                    return Err(refused(
-                        "a value stands alone or within single quotes, not in a name, a comment or another form of text",
-                    ));
-                }
-            }
-            continue;
-        }
-        let (next, length) = step(stretch, rest, &out);
-        let (read, after) = rest.split_at(length);
-        out.push_str(read);
-        rest = after;
-        if let (Stretch::Quoted(begin), Stretch::Plain, true) = (stretch, next, absent) {
-            out.truncate(begin);
-            out.push_str("NULL");
-            absent = false;
-        }
-        stretch = next;
-    }
-    Ok(out)
-}
-
-/// Takes a mark off a text that begins with it.
-fn taken<'t, 'v>(text: &'t str, found: &'v [Given]) -> Result<(&'v Given, &'t str), RenderError> {
-    let mut parts = text.splitn(3, MARK);
-    let (_, number, after) = (parts.next(), parts.next(), parts.next());
-    let value = number
-        .and_then(|number| number.parse::<usize>().ok())
-        .and_then(|number| found.get(number));
-    match (value, after) {
-        (Some(value), Some(after)) => Ok((value, after)),
-        _ => Err(refused("a value was changed after it was written")),
-    }
-}
-
-/// Returns the stretch after the next token of a text and the token's length in bytes. `before` is what came before it.
-fn step(stretch: Stretch, text: &str, before: &str) -> (Stretch, usize) {
-    let first = text.chars().next().map_or(1, char::len_utf8);
-    let starts = |with: &str| text.starts_with(with);
-    match stretch {
-        Stretch::Plain if starts("'") => match before.ends_with(['e', 'E']) && is_prefix(before) {
-            true => (Stretch::Closed(Closed::Escapes), 1),
-            false => (Stretch::Quoted(before.len()), 1),
-        },
-        Stretch::Plain if starts("\"") => (Stretch::Closed(Closed::Name), 1),
-        Stretch::Plain if starts("--") => (Stretch::Closed(Closed::Line), 2),
-        Stretch::Plain if starts("/*") => (Stretch::Closed(Closed::Block(1)), 2),
-        // Which tag ends it is not followed: nothing of the viewer's stands behind a dollar.
-        Stretch::Plain if starts("$") => (Stretch::Closed(Closed::Dollars), 1),
-        Stretch::Plain => (Stretch::Plain, first),
-        Stretch::Quoted(_) if starts("''") => (stretch, 2),
-        Stretch::Quoted(_) if starts("'") => (Stretch::Plain, 1),
-        Stretch::Closed(Closed::Name) if starts("\"\"") => (stretch, 2),
-        Stretch::Closed(Closed::Name) if starts("\"") => (Stretch::Plain, 1),
-        Stretch::Closed(Closed::Escapes) if starts("\\") => {
-            let second = text.chars().nth(1).map_or(0, char::len_utf8);
-            (
-                stretch,
-                first
-                    + if second == 0 || text[first..].starts_with(MARK) {
-                        0
-                    } else {
-                        second
-                    },
-            )
-        }
-        Stretch::Closed(Closed::Escapes) if starts("''") => (stretch, 2),
-        Stretch::Closed(Closed::Escapes) if starts("'") => (Stretch::Plain, 1),
-        Stretch::Closed(Closed::Line) if starts("\n") => (Stretch::Plain, 1),
-        Stretch::Closed(Closed::Block(open)) if starts("/*") => (Stretch::Closed(Closed::Block(open + 1)), 2),
-        Stretch::Closed(Closed::Block(1)) if starts("*/") => (Stretch::Plain, 2),
-        Stretch::Closed(Closed::Block(open)) if starts("*/") => (Stretch::Closed(Closed::Block(open - 1)), 2),
-        Stretch::Quoted(_) | Stretch::Closed(_) => (stretch, first),
-    }
-}
-
-/// Returns true if the last letter of a text is a word of its own: the prefix of a text with escapes.
-fn is_prefix(text: &str) -> bool {
-    let before = text.chars().rev().nth(1);
-    before.is_none_or(|c| !c.is_alphanumeric() && c != '_')
 }
 
 #[cfg(test)]
@@ -513,6 +373,265 @@ mod tests {
             "\u{F8FF}0\u{F8FF} = {{ .user.admin }}",
         ] {
             assert!(render_rule(text, &scope()).is_err(), "{text}");
+        }
+    }
+
+    fn of_run(text: &str, value: Value) -> Result<String, RenderError> {
+        in_dialect(text, value, Dialect::Engine)
+    }
+
+    fn in_dialect(text: &str, value: Value, dialect: Dialect) -> Result<String, RenderError> {
+        let many = Value::from(vec![value.clone(), Value::from("b")]);
+        let row = BTreeMap::from([("x".to_owned(), value), ("many".to_owned(), many)]);
+        let scope = Scope {
+            variables: BTreeMap::from([("table".to_owned(), "t".to_owned())]),
+            partition: row.clone(),
+            state: row,
+            table: "(SELECT 1)".to_owned(),
+            ..Scope::default()
+        };
+        render_sql(text, &scope, dialect)
+    }
+
+    fn check_of_run(template: &str, value: impl Into<Value>, written: &str) {
+        let found = of_run(template, value.into()).unwrap_or_else(|error| panic!("{template}: {error:?}"));
+        assert_eq!(found, written, "{template}");
+    }
+
+    #[test]
+    fn values_of_a_run_are_written_as_their_places_ask() {
+        for (template, value, written) in [
+            ("d = '{{ .partition.x }}'", "O'Brien", "d = 'O''Brien'"),
+            ("d = '{{ .split.x }}'", "O'Brien", "d = 'O''Brien'"),
+            ("d > '{{ .self.state.x }}'", "O'Brien", "d > 'O''Brien'"),
+            (
+                "read_csv('{{ .partition.x }}')",
+                "a'b.csv",
+                "read_csv('a''b.csv')",
+            ),
+            ("d = {{ .partition.x }}", "2024-03-01", "d = '2024-03-01'"),
+            ("FROM {{ .partition.x }}", "main.orders", "FROM main.orders"),
+            ("FROM orders_{{ .partition.x }}", "2024_03", "FROM orders_2024_03"),
+            ("FROM \"{{ .partition.x }}\"", "a\"b", "FROM \"a\"\"b\""),
+            ("n > {{ .state.x }}", "-1.50", "n > (-1.50)"),
+            ("n IN ({{ .state.many }})", "a'", "n IN ('a''', 'b')"),
+            ("read_csv({{ .partition.many }})", "a'", "read_csv(['a''', 'b'])"),
+            ("n = e'{{ .partition.x }}'", "a\\'b", "n = e'a\\\\''b'"),
+            (
+                "n = e'a' -- c\n'{{ .partition.x }}'",
+                "\\'",
+                "n = e'a' -- c\n'\\\\'''",
+            ),
+            ("n = e'a', '{{ .partition.x }}'", "\\'", "n = e'a', '\\'''"),
+            ("1 -- it's\r+ '{{ .partition.x }}'", "'", "1 -- it's\r+ ''''"),
+            (
+                "n = $q${{ .partition.x }}$q$ || '{{ .partition.x }}'",
+                "a'b",
+                "n = $q$a'b$q$ || 'a''b'",
+            ),
+            ("1 -- of {{ .partition.x }}\n+ 1", "a\n; b", "1 -- of a___b\n+ 1"),
+            ("1 /* {{ .partition.x }} */", "*/ ;", "1 /* ____ */"),
+            ("a$b = '{{ .partition.x }}'", "'", "a$b = ''''"),
+            ("'$.a' = {{ .partition.x }}", "'", "'$.a' = ''''"),
+        ] {
+            check_of_run(template, value, written);
+        }
+        for (template, value, written) in [
+            ("FROM orders_{{ .partition.x }}", 3, "FROM orders_3"),
+            ("n > {{ .state.x }}", 7, "n > 7"),
+            ("n > {{ .state.x }}", -7, "n > (-7)"),
+            ("n > '{{ .state.x }}'", -7, "n > '-7'"),
+        ] {
+            check_of_run(template, i64::from(value), written);
+        }
+        for (template, written) in [
+            ("n > {{ .state.x }}", "n > NULL"),
+            ("n > '{{ .state.x }}'", "n > NULL"),
+            ("n > DATE '{{ .state.x }}'", "n > CAST(NULL AS DATE)"),
+            ("n > e'{{ .state.x }}'", "n > NULL"),
+        ] {
+            check_of_run(template, Value::default(), written);
+        }
+    }
+
+    #[test]
+    fn functions_of_the_author_keep_their_meaning() {
+        for (template, value, written) in [
+            ("n IN ({{ as_sql_list .state.many }})", "a'", "n IN ('a''', 'b')"),
+            (
+                "n IN ('{{ join \"','\" .state.many }}')",
+                "a'",
+                "n IN ('a''','b')",
+            ),
+            (
+                "n IN ('{{ .state.many | join \"','\" }}')",
+                "a'",
+                "n IN ('a''','b')",
+            ),
+            ("n = {{ .partition.x | squote }}", "a'b", "n = 'a''b'"),
+            ("n = {{ squote .partition.x }}", "7", "n = '7'"),
+            ("FROM {{ .partition.x | quote }}", "a\"b", "FROM \"a\"\"b\""),
+            ("n = {{ printf \"'%s%%'\" .partition.x }}", "a'b", "n = 'a''b%'"),
+            ("n = {{ .partition.x | printf \"'%s'\" }}", "a'b", "n = 'a''b'"),
+            ("n = {{ print \"'\" .partition.x \"'\" }}", "a'b", "n = 'a''b'"),
+            (
+                "n = '{{ replace \"'\" \"''\" .partition.x }}'",
+                "a'b",
+                "n = 'a''b'",
+            ),
+            (
+                "n = '{{ .partition.x | replace \"'\" \"''\" | upper }}'",
+                "a'b",
+                "n = 'A''B'",
+            ),
+            (
+                "{{ if eq .partition.x \"a\" }}n = 1{{ else }}m{{ end }}",
+                "a",
+                "n = 1",
+            ),
+            (
+                "{{ ternary \"n = 1\" \"m\" (eq .partition.x \"a\") }}",
+                "a",
+                "n = 1",
+            ),
+            (
+                "{{ range list \"a b\" }}{{ . }}{{ end }} {{ .partition.x }}",
+                "c d",
+                "a b 'c d'",
+            ),
+            ("{{ range .state.many }}'{{ . }}',{{ end }}", "a'", "'a''','b',"),
+            ("{{ $x := .partition.x }}n = '{{ $x }}'", "a'b", "n = 'a''b'"),
+            (
+                "{{ define \"d\" }}'{{ . }}'{{ end }}n = {{ template \"d\" .partition.x }}",
+                "a'b",
+                "n = 'a''b'",
+            ),
+            (
+                "FROM {{ .env.table }}, {{ .table }}, {{ ref \"b\" }} {{ .partition.x }}",
+                "c",
+                "FROM t, (SELECT 1), \"b\" c",
+            ),
+        ] {
+            check_of_run(template, value, written);
+        }
+    }
+
+    #[test]
+    fn a_value_of_a_run_that_can_stand_nowhere_is_an_error() {
+        for (template, value) in [
+            ("FROM orders_{{ .partition.x }}", "a; b"),
+            ("FROM {{ .partition.x }}_orders", "a b"),
+            ("'{{ .partition.x }}'", "a\0b"),
+            ("{{ .partition.x }}", "a\0b"),
+            ("'{{ .partition.many }}'", "a"),
+            ("\"{{ .partition.many }}\"", "a"),
+            ("$${{ .partition.x }}$$", "a$$ b"),
+            ("'{{ .partition.gone }}'", "a"),
+            ("'{{ .env.gone }}' {{ .partition.x }}", "a"),
+            ("e'\\{{ .partition.x }}'", "'"),
+        ] {
+            assert!(of_run(template, Value::from(value)).is_err(), "{template}");
+        }
+    }
+
+    #[test]
+    fn a_backslash_ends_no_text_of_mysql() {
+        for (template, written) in [
+            ("a = '{{ .state.x }}'", "a = '\\\\'' OR true -- '"),
+            ("a = \"{{ .state.x }}\"", "a = \"\\\\' OR true -- \""),
+            ("a = {{ .state.x }}", "a = '\\\\'' OR true -- '"),
+            ("a IN ({{ .state.many }})", "a IN ('\\\\'' OR true -- ', 'b')"),
+            (
+                "# it's {{ .state.x }}\n'{{ .state.x }}'",
+                "# it's ___OR_true____\n'\\\\'' OR true -- '",
+            ),
+        ] {
+            let value = Value::from("\\' OR true -- ");
+            let found = in_dialect(template, value, Dialect::Mysql);
+            assert_eq!(found.expect(template), written, "{template}");
+        }
+    }
+
+    /// Pieces of which texts are made that end a literal, a statement, a comment or a template.
+    const PIECES: [&str; 30] = [
+        "'",
+        "''",
+        "\"",
+        "\\",
+        "\\'",
+        "$$",
+        "$q$",
+        "--",
+        "/*",
+        "*/",
+        ";",
+        "\n",
+        "\r\n",
+        "\t",
+        "{{",
+        "}}",
+        "{{ .partition.x }}",
+        "é",
+        "\u{2019}",
+        "\u{F8FF}0\u{F8FF}",
+        "\u{202E}",
+        " OR TRUE ",
+        ") UNION ALL SELECT 666 ",
+        "(",
+        ",",
+        "%",
+        "a",
+        "1",
+        ":",
+        "`",
+    ];
+
+    /// Statements with places where a value of a run may stand.
+    const PLACES: [&str; 9] = [
+        "SELECT a FROM t WHERE a = '{{ .partition.x }}' AND b",
+        "SELECT a FROM t WHERE a = {{ .partition.x }} AND b",
+        "SELECT a FROM t WHERE a IN ({{ .state.many }}) AND b",
+        "SELECT a FROM t WHERE a IN ('{{ join \"','\" .state.many }}') AND b",
+        "SELECT a FROM \"{{ .partition.x }}\" AND b",
+        "SELECT a FROM t WHERE a = {{ squote .state.x }} AND b",
+        "SELECT a FROM t WHERE a = {{ printf \"'%s'\" .state.x }} AND b",
+        "SELECT a FROM t -- {{ .partition.x }}\nWHERE a = e'{{ .state.x }}' AND b",
+        "SELECT a FROM t /* {{ .partition.x }} */ WHERE a = $r${{ .state.x }}$r$ AND b",
+    ];
+
+    /// The kinds of a statement's tokens; a name or a number may stand where a text may.
+    fn shape(sql: &str) -> Vec<String> {
+        use crate::sql::{TokenKind, tokens};
+        let written = ["SELECT", "FROM", "WHERE", "AND", "IN", "b", "t"];
+        let shown = |kind: TokenKind, text: &str| match kind {
+            TokenKind::Word if written.contains(&text) => text.to_owned(),
+            TokenKind::Word | TokenKind::Number | TokenKind::Text => "?".to_owned(),
+            TokenKind::Sign => text.to_owned(),
+            kind => format!("{kind:?}"),
+        };
+        let tokens = tokens(sql);
+        tokens.iter().map(|token| shown(token.kind, token.text)).collect()
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig {
+            failure_persistence: None,
+            cases: 500,
+            ..Default::default()
+        })]
+        #[test]
+        fn no_value_of_a_run_changes_the_form_of_a_statement(
+            pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 1..6),
+            place in proptest::sample::select(&PLACES[..]),
+        ) {
+            let value = pieces.concat();
+            match of_run(place, Value::from(value.as_str())) {
+                Ok(written) => {
+                    let harmless = of_run(place, Value::from("x y")).expect("a plain text");
+                    proptest::prop_assert_eq!(shape(&written), shape(&harmless), "{}", written);
+                }
+                Err(error) => proptest::prop_assert!(value.contains('$'), "{:?} {:?}", error, value),
+            }
         }
     }
 }

@@ -3,10 +3,14 @@
 use watershed_proto::ModelSpec;
 
 use super::{
+    Dialect,
     execute::execute,
-    is_template,
+    is_template, render_sql,
     scope::{RenderError, Scope},
 };
+
+/// The driver of databases that read texts in another way than the engine.
+const MYSQL: &str = "mysql";
 
 /// The model's SQL with its templates executed; `None` for a model without SQL. Pure.
 ///
@@ -14,13 +18,25 @@ use super::{
 /// When a template can't be executed, e.g. reads a variable that is not there.
 pub fn render(spec: &ModelSpec, scope: &Scope) -> Result<Option<String>, RenderError> {
     match &spec.sql {
-        Some(sql) if sql.templated => render_text(&sql.text, scope).map(Some),
+        Some(sql) if sql.templated => render_sql(&sql.text, scope, dialect(spec)).map(Some),
         Some(sql) => Ok(Some(sql.text.clone())),
         None => Ok(None),
     }
 }
 
-/// A text with its templates executed. Pure.
+/// Returns the dialect that the SQL of a model is for: it may be handed on to the database that the model reads.
+pub fn dialect(spec: &ModelSpec) -> Dialect {
+    let driver = match spec.input_driver.as_str() {
+        "" => &spec.input_connector,
+        driver => driver,
+    };
+    match driver == MYSQL {
+        true => Dialect::Mysql,
+        false => Dialect::Engine,
+    }
+}
+
+/// A text that is no SQL with its templates executed: a path, an address, a message. Pure.
 ///
 /// # Errors
 /// When a template can't be executed.

@@ -13,7 +13,7 @@ use crate::template::values;
 pub(super) fn argument(out: &mut String, value: &Value, after: &str) -> Result<(), RenderError> {
     let text = match value {
         Value::String(text) => text,
-        other => return literal(out, other, after),
+        other => return literal(out, other, after, false),
     };
     if !is_number(text) && !is_word(text) {
         return Err(refused(
@@ -24,10 +24,58 @@ pub(super) fn argument(out: &mut String, value: &Value, after: &str) -> Result<(
     Ok(())
 }
 
+/// Writes a value of a run that stands alone: a number or a name as it is, since partitions are of tables and columns, other
+/// text as a literal. Beside a word it is a piece of that.
+pub(super) fn of_run(
+    out: &mut String,
+    value: &Value,
+    after: &str,
+    backslashes: bool,
+) -> Result<(), RenderError> {
+    let is_piece = out.ends_with(is_part) || out.ends_with('$') || after.starts_with(is_part);
+    // A word before a quote would be its prefix.
+    let may_be_bare = !after.starts_with(['\'', '"', '$']);
+    match value {
+        Value::Int(number) if *number >= 0 => out.push_str(&number.to_string()),
+        Value::Uint(number) => out.push_str(&number.to_string()),
+        Value::String(text) if may_be_bare && (is_name(text) || is_number(text)) => out.push_str(text),
+        Value::String(text) if may_be_bare && is_piece && text.chars().all(is_part) => out.push_str(text),
+        _ if is_piece => {
+            return Err(refused(
+                "a value beside a word is a piece of it, and holds letters, digits and `_` alone; set it apart by a blank or quotes",
+            ));
+        }
+        Value::String(text) if is_signed(text) => write!(out, "({text})").unwrap_or_default(),
+        value => return literal(out, value, after, backslashes),
+    }
+    Ok(())
+}
+
+/// Writes the items of a list with commas between them.
+pub(super) fn items(out: &mut String, list: &Value, backslashes: bool) -> Result<(), RenderError> {
+    let Value::List(items) = list else {
+        return Err(refused("it is no list"));
+    };
+    let items = items.iter().map(|item| scalar(item, backslashes));
+    let items = items.collect::<Result<Vec<_>, _>>()?;
+    out.push_str(&items.join(", "));
+    Ok(())
+}
+
 fn is_word(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Returns true for words with points between them.
+fn is_name(text: &str) -> bool {
+    text.split('.')
+        .all(|part| part.chars().all(is_part) && part.starts_with(|c: char| c.is_alphabetic() || c == '_'))
+}
+
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// Returns true for digits with a point among them.
@@ -38,22 +86,33 @@ fn is_number(text: &str) -> bool {
         .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// Returns true for a number with a sign before it.
+fn is_signed(text: &str) -> bool {
+    text.strip_prefix('-').is_some_and(is_number)
+}
+
 /// Writes a value that stands alone, apart from the words around it. `after` is what follows.
-pub(super) fn literal(out: &mut String, value: &Value, after: &str) -> Result<(), RenderError> {
+pub(super) fn literal(
+    out: &mut String,
+    value: &Value,
+    after: &str,
+    backslashes: bool,
+) -> Result<(), RenderError> {
     // A word before it would make it a text of another form, as in `e'\\''`, and a text would join it.
     if out.chars().next_back().is_some_and(joins) {
         out.push(' ');
     }
     match value {
         Value::List(items) => {
-            let listed = items.iter().map(scalar).collect::<Result<Vec<_>, _>>()?;
+            let listed = items.iter().map(|item| scalar(item, backslashes));
+            let listed = listed.collect::<Result<Vec<_>, _>>()?;
             match is_operand_of_in(out, after) {
                 true if listed.is_empty() => out.push_str("NULL"),
                 true => out.push_str(&listed.join(", ")),
                 false => write!(out, "[{}]", listed.join(", ")).unwrap_or_default(),
             }
         }
-        value => out.push_str(&scalar(value)?),
+        value => out.push_str(&scalar(value, backslashes)?),
     }
     if after.chars().next().is_some_and(joins) {
         out.push(' ');
@@ -66,8 +125,8 @@ fn joins(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '\'')
 }
 
-/// Writes a value that is no list.
-fn scalar(value: &Value) -> Result<String, RenderError> {
+/// Writes a value that is no list. `backslashes` says that one escapes in a text.
+fn scalar(value: &Value, backslashes: bool) -> Result<String, RenderError> {
     Ok(match value {
         Value::Nil => "NULL".to_owned(),
         Value::Bool(flag) => flag.to_string(),
@@ -76,10 +135,30 @@ fn scalar(value: &Value) -> Result<String, RenderError> {
         Value::Float(number) if number.is_finite() => format!("({number:?})"),
         Value::Float(_) => "NULL".to_owned(),
         Value::List(_) | Value::Map(_) | Value::Function(_) => {
-            return Err(refused("an attribute with parts of its own is no value"));
+            return Err(refused("a value with parts of its own is none that SQL takes"));
         }
-        text => quote_text(&values::text(text).replace('\0', "")),
+        text => {
+            let text = values::text(text);
+            let text = without_nul(&text)?;
+            match backslashes {
+                true => quote_text(&text.replace('\\', "\\\\")),
+                false => quote_text(text),
+            }
+        }
     })
+}
+
+/// Returns a text that SQL can hold.
+///
+/// # Errors
+/// When it holds a NUL character: without it the value would be another.
+pub(super) fn without_nul(text: &str) -> Result<&str, RenderError> {
+    match text.contains('\0') {
+        true => Err(refused(
+            "a value holds a NUL character, which no text in SQL can hold",
+        )),
+        false => Ok(text),
+    }
 }
 
 /// Returns true between the brackets of `IN (...)`.

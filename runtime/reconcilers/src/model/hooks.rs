@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use watershed_compilers::{Scope, render_text};
+use watershed_compilers::{Dialect, Scope, render_sql};
 use watershed_core::{Error, SourcePosition};
 use watershed_drivers::olap::{HookError, Hooks, SqlError, sole_statement};
 use watershed_proto::{ModelSpec, SqlSource, Value, value::Kind};
@@ -26,7 +26,7 @@ pub(super) fn hooks(spec: &ModelSpec, scope: &Scope, paths: &[Arc<str>]) -> Resu
         if !source.templated {
             return Ok(source.text.clone());
         }
-        render_text(&source.text, scope).map_err(|error| Error {
+        render_sql(&source.text, scope, Dialect::Engine).map_err(|error| Error {
             place: place_of(source, paths, &source.text, None),
             ..failure::from_render(&error)
         })
@@ -147,7 +147,7 @@ pub(super) fn order_by(spec: &ModelSpec, scope: &Scope, paths: &[Arc<str>]) -> R
     if text.trim().is_empty() {
         return Ok(None);
     }
-    let text = render_text(&text, scope).map_err(|error| Error {
+    let text = render_sql(&text, scope, Dialect::Engine).map_err(|error| Error {
         place: Some(places::from_spot(paths, spec.order_by_at.as_ref())),
         ..failure::from_render(&error)
     })?;

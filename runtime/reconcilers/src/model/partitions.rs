@@ -10,7 +10,7 @@ mod stamp;
 
 use std::collections::BTreeMap;
 
-use watershed_compilers::{Scope, render_text};
+use watershed_compilers::{Dialect, RenderError, Scope, render_sql, render_text};
 use watershed_core::Error;
 use watershed_drivers::objects::{Driver, Location};
 use watershed_drivers::olap::{NamedRow, Partition, PartitionPhase, PartitionRun};
@@ -53,14 +53,14 @@ impl Source {
     pub(super) fn from_spec(spec: &ModelSpec, scope: &Scope) -> Result<Self, Error> {
         let block = spec.partitions.clone().unwrap_or_default();
         let properties = block.properties.unwrap_or_default();
-        let text = |key: &str| -> Result<Option<String>, Error> {
-            let text = properties.str(key).map(|text| render_text(text, scope));
-            text.transpose().map_err(|error| failure::from_render(&error))
+        let text = |key: &str, render: fn(&str, &Scope) -> Result<String, RenderError>| {
+            let text = render(properties.str(key).unwrap_or_default(), scope);
+            text.map_err(|error| failure::from_render(&error))
         };
         match block.resolver.as_str() {
-            "sql" => Ok(Self::Query(text("sql")?.unwrap_or_default())),
+            "sql" => Ok(Self::Query(text("sql", engine_sql)?)),
             "glob" => {
-                let pattern = text("path")?.unwrap_or_default();
+                let pattern = text("path", render_text)?;
                 let is_local = spec
                     .local_files
                     .iter()
@@ -84,6 +84,11 @@ impl Source {
             other => Err(failure::unknown_partition_resolver(other)),
         }
     }
+}
+
+/// Renders SQL that is for the engine, whatever the model reads.
+fn engine_sql(text: &str, scope: &Scope) -> Result<String, RenderError> {
+    render_sql(text, scope, Dialect::Engine)
 }
 
 /// Makes a partition of a row. The column of the watermark is no part of its data.

@@ -1,6 +1,10 @@
 //! Models without SQL: files that the engine reads by itself.
 
-use watershed_compilers::{READER_OPTIONS, RenderError, Scope, lakehouse_log, render_text, sql::within};
+use std::collections::BTreeMap;
+
+use watershed_compilers::{
+    Dialect, READER_OPTIONS, RenderError, Scope, lakehouse_log, render_sql, render_text, sql::within,
+};
 use watershed_drivers::{
     data_file::Form,
     objects::{Driver, Location},
@@ -320,11 +324,14 @@ fn texts(value: &Value) -> Vec<&str> {
 /// Returns the value of an option of the engine's readers, as a source says it.
 pub(super) fn option<'a>(spec: &'a ModelSpec, name: &str) -> Option<&'a Value> {
     let properties = spec.input_properties.as_ref()?;
-    let engine = properties.get("duckdb").and_then(Value::as_map);
+    let engine = properties.get(RAW_OPTIONS).and_then(Value::as_map);
     properties
         .get(name)
         .or_else(|| engine.and_then(|options| options.get(name)))
 }
+
+/// The options of the reader that are written as SQL.
+const RAW_OPTIONS: &str = "duckdb";
 
 /// A value with the templates in its texts executed.
 fn rendered(value: &Value, scope: &Scope) -> Result<Value, RenderError> {
@@ -341,9 +348,31 @@ fn rendered(value: &Value, scope: &Scope) -> Result<Value, RenderError> {
     Ok(Value { kind })
 }
 
+/// The same for options of the reader whose texts are SQL.
+fn rendered_sql(options: &Value, scope: &Scope) -> Result<Value, RenderError> {
+    let Some(Kind::Map(map)) = &options.kind else {
+        return rendered(options, scope);
+    };
+    let option = |(name, value): (&String, &Value)| {
+        let value = match value.as_str() {
+            Some(text) => Value::from(render_sql(text, scope, Dialect::Engine)?),
+            None => rendered(value, scope)?,
+        };
+        Ok((name.clone(), value))
+    };
+    let options = map.fields.iter().map(option);
+    Ok(Value::from(options.collect::<Result<BTreeMap<_, _>, _>>()?))
+}
+
 fn rendered_map(map: &MapValue, scope: &Scope) -> Result<MapValue, RenderError> {
-    let fields = map.fields.iter();
-    let fields = fields.map(|(name, value)| Ok((name.clone(), rendered(value, scope)?)));
+    let field = |(name, value): (&String, &Value)| {
+        let value = match name.as_str() {
+            RAW_OPTIONS => rendered_sql(value, scope)?,
+            _ => rendered(value, scope)?,
+        };
+        Ok((name.clone(), value))
+    };
+    let fields = map.fields.iter().map(field);
     Ok(MapValue {
         fields: fields.collect::<Result<_, _>>()?,
     })
@@ -415,7 +444,7 @@ fn options(properties: &MapValue) -> Vec<String> {
     let format = format.filter(|format| JSON_FORMS.contains(&format.to_ascii_lowercase().as_str()));
     options.extend(format.map(|format| format!("format = {}", quote_literal(format))));
     for (name, value) in properties
-        .get("duckdb")
+        .get(RAW_OPTIONS)
         .and_then(Value::as_map)
         .into_iter()
         .flatten()
@@ -448,8 +477,6 @@ fn literal(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     fn spec<const N: usize>(properties: [(&str, Value); N]) -> ModelSpec {

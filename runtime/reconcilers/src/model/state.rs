@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use watershed_compilers::{Scope, render_text};
+use watershed_compilers::{Dialect, Scope, render, render_sql};
 use watershed_core::Error;
 use watershed_drivers::olap::{self, NamedRow, StateQuery};
 use watershed_proto::{ListValue, MapValue, Message, ModelSpec, ModelState, Value, value::Kind};
@@ -22,7 +22,11 @@ pub(super) fn query(spec: &ModelSpec, scope: &Scope) -> Result<Option<StateQuery
     let Some(sql) = sql.filter(|_| resolver.resolver == "sql") else {
         return Err(failure::unknown_state_resolver(&resolver.resolver));
     };
-    let sql = render_text(sql, scope).map_err(|error| failure::from_render(&error))?;
+    let dialect = match asks_input(spec) {
+        true => render::dialect(spec),
+        false => Dialect::Engine,
+    };
+    let sql = render_sql(sql, scope, dialect).map_err(|error| failure::from_render(&error))?;
     let sql = match asks_input(spec) {
         true => source::sent(spec, scope, sql).map_err(|error| failure::from_source(&error))?,
         false => sql,

@@ -4,6 +4,7 @@ mod engine;
 mod errors;
 mod following;
 mod hooks;
+mod hostile;
 mod incremental;
 mod partitions;
 mod reading;

@@ -11,7 +11,7 @@ use std::{
 
 use futures::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
-use watershed_compilers::{Scope, render_text};
+use watershed_compilers::{Dialect, Scope, render_sql};
 use watershed_core::Error;
 use watershed_drivers::objects::Location;
 use watershed_drivers::olap::{
@@ -279,7 +279,8 @@ impl Run<'_> {
             table: grouping.as_query(&groups),
             ..scope.clone()
         };
-        let sql = render_text(transform, &scope).map_err(|error| failure::from_render(&error))?;
+        let sql =
+            render_sql(transform, &scope, Dialect::Engine).map_err(|error| failure::from_render(&error))?;
         let rows = self.list_rows(spec, &sql).await?;
         Ok(match spec.partitions_watermark_field == UPDATED_ON {
             true => partitions::with_files(rows, groups),
