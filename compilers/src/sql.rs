@@ -7,9 +7,11 @@ mod digest;
 mod files;
 mod made;
 mod scan;
+mod scope;
 mod token;
 mod walk;
 mod within;
+mod words;
 
 pub use analysis::{Outcome, SqlAnalysis, TableUse};
 pub use made::{Definition, Statements, names_in, statements_digest};

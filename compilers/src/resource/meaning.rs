@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Changes with the rules by which fingerprints are made.
-const RULES: &str = "watershed 2";
+const RULES: &str = "watershed 3";
 
 /// Keys of inputs whose values are SQL that stands around a build.
 pub(crate) const SQL_KEYS: [&str; 3] = ["pre_exec", "post_exec", "init_queries"];

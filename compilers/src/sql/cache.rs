@@ -10,7 +10,7 @@ use prost::Message;
 use super::{analysis::SqlAnalysis, digest::digest};
 
 /// Begins every exported cache; changes with what an analysis holds.
-const MAGIC: &[u8] = b"watershed sql 2\n";
+const MAGIC: &[u8] = b"watershed sql 3\n";
 
 /// So many analyses may have come since the last time that those of texts that are gone were dropped. They are kept
 /// that long because an edit that is undone then costs nothing.

@@ -46,6 +46,32 @@ fn reads_files(function: &str) -> bool {
     READERS.iter().any(|reader| function.eq_ignore_ascii_case(reader))
 }
 
+/// Returns true if a type is that of texts.
+pub(super) fn is_text_type(name: &str) -> bool {
+    ["varchar", "text", "string", "char", "bpchar"]
+        .iter()
+        .any(|known| name.eq_ignore_ascii_case(known))
+}
+
+/// Returns true if a name without quotes is a value that the engine computes.
+pub(super) fn is_computed(name: &str) -> bool {
+    [
+        "current_catalog",
+        "current_date",
+        "current_role",
+        "current_schema",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "localtime",
+        "localtimestamp",
+        "session_user",
+        "user",
+    ]
+    .iter()
+    .any(|known| name.eq_ignore_ascii_case(known))
+}
+
 /// Returns true if a path stands for files of this machine.
 pub(crate) fn is_local(path: &str) -> bool {
     !path.is_empty() && !path.contains("://")

@@ -12,8 +12,10 @@ use std::{
 use super::{
     analysis::{Outcome, SqlAnalysis, TableUse},
     digest::digest,
-    files::{Called, called, is_local},
+    files::{Called, called, is_computed, is_local, is_text_type, looks_like_file},
+    scope::Ctes,
     token::{Token, TokenKind, tokens},
+    words::{asks_for_table, begins_query, ends_tables, has_from_inside, is_filler},
 };
 
 pub(super) fn analyse(statement: &str) -> SqlAnalysis {
@@ -97,7 +99,9 @@ pub(crate) fn expects_table(text: &str) -> bool {
     let tokens = significant(text);
     let mut scan = Scan::new(&tokens);
     scan.run();
-    scan.depths.last() == Some(&Expect::Table)
+    scan.depths
+        .last()
+        .is_some_and(|depth| depth.expect == Expect::Table)
 }
 
 /// The tokens of a text but its comments.
@@ -119,9 +123,10 @@ fn is_plain_ref(action: &str) -> bool {
 }
 
 /// The expected role of a name, by the tokens before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Expect {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Expect {
     /// Nothing in particular.
+    #[default]
     Anything,
     /// A table: the words before it ask for one.
     Table,
@@ -131,9 +136,17 @@ enum Expect {
     CallWithFrom,
 }
 
+/// The inside of a bracket, or the statement.
+#[derive(Debug, Default)]
+struct Depth {
+    expect: Expect,
+    /// The names of CTEs in lower case that are seen from here on, to the end of the bracket.
+    ctes: Vec<String>,
+}
+
 struct Scan<'a> {
     tokens: &'a [Token<'a>],
-    ctes: BTreeSet<String>,
+    ctes: Ctes,
     tables: Vec<TableUse>,
     index: BTreeMap<(String, bool), usize>,
     files: Vec<String>,
@@ -146,14 +159,14 @@ struct Scan<'a> {
     /// The tokens that name functions in the place of a table.
     calls: Vec<usize>,
     /// One entry for each open parenthesis, and one for the statement.
-    depths: Vec<Expect>,
+    depths: Vec<Depth>,
     /// It is the statement in a text of another one.
     in_text: bool,
 }
 
 impl<'a> Scan<'a> {
     fn new(tokens: &'a [Token<'a>]) -> Self {
-        let ctes = cte_names(tokens);
+        let ctes = Ctes::of(tokens);
         let holes = vec![None; tokens.len()];
         let refs = vec![None; tokens.len()];
         Self {
@@ -166,15 +179,21 @@ impl<'a> Scan<'a> {
             holes,
             refs,
             calls: Vec::new(),
-            depths: vec![Expect::Anything],
+            depths: vec![Depth::default()],
             in_text: false,
         }
     }
 
     fn expect(&mut self, expect: Expect) {
         if let Some(top) = self.depths.last_mut() {
-            *top = expect;
+            top.expect = expect;
         }
+    }
+
+    /// Returns true if a name without a schema means a CTE.
+    fn is_cte(&self, name: &str) -> bool {
+        let name = name.to_lowercase();
+        self.depths.iter().any(|depth| depth.ctes.contains(&name))
     }
 
     fn run(&mut self) {
@@ -186,7 +205,14 @@ impl<'a> Scan<'a> {
 
     /// Looks at one token, or at the whole of a table's name; answers where to go on.
     fn step(&mut self, at: usize, token: &Token<'_>) -> usize {
-        let expected = self.depths.last().copied().unwrap_or(Expect::Anything);
+        let begins = self.ctes.seen_from(at);
+        let expected = match self.depths.last_mut() {
+            Some(top) => {
+                top.ctes.extend_from_slice(begins);
+                top.expect
+            }
+            None => Expect::Anything,
+        };
         match token.kind {
             TokenKind::Sign => self.sign(at, token.text, expected),
             TokenKind::Word if asks_for_table(self.tokens, at, expected) => self.expect(Expect::Table),
@@ -247,13 +273,16 @@ impl<'a> Scan<'a> {
                 if expected == Expect::Table {
                     self.expect(Expect::MoreTables);
                 }
-                self.depths.push(inside);
+                self.depths.push(Depth {
+                    expect: inside,
+                    ctes: Vec::new(),
+                });
             }
             ")" if self.depths.len() > 1 => {
                 self.depths.pop();
             }
             "," if expected == Expect::MoreTables => self.expect(Expect::Table),
-            ";" => self.depths = vec![Expect::Anything],
+            ";" => self.depths = vec![Depth::default()],
             _ => {}
         }
     }
@@ -273,14 +302,24 @@ impl<'a> Scan<'a> {
             return last + 1;
         };
         let name = token.meaning();
-        if self.tokens.get(last + 1).is_some_and(|open| open.is_sign("(")) {
+        // Of `COPY a (b, c)` the brackets hold columns.
+        let before = at.checked_sub(1).and_then(|before| self.tokens.get(before));
+        let is_copied = before.is_some_and(|word| word.is_word("copy"));
+        if !is_copied && self.tokens.get(last + 1).is_some_and(|open| open.is_sign("(")) {
             self.call(last, &name);
-        } else if last > at || !self.ctes.contains(&name.to_lowercase()) {
+        } else if self.tokens.get(last + 1).is_some_and(|sign| sign.is_sign(":")) {
+            // An alias: `FROM o: orders`.
+            self.expect(Expect::Table);
+            return last + 2;
+        } else if last > at || !self.is_cte(&name) {
             let foreign = last >= at + 2
                 && !self
                     .tokens
                     .get(last - 2)
                     .is_some_and(|schema| schema.meaning().eq_ignore_ascii_case("main"));
+            if looks_like_file(&name) {
+                self.file(name.clone());
+            }
             self.table(last, TableUse { name, foreign });
         }
         last + 1
@@ -294,27 +333,11 @@ impl<'a> Scan<'a> {
             return;
         }
         let arguments = self.tokens.get(at + 2..).unwrap_or_default();
-        let is_literal =
-            |token: &&Token<'_>| token.kind == TokenKind::Text || token.is_sign("[") || token.is_sign("]");
-        let mut inside = false;
-        let first: Vec<&Token<'_>> = arguments
-            .iter()
-            .take_while(|token| {
-                inside = (inside || token.is_sign("[")) && !token.is_sign("]");
-                is_literal(token) || inside && token.is_sign(",")
-            })
-            .collect();
-        let next = arguments.get(first.len());
-        let is_told = next.is_some_and(|next| next.is_sign(")") || next.is_sign(","));
-        let texts: Vec<String> = first
-            .into_iter()
-            .filter(|token| token.kind == TokenKind::Text)
-            .map(Token::meaning)
-            .collect();
-        if !is_told || texts.iter().any(|text| text.starts_with('~')) {
+        let told = texts(arguments).filter(|texts| !texts.iter().any(|text| text.starts_with('~')));
+        let Some(texts) = told else {
             self.untold.push(name.to_lowercase());
             return;
-        }
+        };
         for text in texts {
             match called {
                 Called::Reader => self.file(text),
@@ -404,111 +427,70 @@ fn squeezed(action: &str) -> String {
     squeezed.replace("{{ ", "{{").replace(" }}", "}}")
 }
 
-/// Words after which a table stands.
-fn asks_for_table(tokens: &[Token<'_>], at: usize, expected: Expect) -> bool {
-    let Some(token) = tokens.get(at) else { return false };
-    let before = |n: usize| at.checked_sub(n).and_then(|before| tokens.get(before));
-    if token.is_word("from") {
-        let distinct = before(1).is_some_and(|word| word.is_word("distinct"))
-            && before(2).is_some_and(|word| word.is_word("is") || word.is_word("not"));
-        return expected != Expect::CallWithFrom && !distinct;
-    }
-    let leads = [
-        "pivot",
-        "unpivot",
-        "pivot_wider",
-        "pivot_longer",
-        "summarize",
-        "describe",
-    ];
-    token.is_word("join")
-        || (leads.iter().any(|lead| token.is_word(lead))
-            && before(1).is_none_or(|word| word.is_sign("(") || word.is_word("as") || word.is_sign(")")))
-}
-
-fn has_from_inside(call: &Token<'_>) -> bool {
-    ["extract", "substring", "trim", "overlay", "position"]
-        .iter()
-        .any(|name| call.is_word(name))
-}
-
-fn begins_query(word: &str) -> bool {
-    [
-        "select",
-        "with",
-        "values",
-        "from",
-        "pivot",
-        "unpivot",
-        "table",
-        "describe",
-        "summarize",
-        "show",
-    ]
-    .iter()
-    .any(|known| word.eq_ignore_ascii_case(known))
-}
-
-fn is_filler(word: &str) -> bool {
-    ["only", "lateral"]
-        .iter()
-        .any(|known| word.eq_ignore_ascii_case(known))
-}
-
-fn ends_tables(word: &str) -> bool {
-    [
-        "where",
-        "group",
-        "order",
-        "having",
-        "limit",
-        "offset",
-        "window",
-        "qualify",
-        "union",
-        "intersect",
-        "except",
-        "select",
-        "set",
-        "returning",
-    ]
-    .iter()
-    .any(|known| word.eq_ignore_ascii_case(known))
-}
-
-/// Names that WITH gives: `name AS (` or `name (columns) AS (`, after WITH or a comma.
-fn cte_names(tokens: &[Token<'_>]) -> BTreeSet<String> {
-    if !tokens.iter().any(|token| token.is_word("with")) {
-        return BTreeSet::new();
-    }
-    let mut names = BTreeSet::new();
-    for (at, token) in tokens.iter().enumerate() {
-        if !matches!(token.kind, TokenKind::Word | TokenKind::Quoted) {
-            continue;
-        }
-        let after_with = at
-            .checked_sub(1)
-            .and_then(|before| tokens.get(before))
-            .is_some_and(|before| {
-                before.is_word("with") || before.is_word("recursive") || before.is_sign(",")
-            });
-        let mut rest = tokens.get(at + 1..).unwrap_or_default();
-        if rest.first().is_some_and(|open| open.is_sign("(")) {
-            let close = rest.iter().take(100).position(|close| close.is_sign(")"));
-            rest = close.and_then(|close| rest.get(close + 1..)).unwrap_or_default();
-        }
-        let mut rest = rest
-            .iter()
-            .skip_while(|word| word.is_word("not") || word.is_word("materialized"));
-        let is_as = rest.next().is_some_and(|word| word.is_word("as"));
-        let opens = rest
-            .find(|word| !word.is_word("not") && !word.is_word("materialized"))
-            .is_some_and(|open| open.is_sign("("));
-        if after_with && is_as && opens {
-            names.insert(token.meaning().to_lowercase());
+/// Reads the texts that the first argument of a call is, or consists of as a list; none if it has to be computed.
+fn texts(arguments: &[Token<'_>]) -> Option<Vec<String>> {
+    let mut rest = arguments;
+    let mut texts = Vec::new();
+    let is_list = take_sign(&mut rest, "[");
+    loop {
+        texts.push(take_text(&mut rest)?);
+        if !is_list || !take_sign(&mut rest, ",") {
+            break;
         }
     }
-    names
+    if is_list && !take_sign(&mut rest, "]") {
+        return None;
+    }
+    take_cast(&mut rest);
+    let next = rest.first()?;
+    (next.is_sign(")") || next.is_sign(",")).then_some(texts)
+}
+
+/// Takes a text, or a name that the engine takes for one: no table stands before it whose column it could be.
+fn take_text(rest: &mut &[Token<'_>]) -> Option<String> {
+    let (first, mut after) = rest.split_first()?;
+    let mut text = match first.kind {
+        TokenKind::Text | TokenKind::Quoted => first.meaning(),
+        TokenKind::Word if !is_computed(first.text) => first.meaning(),
+        _ => return None,
+    };
+    while first.kind != TokenKind::Text
+        && let [dot, part, beyond @ ..] = after
+        && dot.is_sign(".")
+        && matches!(part.kind, TokenKind::Word | TokenKind::Quoted)
+    {
+        text = format!("{text}.{}", part.meaning());
+        after = beyond;
+    }
+    *rest = after;
+    take_cast(rest);
+    Some(text)
+}
+
+/// Takes a cast to a text, or to a list of texts.
+fn take_cast(rest: &mut &[Token<'_>]) {
+    while let [sign, word, after @ ..] = rest
+        && sign.is_sign("::")
+        && is_text_type(word.text)
+    {
+        *rest = after;
+        if let [open, close, after @ ..] = rest
+            && open.is_sign("[")
+            && close.is_sign("]")
+        {
+            *rest = after;
+        }
+    }
+}
+
+fn take_sign(rest: &mut &[Token<'_>], sign: &str) -> bool {
+    match rest.split_first() {
+        Some((first, after)) if first.is_sign(sign) => {
+            *rest = after;
+            true
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -541,9 +523,82 @@ mod tests {
     }
 
     #[test]
+    fn ctes_are_seen_where_the_engine_sees_them() {
+        for (sql, expected) in [
+            (
+                "WITH sales AS (SELECT * FROM sales) PIVOT sales ON k USING sum(n)",
+                "sales",
+            ),
+            (
+                "WITH Sales AS (SELECT * FROM SALES) PIVOT \"sales\" ON k",
+                "SALES",
+            ),
+            ("WITH a AS (FROM b), b AS (FROM a) PIVOT b ON k", "b"),
+            ("WITH RECURSIVE a AS (FROM b UNION FROM a) PIVOT a ON k", "b"),
+            ("WITH RECURSIVE a AS (FROM a) PIVOT a ON k", "a"),
+            ("PIVOT (WITH a AS (FROM b) FROM a) ON k", "b"),
+            ("FROM (PIVOT (WITH a AS (FROM b) FROM a) ON k), a", "b a"),
+            (
+                "WITH a AS (WITH b AS (FROM c) FROM b, a) PIVOT (FROM a, b) ON k",
+                "c a b",
+            ),
+            ("WITH a AS (FROM x) PIVOT (FROM main.a, a) ON k", "x a"),
+            ("WITH a AS (FROM x) FROM a; PIVOT a ON k", "x a"),
+        ] {
+            assert_eq!(tables(sql).join(" "), expected, "{sql}");
+        }
+    }
+
+    #[test]
+    fn statements_of_other_forms_name_the_tables_that_they_read() {
+        for (sql, expected) in [
+            ("UNPIVOT a ON b INTO NAME c VALUE d", "a"),
+            ("SUMMARIZE a", "a"),
+            ("DESCRIBE TABLE a", "a"),
+            ("SELECT * FROM (SUMMARIZE a), (DESCRIBE b)", "a b"),
+            ("TABLE a UNION ALL TABLE b", "a b"),
+            ("CREATE TABLE x AS TABLE a", "a"),
+            ("INSERT INTO x SELECT * FROM a", "a"),
+            ("COPY a (b, c) TO 'd.csv'", "a"),
+            ("COPY (FROM a) TO 'd.csv'", "a"),
+            ("COPY a FROM 'd.csv'", ""),
+            ("MERGE INTO x USING a ON x.b = a.b WHEN MATCHED THEN DELETE", "a"),
+            ("PIVOT a ON k USING sum(n)", "a"),
+            ("SELECT * FROM b JOIN c USING (d)", "b c"),
+            ("FROM o: a, p : b", "a b"),
+        ] {
+            assert_eq!(tables(sql).join(" "), expected, "{sql}");
+        }
+    }
+
+    #[test]
     fn files_are_found_where_a_tree_is_missing() {
         let found = analyse("PIVOT (FROM read_csv(['a.csv', 'b.csv'], header = true), 'c.parquet') ON x");
         assert_eq!(found.files, ["a.csv", "b.csv", "c.parquet"]);
+        for (read, files) in [
+            ("read_csv(\"data/d.csv\")", "data/d.csv"),
+            ("read_csv(d.csv)", "d.csv"),
+            ("read_csv([\"a.csv\", 'b.csv'])", "a.csv b.csv"),
+            ("read_csv('a.csv'::VARCHAR, header = true)", "a.csv"),
+            ("read_csv(['a.csv'::TEXT, 'b.csv']::VARCHAR[])", "a.csv b.csv"),
+            ("\"a.csv\"", "a.csv"),
+        ] {
+            let found = analyse(&format!("PIVOT (FROM {read}) ON x"));
+            assert_eq!(
+                (found.files.join(" ").as_str(), found.untold.len()),
+                (files, 0),
+                "{read}"
+            );
+        }
+        for read in [
+            "read_csv('a' || b)",
+            "read_csv(f('a'))",
+            "read_csv(['a', b || 'c'])",
+            "read_csv(current_date)",
+        ] {
+            let found = analyse(&format!("PIVOT (FROM {read}) ON x"));
+            assert_eq!((found.files.len(), found.untold.len()), (0, 1), "{read}");
+        }
     }
 
     #[test]

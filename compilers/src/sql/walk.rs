@@ -12,7 +12,7 @@ use super::{
     Tree,
     analysis::{Outcome, SqlAnalysis, TableHole, TableUse},
     digest::digest,
-    files::{Called, called, is_local, looks_like_file},
+    files::{Called, called, is_computed, is_local, is_text_type, looks_like_file},
     scan,
 };
 
@@ -265,7 +265,7 @@ impl Names {
             if matches!(function.to_lowercase().as_str(), "nextval" | "currval") {
                 let told = object.get("children").and_then(Value::as_array);
                 let told = told.and_then(|all| all.first()).and_then(literals);
-                let last = |text: &str| text.rsplit('.').next().unwrap_or(text).to_lowercase();
+                let last = |text: String| text.rsplit('.').next().unwrap_or(&text).to_lowercase();
                 self.names.extend(told.into_iter().flatten().map(last));
             }
         }
@@ -294,16 +294,49 @@ impl Names {
     }
 }
 
-/// The texts of a literal, or of a list of literals; none where anything has to be computed.
-fn literals(value: &Value) -> Option<Vec<&str>> {
+/// The texts of a literal, or of a list of literals; none where anything has to be computed. A name is a text as well: the
+/// engine takes it for one where no table stands before it whose column it could be.
+fn literals(value: &Value) -> Option<Vec<String>> {
+    let list = |key: &str| value.get(key).and_then(Value::as_array);
     match value.get("class").and_then(Value::as_str)? {
-        "CONSTANT" => Some(vec![value.pointer("/value/value")?.as_str()?]),
+        "CONSTANT" => Some(vec![value.pointer("/value/value")?.as_str()?.to_owned()]),
+        "COLUMN_REF" => {
+            let parts = list("column_names")?.iter().map(Value::as_str);
+            let parts = parts.collect::<Option<Vec<_>>>()?;
+            let is_computed = parts.last().is_some_and(|last| is_computed(last));
+            (!is_computed).then(|| vec![parts.join(".")])
+        }
+        "CAST" if is_cast_to_text(value.get("cast_type")?) => literals(value.get("child")?),
         "FUNCTION" if value.get("function_name").and_then(Value::as_str) == Some("list_value") => {
-            let items = value.get("children").and_then(Value::as_array)?;
-            let texts = items.iter().map(literals).collect::<Option<Vec<_>>>()?;
+            let texts = list("children")?
+                .iter()
+                .map(literals)
+                .collect::<Option<Vec<_>>>()?;
             Some(texts.into_iter().flatten().collect())
         }
         _ => None,
+    }
+}
+
+/// Returns true for the type of texts, and of lists of them.
+fn is_cast_to_text(r#type: &Value) -> bool {
+    let name = |of: &Value| {
+        of.get("id")
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
+    match name(r#type).as_str() {
+        "LIST" => r#type
+            .pointer("/type_info/child_type")
+            .is_some_and(is_cast_to_text),
+        "UNBOUND" | "USER" => {
+            let info = r#type.get("type_info");
+            let named = ["name", "user_type_name"];
+            let named = named.iter().filter_map(|key| info?.get(key)?.as_str());
+            named.into_iter().any(is_text_type)
+        }
+        id => is_text_type(id),
     }
 }
 

@@ -11,3 +11,4 @@ mod incremental;
 mod meaning;
 mod report;
 mod samples;
+mod scanned;
