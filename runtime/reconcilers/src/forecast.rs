@@ -197,6 +197,7 @@ impl<'a> After<'a> {
                 let row = Row {
                     refs: Arc::clone(&new.refs),
                     paths: Arc::clone(&new.paths),
+                    labels: Arc::clone(&new.labels),
                     spec: Arc::clone(&new.spec),
                     spec_format: new.spec_format,
                     hidden: new.hidden,
@@ -217,6 +218,9 @@ impl<'a> After<'a> {
                 }
                 if let Some(paths) = &update.paths {
                     row.paths = Arc::clone(paths);
+                }
+                if let Some(labels) = &update.labels {
+                    row.labels = Arc::clone(labels);
                 }
                 if update.spec.is_some() {
                     self.edits.entry(uid).or_insert(EditKind::Edited);

@@ -135,6 +135,58 @@ fn states_tags_kinds_paths_and_exclusions_select() {
     assert_eq!(rest, "total:built");
 }
 
+/// `plan` reads tags, paths, kinds and edits from the files, as the run does that it foretells.
+#[test]
+fn a_plan_selects_what_the_run_would() {
+    const NEW: &str = "-- @tags: [fresh]\nSELECT 2 AS x\n";
+    let edited = |was_run: bool| {
+        let sandbox = Sandbox::with(PROJECT);
+        if was_run {
+            sandbox.run(0);
+        }
+        sandbox.edit(
+            "models/other.sql",
+            "-- @materialize: true",
+            "-- @materialize: true\n-- @tags: fresh",
+        );
+        sandbox.edit("models/staging/clean.sql", "[core, nightly]", "[nightly]");
+        sandbox.edit("models/total.sql", "sum(x)", "max(x)");
+        sandbox.write("models/more/new.sql", NEW);
+        sandbox
+    };
+    for was_run in [false, true] {
+        let planned = edited(was_run);
+        for choice in [
+            ["--select", "tag:fresh"],
+            ["--select", "tag:nightly"],
+            ["--select", "tag:core"],
+            ["--exclude", "tag:fresh"],
+            ["--select", "path:models/more"],
+            ["--select", "state:modified"],
+            ["--select", "kind:source"],
+        ] {
+            let all: Vec<&str> = ["plan", "--json"].iter().chain(&choice).copied().collect();
+            let plan = planned.call(&all);
+            let all: Vec<&str> = ["run", "--json"].iter().chain(&choice).copied().collect();
+            let done = edited(was_run).call(&all);
+            let is_refused = [plan.code, done.code].map(|code| code == Some(2));
+            assert_eq!(
+                is_refused[0], is_refused[1],
+                "{choice:?} {was_run}: {}",
+                plan.stderr
+            );
+            if is_refused[0] {
+                continue;
+            }
+            let resources = done.json()["resources"].clone();
+            let resources = resources.as_array().cloned().unwrap_or_default();
+            let selected = resources.iter().filter(|it| it["selected"] != false).count() as u64;
+            let foretold = plan.json()["summary"]["selected"].as_u64();
+            assert_eq!(foretold, Some(selected), "{choice:?} {was_run}");
+        }
+    }
+}
+
 #[test]
 fn a_selection_that_matches_nothing_does_nothing_and_names_the_nearest() {
     let sandbox = Sandbox::with(PROJECT);
