@@ -165,6 +165,11 @@ codes! {
         example: "materialise: true",
         fix: "Correct the key. A key that is meant for the input or the driver can stay.",
     }
+    UnusedKey = Warning "unused-key" {
+        meaning: "The key is not known, and nothing takes it: the model's own SQL is its input.",
+        example: "data_tests: [unique]",
+        fix: "Write the key that the hint names, or remove it.",
+    }
     WrongType = Error "wrong-type" {
         meaning: "A value has another type than the key takes.",
         example: "timeout: [60]",
@@ -289,6 +294,11 @@ codes! {
         meaning: "A line of an `.env` file can't be read.",
         example: "NAME value",
         fix: "Write `NAME=value`.",
+    }
+    EnvUnset = Warning "env-unset" {
+        meaning: "A value of an `.env` file names a variable that no line above sets: nothing stands in its place.",
+        example: "PASSWORD=abc$DEF",
+        fix: "Put the value into single quotes, or write `\\$`, if the dollar sign belongs to it. Otherwise set the variable on a line above, in the same file.",
     }
     SqlSyntax = Error "sql-syntax" {
         meaning: "The engine can't parse the SQL.",

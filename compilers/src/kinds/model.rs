@@ -8,6 +8,7 @@ mod inputs;
 pub(crate) mod keys;
 mod queries;
 mod unit_tests;
+mod unknown;
 mod unused;
 
 pub use files::{refused as refused_output, refused_object};

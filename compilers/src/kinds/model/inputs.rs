@@ -93,12 +93,7 @@ impl Reader<'_, '_> {
         let rest = self.fields.take_rest();
         let sql = spec.sql.as_ref().map(|sql| sql.text.clone());
         for (key, entry) in &rest {
-            let options = READER_OPTIONS.iter().copied();
-            let known = COMMON.names().chain(MODEL.names()).chain(options);
-            if !is_known(key)
-                && !READER_OPTIONS.contains(&key.as_str())
-                && let Some(near) = names::nearest(key, known)
-            {
+            if let Some(near) = nearest(key) {
                 let message = format!("unknown key \"{key}\" is passed on to the input");
                 let hint = format!("did you mean `{near}`?");
                 self.fields
@@ -107,6 +102,9 @@ impl Reader<'_, '_> {
             }
         }
         self.unused_keys(spec, &rest);
+        self.unknown_keys(spec, &rest, |key| {
+            is_known(key) || READER_OPTIONS.contains(&key) || nearest(key).is_some()
+        });
         self.hooks(spec, &rest);
         // Templates in them are read already.
         let (hooks, rest): (Map, Map) = rest
@@ -234,6 +232,15 @@ impl Reader<'_, '_> {
 fn reads_table(spec: &ModelSpec) -> bool {
     let properties = spec.input_properties.as_ref();
     properties.is_some_and(|all| all.get("table").is_some())
+}
+
+/// Returns the known key that one which is not known is much like.
+fn nearest(key: &str) -> Option<&'static str> {
+    if is_known(key) || READER_OPTIONS.contains(&key) {
+        return None;
+    }
+    let options = READER_OPTIONS.iter().copied();
+    names::nearest(key, COMMON.names().chain(MODEL.names()).chain(options))
 }
 
 /// Returns whether a model is known to take a key.
