@@ -128,6 +128,8 @@ pub(crate) struct SqlText {
     pub(crate) text: String,
     pub(crate) place: TextPlace,
     pub(crate) templating: bool,
+    /// Blanks stand before the text on its first line, so that nothing there begins the line.
+    pub(crate) is_indented: bool,
 }
 
 /// The purpose of a piece of SQL.

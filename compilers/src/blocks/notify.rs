@@ -62,6 +62,7 @@ pub(crate) struct Legacy {
 /// Takes `notify`, or the old block `email`.
 pub(crate) fn take(fields: &mut Fields<'_>, context: &Context<'_>) -> Notifications {
     let mut found = Notifications::default();
+    let old_at = fields.key_at("email");
     if let Some((map, at)) = fields.map("email") {
         let mut block = Fields::new(map, at, fields.findings());
         found.legacy = Legacy {
@@ -78,8 +79,20 @@ pub(crate) fn take(fields: &mut Fields<'_>, context: &Context<'_>) -> Notificati
         return found;
     };
     let mut block = Fields::new(map, at, fields.findings());
+    let email_at = block.key_at("email");
     if let Some((map, at)) = block.map("email") {
         let mut inner = Fields::new(map, at, block.findings());
+        if let (Some(one), Some(other)) = (old_at, email_at)
+            && !found.notifiers.is_empty()
+            && inner.has("recipients")
+        {
+            let message = "people are told by e-mail in two ways: `email` and `notify.email`";
+            let hint = Some("keep `notify.email`, with all recipients");
+            let (first, second) = (one.min(other), one.max(other));
+            inner
+                .findings()
+                .add_second(second, Some(first), Code::ConflictingKeys, message, hint);
+        }
         found.notifiers.extend(email(&mut inner, at, context));
         inner.finish(&EMAIL);
     }

@@ -5,7 +5,7 @@ use crate::{
     draft::RawRef,
     resource::{FileKind, Requirement},
     text::words,
-    yaml::{Data, Node},
+    yaml::{Data, Node, Style},
 };
 
 /// Refs as YAML writes them: a name, `kind/name`, or a mapping; or several in one text, as an annotation has them.
@@ -15,18 +15,34 @@ pub(crate) fn read(node: &Node, findings: &mut Findings) -> Vec<RawRef> {
         return refs.collect();
     }
     let text = node.scalar_text().unwrap_or_default();
+    // An annotation and a call in a template have no lists.
+    if node.style != Style::Annotation && !text.is_empty() {
+        let message = "invalid ref: `refs` takes a list";
+        let hint = format!("write `refs: [{text}]`");
+        findings.add_with_hint(node.at, Code::InvalidRef, message, hint);
+        return Vec::new();
+    }
     let mut words = words(&text).peekable();
     if words.peek().is_none() {
         return reference(node, findings).into_iter().collect();
     }
-    let refs = words.filter_map(|word| checked(split(&word), None, node.at, findings));
+    let refs = words.filter_map(|word| {
+        let parts = split(&word, node.at, findings)?;
+        checked(parts, None, node.at, findings)
+    });
     refs.collect()
 }
 
-fn split(text: &str) -> (Option<String>, String) {
-    match text.split_once('/') {
-        Some((kind, name)) => (Some(kind.to_owned()), name.to_owned()),
-        None => (None, text.to_owned()),
+/// Splits `kind/name`, or takes a name alone.
+fn split(text: &str, at: At, findings: &mut Findings) -> Option<(Option<String>, String)> {
+    match text.split('/').collect::<Vec<_>>().as_slice() {
+        [name] => Some((None, (*name).to_owned())),
+        [kind, name] => Some((Some((*kind).to_owned()), (*name).to_owned())),
+        _ => {
+            let message = format!("invalid ref: \"{text}\" is neither `name` nor `kind/name`");
+            findings.add(at, Code::InvalidRef, message);
+            None
+        }
     }
 }
 
@@ -58,7 +74,7 @@ fn reference(node: &Node, findings: &mut Findings) -> Option<RawRef> {
                 findings.add(node.at, Code::InvalidRef, message);
                 return None;
             };
-            split(&text)
+            split(&text, node.at, findings)?
         }
     };
     checked((kind, name), required, node.at, findings)

@@ -127,7 +127,9 @@ impl Block<'_> {
     }
 
     fn fields(&mut self, key: &str, action: &str) {
-        let items = self.fields.list(key).unwrap_or_default();
+        let mut items = self.fields.list(key).unwrap_or_default();
+        // An entry that is left empty says nothing.
+        items.retain(|item| !item.is_null());
         if key == "exclude" && !items.is_empty() && !self.has_field_rules() {
             self.add("field_access", "allow", String::new()).all_fields = true;
         }
@@ -194,9 +196,13 @@ impl Block<'_> {
                 .add_with_hint(at, Code::MissingKey, message, hint);
             return;
         };
+        let has_action = action.is_some();
         let action = action.unwrap_or_else(|| "allow".to_owned());
         let missing = match r#type.as_str() {
             "row_filter" if sql.trim().is_empty() => Some("a rule of the type `row_filter` needs its `sql`"),
+            "access" if condition.trim().is_empty() && !has_action => {
+                Some("a rule of the type `access` says nothing without an `action` or an `if`")
+            }
             "field_access" if !all && !names.all && names.named.is_empty() => {
                 Some("a rule of the type `field_access` needs `names`, or `all: true`")
             }

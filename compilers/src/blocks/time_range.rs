@@ -212,8 +212,12 @@ pub(crate) fn defaults(fields: &mut Fields<'_>, filters: bool) -> Option<Dashboa
     if let Some(node) = block.text_node("comparison_dimension") {
         defaults.comparison_dimension = node.scalar_text().unwrap_or_default();
         defaults.comparison_at = spot(node.at);
-        if defaults.comparison_mode.is_empty() {
-            defaults.comparison_mode = "dimension".to_owned();
+        if defaults.comparison_mode != "dimension" && !defaults.comparison_dimension.is_empty() {
+            let message = "a `comparison_dimension` needs the comparison mode `dimension`";
+            let hint = "add `comparison_mode: dimension`";
+            block
+                .findings()
+                .add_with_hint(node.at, Code::MissingKey, message, hint);
         }
     } else if defaults.comparison_mode == "dimension" {
         let message = "the comparison mode `dimension` needs a `comparison_dimension`";

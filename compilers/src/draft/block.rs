@@ -25,7 +25,7 @@ pub(crate) fn read_template(text: &str, place: &TextPlace, findings: &mut Findin
                 at: place.at(span),
                 code: Code::TemplateSyntax,
                 message: format!("template: {}", error.message),
-                hint: habits::hint(text),
+                hint: habits::hint(text).or_else(|| habits::hint_for_braces(&error.message)),
                 related: Vec::new(),
             });
             None

@@ -25,10 +25,11 @@ pub(crate) struct Context<'a> {
 }
 
 /// Names of drivers: connectors of these names need no declaration.
-pub(crate) const DRIVERS: [&str; 26] = [
+pub(crate) const DRIVERS: [&str; 29] = [
     "athena",
     "azure",
     "bigquery",
+    "claude",
     "clickhouse",
     "command",
     "druid",
@@ -36,10 +37,12 @@ pub(crate) const DRIVERS: [&str; 26] = [
     "ducklake",
     "file",
     "gcs",
+    "gemini",
     "https",
     "local_file",
     "motherduck",
     "mysql",
+    "openai",
     "pinot",
     "postgres",
     "redshift",

@@ -6,11 +6,26 @@ pub(crate) fn hint(text: &str) -> Option<String> {
     marks.find_map(hint_for_action)
 }
 
+/// The advice for a text that was perhaps not meant to be a template; `None` where the message is about what only one has.
+pub(crate) fn hint_for_braces(message: &str) -> Option<String> {
+    if ["`end`", "`else`", "double quotes"]
+        .iter()
+        .any(|part| message.contains(part))
+    {
+        return None;
+    }
+    let hint = "two braces begin a template, in texts and comments too: `{{ \"{{\" }}` writes two, `{ {` keeps them apart, a value of `.env` is `{{ .env.name }}`";
+    Some(hint.to_owned())
+}
+
 fn hint_for_action(action: &str) -> Option<String> {
     if action.starts_with("{%") {
         let hint = "Jinja is not read here: `{{ if dev }} ... {{ else }} ... {{ end }}` chooses between texts, \
                     `{{ range list \"a\" \"b\" }} ... {{ end }}` repeats one, and a macro is `CREATE MACRO` in `init.sql`";
         return Some(hint.to_owned());
+    }
+    if action.starts_with("{#") {
+        return Some("a comment is `-- ...` or `/* ... */`".to_owned());
     }
     let call = action
         .strip_prefix("{{")?
@@ -38,6 +53,13 @@ fn hint_for_action(action: &str) -> Option<String> {
     }
     if is_call("config") {
         let hint = "settings are annotations: `-- @materialize: true` on a line of its own makes a table";
+        return Some(hint.to_owned());
+    }
+    if call
+        .strip_prefix("this")
+        .is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    {
+        let hint = "write the model's own name: inside `{{ if incremental }}`, in `state:` and in `tests:` it stands for its last rows";
         return Some(hint.to_owned());
     }
     if is_call("var") || is_call("env_var") {
@@ -69,6 +91,9 @@ mod tests {
         has("SELECT {{ var('late') }}", "{{ .env.late }}");
         has("{{ .env.x }} {{ ref('orders') }}", "plain name `orders`");
         assert_eq!(hint("SELECT {{ .env.late }} FROM {{ ref \"orders\" }}"), None);
+        has("SELECT {# all of it #} 1", "`-- ...`");
+        has("SELECT max(day) FROM {{ this }}", "own name");
         assert_eq!(hint("SELECT 1"), None);
+        assert_eq!(hint("{{ thisis }}"), None);
     }
 }

@@ -23,6 +23,7 @@ const fn inert(key: &'static str, instead: &'static str) -> Inert {
 }
 
 const NOBODY_SERVES: &str = "nothing is served yet, so nobody is kept out of anything";
+const NOBODY_ASKS: &str = "there is no assistant that could be asked";
 const KEPT: &str = "the file stands in the project's state, and goes with messages";
 const OWN_LIMITS: &str = "`--memory-limit`, `--engine-threads` and `--jobs` set limits";
 
@@ -72,10 +73,14 @@ const REPORT: [Inert; 2] = [
     inert("export.output_properties", KEPT),
 ];
 
+/// Of explores and canvases.
+const DASHBOARD: [Inert; 1] = [inert("ai_prompts", NOBODY_ASKS)];
+
 const API: [Inert; 1] = [inert("openapi", "nothing is served over HTTP yet")];
 
 /// Of the manifest.
-const MANIFEST: [Inert; 2] = [
+const MANIFEST: [Inert; 3] = [
+    inert("ai_prompts", NOBODY_ASKS),
     inert("features", "nothing is served yet, so there is nothing to switch"),
     inert("public_paths", NOBODY_SERVES),
 ];
@@ -104,6 +109,7 @@ fn table(kind: FileKind, settings: &Map) -> &'static [Inert] {
         FileKind::Kind(Kind::MetricsView) => &METRICS_VIEW,
         FileKind::Kind(Kind::Report) => &REPORT,
         FileKind::Kind(Kind::Api) => &API,
+        FileKind::Kind(Kind::Explore | Kind::Canvas) => &DASHBOARD,
         FileKind::Kind(Kind::Connector) => {
             let driver = settings.get("driver").and_then(|entry| entry.value.as_str());
             if driver == Some("duckdb") { &DUCKDB } else { &[] }

@@ -29,13 +29,8 @@ impl Project {
         let mut others: Vec<String> = Vec::new();
         let read = match (present.as_slice(), &unreadable) {
             ([one], None) => self.read_manifest(one, &mut findings),
-            ([], None) => {
-                let message =
-                    "the project has no manifest: neither `rill.yaml` nor `watershed.yaml` is at its root";
-                let hint = "an empty `watershed.yaml` will do";
-                findings.add_with_hint(At::start(Role::Manifest), Code::ManifestMissing, message, hint);
-                None
-            }
+            // Told once the files are counted.
+            ([], None) => None,
             ([], Some((_, problem))) => {
                 let (code, message) = problem::finding(problem);
                 findings.add(At::start(Role::Manifest), code, message);
@@ -162,6 +157,24 @@ impl Project {
             Vec::new()
         };
         self.report(Source::Group(String::new()), found, work);
+        self.settle_missing_manifest(work);
+    }
+
+    /// Tells of a manifest that is missing. Of too many files not all were listed, and it may be among the others.
+    fn settle_missing_manifest(&mut self, work: &mut Work) {
+        if self.manifest_trust != Some(Trust::ManifestMissing) {
+            return;
+        }
+        let mut findings = Findings::default();
+        if !self.files.over_limit() {
+            let message =
+                "the project has no manifest: neither `rill.yaml` nor `watershed.yaml` is at its root";
+            let hint = "an empty `watershed.yaml` will do";
+            findings.add_with_hint(At::start(Role::Manifest), Code::ManifestMissing, message, hint);
+        }
+        let path = self.manifest_path.clone();
+        let found = findings.iter().map(|finding| finding.in_file(&path, None));
+        self.report(Source::Project, found.collect(), work);
     }
 
     /// Reads the `.env` files that changed and, if a value differs, has the groups that read it looked at again.

@@ -20,10 +20,16 @@ struct Annotation<'a> {
     value_span: Span,
 }
 
-/// The annotations of a text as a mapping, dotted keys unfolded.
-pub(crate) fn read(text: &str, place: impl Fn(Span) -> At + Copy, findings: &mut Findings) -> Map {
+/// The annotations of a text as a mapping, dotted keys unfolded. Of one that is indented the first line begins with blanks,
+/// which were left out.
+pub(crate) fn read(
+    text: &str,
+    is_indented: bool,
+    place: impl Fn(Span) -> At + Copy,
+    findings: &mut Findings,
+) -> Map {
     let mut map = Map::new();
-    for (index, line) in text.lines().enumerate() {
+    for (index, line) in text.lines().enumerate().skip(usize::from(is_indented)) {
         let Some(annotation) = annotation(line, narrow(index + 1)) else {
             continue;
         };
@@ -31,24 +37,29 @@ pub(crate) fn read(text: &str, place: impl Fn(Span) -> At + Copy, findings: &mut
         let value = setting(place(annotation.value_span), annotation.value);
         insert(&mut map, annotation.key, key_at, value, findings);
     }
-    passed_over(text, place, findings);
+    passed_over(text, is_indented, place, findings);
     map
 }
 
 /// Reports comments that look like annotations and do not begin at the start of a line.
-fn passed_over(text: &str, place: impl Fn(Span) -> At, findings: &mut Findings) {
+fn passed_over(text: &str, is_indented: bool, place: impl Fn(Span) -> At, findings: &mut Findings) {
     // Hardly any text has one, and each is looked at whenever the project is read.
-    let may_hold = |line: &str| !line.starts_with("--") && line.contains("--") && line.contains('@');
-    if !text.lines().any(may_hold) {
+    let may_hold = |(index, line): (usize, &str)| {
+        let begins = line.starts_with("--") && !(is_indented && index == 0);
+        !begins && line.contains("--") && line.contains('@')
+    };
+    if !text.lines().enumerate().any(may_hold) {
         return;
     }
+    let begins_no_line = |span: &Span| span.column > 1 || is_indented && span.line == 1;
     let whole = Text::new(text);
     let comments = tokens(text)
         .into_iter()
         .filter(|token| token.kind == TokenKind::Comment);
     for comment in comments {
         let span = whole.span(comment.range.clone());
-        let Some(found) = annotation(comment.text.trim_end(), span.line).filter(|_| span.column > 1) else {
+        let Some(found) = annotation(comment.text.trim_end(), span.line).filter(|_| begins_no_line(&span))
+        else {
             continue;
         };
         let first = found.key.split('.').next().unwrap_or_default();
@@ -206,6 +217,7 @@ mod tests {
         let mut findings = Findings::default();
         let map = read(
             text,
+            false,
             |span| At {
                 role: Role::Sql,
                 span,

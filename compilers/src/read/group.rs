@@ -331,6 +331,7 @@ impl Group<'_> {
                 text: text.trim().to_owned(),
                 place,
                 templating,
+                is_indented: is_indented(&text),
             }));
         }
         let Some(text) = sql_file else { return Some(None) };
@@ -340,6 +341,7 @@ impl Group<'_> {
             text: text.str().trim().to_owned(),
             place,
             templating,
+            is_indented: is_indented(text.str()),
         }))
     }
 
@@ -348,7 +350,8 @@ impl Group<'_> {
         let Some(sql) = sql.filter(|sql| sql.templating) else {
             return Some(Map::new());
         };
-        let mut found = annotations::read(&sql.text, |span: Span| sql.place.at(span), &mut self.findings);
+        let place = |span: Span| sql.place.at(span);
+        let mut found = annotations::read(&sql.text, sql.is_indented, place, &mut self.findings);
         if is_template(&sql.text) {
             let template = read_template(&sql.text, &sql.place, &mut self.findings)?;
             let facts = Facts::from_template(&template);
@@ -557,4 +560,12 @@ struct Common {
 /// The last part of a path.
 pub(crate) fn base_name(stem: &str) -> &str {
     stem.rsplit('/').next().unwrap_or(stem)
+}
+
+/// Returns true if blanks stand before the first word of a text, on its line.
+fn is_indented(text: &str) -> bool {
+    let blank = text
+        .get(..text.len() - text.trim_start().len())
+        .unwrap_or_default();
+    !blank.is_empty() && !blank.ends_with('\n')
 }

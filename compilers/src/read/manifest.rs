@@ -327,7 +327,7 @@ fn variables(fields: &mut Fields<'_>) -> BTreeMap<String, String> {
         for (name, entry) in map {
             let node = entry.value;
             if !is_variable_name(&name) {
-                let message = format!("\"{name}\" is no name for a variable");
+                let message = format!("`{key}`: \"{name}\" is no name for a variable");
                 let hint = "use letters, digits, `_` and `.`, beginning with a letter or `_`";
                 fields
                     .findings()
@@ -337,7 +337,10 @@ fn variables(fields: &mut Fields<'_>) -> BTreeMap<String, String> {
             } else if let Some(value) = node.scalar_text() {
                 found.insert(name, value);
             } else {
-                let message = format!("variable \"{name}\" is {}, not text", node.data.type_name());
+                let message = format!(
+                    "`{key}`: variable \"{name}\" is {}, not text",
+                    node.data.type_name()
+                );
                 fields.findings().add(node.at, Code::InvalidVariable, message);
             }
         }

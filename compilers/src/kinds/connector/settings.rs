@@ -234,10 +234,18 @@ pub(super) const NOT_FOLLOWED: &[(&str, &str, &str)] = &[
 ];
 
 /// Drivers that are known and not supported, with what does the same.
-pub(super) const INSTEAD: &[(&str, &str)] = &[(
-    "motherduck",
-    "have it write its tables as Parquet into a bucket, which `s3`, `gcs` and `azure` read; a database file of DuckDB is read by `duckdb`",
-)];
+pub(super) const INSTEAD: &[(&str, &str)] = &[
+    (
+        "motherduck",
+        "have it write its tables as Parquet into a bucket, which `s3`, `gcs` and `azure` read; a database file of DuckDB is read by `duckdb`",
+    ),
+    ("claude", NO_ASSISTANT),
+    ("gemini", NO_ASSISTANT),
+    ("openai", NO_ASSISTANT),
+];
+
+/// What there is in the place of an assistant.
+const NO_ASSISTANT: &str = "no assistant is asked anything: what is about one is kept, and does nothing";
 
 /// Beginnings of paths that name a database of MotherDuck and no file.
 pub(super) const MOTHERDUCK: [&str; 2] = ["md:", "motherduck:"];

@@ -92,12 +92,15 @@ pub(super) fn renamed(name: &str) -> &'static [&'static str] {
 }
 
 /// Functions that make a colour.
-const FUNCTIONS: [&str; 13] = [
+const FUNCTIONS: [&str; 16] = [
     "rgb",
     "rgba",
     "hsl",
     "hsla",
+    "hsv",
+    "hsva",
     "hwb",
+    "hwba",
     "lab",
     "lch",
     "oklab",
@@ -110,8 +113,11 @@ const FUNCTIONS: [&str; 13] = [
 
 pub(super) fn is_colour(text: &str) -> bool {
     let text = text.trim().to_ascii_lowercase();
-    if let Some(digits) = text.strip_prefix('#') {
-        return matches!(digits.len(), 3 | 4 | 6 | 8) && digits.chars().all(|c| c.is_ascii_hexdigit());
+    // The format takes digits with and without their sign.
+    let digits = text.strip_prefix('#');
+    let is_digits = digits.unwrap_or(&text).chars().all(|c| c.is_ascii_hexdigit());
+    if digits.is_some() || is_digits {
+        return is_digits && matches!(digits.unwrap_or(&text).len(), 3 | 4 | 6 | 8);
     }
     match text.split_once('(') {
         Some((function, rest)) => FUNCTIONS.contains(&function) && rest.ends_with(')') && rest.len() > 1,
@@ -152,10 +158,27 @@ mod tests {
             "hsl(212, 84%, 52%)",
             "oklch(60% 0.1 200)",
             "transparent",
+            "0AA5A5",
+            "abc",
+            "080c36ff",
+            "000000",
+            "hsv(100, 50%, 50%)",
+            "HWBA(100, 50%, 50%, 0.5)",
         ] {
             assert!(is_colour(text), "{text}");
         }
-        for text in ["", "#ff", "#ggg", "teel", "rgb(1,2,3", "blur(2px)", "12px"] {
+        for text in [
+            "",
+            "#ff",
+            "#ggg",
+            "teel",
+            "rgb(1,2,3",
+            "blur(2px)",
+            "12px",
+            "12",
+            "abcde",
+            "abcdefabcd",
+        ] {
             assert!(!is_colour(text), "{text}");
         }
     }

@@ -45,7 +45,7 @@ measures:
 metrics_view: orders
 dimensions: {regex: '^[ct]'}
 measures: {exclude: [twice, best]}
-defaults: {measures: [amount], comparison_dimension: tag}
+defaults: {measures: [amount], comparison_mode: dimension, comparison_dimension: tag}
 ",
     ),
     (
