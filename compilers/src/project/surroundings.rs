@@ -71,10 +71,11 @@ impl Project {
         if let Some(first) = found.first_mut() {
             first.related.extend(related);
         }
+        let is_moved = path != self.manifest_path;
         path.clone_into(&mut self.manifest_path);
         self.report(Source::Project, found, work);
-        if was_whole != self.is_manifest_whole() {
-            // Which variables are set is another thing to know.
+        if is_moved || was_whole != self.is_manifest_whole() {
+            // Which variables are set is another thing to know, and so is where findings about the defaults stand.
             self.touch_all(work);
         }
         self.use_manifest(read.unwrap_or_default(), work);

@@ -179,3 +179,38 @@ fn which_variables_are_not_set_is_told_when_the_manifest_was_read() {
     project.apply([written("watershed.yaml", "env: {late: 1}\na: [")], &parser);
     assert_eq!(codes(&project), ["yaml-syntax"]);
 }
+
+#[test]
+fn findings_about_defaults_stand_in_the_manifest_of_today() {
+    const MANIFEST: &str = "models: {connector: nowhere}";
+    let mut project = Project::default();
+    project.apply(
+        [
+            written("watershed.yaml", MANIFEST),
+            written("models/a.sql", "SELECT 1"),
+        ],
+        &Counting::default(),
+    );
+    let gone = FileEvent::Removed {
+        path: "watershed.yaml".into(),
+    };
+    project.apply([written("rill.yaml", MANIFEST), gone], &Counting::default());
+    let paths: Vec<String> = project
+        .diagnostics()
+        .into_iter()
+        .map(|one| one.path.clone())
+        .collect();
+    assert_eq!(paths, ["rill.yaml"]);
+}
+
+#[test]
+fn a_manifest_is_missed_unless_not_all_files_were_listed() {
+    let missed = |count: usize| {
+        let mut project = Project::default();
+        let files = (0..count).map(|at| written(&format!("models/m{at}.sql"), ""));
+        project.apply(files, &Counting::default());
+        let codes = project.diagnostics().into_iter().map(|one| one.code);
+        codes.filter(|code| *code == crate::Code::ManifestMissing).count()
+    };
+    assert_eq!((missed(1), missed(Project::MAX_FILES + 1)), (1, 0));
+}

@@ -541,6 +541,8 @@ mod tests {
             ("a = \"{{ .state.x }}\"", "a = \"\\\\' OR true -- \""),
             ("a = {{ .state.x }}", "a = '\\\\'' OR true -- '"),
             ("a IN ({{ .state.many }})", "a IN ('\\\\'' OR true -- ', 'b')"),
+            ("a = 1--'{{ .state.x }}'", "a = 1--'\\\\'' OR true -- '"),
+            ("a -- {{ .state.x }}", "a -- ___OR_true____"),
             (
                 "# it's {{ .state.x }}\n'{{ .state.x }}'",
                 "# it's ___OR_true____\n'\\\\'' OR true -- '",

@@ -195,6 +195,16 @@ impl Reader {
         }
     }
 
+    /// Returns true if a text begins with a comment to the end of the line. In MySQL two dashes are one only before a blank.
+    fn begins_comment(&self, text: &str) -> bool {
+        let after = text.strip_prefix("--");
+        after.is_some_and(|after| {
+            self.dialect != Dialect::Mysql
+                || after.is_empty()
+                || after.starts_with(|c: char| c.is_whitespace() || c.is_control())
+        })
+    }
+
     /// The same outside of quotes and comments.
     fn step_out(&self, text: &str, before: &str, goes_on: bool) -> (Stretch, usize) {
         let first = text.chars().next().map_or(1, char::len_utf8);
@@ -213,7 +223,7 @@ impl Reader {
             Some('`') if is_mysql => Stretch::Name('`'),
             Some('"') => Stretch::Name('"'),
             Some('#') if is_mysql => Stretch::Line,
-            Some('-') if text.starts_with("--") => return (Stretch::Line, 2),
+            Some('-') if self.begins_comment(text) => return (Stretch::Line, 2),
             Some('/') if text.starts_with("/*") => return (Stretch::Block(1), 2),
             Some('$') if !self.reads_dollars => Stretch::Dollar,
             Some('$') if !is_mysql && !before.ends_with(is_word) => {
