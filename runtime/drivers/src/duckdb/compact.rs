@@ -111,7 +111,7 @@ impl Engine {
         let work = Work::new(&connection, running);
         running.arm(connection.interrupt());
         work.run("CHECKPOINT", &[])?;
-        let Some(live) = worth_it(&work)? else {
+        let Some(live) = worth_it(&work, path)? else {
             return Ok(false);
         };
         refuse_without_room(path, live)?;
@@ -132,8 +132,9 @@ impl Engine {
     }
 }
 
-/// The bytes that are in use, if so many others are free that a copy is worth it.
-fn worth_it(work: &Work<'_>) -> Result<Option<u64>, Failure> {
+/// The bytes that are in use, if so many others are free that a copy is worth it. The engine counts the blocks that it knows: those
+/// that a build wrote which a full disk or a kill cut off lie behind them, so the file itself is measured too.
+fn worth_it(work: &Work<'_>, path: &Path) -> Result<Option<u64>, Failure> {
     let of = |what: &str| {
         format!(
             "SELECT ({what} * block_size)::BIGINT FROM pragma_database_size() \
@@ -141,11 +142,9 @@ fn worth_it(work: &Work<'_>) -> Result<Option<u64>, Failure> {
         )
     };
     let bytes = |what: &str| Ok::<_, Failure>(schema::count(&work.run(&of(what), &[])?).unwrap_or(0));
-    let (free, total, used) = (
-        bytes("free_blocks")?,
-        bytes("total_blocks")?,
-        bytes("used_blocks")?,
-    );
+    let (known, used) = (bytes("total_blocks")?, bytes("used_blocks")?);
+    let total = known.max(size_on_disk(path));
+    let free = bytes("free_blocks")?.max(total.saturating_sub(used));
     Ok((free >= SMALLEST_GAIN && free >= total / SMALLEST_SHARE).then_some(used))
 }
 
@@ -212,7 +211,9 @@ fn contents(work: &Work<'_>, database: &str) -> Result<Vec<String>, Failure> {
             .collect();
         let place = names.join(".");
         let from = format!("{}.{place}", quote_identifier(database));
-        let sum = format!("SELECT concat_ws(' ', count(*), sum(hash(t)::HUGEINT)) FROM {from} t");
+        let sum = format!(
+            "SELECT concat_ws(' ', count(*), sum(hash(_watershed_row)::HUGEINT)) FROM {from} AS _watershed_row"
+        );
         let sum = work.run(&sum, &[])?;
         let sum = sum.into_iter().flatten().next();
         lines.push(format!("rows {place} {}", sum.unwrap_or(Value::Null)));

@@ -52,3 +52,18 @@ async fn the_file_stays_within_three_times_its_live_size_over_300_rebuilds() {
     bench.engine.close().await.unwrap();
     assert!(on_disk() <= 2 * live, "live {live}, closed {}", on_disk());
 }
+
+#[tokio::test]
+async fn room_that_a_build_took_which_was_cut_off_is_given_back() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 7 as x")).await.unwrap();
+    let bench = bench.reopened().await;
+    // What such a build leaves behind the blocks that the engine knows.
+    let file = std::fs::File::options().write(true).open(bench.path()).unwrap();
+    file.set_len(64 << 20).unwrap();
+    let compacted = bench.engine.compact(&bench.cancel).await.unwrap();
+    assert_eq!(compacted.before, 64 << 20);
+    assert!(compacted.after < 8 << 20, "{compacted:?}");
+    assert_eq!(bench.one("select x from a").await, "7");
+    assert_eq!(bench.listed().await, ["a table 1"]);
+}
