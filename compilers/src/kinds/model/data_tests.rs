@@ -250,6 +250,9 @@ fn not_null(table: &str, columns: &[String]) -> Named {
 }
 
 /// A column holds no values but these; a row without a value passes.
+///
+/// They are texts until the engine reads each as a value of the column's type. One that the type does not have is accepted of no row:
+/// neither one that can't be read so, nor a number or a date that would be another then.
 fn accepted_values(table: &str, mut fields: Fields<'_>) -> Option<Named> {
     let column = required(&mut fields, "column");
     let values = fields.list("values").unwrap_or_default();
@@ -264,11 +267,22 @@ fn accepted_values(table: &str, mut fields: Fields<'_>) -> Option<Named> {
     fields.finish(&ACCEPTED);
     let column = column?;
     let quoted = quote_identifier(&column);
+    let rows: Vec<String> = literals.iter().map(|text| format!("({text})")).collect();
+    let (text, value) = ("_watershed_text", "_watershed_value");
+    let same = |kind: &str| {
+        format!("TRY_CAST({value}::VARCHAR AS {kind}) IS NOT DISTINCT FROM TRY_CAST({text} AS {kind})")
+    };
+    let (same_number, same_time) = (same("DOUBLE"), same("TIMESTAMP"));
     Some(Named {
         name: format!("accepted_values({column})"),
         sql: format!(
-            "SELECT {quoted}, count(*) AS \"rows\" FROM {table} WHERE {quoted} NOT IN ({}) GROUP BY {quoted}",
-            literals.join(", ")
+            "SELECT {quoted}, count(*) AS \"rows\" FROM {table} WHERE {quoted} IS NOT NULL GROUP BY {quoted} \
+             HAVING {quoted} NOT IN (SELECT {value} FROM \
+             (SELECT {text}, TRY(cast_to_type({text}, {quoted})) AS {value} \
+             FROM (VALUES {}) AS _watershed_accepted({text}) \
+             LEFT JOIN (SELECT {quoted} FROM {table} LIMIT 0) AS _watershed_typed ON true) \
+             WHERE {value} IS NOT NULL AND {same_number} AND (typeof({value}) <> 'DATE' OR {same_time}))",
+            rows.join(", ")
         ),
     })
 }
@@ -325,13 +339,13 @@ fn required(fields: &mut Fields<'_>, key: &str) -> Option<String> {
     found
 }
 
-/// A value as SQL writes it; none for lists, mappings and null.
+/// A value as a text of SQL, as the file has it; none for lists, mappings and null.
 fn literal(node: &Node) -> Option<String> {
     match &node.data {
-        Data::Bool(value) => Some(value.to_string()),
-        Data::Int(value) => Some(value.to_string()),
-        Data::Float(value) => value.is_finite().then(|| value.to_string()),
-        Data::String(text) => Some(quote_text(text)),
+        Data::Float(value) if !value.is_finite() => None,
         Data::Null | Data::List(_) | Data::Map(_) => None,
+        Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::String(_) => {
+            node.scalar_text().map(|text| quote_text(&text))
+        }
     }
 }
