@@ -61,6 +61,10 @@ impl Run<'_> {
         let stage = self.stage_name(&plan, &base);
         let files = mem::take(&mut plan.partition_files);
         let listed = self.list(&spec, &scope, files).await?;
+        // Where rows are added to, nothing new is no mistake of the author.
+        if listed.is_empty() && !matches!(base, Base::Rows(_)) {
+            return Err(failure::no_partitions());
+        }
         let agenda = self.agenda(&plan, listed, stage, &base).await?;
         let (done, failures) = self.stage_all(&spec, &scope, &agenda).await?;
         let staged = agenda.staged + done;
@@ -239,10 +243,9 @@ impl Run<'_> {
             }
         };
         let listed = partitions::distinct(listed);
-        match listed.len() {
-            0 => Err(failure::no_partitions()),
-            n if n > MAX_PARTITIONS => Err(failure::too_many_partitions(MAX_PARTITIONS)),
-            _ => Ok(listed),
+        match listed.len() > MAX_PARTITIONS {
+            true => Err(failure::too_many_partitions(MAX_PARTITIONS)),
+            false => Ok(listed),
         }
     }
 

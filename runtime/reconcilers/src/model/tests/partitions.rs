@@ -333,3 +333,24 @@ async fn a_first_build_ends_at_once_when_its_first_partition_fails() {
             .all(|one| !one.contains("\"day\":2"))
     );
 }
+
+#[tokio::test]
+async fn a_list_without_a_row_is_a_mistake_at_the_first_build_alone() {
+    let model = incremental(IncrementalStrategy::PartitionOverwrite);
+    let mut world = world(&model, "").await;
+    assert_eq!(&*world.error("m").code, "no-partitions");
+    change(&mut world, "1,1,a\n").await;
+    assert_eq!(rows(&world).await, "1a");
+    let build = world.state("m").build_id;
+    assert_eq!(change(&mut world, "").await, ["built a", "checked m"]);
+    assert_eq!(
+        (rows(&world).await, world.state("m").build_id),
+        ("1a".to_owned(), build)
+    );
+    world.reconcile("m").await;
+    assert_eq!(world.works().await, [""; 0]);
+    // All rows anew would be none.
+    world.refresh_whole("m").await;
+    assert_eq!(world.works().await, ["failed m"]);
+    assert_eq!(rows(&world).await, "1a");
+}
