@@ -14,7 +14,7 @@
 mod known;
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     fs, io,
     path::{Path, PathBuf},
     sync::{
@@ -35,6 +35,7 @@ use watershed_drivers::{
 };
 
 use crate::chosen::Chosen;
+use crate::digest::digest;
 use crate::made::{Made, Version};
 use known::{About, Known};
 
@@ -75,6 +76,12 @@ pub struct Outputs {
     meddlings: AtomicU64,
     /// Resources whose output may be dropped although the trash has no room for it.
     approved: Mutex<HashSet<Uuid>>,
+    /// The digest of the spec of each resource whose last held edit a person let through.
+    approved_edits: Mutex<HashMap<Uuid, [u8; 16]>>,
+}
+
+fn edit_digest(spec: &[u8]) -> [u8; 16] {
+    digest("watershed 2026 approved edit", [spec])
 }
 
 /// A resource's output as it is known.
@@ -105,6 +112,7 @@ impl Outputs {
             made: Made::default(),
             meddlings: AtomicU64::new(0),
             approved: Mutex::default(),
+            approved_edits: Mutex::default(),
         }
     }
 
@@ -182,6 +190,18 @@ impl Outputs {
     /// Lets the output of a resource be dropped although the trash has no room for it, as long as this process lives.
     pub fn approve_drop(&self, uid: Uuid) {
         self.approved.lock().unpoisoned().insert(uid);
+    }
+
+    /// Takes note that a person lets an edit of a resource through, by its encoded spec, as long as this process lives. Which rows are made anew
+    /// for it says a full refresh; this says that nothing else is asked for.
+    pub fn approve_edit(&self, uid: Uuid, spec: &[u8]) {
+        let digest = edit_digest(spec);
+        self.approved_edits.lock().unpoisoned().insert(uid, digest);
+    }
+
+    /// Returns whether a person let this spec of a resource through.
+    pub(crate) fn is_approved(&self, uid: Uuid, spec: &[u8]) -> bool {
+        self.approved_edits.lock().unpoisoned().get(&uid) == Some(&edit_digest(spec))
     }
 
     /// Gives the statements with which all work in the engine begins.

@@ -7,7 +7,7 @@ use watershed_drivers::olap::Trashed;
 
 use super::{
     plan::{Decision, ExistingOutput, Object, OnEdit, Output, Triggers, Wanted, plan},
-    record::{BuildId, Meaning, Record, Shape},
+    record::{BuildId, Meaning, Record, Refreshes, Shape},
     triggers::has_left,
 };
 
@@ -42,13 +42,21 @@ pub(super) fn record(trashed: &Trashed, is_own: bool, has_owner: bool) -> Option
     })
 }
 
-/// Holds an output of the trash against what is wanted, contents of files known.
-pub(super) fn fit(wanted: &Wanted<'_>, candidate: &Candidate<'_>) -> Option<Fit> {
+/// Holds an output of the trash against what is wanted, contents of files known. `approvals` of the full refreshes so far let an edit
+/// through, and asked for no other rows of what was built before.
+pub(super) fn fit(wanted: &Wanted<'_>, candidate: &Candidate<'_>, approvals: u64) -> Option<Fit> {
+    let record = candidate.record;
+    let since = wanted.asked.full.saturating_sub(record.answered.full);
+    let were_approvals = since == approvals.saturating_sub(record.approvals);
     let wanted = Wanted {
         // Another resource's counters mean nothing here.
         asked: match candidate.is_own {
+            true if were_approvals => Refreshes {
+                full: record.answered.full,
+                ..wanted.asked
+            },
             true => wanted.asked,
-            false => candidate.record.answered,
+            false => record.answered,
         },
         triggers: Triggers {
             inputs: true,

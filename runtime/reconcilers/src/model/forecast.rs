@@ -170,6 +170,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
             inputs::with_contents(sky.view.root, files.clone(), now_ns, sky.view.cancel).await?
         }
     };
+    let approvals = record.as_ref().map_or(0, |record| record.approvals);
     let restored = of_trash.into_iter().find_map(|(trashed, is_own, has_owner)| {
         let record = fit::record(trashed, is_own, has_owner)?;
         let candidate = Candidate {
@@ -183,7 +184,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
             files: &known,
             ..wanted(&record)
         };
-        let fit = fit::fit(&wanted, &candidate)?;
+        let fit = fit::fit(&wanted, &candidate, approvals)?;
         Some((fit, record))
     });
     let keeps = matches!(

@@ -99,6 +99,8 @@ pub struct Record {
     pub made: Reads,
     /// The refreshes that it answered.
     pub answered: Refreshes,
+    /// The full ones among those and before that let an edit through: what was built before them is as good as it was.
+    pub approvals: u64,
     /// The tests that it passed: [`Tests::digest`](super::data_tests::Tests) of the spec that had them run.
     pub tests: Vec<u8>,
     /// The results of the tests when they were last run. Empty in the engine's copy.
@@ -179,6 +181,7 @@ impl Record {
                 plain: state.answered_refresh,
                 full: state.answered_full_refresh,
             },
+            approvals: state.approvals,
             tests: state.passed_tests.clone(),
             results: state.test_results.clone(),
             rows: state.rows,
@@ -222,6 +225,7 @@ impl Record {
             local_files: self.files.iter().map(file_state).collect(),
             answered_refresh: self.answered.plain,
             answered_full_refresh: self.answered.full,
+            approvals: self.approvals,
             refreshed_on_ms: self.built_at_ms,
             latest_execution_duration_ms: self.took_ms,
             total_execution_duration_ms: self.total_ms,
@@ -423,6 +427,7 @@ mod tests {
                 files: vec!["data/*.csv".into()],
             },
             answered: Refreshes { plain: 1, full: 2 },
+            approvals: 1,
             tests: vec![7],
             results: Vec::new(),
             rows: Some(3),

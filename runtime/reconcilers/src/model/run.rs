@@ -94,6 +94,8 @@ struct Plan {
     asked_store: bool,
     /// The refreshes that a build answers.
     asked: Refreshes,
+    /// The full ones among those and before that let an edit through.
+    approvals: u64,
     /// The time at which the files were looked at, nanoseconds since the epoch.
     looked_at_ns: i64,
 }
@@ -338,6 +340,7 @@ impl<'a> Run<'a> {
                 // A refresh is answered with good rows.
                 (Some(_), record) => record.map(|record| record.answered).unwrap_or_default(),
             },
+            approvals: self.approvals(record),
             inputs: inputs.all,
             failed: inputs.failed,
             files,
@@ -466,6 +469,18 @@ impl Run<'_> {
 
     fn cancel(&self) -> &CancellationToken {
         self.context.cancellation()
+    }
+
+    /// Returns the full refreshes so far that let an edit through: those that are still to be answered are such if a person let this very
+    /// definition through.
+    fn approvals(&self, record: Option<&Record>) -> u64 {
+        let Some(record) = record else { return 0 };
+        let open = self.asked().full.saturating_sub(record.answered.full);
+        let is_approved = self
+            .model
+            .outputs
+            .is_approved(self.uid(), &self.spec().encode_to_vec());
+        record.approvals + if is_approved { open } else { 0 }
     }
 
     fn asked(&self) -> Refreshes {

@@ -29,7 +29,10 @@ impl Instance {
             }
             match entry.row.intents.is_deleted() {
                 true => gone.push(entry.row.uid),
-                false => edited.push(entry.row.uid),
+                false => {
+                    self.outputs.approve_edit(entry.row.uid.0, &entry.row.spec);
+                    edited.push(entry.row.uid);
+                }
             }
         }
         for uid in gone {

@@ -88,6 +88,7 @@ impl Case {
                 files: Vec::new(),
             },
             answered: Refreshes { plain: 2, full: 1 },
+            approvals: 0,
             tests: Vec::new(),
             results: Vec::new(),
             rows: Some(3),

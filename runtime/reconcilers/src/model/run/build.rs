@@ -131,6 +131,7 @@ impl Run<'_> {
             files,
             made: plan.made,
             answered: plan.asked,
+            approvals: plan.approvals,
             tests: tests.digest.clone(),
             results: Vec::new(),
             rows: None,

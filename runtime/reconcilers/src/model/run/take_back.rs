@@ -13,7 +13,7 @@ use crate::model::{
     fit::{self, Candidate, Fit},
     freshness, inputs,
     plan::FileNow,
-    record::{BuildId, Record, Shape},
+    record::{BuildId, Record, Refreshes, Shape},
     triggers::triggers,
 };
 
@@ -72,7 +72,7 @@ impl Run<'_> {
             is_own,
             due: triggers.due,
         };
-        let fit = fit::fit(&self.wanted(plan, &record), &candidate);
+        let fit = fit::fit(&self.wanted(plan, &record), &candidate, plan.approvals);
         Ok(fit.map(|fit| Restorable { record, fit, is_own }))
     }
 
@@ -94,6 +94,7 @@ impl Run<'_> {
                     files: plan.files.iter().map(seen).collect(),
                     made: plan.made.clone(),
                     answered: plan.asked,
+                    approvals: plan.approvals,
                     tests: tests.digest.clone(),
                     stale_input: plan.failed.is_some(),
                     ..candidate.record
@@ -103,10 +104,15 @@ impl Run<'_> {
             // The rows are tested when the new ones are there.
             Fit::Base => {
                 let record = Record {
-                    answered: match candidate.is_own {
-                        true => candidate.record.answered,
-                        false => plan.asked,
+                    answered: Refreshes {
+                        // Its rows are those of before the full ones that were approvals alone.
+                        full: plan.asked.full,
+                        plain: match candidate.is_own {
+                            true => candidate.record.answered.plain,
+                            false => plan.asked.plain,
+                        },
                     },
+                    approvals: plan.approvals,
                     tests: Vec::new(),
                     ..candidate.record
                 };

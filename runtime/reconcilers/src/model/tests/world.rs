@@ -365,6 +365,14 @@ impl World {
             .unwrap();
     }
 
+    /// Lets a held edit through, as `watershed approve` does.
+    pub(super) async fn approve(&self, name: &str) {
+        let row = self.model(name).row;
+        let outputs = &self.running.as_ref().unwrap().outputs;
+        outputs.approve_edit(row.uid.0, &row.spec);
+        self.refresh_whole(name).await;
+    }
+
     /// Sets the clock on the wall.
     pub(super) fn pass(&self, time: Duration) {
         let ms = i64::try_from(time.as_millis()).unwrap();
