@@ -2,7 +2,7 @@
 //!
 //! [`Engine`] is one database file; [`Parser`] parses without one; [`FileProof`] says whether anybody has written to
 //! a file since. How an output comes to be: `engine` lets the work in and hands it a connection, `engine/group` has small builds share a transaction, `build`, `drop` and
-//! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
+//! `rename` plan it from what `names` knows, `schema` writes tags and records, `step` puts rows into a table that stands, `columns` holds theirs against those of the table, `work` is the transaction around it,
 //! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
 //! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it, `sharing` lets other programs have it,
 //! `export` writes answers into files, `write_rows` outputs, `write_table` them into other databases, `confine` closes what lies outside a sandbox, `authorities` are whom the engine trusts, `give_back` is about memory. `sys` is the only place that calls the C interface.
@@ -14,6 +14,8 @@ mod build;
 mod by_hand;
 mod check;
 mod closed;
+mod column_type;
+mod columns;
 mod compact;
 mod conditions;
 mod confine;

@@ -27,7 +27,7 @@ mod value;
 
 pub use build::{
     Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, KeptRows, NamedRow, NewColumns, Over,
-    PutColumns, Rename, RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
+    PutColumns, Rename, RenameError, Renamed, RetypedColumn, StageEnd, StateQuery, Step, Verdict,
 };
 pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights};
 pub use export::{Existing, Export, ExportError, Exported, FileFormat, Layout, Look, WriteRows};

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::columns::Column;
 use crate::olap::{Object, OutputKind, Tag, Trashed};
 
 /// Views that the engine has by itself in every database, hidden by an output of the same name.
@@ -53,7 +54,7 @@ pub(super) struct Names {
     /// Owners that have notes of partitions, or had some.
     partitioned: BTreeSet<Uuid>,
     /// Stages that are known to stand: their owners, and the names of the columns that are not ours.
-    staged: BTreeMap<Uuid, Arc<[String]>>,
+    staged: BTreeMap<Uuid, Arc<[Column]>>,
     /// Outputs in the trash, by their builds.
     trash: BTreeMap<Uuid, Trashed>,
     claimed: BTreeSet<ClaimKey>,
@@ -100,7 +101,7 @@ pub(super) enum Edit {
     /// The owner has none any more.
     Whole(Uuid),
     /// The stage of an owner stands, with these columns.
-    Staged(Uuid, Arc<[String]>),
+    Staged(Uuid, Arc<[Column]>),
     /// It is gone.
     Unstaged(Uuid),
     /// Is in the trash now, or known better there.
@@ -169,7 +170,7 @@ impl Names {
     }
 
     /// Returns the columns of an owner's stage, if it is known to stand.
-    pub(super) fn staged(&self, uid: Uuid) -> Option<Arc<[String]>> {
+    pub(super) fn staged(&self, uid: Uuid) -> Option<Arc<[Column]>> {
         self.staged.get(&uid).cloned()
     }
 

@@ -10,12 +10,13 @@ use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::columns::Column;
 use super::engine::{Company, Engine};
 use super::failure::not_one;
 use super::hooks;
 use super::names::Edit;
 use super::schema::count;
-use super::step;
+use super::step::{self, Staged};
 use super::sys::{ColumnValue, Param};
 use super::work::Work;
 use crate::crash::around;
@@ -169,26 +170,29 @@ fn stage_all(
 fn stage(
     work: &Work<'_>,
     step: &StageStep,
-    known: Option<Arc<[String]>>,
-) -> Result<(PartitionRun, Arc<[String]>), BuildError> {
+    known: Option<Arc<[Column]>>,
+) -> Result<(PartitionRun, Arc<[Column]>), BuildError> {
     let started = Instant::now();
     let table = stage_table(step.uid);
     let key = quote_literal(&step.note.partition.key);
     let sql = sole_statement(&step.sql).map_err(not_one)?;
     let number = step.note.number;
     let ours = format!("{key} AS {PARTITION_COLUMN}, {number}::UBIGINT AS {RUN_COLUMN}");
-    if step.again {
-        work.run(
-            &format!("DELETE FROM {table} WHERE {PARTITION_COLUMN} = {key}"),
-            &[],
-        )?;
-    }
     let stands = match known {
         Some(columns) => Some(columns),
         None if stands(work, step.uid)? => Some(step::columns_of_stage(work, &table)?),
         None => None,
     };
-    let (rows, columns) = step::stage_rows(work, sql, &ours, (&table, stands), step.columns)?;
+    let delete = format!("DELETE FROM {table} WHERE {PARTITION_COLUMN} = {key}");
+    let staged = Staged {
+        sql,
+        ours: &ours,
+        stage: &table,
+        stands,
+        policy: step.columns,
+        delete: step.again.then_some(delete),
+    };
+    let (rows, columns) = step::stage_rows(work, staged)?;
     if !step.key.is_empty() {
         let those = format!("(SELECT * FROM {table} WHERE {RUN_COLUMN} = {number})");
         step::refuse_same_key(work, &step.key, &those)?;

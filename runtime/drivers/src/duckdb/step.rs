@@ -2,92 +2,222 @@
 
 use std::sync::Arc;
 
+use super::columns::{Column, Comparison, columns_of, described};
 use super::failure::{Source, not_one};
 use super::no_columns;
 use super::schema::{count, qualified};
-use super::sys::Param;
 use super::work::Work;
 use crate::olap::{
-    Build, BuildError, ColumnsDiffer, Failure, NewColumns, OutputKind, Over, PARTITION_COLUMN, RUN_COLUMN,
-    StateQuery, Step, Value, quote_identifier, sole_statement,
+    Build, BuildError, Failure, NewColumns, OutputKind, Over, PARTITION_COLUMN, RUN_COLUMN, SqlError,
+    StateQuery, Step, Value, quote_identifier, quote_literal, sole_statement,
 };
 
 /// The new rows, where they are looked at before they are put in. Gone when the transaction ends.
 const NEW_ROWS: &str = "temp._watershed_new_rows";
 
-/// A column as SQL declares it.
-struct Column {
-    name: String,
-    kind: String,
+/// The most columns of which the engine compares the types while it reads a statement: what it does for that grows with their
+/// square, and from here on it takes longer than to have the statement described.
+const MOST_GUARDED: usize = 200;
+
+/// Rows on their way into a table.
+struct NewRows<'a> {
+    /// Their statement.
+    sql: &'a str,
+    order_by: Option<&'a str>,
+    /// Columns of ours that they get, in SQL.
+    ours: Option<&'a str>,
+    table: &'a str,
+    /// The table's columns but for those.
+    columns: &'a [Column],
+    policy: NewColumns,
+    /// Columns of which no two of them have the same values.
+    key: &'a [String],
+    /// The rows of the table that they take the place of.
+    replaced: Option<Replaced>,
 }
 
-impl Column {
-    fn is(&self, other: &Self) -> bool {
-        self.name.eq_ignore_ascii_case(&other.name)
+/// Rows of the table that make way.
+struct Replaced {
+    /// Deletes them. It may be run more than once before the new rows are there.
+    delete: String,
+    /// It compares them with the new ones, which have to be laid out for it.
+    reads_new_rows: bool,
+}
+
+impl NewRows<'_> {
+    /// Puts them in. Returns their number.
+    fn put(&self, work: &Work<'_>) -> Result<u64, BuildError> {
+        let reads_new_rows = self.replaced.as_ref().is_some_and(|it| it.reads_new_rows);
+        let directly = self.key.is_empty() && !reads_new_rows;
+        if directly && let Some(rows) = self.put_directly(work)? {
+            return Ok(rows);
+        }
+        let rows = self.lay_out(work)?;
+        // Without any, what the engine takes for their columns may be wrong, as for an empty file.
+        if rows > 0 {
+            let taken = self.settle(work)?;
+            refuse_same_key(work, self.key, NEW_ROWS)?;
+            self.delete_replaced(work)?;
+            let (table, ours) = (self.table, self.with_ours());
+            let insert = format!("INSERT INTO {table} BY NAME SELECT {taken}{ours} FROM {NEW_ROWS}");
+            work.run(&insert, &[])?;
+        } else if directly {
+            self.delete_replaced(work)?;
+        }
+        work.run(&format!("DROP TABLE {NEW_ROWS}"), &[])?;
+        Ok(rows)
     }
+
+    /// Puts them in as they come, if the table has their columns and these hold all their values; none if not.
+    fn put_directly(&self, work: &Work<'_>) -> Result<Option<u64>, BuildError> {
+        // The engine changes no column of a table whose rows were deleted.
+        let may_delete = self.replaced.is_none() || self.policy != NewColumns::Add;
+        if may_delete && self.order_by.is_none() && self.columns.len() <= MOST_GUARDED {
+            self.delete_replaced(work)?;
+            let (table, taken, ours) = (self.table, self.guarded(), self.with_ours());
+            let prefix = format!("INSERT INTO {table} BY NAME SELECT {taken}{ours} FROM (\n");
+            match work.run_within(
+                Source {
+                    prefix: &prefix,
+                    sql: self.sql,
+                },
+                "\n)",
+            ) {
+                Ok(inserted) => return Ok(count(&inserted)),
+                // Refused by the engine where a column is missing, new or of another type.
+                Err(Failure::Sql(error)) if is_of_shape(&error) => {}
+                Err(failure) => return Err(failure.into()),
+            }
+        }
+        let Some(new) = described(work, self.sql)? else {
+            return Ok(None);
+        };
+        if !self.compare(work, &new)?.is_plain(self.policy) {
+            return Ok(None);
+        }
+        self.delete_replaced(work)?;
+        let table = self.table;
+        let inserted = match self.ours {
+            Some(ours) => {
+                let prefix = format!("INSERT INTO {table} BY NAME SELECT *, {ours} FROM (\n");
+                work.run_within(
+                    Source {
+                        prefix: &prefix,
+                        sql: self.sql,
+                    },
+                    "\n)",
+                )?
+            }
+            None => {
+                let prefix = format!("INSERT INTO {table} BY NAME\n");
+                run_ordered(
+                    work,
+                    Source {
+                        prefix: &prefix,
+                        sql: self.sql,
+                    },
+                    self.order_by,
+                )?
+            }
+        };
+        Ok(count(&inserted))
+    }
+
+    /// All columns of the statement. The engine refuses to read it if one of the table's is missing or has another type.
+    fn guarded(&self) -> String {
+        let guard = |Column { name, kind }: &Column| {
+            let (name, kind) = (quote_identifier(name), quote_literal(kind));
+            format!("struct_extract({{{kind}: {name}}}, typeof({name})) AS {name}")
+        };
+        let guards: Vec<String> = self.columns.iter().map(guard).collect();
+        match guards.is_empty() {
+            true => "*".to_owned(),
+            false => format!("* REPLACE ({})", guards.join(", ")),
+        }
+    }
+
+    fn with_ours(&self) -> String {
+        self.ours.map(|ours| format!(", {ours}")).unwrap_or_default()
+    }
+
+    fn delete_replaced(&self, work: &Work<'_>) -> Result<(), Failure> {
+        match &self.replaced {
+            Some(replaced) => work.run(&replaced.delete, &[]).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the rows by themselves. Returns their number.
+    fn lay_out(&self, work: &Work<'_>) -> Result<u64, BuildError> {
+        let prefix = format!("CREATE OR REPLACE TEMPORARY TABLE {NEW_ROWS} AS\n");
+        let source = Source {
+            prefix: &prefix,
+            sql: self.sql,
+        };
+        let made = run_ordered(work, source, self.order_by)?;
+        Ok(count(&made).unwrap_or_default())
+    }
+
+    /// Has the rows that are laid out and the table have columns that go together. Returns those to put in, in SQL.
+    fn settle(&self, work: &Work<'_>) -> Result<String, BuildError> {
+        let new = columns_of(work, NEW_ROWS)?;
+        self.compare(work, &new)?
+            .settle(work, NEW_ROWS, self.table, self.policy)
+    }
+
+    fn compare<'c>(&'c self, work: &Work<'_>, new: &'c [Column]) -> Result<Comparison<'c>, Failure> {
+        Comparison::new(new, self.columns).with_nulls(work, self.sql)
+    }
+}
+
+/// A partition on its way into a stage.
+pub(super) struct Staged<'a> {
+    pub(super) sql: &'a str,
+    /// Columns of ours, in SQL.
+    pub(super) ours: &'a str,
+    pub(super) stage: &'a str,
+    /// The columns of the stage that are not ours; none if it does not stand.
+    pub(super) stands: Option<Arc<[Column]>>,
+    pub(super) policy: NewColumns,
+    /// Takes the rows out that an earlier run of the partition brought.
+    pub(super) delete: Option<String>,
 }
 
 /// Puts the rows of a partition into a stage, with columns of ours; makes the stage where it does not stand, with the
 /// columns that it has. Returns the number of rows, and the columns then.
-pub(super) fn stage_rows(
-    work: &Work<'_>,
-    sql: &str,
-    ours: &str,
-    (stage, stands): (&str, Option<Arc<[String]>>),
-    policy: NewColumns,
-) -> Result<(u64, Arc<[String]>), BuildError> {
-    let Some(columns) = stands else {
+pub(super) fn stage_rows(work: &Work<'_>, partition: Staged<'_>) -> Result<(u64, Arc<[Column]>), BuildError> {
+    let Staged { sql, ours, stage, .. } = partition;
+    let Some(columns) = partition.stands else {
         let prefix = format!("CREATE TABLE {stage} AS SELECT *, {ours} FROM (\n");
         let made = work.run_within(Source { prefix: &prefix, sql }, "\n)")?;
         return Ok((count(&made).unwrap_or_default(), columns_of_stage(work, stage)?));
     };
-    let insert = |taken: &str| {
-        let prefix = format!("INSERT INTO {stage} BY NAME SELECT {taken}, {ours} FROM (\n");
-        let inserted = work.run_within(Source { prefix: &prefix, sql }, "\n)");
-        inserted.map(|rows| count(&rows).unwrap_or_default())
+    let rows = NewRows {
+        sql,
+        order_by: None,
+        ours: Some(ours),
+        table: stage,
+        columns: &columns,
+        policy: partition.policy,
+        key: &[],
+        replaced: partition.delete.map(|delete| Replaced {
+            delete,
+            reads_new_rows: false,
+        }),
     };
-    if policy == NewColumns::Refuse {
-        // Refused by the engine where a column is missing or new: that is told by what the statement yields.
-        let same = columns.iter().map(|name| {
-            let name = quote_identifier(name);
-            format!("{name} AS {name}")
-        });
-        let same = format!("* REPLACE ({})", same.collect::<Vec<_>>().join(", "));
-        return match insert(&same) {
-            Ok(rows) => Ok((rows, columns)),
-            Err(error @ Failure::Sql(_)) => {
-                if let Ok(Some(new)) = described(work, sql) {
-                    match_columns(work, &new, &stage_columns(work, stage)?, stage, policy)?;
-                }
-                Err(error.into())
-            }
-            Err(error) => Err(error.into()),
-        };
-    }
-    let mut taken = "*".to_owned();
-    let new = described(work, sql)?;
-    if let Some(new) = &new {
-        let common = match_columns(work, new, &stage_columns(work, stage)?, stage, policy)?;
-        if common.len() < new.len() {
-            let common: Vec<String> = common.iter().map(|name| quote_identifier(name)).collect();
-            taken = common.join(", ");
-        }
-    }
-    let rows = insert(&taken)?;
-    Ok((rows, columns_of_stage(work, stage)?))
+    let number = rows.put(work)?;
+    let columns = match partition.policy {
+        NewColumns::Add => columns_of_stage(work, stage)?,
+        NewColumns::Refuse | NewColumns::Leave => columns,
+    };
+    Ok((number, columns))
 }
 
 /// The columns of a stage that are not ours.
-fn stage_columns(work: &Work<'_>, stage: &str) -> Result<Vec<Column>, Failure> {
-    let mut columns = columns_of(work, stage)?;
-    columns.retain(|column| ![PARTITION_COLUMN, RUN_COLUMN].contains(&column.name.as_str()));
-    Ok(columns)
-}
-
-/// The names of those.
-pub(super) fn columns_of_stage(work: &Work<'_>, stage: &str) -> Result<Arc<[String]>, Failure> {
-    let columns = stage_columns(work, stage)?;
-    Ok(columns.into_iter().map(|column| column.name).collect())
+pub(super) fn columns_of_stage(work: &Work<'_>, stage: &str) -> Result<Arc<[Column]>, Failure> {
+    let columns = columns_of(work, stage)?.into_iter();
+    let theirs = columns.filter(|column| ![PARTITION_COLUMN, RUN_COLUMN].contains(&column.name.as_str()));
+    Ok(theirs.collect())
 }
 
 /// Runs the statement of a build and puts its rows into the table. Returns whether there were any.
@@ -95,44 +225,18 @@ pub(super) fn put_rows(work: &Work<'_>, build: &Build) -> Result<bool, BuildErro
     let Step::Into { over, columns } = &build.step else {
         return Err(BuildError::Absent);
     };
-    if *over == Over::Partitions {
-        delete_partitions(work, build)?;
-    }
-    let (sql, table) = (
-        sole_statement(&build.sql).map_err(not_one)?,
-        qualified(&build.name),
-    );
-    let adds = matches!(over, Over::Nothing | Over::Partitions);
-    let needs_a_look = !adds || !build.key.is_empty() || *columns == NewColumns::Leave;
-    if !needs_a_look && let Some(new) = described(work, sql)? {
-        match_columns(work, &new, &columns_of(work, &table)?, &table, *columns)?;
-        let prefix = format!("INSERT INTO {table} BY NAME\n");
-        let inserted = run_ordered(work, Source { prefix: &prefix, sql }, build.order_by.as_deref())?;
-        return Ok(count(&inserted) != Some(0));
-    }
-    let prefix = format!("CREATE OR REPLACE TEMPORARY TABLE {NEW_ROWS} AS\n");
-    let made = run_ordered(work, Source { prefix: &prefix, sql }, build.order_by.as_deref())?;
-    // No rows: what the engine takes for their columns may be wrong, as for an empty file.
-    let brought = count(&made) != Some(0);
-    if brought {
-        refuse_same_key(work, &build.key, NEW_ROWS)?;
-        let common = match_columns(
-            work,
-            &columns_of(work, NEW_ROWS)?,
-            &columns_of(work, &table)?,
-            &table,
-            *columns,
-        )?;
-        delete_over(work, over, &build.key, &table)?;
-        let common: Vec<String> = common.iter().map(|name| quote_identifier(name)).collect();
-        let insert = format!(
-            "INSERT INTO {table} BY NAME SELECT {} FROM {NEW_ROWS}",
-            common.join(", ")
-        );
-        work.run(&insert, &[])?;
-    }
-    work.run(&format!("DROP TABLE {NEW_ROWS}"), &[])?;
-    Ok(brought)
+    let table = qualified(&build.name);
+    let rows = NewRows {
+        sql: sole_statement(&build.sql).map_err(not_one)?,
+        order_by: build.order_by.as_deref(),
+        ours: None,
+        columns: &columns_of(work, &table)?,
+        policy: *columns,
+        key: &build.key,
+        replaced: replaced(build, over, &table),
+        table: &table,
+    };
+    Ok(rows.put(work)? > 0)
 }
 
 /// Runs a statement that writes the rows of a query, in an order if one is asked for.
@@ -152,55 +256,57 @@ pub(super) fn run_ordered(
     let ran = work.run_within(ordered, &format!("\n) ORDER BY {order_by}\n"));
     ran.map_err(|failure| match failure {
         // The query by itself is right.
-        Failure::Sql(error)
-            if SHAPE_CLASSES.contains(&error.class.as_str())
-                && work.connection().prepare(source.sql).is_ok() =>
-        {
+        Failure::Sql(error) if is_of_shape(&error) && work.connection().prepare(source.sql).is_ok() => {
             BuildError::Order(error)
         }
         failure => failure.into(),
     })
 }
 
-/// Classes of errors that are about the form of a statement, and not about rows.
-const SHAPE_CLASSES: [&str; 3] = ["binder", "catalog", "parser"];
-
-/// Deletes the rows of the partitions that are staged. Those that have none any more lose theirs too.
-fn delete_partitions(work: &Work<'_>, build: &Build) -> Result<(), Failure> {
-    let Some(end) = &build.stage else { return Ok(()) };
-    let delete = format!(
-        "DELETE FROM {} WHERE {PARTITION_COLUMN} IN \
-         (SELECT key FROM _watershed.partitions WHERE uid = ? AND stage = ? AND phase = 'staged')",
-        qualified(&build.name)
-    );
-    let uid = build.tag.uid.to_string();
-    work.run(&delete, &[Param::Text(&uid), Param::Text(&end.stage)])
-        .map(drop)
+/// Returns true for errors that are about the form of a statement, and not about rows.
+fn is_of_shape(error: &SqlError) -> bool {
+    matches!(error.class.as_str(), "binder" | "catalog" | "parser")
 }
 
-/// Deletes the rows that the new ones take the place of. NULL is a value like any other.
-fn delete_over(work: &Work<'_>, over: &Over, key: &[String], table: &str) -> Result<(), BuildError> {
+/// Returns the rows of the table that the new ones take the place of. NULL is a value like any other. Names of ours stand beside those of
+/// people: all begin with the prefix that is ours, and the engine's own are not among them.
+fn replaced(build: &Build, over: &Over, table: &str) -> Option<Replaced> {
     let condition = |name: &String| {
         let name = quote_identifier(name);
-        format!("old.{name} IS NOT DISTINCT FROM new.{name}")
+        format!("_watershed_old.{name} IS NOT DISTINCT FROM _watershed_new.{name}")
     };
-    let gone = match over {
-        Over::Nothing | Over::Partitions => return Ok(()),
-        Over::SameKey => {
-            let conditions: Vec<String> = key.iter().map(condition).collect();
-            format!(
-                "SELECT old.rowid FROM {table} AS old SEMI JOIN {NEW_ROWS} AS new ON {}",
-                conditions.join(" AND ")
-            )
+    let (delete, reads_new_rows) = match over {
+        Over::Nothing => return None,
+        // Those that have no rows any more lose theirs too.
+        Over::Partitions => {
+            let end = build.stage.as_ref()?;
+            let (uid, stage) = (build.tag.uid, quote_literal(&end.stage));
+            let staged = format!(
+                "SELECT key FROM _watershed.partitions WHERE uid = '{uid}' AND stage = {stage} AND phase = 'staged'"
+            );
+            let delete = format!("DELETE FROM {table} WHERE {PARTITION_COLUMN} IN ({staged})");
+            (delete, false)
         }
-        Over::SameValue(expression) => format!(
-            "SELECT old.id FROM (SELECT rowid AS id, ({expression}) AS value FROM {table}) AS old \
-             SEMI JOIN (SELECT DISTINCT ({expression}) AS value FROM {NEW_ROWS}) AS new \
-             ON old.value IS NOT DISTINCT FROM new.value"
-        ),
+        Over::SameKey => {
+            let conditions: Vec<String> = build.key.iter().map(condition).collect();
+            let conditions = conditions.join(" AND ");
+            let delete = format!(
+                "DELETE FROM {table} AS _watershed_old USING {NEW_ROWS} AS _watershed_new WHERE {conditions}"
+            );
+            (delete, true)
+        }
+        Over::SameValue(expression) => {
+            let delete = format!(
+                "DELETE FROM {table} USING (SELECT DISTINCT ({expression}) AS _watershed_value FROM {NEW_ROWS}) \
+                 AS _watershed_new WHERE ({expression}) IS NOT DISTINCT FROM _watershed_new._watershed_value"
+            );
+            (delete, true)
+        }
     };
-    work.run(&format!("DELETE FROM {table} WHERE rowid IN ({gone})"), &[])?;
-    Ok(())
+    Some(Replaced {
+        delete,
+        reads_new_rows,
+    })
 }
 
 /// Refuses rows of which two have one key.
@@ -223,47 +329,6 @@ pub(super) fn refuse_same_key(work: &Work<'_>, key: &[String], table: &str) -> R
     Err(BuildError::SameKey { first })
 }
 
-/// Holds the columns of new rows against those of the table. Returns the names of those to put in.
-fn match_columns(
-    work: &Work<'_>,
-    new: &[Column],
-    old: &[Column],
-    table: &str,
-    policy: NewColumns,
-) -> Result<Vec<String>, BuildError> {
-    let lacks = |those: &[Column], column: &Column| !those.iter().any(|other| other.is(column));
-    let added: Vec<&Column> = new.iter().filter(|column| lacks(old, column)).collect();
-    let missing: Vec<&Column> = old.iter().filter(|column| lacks(new, column)).collect();
-    let names =
-        |columns: &[&Column]| -> Vec<String> { columns.iter().map(|column| column.name.clone()).collect() };
-    if policy == NewColumns::Refuse && !(added.is_empty() && missing.is_empty()) {
-        return Err(BuildError::Columns(ColumnsDiffer {
-            added: names(&added),
-            missing: names(&missing),
-        }));
-    }
-    if policy == NewColumns::Add {
-        for Column { name, kind } in &added {
-            let column = quote_identifier(name);
-            work.run(&format!("ALTER TABLE {table} ADD COLUMN {column} {kind}"), &[])?;
-        }
-    }
-    let kept = new
-        .iter()
-        .filter(|column| policy != NewColumns::Leave || !lacks(old, column));
-    Ok(kept.map(|column| column.name.clone()).collect())
-}
-
-/// The columns of a query; none where the engine describes it not.
-fn described(work: &Work<'_>, sql: &str) -> Result<Option<Vec<Column>>, Failure> {
-    let prefix = "DESCRIBE\n";
-    match work.run_theirs(Source { prefix, sql }) {
-        Ok(rows) => Ok(Some(columns(rows))),
-        Err(Failure::Sql(_)) => Ok(None),
-        Err(failure) => Err(failure),
-    }
-}
-
 /// A record with the names and types of the output's columns in it.
 pub(super) fn with_columns(work: &Work<'_>, build: &Build, record: Vec<u8>) -> Result<Vec<u8>, BuildError> {
     let Some(put) = build.put_columns else {
@@ -282,21 +347,6 @@ pub(super) fn with_columns(work: &Work<'_>, build: &Build, record: Vec<u8>) -> R
         no_columns::refuse(work, &output, form, &columns)?;
     }
     Ok(put(&record, columns))
-}
-
-fn columns_of(work: &Work<'_>, table: &str) -> Result<Vec<Column>, Failure> {
-    Ok(columns(work.run(&format!("DESCRIBE {table}"), &[])?))
-}
-
-fn columns(described: Vec<Vec<Value>>) -> Vec<Column> {
-    let column = |row: Vec<Value>| {
-        let mut values = row.into_iter();
-        Some(Column {
-            name: values.next()?.to_string(),
-            kind: values.next()?.to_string(),
-        })
-    };
-    described.into_iter().filter_map(column).collect()
 }
 
 /// The rows of a table, as the transaction sees it.

@@ -93,7 +93,7 @@ pub enum NewColumns {
     Refuse,
     /// They are left out; what new rows do not have is NULL.
     Leave,
-    /// The table gets them; what rows do not have is NULL.
+    /// The table gets them; what rows do not have is NULL. Its columns become wider where the new rows need that.
     Add,
 }
 
@@ -269,28 +269,42 @@ impl BuildError {
 }
 
 /// The columns in which new rows and the table differ.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ColumnsDiffer {
     /// Those that the table does not have.
     pub added: Vec<String>,
     /// Those that the new rows do not have.
     pub missing: Vec<String>,
+    /// Those of which the table's type does not hold the new values.
+    pub retyped: Vec<RetypedColumn>,
+}
+
+/// A column of another type than the table's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetypedColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type in the table.
+    pub old: String,
+    /// Its type in the new rows.
+    pub new: String,
 }
 
 impl std::fmt::Display for ColumnsDiffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let named = |columns: &[String]| format!("`{}`", columns.join("`, `"));
         f.write_str("the columns of the new rows are not those of the table: ")?;
-        match (self.added.is_empty(), self.missing.is_empty()) {
-            (false, true) => write!(f, "the table has no {}", named(&self.added)),
-            (true, _) => write!(f, "the new rows have no {}", named(&self.missing)),
-            (false, false) => write!(
-                f,
-                "the table has no {}, the new rows have no {}",
-                named(&self.added),
-                named(&self.missing)
-            ),
+        let mut said = Vec::new();
+        if !self.added.is_empty() {
+            said.push(format!("the table has no {}", named(&self.added)));
         }
+        if !self.missing.is_empty() {
+            said.push(format!("the new rows have no {}", named(&self.missing)));
+        }
+        said.extend(self.retyped.iter().map(|RetypedColumn { name, old, new }| {
+            format!("`{name}` is {old} in the table and {new} in the new rows")
+        }));
+        f.write_str(&said.join(", "))
     }
 }
 

@@ -261,3 +261,61 @@ async fn partitions_go_with_their_output_and_with_their_owner() {
     assert_eq!(bench.stages().await, "0");
     assert_eq!(bench.one(notes).await, "1");
 }
+
+#[tokio::test]
+async fn a_partition_whose_values_the_stage_does_not_hold_is_refused() {
+    for (first, second) in [
+        ("1::bigint", "2.5::double"),
+        ("date '2024-01-01'", "timestamp '2024-01-01 10:30:00'"),
+    ] {
+        for columns in [NewColumns::Refuse, NewColumns::Leave] {
+            let bench = bench();
+            let with = |key: &str, value: &str, number: u64| StageStep {
+                columns,
+                ..step(1, key, &format!("select {value} as x"), number)
+            };
+            bench.stage(&with("a", first, 0)).await.unwrap();
+            let refused = bench.stage(&with("b", second, 1)).await;
+            assert!(matches!(refused, Err(BuildError::Columns(_))), "{refused:?}");
+            // Those of a narrower type lose nothing.
+            bench.stage(&with("c", "null", 2)).await.unwrap();
+            assert_eq!(bench.build(published(1, "t")).await.unwrap().rows, Some(2));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stage_becomes_wider_and_so_does_the_table_although_rows_make_way() {
+    let bench = bench();
+    let with = |key: &str, sql: &str, number: u64| StageStep {
+        columns: NewColumns::Add,
+        ..step(1, key, sql, number)
+    };
+    let publish = |number: u128| {
+        let mut build = added(1, "t");
+        build.tag.build = Uuid::from_u128(number);
+        build.step = Step::Into {
+            over: Over::Partitions,
+            columns: NewColumns::Add,
+        };
+        build
+    };
+    bench.stage(&with("a", "select 1 as x", 0)).await.unwrap();
+    bench.build(published(1, "t")).await.unwrap();
+    bench.stage(&with("a", "select 2 as x", 1)).await.unwrap();
+    // The same partition once more, after a crash, and now with another type and a new column.
+    let again = StageStep {
+        again: true,
+        ..with("a", "select 2.5 as x, 'n' as y", 2)
+    };
+    bench.stage(&again).await.unwrap();
+    bench.stage(&with("b", "select 3::double as x", 3)).await.unwrap();
+    let built = bench.build(publish(78)).await.unwrap();
+    assert_eq!(built.rows, Some(2));
+    assert_eq!(
+        bench
+            .one("select string_agg(x || coalesce(y, '-'), ' ' order by x) from t")
+            .await,
+        "2.5n 3.0-"
+    );
+}

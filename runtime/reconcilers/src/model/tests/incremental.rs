@@ -159,6 +159,67 @@ async fn an_edit_that_nothing_protects_from_resets_and_one_that_patches_keeps() 
 }
 
 #[tokio::test]
+async fn an_older_definition_is_taken_from_the_trash_after_an_edit_was_approved() {
+    let mut edited = newest();
+    edited.spec.output_meaning.as_mut().unwrap().digest[0] ^= 1;
+    let without_protection = |mut model: Model| {
+        model.spec.protect = Some(false);
+        model
+    };
+    for (back, approves) in [(newest(), true), (without_protection(newest()), false)] {
+        let mut world = world(&newest()).await;
+        // A row that no build could make again.
+        world.write("x.csv", "i,v\n3,c\n");
+        world.reconcile("a").await;
+        world.works().await;
+        world.declare("m", &edited).await;
+        assert_eq!(world.works().await, ["failed m"]);
+        world.approve("m").await;
+        assert_eq!(world.works().await, ["built m"]);
+        assert_eq!(rows(&world).await, "3c");
+        world.declare("m", &back).await;
+        if approves {
+            assert_eq!(world.works().await, ["failed m"]);
+            world.approve("m").await;
+        }
+        assert_eq!(world.works().await, ["restored m"]);
+        assert_eq!(rows(&world).await, "1a 2b 3c");
+        world.reconcile("m").await;
+        assert_eq!(world.works().await, [""; 0], "what was asked for is answered");
+
+        // A full refresh asks for other rows of every definition.
+        world.refresh_whole("m").await;
+        world.works().await;
+        world.declare("m", &without_protection(edited.clone())).await;
+        assert_eq!(world.works().await, ["built m"]);
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_a_column_does_not_hold_is_told_with_both_types() {
+    let key = IncrementalOutput {
+        unique_key: vec!["i".into()],
+        ..by(IncrementalStrategy::Merge)
+    };
+    for output in [by(IncrementalStrategy::Append), key] {
+        let model = table("select i, v from a", &["a"]).incremental(output);
+        let mut world = World::new().await;
+        world.write("x.csv", "i,v\n1,10\n");
+        world.declare("a", &source()).await;
+        world.declare("m", &model).await;
+        assert_eq!(world.works().await, ["built a", "built m"]);
+        world.write("x.csv", "i,v\n2,1.5\n");
+        world.reconcile("a").await;
+        assert_eq!(world.works().await, ["built a", "failed m"]);
+        let error = world.error("m");
+        assert_eq!(&*error.code, "columns-changed");
+        let told = "`v` is BIGINT in the table and DOUBLE in the new rows";
+        assert!(error.message.contains(told), "{}", error.message);
+        assert_eq!(rows(&world).await, "110");
+    }
+}
+
+#[tokio::test]
 async fn a_model_that_becomes_incremental_loses_nothing_and_is_not_held() {
     let mut world = world(&table("select i, v from a", &["a"])).await;
     world.declare("m", &newest()).await;
