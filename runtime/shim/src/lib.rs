@@ -32,6 +32,7 @@
 
 #[cfg(all(feature = "client", target_os = "linux"))]
 pub mod client;
+mod left_out;
 pub mod protocol;
 mod start_id;
 
@@ -69,6 +70,7 @@ mod times;
 pub use client::{Client, Error, Launch, News, Options};
 #[cfg(target_os = "linux")]
 pub use crash::CRASH_POINTS;
+pub use left_out::{LeftOut, left_out};
 #[cfg(target_os = "linux")]
 pub use shim::{Ended, IDLE, RunError, Settings, run};
 #[cfg(target_os = "linux")]

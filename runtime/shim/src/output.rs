@@ -1,73 +1,94 @@
-//! Output files: watched until they grow, looked at while they do, copied and truncated when they are large.
+//! Output files: watched while they may grow, looked at when they do, copied and truncated when they are large.
 //!
 //! A process writes to its file by itself, so there is no pipe that could break. The price: what it writes between copy
-//! and truncation is lost, and a file may exceed its bound by what is written in [`LOOK_EVERY_MS`]. Each look that finds the
-//! file longer is noted beside it ([`times`]).
+//! and truncation is lost, and a file may exceed its bound by what is written between two looks. The faster a file grows, the
+//! sooner it is looked at again, so that this is what a process writes in a few milliseconds. What is kept of a file is
+//! bounded whatever its speed ([`rotate`]). Once a second in which a file grew, its length is noted beside it ([`times`]).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Seek, SeekFrom};
+mod rotate;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{WatchFlags, add_watch, remove_watch};
 
-use crate::clock::unix_ms;
+use crate::clock::{since_boot_ms, unix_ms};
 use crate::protocol::Output;
 use crate::start_id::StartId;
 use crate::times;
 
-/// The time between two looks at a file that grows. A look costs a microsecond, its note ten.
-pub(crate) const LOOK_EVERY_MS: u64 = 1_000;
+pub(crate) use self::rotate::remove_files;
 
-/// Looks without growth after which a file is watched again instead.
-const QUIET_LOOKS: u8 = 10;
+/// The time between two notes of the length of a file that grows. A note costs ten microseconds.
+const NOTE_EVERY_MS: u64 = 1_000;
+
+/// The longest time from a write to the look at its file: a file that grew slowly so far may begin to grow fast. A look costs
+/// some microseconds.
+const LOOK_WITHIN_MS: u64 = 20;
+
+/// The shortest time between two looks at a file, and from the first write after a rest to the look at it.
+const LOOK_SOONEST_MS: u64 = 2;
+
+/// The time between two looks at a file that can't be watched.
+const LOOK_UNWATCHED_MS: u64 = 200;
+
+/// Looks take at most one part in so many of the time, copies included: a process that writes as fast as it can must not
+/// keep the shim from others.
+const LOOK_SHARE: u64 = 2;
 
 /// The output files of living processes.
 ///
-/// Invariant: each is either watched (one event, then the watch is gone) or growing.
+/// Invariant: each is watched (one event, then the watch is gone) or due to be looked at, or both.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     files: BTreeMap<StartId, Watched>,
     by_watch: HashMap<i32, StartId>,
-    growing: BTreeSet<StartId>,
-    next_look: Option<u64>,
+    /// The time before which no file is looked at.
+    looks_from: u64,
 }
 
 #[derive(Debug)]
 struct Watched {
     output: Output,
     watch: Option<i32>,
-    /// The length of the last look.
+    /// The time of the next look, in milliseconds since boot.
+    due: Option<u64>,
+    /// The length at the last look, and its time.
     size: u64,
-    quiet_looks: u8,
+    looked_at: u64,
+    /// The time from a write to the next look, by the speed so far.
+    pace: u64,
+    /// The length that was noted last, and the time.
+    noted: Option<(u64, u64)>,
 }
 
 impl Outputs {
-    /// Begins to watch the file of a process.
+    /// Begins to watch the file of a process. It may be long already, where another shim has watched it.
     pub(crate) fn add(&mut self, id: &StartId, output: &Output, inotify: &OwnedFd, now: u64) {
-        let watched = Watched {
+        let mut watched = Watched {
             output: output.clone(),
             watch: None,
-            // It has one where another shim has watched it.
-            size: look_at(output, 0).unwrap_or_default(),
-            quiet_looks: 0,
+            due: None,
+            size: 0,
+            looked_at: now,
+            pace: LOOK_SOONEST_MS,
+            noted: None,
         };
+        watched.look(now);
         self.files.insert(id.clone(), watched);
         self.watch(id, inotify, now);
     }
 
     /// Ends that, after a last look.
-    pub(crate) fn remove(&mut self, id: &StartId, inotify: &OwnedFd) {
-        self.growing.remove(id);
-        if let Some(watched) = self.files.remove(id) {
+    pub(crate) fn remove(&mut self, id: &StartId, inotify: &OwnedFd, now: u64) {
+        if let Some(mut watched) = self.files.remove(id) {
             if let Some(watch) = watched.watch {
                 self.by_watch.remove(&watch);
                 let _ = remove_watch(inotify, watch);
             }
-            let _ = look_at(&watched.output, watched.size);
+            watched.noted = watched.noted.map(|(size, _)| (size, 0));
+            watched.look(now);
         }
     }
 
@@ -78,52 +99,41 @@ impl Outputs {
         };
         if let Some(watched) = self.files.get_mut(&id) {
             watched.watch = None;
-            watched.quiet_looks = 0;
-            self.growing.insert(id);
-            self.next_look.get_or_insert(now + LOOK_EVERY_MS);
+            let has_rested = now.saturating_sub(watched.looked_at) >= LOOK_WITHIN_MS;
+            let pace = if has_rested { LOOK_SOONEST_MS } else { watched.pace };
+            watched.look_by(now + pace);
         }
         true
     }
 
     /// Returns the time of the next look.
     pub(crate) fn due(&self) -> Option<u64> {
-        self.next_look
+        let first = self.files.values().filter_map(|watched| watched.due).min();
+        first.map(|due| due.max(self.looks_from))
     }
 
-    /// Looks at the files that grow, if it is time.
+    /// Looks at the files that are due.
     pub(crate) fn look(&mut self, inotify: &OwnedFd, now: u64) {
-        if self.next_look.is_none_or(|due| now < due) {
+        if self.due().is_none_or(|due| now < due) {
             return;
         }
-        let mut quiet = Vec::new();
-        for id in &self.growing {
-            let Some(watched) = self.files.get_mut(id) else {
-                continue;
-            };
-            let size = look_at(&watched.output, watched.size).unwrap_or_default();
-            watched.quiet_looks = if size == watched.size {
-                watched.quiet_looks + 1
-            } else {
-                0
-            };
-            watched.size = size;
-            if watched.quiet_looks >= QUIET_LOOKS {
-                quiet.push(id.clone());
+        let mut looked_at = Vec::new();
+        for (id, watched) in &mut self.files {
+            if watched.due.is_some_and(|due| due <= now) {
+                watched.look(now);
+                looked_at.push(id.clone());
             }
         }
-        self.next_look = Some(now + LOOK_EVERY_MS);
-        for id in quiet {
-            self.growing.remove(&id);
+        for id in looked_at {
             self.watch(&id, inotify, now);
         }
-        if self.growing.is_empty() {
-            self.next_look = None;
-        }
+        let took = since_boot_ms().saturating_sub(now);
+        self.looks_from = now + took * LOOK_SHARE;
     }
 
     /// Waits for the next write; where the system has no watch left, the file is looked at instead.
     fn watch(&mut self, id: &StartId, inotify: &OwnedFd, now: u64) {
-        let Some(watched) = self.files.get_mut(id) else {
+        let Some(watched) = self.files.get_mut(id).filter(|watched| watched.watch.is_none()) else {
             return;
         };
         match add_watch(
@@ -134,105 +144,67 @@ impl Outputs {
             Ok(watch) => {
                 watched.watch = Some(watch);
                 self.by_watch.insert(watch, id.clone());
+                // What was written since the look has no event.
+                if fs::metadata(&watched.output.path).is_ok_and(|found| found.len() != watched.size) {
+                    watched.look_by(now + watched.pace);
+                }
             }
-            Err(_) => {
-                watched.quiet_looks = 0;
-                self.growing.insert(id.clone());
-                self.next_look.get_or_insert(now + LOOK_EVERY_MS);
+            Err(_) => watched.look_by(now + LOOK_UNWATCHED_MS),
+        }
+    }
+}
+
+impl Watched {
+    fn look_by(&mut self, due: u64) {
+        self.due = Some(self.due.map_or(due, |before| before.min(due)));
+    }
+
+    /// Looks at the file: notes its length, and copies and truncates it if it has reached its bound.
+    fn look(&mut self, now: u64) {
+        let Output { path, max_size, .. } = &self.output;
+        let (before, elapsed) = (self.size, now.saturating_sub(self.looked_at));
+        let found = fs::metadata(path).map_or(0, |found| found.len());
+        self.looked_at = now;
+        self.due = None;
+        if found < before {
+            // Somebody else has truncated it, so its notes speak of other bytes.
+            let _ = times::removed(path);
+        }
+        let most = (*max_size).max(1);
+        let is_full = found >= most;
+        self.note(found, now, is_full);
+        self.size = found;
+        if is_full {
+            rotate::rotate(&self.output, unix_ms());
+            self.size = fs::metadata(&self.output.path).map_or(0, |found| found.len());
+            self.noted = None;
+        }
+        let grown = found.saturating_sub(before);
+        let left = most.saturating_sub(self.size);
+        self.pace = pace(grown, elapsed, left);
+    }
+
+    /// Notes the length of the file, at once or when a second has passed since the note before.
+    fn note(&mut self, size: u64, now: u64, at_once: bool) {
+        match self.noted {
+            Some((noted, _)) if noted == size => {}
+            None if size == 0 => {}
+            Some((_, at)) if !at_once && now < at + NOTE_EVERY_MS => self.look_by(at + NOTE_EVERY_MS),
+            _ => {
+                // Without a note more counts as new than is.
+                let _ = times::note(&self.output.path, size, unix_ms());
+                self.noted = Some((size, now));
             }
         }
     }
 }
 
-/// Notes the length of a file if it is another one than before; copies and truncates it if it has reached its bound.
-/// Returns its length then.
-fn look_at(output: &Output, before: u64) -> io::Result<u64> {
-    let size = fs::metadata(&output.path)?.len();
-    if size < before {
-        // Somebody else has truncated it, so its notes speak of other bytes.
-        let _ = times::removed(&output.path);
-    }
-    if size != before {
-        // Without a note more counts as new than is.
-        let _ = times::note(&output.path, size, unix_ms());
-    }
-    if size < output.max_size.max(1) {
-        return Ok(size);
-    }
-    rotate(output)?;
-    Ok(fs::metadata(&output.path)?.len())
-}
-
-fn rotate(output: &Output) -> io::Result<()> {
-    let mut file = OpenOptions::new().read(true).write(true).open(&output.path)?;
-    if output.keep > 0 {
-        let part = numbered(&output.path, "part");
-        let mut copy = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&part)?;
-        io::copy(&mut file, &mut copy)?;
-        for number in (1..output.keep).rev() {
-            let [from, to] = [number, number + 1].map(|number| numbered(&output.path, &number.to_string()));
-            // In this order no file ever has the notes of another.
-            let _ = times::removed(&to);
-            match fs::rename(&from, &to) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let _ = times::moved(&from, &to);
-        }
-        // What was written meanwhile, as near to the truncation as can be.
-        io::copy(&mut file, &mut copy)?;
-        let first = numbered(&output.path, "1");
-        let _ = times::moved(&output.path, &part);
-        file.set_len(0)?;
-        let _ = times::removed(&first);
-        fs::rename(&part, &first)?;
-        let _ = times::moved(&part, &first);
-        Ok(())
-    } else {
-        let _ = times::removed(&output.path);
-        file.seek(SeekFrom::Start(0))?;
-        file.set_len(0)
-    }
-}
-
-/// Removes a file with its copies, and its folder if nothing else is in it.
-pub(crate) fn remove_files(output: &Output) {
-    let _ = fs::remove_file(&output.path);
-    let Some(folder) = output.path.parent() else {
-        return;
-    };
-    let Some(name) = output.path.file_name().and_then(|name| name.to_str()) else {
-        return;
-    };
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let found = entry.file_name();
-        let ending = found
-            .to_str()
-            .and_then(|found| found.strip_prefix(name)?.strip_prefix('.'));
-        let is_copy = |ending: &str| ending == "part" || ending.parse::<u32>().is_ok();
-        let is_ours = |ending: &str| {
-            let of_copy = ending
-                .split_once('.')
-                .map(|(copy, rest)| is_copy(copy) && times::is_name(rest));
-            is_copy(ending) || times::is_name(ending) || of_copy == Some(true)
-        };
-        if ending.is_some_and(is_ours) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-    let _ = fs::remove_dir(folder);
-}
-
-fn numbered(path: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(".");
-    name.push(ending);
-    name.into()
+/// Returns the time until the next look at a file that grew by so much in so long: half of that in which the rest of its
+/// room would be used up.
+fn pace(grown: u64, elapsed_ms: u64, left: u64) -> u64 {
+    let until_full = left.saturating_mul(elapsed_ms.max(1)).checked_div(grown);
+    let half = until_full.unwrap_or(u64::MAX) / 2;
+    half.clamp(LOOK_SOONEST_MS, LOOK_WITHIN_MS)
 }
 
 /// Makes sure that a path may be an output file: absolute, so that it means the same to everybody.
@@ -244,45 +216,19 @@ pub(crate) fn is_allowed(output: &Output) -> bool {
 mod tests {
     use super::*;
 
-    /// W19: copies are kept up to their number, the oldest goes.
     #[test]
-    fn a_large_file_is_copied_truncated_and_its_oldest_copy_dropped() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("logs/out");
-        fs::create_dir(folder.path().join("logs")).unwrap();
-        let output = Output {
-            path: path.clone(),
-            max_size: 4,
-            keep: 2,
-        };
-        for text in ["one!", "two!", "three", "x"] {
-            fs::write(&path, text).unwrap();
-            look_at(&output, 0).unwrap();
+    fn the_faster_a_file_grows_the_sooner_it_is_looked_at_again() {
+        const MB: u64 = 1 << 20;
+        for (grown, elapsed, left, expected) in [
+            (0, 1_000, MB, LOOK_WITHIN_MS),
+            (100, 20, MB, LOOK_WITHIN_MS),
+            (MB, 50, MB, LOOK_WITHIN_MS),
+            (MB, 10, MB, 5),
+            (4 * MB, 2, MB, LOOK_SOONEST_MS),
+            (MB, 0, 0, LOOK_SOONEST_MS),
+            (u64::MAX, u64::MAX, u64::MAX, LOOK_SOONEST_MS),
+        ] {
+            assert_eq!(pace(grown, elapsed, left), expected, "{grown} in {elapsed}");
         }
-        let read = |ending: &str| fs::read_to_string(numbered(&path, ending)).unwrap();
-        assert_eq!([read("1"), read("2")], ["three", "two!"]);
-        assert_eq!(fs::read_to_string(&path).unwrap(), "x");
-        assert!(!numbered(&path, "3").exists());
-        let notes = |path: &Path| times::file_of(path).exists();
-        assert!(notes(&path) && notes(&numbered(&path, "1")) && notes(&numbered(&path, "2")));
-        assert!(!notes(&numbered(&path, "3")));
-        remove_files(&output);
-        assert!(!folder.path().join("logs").exists());
-    }
-
-    #[test]
-    fn a_folder_with_files_of_others_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("out");
-        for name in ["out", "out.1", "out.x", "other"] {
-            fs::write(folder.path().join(name), "").unwrap();
-        }
-        remove_files(&Output {
-            path,
-            max_size: 1,
-            keep: 1,
-        });
-        let left = ["out", "out.1", "out.x", "other"].map(|name| folder.path().join(name).exists());
-        assert_eq!(left, [false, false, true, true]);
     }
 }

@@ -135,6 +135,7 @@ impl Shim {
             return;
         }
         crash_point(crash::EXIT_WITHIN);
+        let now = clock::since_boot_ms();
         let seen = std::mem::take(&mut self.untold);
         for Seen { id, exit, child } in &seen {
             self.table.apply(&Record::Exit {
@@ -146,7 +147,7 @@ impl Shim {
                 self.children.remove(&pid.as_raw_pid().unsigned_abs());
             }
             self.deadlines.remove(id);
-            self.outputs.remove(id, self.poll.inotify());
+            self.outputs.remove(id, self.poll.inotify(), now);
         }
         crash_point(crash::EXIT_AFTER);
         self.reap_orphans();

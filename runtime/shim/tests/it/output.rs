@@ -1,11 +1,12 @@
 //! Output: written by the processes themselves, bounded by the shim.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use watershed_shim::protocol::{End, Then};
-use watershed_shim::written_since;
+use watershed_shim::{left_out, written_since};
 
-use crate::support::{Rig, exit_of, id, kill, stop, until_true};
+use crate::support::{PROGRAM, Rig, exit_of, id, kill, stop, until_true};
 
 /// W19: both outputs go to the file, through no hands of ours, so the end of the shim breaks nothing.
 #[tokio::test]
@@ -79,7 +80,7 @@ async fn a_file_that_grows_is_truncated_and_copies_are_kept() {
     exit_of(&client, &id("a", 1)).await;
     assert!(!rig.path("logs/out.3").exists());
 
-    let mut order = rig.order(&id("b", 1), &["write", "100000"]);
+    let mut order = rig.order(&id("b", 1), &["write", "7000"]);
     order.output = Some(watershed_shim::protocol::Output {
         path: rig.path("more/out"),
         max_size: 4_000,
@@ -89,9 +90,71 @@ async fn a_file_that_grows_is_truncated_and_copies_are_kept() {
     assert_eq!(exit_of(&client, &id("b", 1)).await.end, End::Code(0));
     let size = |name: &str| fs::metadata(rig.path(name)).map_or(0, |found| found.len());
     until_true("it is copied whole", || {
-        size("more/out.1") + size("more/out") == 100_000
+        size("more/out.1") + size("more/out") == 7_000
     })
     .await;
     client.forget(id("b", 1), true).await.unwrap();
     assert!(!rig.path("more").exists());
+}
+
+/// The sizes of all files of output, by name.
+fn sizes(rig: &Rig) -> BTreeMap<String, u64> {
+    let files = fs::read_dir(rig.path("logs")).into_iter().flatten().flatten();
+    let size = |file: fs::DirEntry| {
+        let name = file.file_name().to_string_lossy().into_owned();
+        Some((name, file.metadata().ok()?.len()))
+    };
+    files.filter_map(size).collect()
+}
+
+/// W19: the bound holds whatever the speed, and nobody has to end for it.
+#[tokio::test]
+async fn a_process_that_writes_as_fast_as_it_can_leaves_no_more_than_its_bound() {
+    const BOUND: u64 = 100_000;
+    let rig = Rig::new();
+    let client = rig.client(1);
+    for (uid, bytes) in [("a", 200_000_000_u64), ("b", u64::MAX)] {
+        let mut order = rig.order(&id(uid, 1), &["pour", &bytes.to_string()]);
+        order.output = Some(rig.output(BOUND, 3));
+        client.spawn(order).await.unwrap();
+        if bytes == u64::MAX {
+            until_true("there are all copies", || rig.path("logs/out.3").exists()).await;
+            client
+                .stop(stop(&id(uid, 1), "TERM", 0, Then::Keep))
+                .await
+                .unwrap();
+        }
+        exit_of(&client, &id(uid, 1)).await;
+        until_true("it was looked at once more", || {
+            sizes(&rig).get("out").is_some_and(|size| *size < BOUND)
+        })
+        .await;
+        let sizes = sizes(&rig);
+        let is_small = |(name, size): (&String, &u64)| name.contains("times") || *size <= 2 * BOUND + 200;
+        assert!(sizes.iter().all(is_small), "{sizes:?}");
+        let last = fs::read(rig.path("logs/out.1")).unwrap();
+        assert!(left_out(&last).is_some(), "it says what is missing");
+        client.forget(id(uid, 1), true).await.unwrap();
+        assert!(!rig.path("logs").exists());
+    }
+}
+
+/// W19: where no copy can be made, the file is truncated all the same. The shim may write no file of more than two kilobytes
+/// here, and the process may.
+#[tokio::test]
+async fn a_file_is_truncated_where_there_is_no_room_for_a_copy() {
+    let rig = Rig::new();
+    let client = rig.client_in_shell("trap '' XFSZ; ulimit -S -f 4;");
+    let mut order = rig.order(&id("a", 1), &[]);
+    let script = format!("ulimit -S -f unlimited; exec {PROGRAM} spill");
+    order.command = ["/bin/sh", "-c", &script].map(str::to_owned).into();
+    order.output = Some(rig.output(10_000, 2));
+    client.spawn(order).await.unwrap();
+    let path = rig.path("logs/out");
+    until_true("it is truncated and says so", || {
+        let text = fs::read(&path).unwrap_or_default();
+        left_out(&text).is_some_and(|found| found.bytes >= 10_000)
+    })
+    .await;
+    assert!(!rig.path("logs/out.1").exists() && !rig.path("logs/out.part").exists());
 }

@@ -24,6 +24,7 @@ use signal_hook::consts::{SIGTERM, SIGUSR1};
 /// | `memory BYTES` | takes memory, and ends with 9 when it gets no more |
 /// | `files` | opens files until it can't, and ends with their number, at most 255 |
 /// | `write BYTES` | writes lines, and ends |
+/// | `pour BYTES` | writes as fast as it can, and ends |
 /// | `spill FILE` | writes a line each millisecond |
 /// | `listen MS FILE` | listens late, and writes its port |
 /// | `show FILE` | writes its environment, folder, group and more |
@@ -72,6 +73,18 @@ pub(crate) fn run(mode: &str, rest: &[String]) -> ExitCode {
                 let line = "0123456789abcdef".repeat(63) + "0123456789abcde\n";
                 let part = line.len().min(usize::try_from(left).unwrap_or(usize::MAX));
                 out.write_all(&line.as_bytes()[..part])
+                    .expect("the output is written");
+                left -= part as u64;
+            }
+            return code(0);
+        }
+        "pour" => {
+            let block = "a line of sixteen\n".repeat(4_096);
+            let mut left = number(0);
+            let mut out = std::io::stdout().lock();
+            while left > 0 {
+                let part = block.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                out.write_all(&block.as_bytes()[..part])
                     .expect("the output is written");
                 left -= part as u64;
             }
