@@ -51,10 +51,8 @@ pub(crate) enum PartState<'a> {
 /// The distance that an owner lets its parts go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Level {
-    /// Everything goes, the last in order first.
+    /// Everything goes, the last in order first: nothing is wanted, or a part has failed and what stands on it goes before it.
     Down,
-    /// Everything goes at once: a part has failed.
-    Abort,
     /// Nothing changes: the owner itself is not where its parts could use it.
     Keep,
     /// As far as the early stages.
@@ -185,8 +183,7 @@ fn for_managed(level: Level, seat: &Seat<'_>, seats: &[Seat<'_>]) -> Order {
     };
     match level {
         Level::Keep => Order::Keep,
-        Level::Down | Level::Abort if is_missing => Order::Keep,
-        Level::Abort => Order::Allow(Allowed::Gone),
+        Level::Down if is_missing => Order::Keep,
         Level::Down if are_down_behind(seat, seats) => Order::Allow(Allowed::Gone),
         Level::Down => Order::Keep,
         Level::Early => Order::Allow(Allowed::Early),
@@ -203,7 +200,7 @@ fn for_other(level: Level, seat: &Seat<'_>, seats: &[Seat<'_>]) -> Order {
         Level::Full => Order::Keep,
         _ if is_missing => Order::Keep,
         Level::Down if !are_down_behind(seat, seats) => Order::Keep,
-        Level::Down | Level::Abort | Level::Early => Order::Delete,
+        Level::Down | Level::Early => Order::Delete,
     }
 }
 
@@ -336,7 +333,6 @@ mod tests {
         let cases = [
             // Nothing is made that is not wanted.
             (Level::Down, ". . .", "---"),
-            (Level::Abort, ". . .", "---"),
             (Level::Keep, ". . .", "---"),
             (Level::Keep, "aA pE .", "---"),
             (Level::Early, ". . .", "EEE"),
@@ -364,9 +360,10 @@ mod tests {
             // One that is about to begin is not gone.
             (Level::Down, "aA aA 0E*", "--G"),
             (Level::Down, "pE . gG", "G-G"),
-            // A failed part takes all with it at once.
-            (Level::Abort, "aA! aA aA", "GGG"),
-            (Level::Abort, "aA . pE", "G-G"),
+            // That one has failed changes nothing about it.
+            (Level::Down, "aA! aA aA", "--G"),
+            (Level::Down, "aA aA pE!", "--G"),
+            (Level::Down, "aA . pE", "--G"),
         ];
         for (level, found, expected) in cases {
             assert_eq!(table.decide(level, found), expected, "{level:?} with {found}");
@@ -431,7 +428,6 @@ mod tests {
         assert_eq!(decide(Level::Full, "pA", other(false)), Order::Keep);
         assert_eq!(decide(Level::Early, "dA", PartState::Missing), Order::Keep);
         assert_eq!(decide(Level::Down, "dA", other(true)), Order::Delete);
-        assert_eq!(decide(Level::Abort, "dA", other(true)), Order::Delete);
         assert_eq!(decide(Level::Keep, "dA", other(true)), Order::Keep);
     }
 

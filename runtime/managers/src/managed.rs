@@ -103,7 +103,8 @@ impl<M: Manager> Reconciler for Managed<M> {
             return Ok(Outcome::passed_over());
         }
         let remains = Key::new(teardown_kind(M::KIND), context.name().clone());
-        if context.controller().get(remains).is_ok() {
+        let remains = context.controller().get(remains).ok();
+        if remains.is_some_and(|remains| !has_moved_here(&context, &remains)) {
             return self.hold(&context).await;
         }
         let subject = Subject {
@@ -166,6 +167,16 @@ impl<M: Manager> Managed<M> {
         let outcome = Outcome::unchanged().requeue_after(HELD_AGAIN);
         Ok(outcome.unready("an earlier one of its name is being torn down"))
     }
+}
+
+/// Returns true if a resource has taken the name of one that is torn down by a rename: it has things of its own outside, which
+/// it knows, and waits for nothing.
+fn has_moved_here<M: Manager>(context: &Context<Managed<M>>, remains: &Resource) -> bool {
+    let is_another = || {
+        let torn_down = remains.spec::<Remains<M>>().ok();
+        torn_down.is_some_and(|torn_down| torn_down.uid != context.uid())
+    };
+    context.state().is_some_and(|kept| !kept.record.is_clean()) && is_another()
 }
 
 /// Returns the resource that a part belongs to in the end; itself for what no managed resource owns.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use watershed_controller::kind::Attempts;
 use watershed_controller::message::{DecodeError, EncodeError, Message};
 use watershed_controller::resource::StateVersion;
-use watershed_controller::{Timestamp, Uid};
+use watershed_controller::{Name, Timestamp, Uid};
 
 use crate::desired::Desired;
 use crate::event::EventMatch;
@@ -55,6 +55,10 @@ pub struct Record {
     /// The version of this state at the end of the failed run whose failures were last forgotten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forgotten: Option<StateVersion>,
+    /// The name of the resource for which its parts have theirs; none while it has no parts. With another name of its own they
+    /// are renamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub named: Option<Name>,
     /// The latest changes of the stage, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transitions: Vec<Transition>,
@@ -184,6 +188,7 @@ impl Record {
             handled: Vec::new(),
             refreshed: 0,
             forgotten: None,
+            named: None,
             transitions: Vec::new(),
         }
     }

@@ -11,6 +11,7 @@ mod act;
 mod events;
 mod look;
 mod parts;
+mod renames;
 mod steps;
 mod time;
 
@@ -67,6 +68,8 @@ pub(crate) struct Pass<'a, M: Manager, R: Reconciler<State = ManagedState<M::Det
     /// The one that last had an effect.
     event: Option<CloudEvent>,
     parts: Vec<parts::Declared>,
+    /// The parts that have failed while the others go on, in words for people.
+    degraded: Option<String>,
     work: Work,
     /// The earliest time at which this resource is to be looked at again.
     wake: Option<Timestamp>,
@@ -133,6 +136,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
             events: Vec::new(),
             event: None,
             parts: Vec::new(),
+            degraded: None,
             work: Work::None,
             wake: None,
         }
@@ -360,6 +364,9 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         // What its owner has taken down is where it should be.
         let is_unwanted = self.subject.wanted.desired.allowed == Allowed::Gone;
         let is_down = is_unwanted && self.stages.is_nothing(&record.stage);
+        if let Some(degraded) = &self.degraded {
+            return Some(format!("it is degraded: {degraded}").into());
+        }
         if is_there || is_down || record.stage == *desired {
             return None;
         }

@@ -20,22 +20,29 @@ use crate::record::{Failure, ManagedState, Record, record_of};
 use crate::stages::Stage;
 use crate::window::BadWindow;
 
+/// The most failed parts that an owner names with their errors.
+const NAMED_MAX: usize = 3;
+
 /// A part with what is found of it.
 pub(super) struct Declared {
-    part: Part,
-    row: Option<Arc<Row>>,
+    pub(super) part: Part,
+    pub(super) row: Option<Arc<Row>>,
     has_failed: bool,
     record: Option<Record>,
     desired: Option<Desired>,
 }
 
 impl Declared {
-    fn new(part: Part, owned: &[OwnedView]) -> Result<Self, DecodeError> {
-        let is_it = |row: &Row| row.kind == part.key.kind && row.name == part.key.name;
-        // What is being deleted is torn down on its own, and may be created anew.
-        let view = owned
-            .iter()
-            .find(|view| is_it(&view.resource) && !view.resource.intents.is_deleted());
+    /// Finds a part under its name, or else under the one that it had before its owner was renamed.
+    fn new(part: Part, before: Option<&Key>, owned: &[OwnedView]) -> Result<Self, DecodeError> {
+        let named = |key: &Key| {
+            let is_it = |row: &Row| row.kind == key.kind && row.name == key.name;
+            // What is being deleted is torn down on its own, and may be created anew.
+            owned
+                .iter()
+                .find(|view| is_it(&view.resource) && !view.resource.intents.is_deleted())
+        };
+        let view = named(&part.key).or_else(|| named(before?));
         let row = view.map(|view| Arc::clone(&view.resource));
         let is_managed = part.desired.is_some();
         let state = row.as_ref().and_then(|row| row.state.as_deref());
@@ -123,8 +130,11 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         let goal = self.wish().goal(self.now());
         let view = self.view(&goal, self.context.cancellation().clone());
         let owned = self.context.owned();
-        let declared = self.manager.parts(&view).into_iter();
-        let found: Result<Vec<_>, _> = declared.map(|part| Declared::new(part, owned)).collect();
+        let before = self.keys_before(&goal);
+        let declared = self.manager.parts(&view).into_iter().enumerate();
+        let found: Result<Vec<_>, _> = declared
+            .map(|(place, part)| Declared::new(part, before.get(place), owned))
+            .collect();
         self.parts = found.map_err(|error| part_error(error.to_string()))?;
         if let Err(bad) = self.check_windows() {
             self.bad_window.get_or_insert(bad);
@@ -193,16 +203,19 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
                 Err(error) => return Err(part_error(error.to_string())),
             }
         }
+        self.note_names();
         Ok(failure.map(|failure| Blocked::Fails(failed(&failure))))
     }
 
     /// Records what failed parts mean.
     fn judge_parts(&mut self) -> Option<Failure> {
         let meaning = self.subject.wanted.desired.on_part_failure;
-        let found = match verdict(&self.seats(), meaning) {
-            Verdict::Failed(name) => Some(self.cause(name)),
-            Verdict::Fine | Verdict::Degraded(_) => None,
+        let (found, degraded) = match verdict(&self.seats(), meaning) {
+            Verdict::Failed(name) => (Some(self.cause(name)), None),
+            Verdict::Degraded(names) => (None, Some(self.causes(&names))),
+            Verdict::Fine => (None, None),
         };
+        self.degraded = degraded;
         let (now, is_down) = (self.now(), self.stages.is_nothing(&self.kept.record.goal));
         let record = &mut self.kept.record;
         let is_latched = record
@@ -237,6 +250,14 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         format!("its part \"{name}\" has failed: {message}")
     }
 
+    /// The same of several that have failed: the first ones, and the number of the others.
+    fn causes(&self, names: &[&str]) -> String {
+        let first = names.iter().take(NAMED_MAX).map(|name| self.cause(name));
+        let others = names.len().saturating_sub(NAMED_MAX);
+        let rest = (others > 0).then(|| format!("and {others} more"));
+        first.chain(rest).collect::<Vec<_>>().join("; ")
+    }
+
     fn level(&self, goal: &Stage) -> Level {
         let record = &self.kept.record;
         if self.stages.is_nothing(goal) {
@@ -247,7 +268,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
             .as_ref()
             .is_some_and(|failure| &*failure.code == PART_FAILED);
         if is_latched {
-            return Level::Abort;
+            return Level::Down;
         }
         if self.stages.is_nothing(&record.own) || self.refusal().is_some() {
             return Level::Keep;
@@ -262,12 +283,16 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
 
     fn edits(&self, decided: &[Order]) -> Result<Vec<Edit>, Halt> {
         let mut edits = self.old_events();
+        edits.extend(self.renames());
         for (declared, order) in self.parts.iter().zip(decided) {
             edits.extend(self.edit(declared, *order)?);
         }
         if !self.subject.is_alone {
             let owned = self.context.owned().iter().map(|view| &view.resource);
-            let is_declared = |row: &Row| self.parts.iter().any(|one| one.part.key == key_of(row));
+            let is_declared = |row: &Row| {
+                let is_it = |one: &Declared| one.row.as_ref().is_some_and(|found| found.uid == row.uid);
+                self.parts.iter().any(is_it)
+            };
             let stray = owned.filter(|row| {
                 row.kind.as_str() != EVENT_KIND && !row.intents.is_deleted() && !is_declared(row)
             });
@@ -341,13 +366,6 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         };
         let bytes = encode_wanted(&desired, format, own).map_err(|error| part_error(error.to_string()))?;
         Ok(bytes.into())
-    }
-}
-
-fn key_of(row: &Row) -> Key {
-    Key {
-        kind: row.kind.clone(),
-        name: row.name.clone(),
     }
 }
 

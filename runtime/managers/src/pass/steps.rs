@@ -30,6 +30,12 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
         let mut goal = self.aim();
         for _ in 0..STEPS_MAX {
             goal = self.aim();
+            if self.has_cut_off_all(&goal) {
+                // A look finds out whether there is something after all, and a second one believes that there is not.
+                self.wake_at(self.now());
+                let why = "it looks at what a step that was cut off has left".to_owned();
+                return Ok(Some(Blocked::Waits(why)));
+            }
             self.turn_round(&goal);
             let Some(step) = self.next_step(&goal)? else {
                 self.arrive_for_good();
@@ -56,6 +62,12 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
             self.look_back(&goal).await?;
         }
         Ok(blocked)
+    }
+
+    /// Returns true if nothing was there before a step that was cut off, and nothing is wanted any more.
+    fn has_cut_off_all(&self, goal: &Goal) -> bool {
+        let record = &self.kept.record;
+        record.claimed && record.own == *self.stages.first() && goal.stage == *self.stages.last()
     }
 
     /// Nothing is left to do for this goal.

@@ -19,7 +19,7 @@ fn local(minutes: i64) -> String {
     time.strftime("%Y-%m-%dT%H:%M").to_string()
 }
 
-fn window(start: i64, end: i64) -> Timed {
+pub(super) fn window(start: i64, end: i64) -> Timed {
     Timed::once(local(start), local(end))
 }
 

@@ -26,9 +26,15 @@ const HAPPENINGS: usize = 40;
 
 struct Round {
     random: SmallRng,
+    /// Draws of renames, if there are any: apart from all others, so that a seed plays the same with and without them.
+    renaming: Option<SmallRng>,
     stand: Stand,
     made: usize,
+    /// The names of the two roots at present, and those that are there.
+    names: [String; 2],
     roots: BTreeSet<String>,
+    /// The parts that were seen, by their owner and the end of their name.
+    parts: BTreeMap<(Uid, String), Uid>,
     windows: BTreeMap<Uid, Occurrence>,
     sent: Vec<CloudEvent>,
 }
@@ -68,35 +74,46 @@ fn trees_of_things_keep_every_rule_whatever_happens() {
 }
 
 fn play(seed: u64) {
+    play_with(seed, false);
+    play_with(seed, true);
+}
+
+fn play_with(seed: u64, has_renames: bool) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .unwrap();
-    let problem = runtime.block_on(async { Round::new(seed).await.run().await.err() });
+    let problem = runtime.block_on(async { Round::new(seed, has_renames).await.run().await.err() });
     if let Some(problem) = problem {
-        panic!("seed {seed}: {problem}\nagain: WATERSHED_MANAGERS_SEED={seed} with this test");
+        panic!(
+            "seed {seed}, renames {has_renames}: {problem}\nagain: WATERSHED_MANAGERS_SEED={seed} with this test"
+        );
     }
 }
 
 impl Round {
-    async fn new(seed: u64) -> Self {
+    async fn new(seed: u64, has_renames: bool) -> Self {
         Self {
             random: SmallRng::seed_from_u64(seed),
+            renaming: has_renames.then(|| SmallRng::seed_from_u64(!seed)),
             stand: Stand::new(World::seeded(seed)).await,
             made: 0,
+            names: ["r0", "r1"].map(str::to_owned),
             roots: BTreeSet::new(),
+            parts: BTreeMap::new(),
             windows: BTreeMap::new(),
             sent: Vec::new(),
         }
     }
 
     async fn run(mut self) -> Result<(), String> {
-        for root in ["r0", "r1"] {
-            self.create(root).await;
+        for root in self.names.clone() {
+            self.create(&root).await;
         }
         for _ in 0..HAPPENINGS {
             self.happen().await;
+            self.rename().await;
             self.check()?;
         }
         self.rest().await?;
@@ -107,7 +124,7 @@ impl Round {
         self.random.random_range(0..bound)
     }
 
-    fn node(&mut self, name: &str, levels: usize) -> Node {
+    fn node(&mut self, levels: usize) -> Node {
         let mut node = Node {
             pipeline: self.below(3) == 0,
             ..Node::default()
@@ -118,10 +135,9 @@ impl Round {
                 break;
             }
             self.made += 1;
-            let name = format!("{name}.{n}");
-            let below = self.node(&name, levels - 1);
+            let below = self.node(levels - 1);
             let order = u32::try_from(self.below(3)).unwrap();
-            let mut child = Child::new(&name, order, below);
+            let mut child = Child::new(&format!(".{n}"), order, below);
             if self.below(4) == 0 {
                 child.gates_next = None;
             }
@@ -145,7 +161,7 @@ impl Round {
     }
 
     async fn create(&mut self, name: &str) {
-        let node = self.node(name, 2);
+        let node = self.node(2);
         let mut desired = Desired::stage(["active", "active", "active", "done"][self.below(4)])
             .on_event(Rule::sets(EventMatch::of("world.done"), "done"));
         if self.below(2) == 0 {
@@ -215,21 +231,49 @@ impl Round {
         }
     }
 
+    fn root(&mut self) -> String {
+        let which = self.below(2);
+        self.names[which].clone()
+    }
+
+    /// A root gets its other name now and then, and its parts with it.
+    async fn rename(&mut self) {
+        let Some(random) = self.renaming.as_mut() else {
+            return;
+        };
+        if random.random_range(0..8) > 0 {
+            return;
+        }
+        let which = random.random_range(0..2);
+        let before = self.names[which].clone();
+        let after = match before.strip_prefix('r') {
+            Some(number) => format!("s{number}"),
+            None => before.replace('s', "r"),
+        };
+        tell(|| format!("{} {before} becomes {after}", self.stand.now().0 - BEGIN.0));
+        let key = Key::new("thing", before.as_str());
+        if self.roots.contains(&before) && self.stand.controller.rename(key, after.as_str()).await.is_ok() {
+            self.roots.remove(&before);
+            self.roots.insert(after.clone());
+            self.names[which] = after;
+        }
+    }
+
     async fn create_or_delete(&mut self) {
-        let root = ["r0", "r1"][self.below(2)];
-        tell(|| format!("  {root} is deleted: {}", self.roots.contains(root)));
-        if self.roots.remove(root) {
-            let key = Key::new("thing", root);
+        let root = self.root();
+        tell(|| format!("  {root} is deleted: {}", self.roots.contains(&root)));
+        if self.roots.remove(&root) {
+            let key = Key::new("thing", root.as_str());
             let _ = self.stand.controller.delete(key).await;
         } else {
             self.made = self.rows().len();
-            self.create(root).await;
+            self.create(&root).await;
         }
     }
 
     async fn edit(&mut self) {
-        let root = ["r0", "r1"][self.below(2)];
-        let Ok(found) = self.stand.controller.get(Key::new("thing", root)) else {
+        let root = self.root();
+        let Ok(found) = self.stand.controller.get(Key::new("thing", root.as_str())) else {
             return;
         };
         let mut wanted = found.spec::<Wanted<Node>>().unwrap();
@@ -280,8 +324,19 @@ impl Round {
             return Err(wrong);
         }
         let now = self.stand.now();
+        let left = Select::kind(teardown_kind("thing")).with_hidden();
+        let is_torn_down = !self.stand.controller.list(left).resources.is_empty();
         for row in self.rows() {
+            self.check_identity(&row)?;
             let Some(record) = record(&row) else { continue };
+            let there = self.stand.world.stage(row.row.uid);
+            // What is torn down under an identity is known to the teardown alone.
+            if record.is_clean() && there.is_some() && !is_torn_down {
+                return Err(format!(
+                    "nothing is known of {}, which is {there:?}",
+                    row.row.name
+                ));
+            }
             let attempts = record
                 .current
                 .as_ref()
@@ -313,6 +368,18 @@ impl Round {
             }
         }
         Ok(())
+    }
+
+    /// Checks that a part is the one that its owner has always had, whatever they are called.
+    fn check_identity(&mut self, row: &Resource) -> Result<(), String> {
+        let Some((owner, end)) = row.row.owner.zip(row.row.name.as_str().rsplit('.').next()) else {
+            return Ok(());
+        };
+        let uid = *self.parts.entry((owner, end.to_owned())).or_insert(row.row.uid);
+        match uid == row.row.uid {
+            true => Ok(()),
+            false => Err(format!("{} is another one than before", row.row.name)),
+        }
     }
 
     /// Everything is mended and tried again, and all windows are over.
@@ -401,15 +468,13 @@ impl Round {
             return Ok(());
         }
         for child in &wanted.spec.parts {
-            let found = rows.iter().find(|other| other.row.name.as_str() == child.name);
+            let name = child.below(row.row.name.as_str());
+            let found = rows.iter().find(|other| other.row.name.as_str() == name);
             let part = found.and_then(record);
             let is_gone = part.as_ref().is_none_or(|part| part.stages.is_nothing(&part.own));
             let is_wanted = !own.stages.is_nothing(&own.goal);
             if !is_wanted && !is_gone {
-                return Err(format!(
-                    "{} is there, and {} is {}",
-                    child.name, row.row.name, own.own
-                ));
+                return Err(format!("{name} is there, and {} is {}", row.row.name, own.own));
             }
             let is_free = part
                 .as_ref()
@@ -418,9 +483,9 @@ impl Round {
             let allowed = desired.as_ref().map(|desired| desired.allowed);
             if is_wanted && own.goal.as_str() != "prepared" && is_free && allowed != Some(crate::Allowed::All)
             {
-                let gates = self.closed_gates(&wanted.spec, child, rows);
+                let gates = self.closed_gates(row, &wanted.spec, child, rows);
                 if gates.is_empty() {
-                    return Err(format!("{} is allowed {allowed:?} only", child.name));
+                    return Err(format!("{name} is allowed {allowed:?} only"));
                 }
             }
         }
@@ -428,7 +493,13 @@ impl Round {
     }
 
     /// The parts in front of one that have not come as far as their gates.
-    fn closed_gates<'a>(&self, node: &'a Node, child: &Child, rows: &[Resource]) -> Vec<&'a str> {
+    fn closed_gates<'a>(
+        &self,
+        owner: &Resource,
+        node: &'a Node,
+        child: &Child,
+        rows: &[Resource],
+    ) -> Vec<&'a str> {
         let before = node
             .parts
             .iter()
@@ -436,7 +507,7 @@ impl Round {
         let is_closed = |other: &&Child| {
             let found = rows
                 .iter()
-                .find(|row| row.row.name.as_str() == other.name)
+                .find(|row| row.row.name.as_str() == other.below(owner.row.name.as_str()))
                 .and_then(record);
             found.is_none_or(|record| record.stages.is_before(&record.stage, &"active".into()))
         };

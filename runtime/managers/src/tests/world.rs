@@ -10,7 +10,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use watershed_controller::store::Epoch;
-use watershed_controller::{Error, Handle, Key, Resource, Timestamp, Uid, json_message};
+use watershed_controller::{Error, Handle, Key, Resource, Select, Timestamp, Uid, json_message};
 
 use crate::goal::Allowed;
 use crate::record::{Record, record_of};
@@ -47,6 +47,7 @@ pub(super) struct Node {
 /// A part of a thing.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Child {
+    /// With a dot in front it follows the name of the owner.
     pub(super) name: String,
     pub(super) order: u32,
     pub(super) gates_next: Option<Stage>,
@@ -66,6 +67,22 @@ impl Child {
             desired: "active".into(),
             on_part_failure: OnPartFailure::Abort,
             node,
+        }
+    }
+
+    /// The name of the part of an owner.
+    pub(super) fn below(&self, owner: &str) -> String {
+        match self.name.starts_with('.') {
+            true => format!("{owner}{}", self.name),
+            false => self.name.clone(),
+        }
+    }
+
+    /// True for the name of this part, whatever its owner is called at present.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        match self.name.starts_with('.') {
+            true => name.rfind('.').is_some_and(|at| name[at..] == self.name),
+            false => name == self.name,
         }
     }
 }
@@ -110,9 +127,7 @@ struct Inner {
     things: BTreeMap<Uid, usize>,
     names: BTreeMap<Uid, String>,
     /// The furthest that each has claimed since it last was gone; `gone` itself counts.
-    claimed: BTreeMap<String, BTreeSet<usize>>,
-    /// The owners of things that may have failed for good: they may take all parts away at once.
-    hurt: BTreeSet<String>,
+    claimed: BTreeMap<Uid, BTreeSet<usize>>,
     acts: Vec<Act>,
     answers: BTreeMap<(String, String), VecDeque<Answer>>,
     looks: BTreeMap<String, VecDeque<Observation<()>>>,
@@ -222,15 +237,6 @@ impl World {
         self.lock().wrong.clone()
     }
 
-    /// The thing may have failed for good, and so may all above it.
-    fn hurt(&self, name: &str) {
-        let mut inner = self.lock();
-        let dots = name
-            .match_indices('.')
-            .map(|(at, _)| name.split_at(at).0.to_owned());
-        inner.hurt.extend(dots);
-    }
-
     fn may_lie(&self, uid: Uid) -> bool {
         self.lock().lied.insert(uid)
     }
@@ -270,9 +276,9 @@ impl World {
         }
     }
 
-    fn claim(&self, name: &str, stage: usize) {
+    fn claim(&self, uid: Uid, stage: usize) {
         let mut inner = self.lock();
-        let claimed = inner.claimed.entry(name.to_owned()).or_default();
+        let claimed = inner.claimed.entry(uid).or_default();
         if stage == 1 {
             claimed.remove(&4);
         }
@@ -378,43 +384,50 @@ impl World {
 
     fn gates_are_open(&self, owner: &Resource, name: &str, handle: &Handle) -> bool {
         let children = owner.spec::<crate::Wanted<Node>>().unwrap().spec.parts.clone();
-        let Some(own) = children.iter().find(|child| child.name == name) else {
+        let Some(own) = children.iter().find(|child| child.is_named(name)) else {
             return true;
         };
         let before = children.iter().filter(|child| child.order < own.order);
-        let mut gates = before.filter_map(|child| Some((&child.name, child.gates_next.as_ref()?)));
-        gates.all(|(name, gate)| {
+        let mut gates = before.filter_map(|child| Some((child, child.gates_next.as_ref()?)));
+        gates.all(|(child, gate)| {
             // By its own word, or by what was seen or heard of it.
             let has_been = |stage: usize| stage >= index(gate);
+            let Some(found) = part(owner, child, handle) else {
+                return false;
+            };
             let claimed = self
                 .lock()
                 .claimed
-                .get(name)
+                .get(&found.row.uid)
                 .is_some_and(|all| all.iter().any(|at| has_been(*at)));
-            let found = handle.get(Key::new("thing", name.as_str())).ok();
-            let seen = found.as_ref().and_then(record);
+            let seen = record(&found);
             claimed
                 || seen.is_some_and(|record| record.transitions.iter().any(|one| has_been(index(&one.to))))
         })
     }
 
     fn later_are_gone(&self, owner: &Resource, name: &str, handle: &Handle) -> bool {
-        let is_hurt = self.lock().hurt.contains(owner.row.name.as_str());
-        let has_failed = is_hurt || record(owner).is_some_and(|record| record.failure.is_some());
         let children = owner.spec::<crate::Wanted<Node>>().unwrap().spec.parts.clone();
-        let Some(own) = children.iter().find(|child| child.name == name) else {
+        let Some(own) = children.iter().find(|child| child.is_named(name)) else {
             return true;
         };
         let mut later = children.iter().filter(|child| child.order > own.order);
-        has_failed
-            || later.all(|child| {
-                let found = handle.get(Key::new("thing", child.name.as_str())).ok();
-                let inner = self.lock();
-                found.is_none_or(|row| {
-                    !inner.things.contains_key(&row.row.uid) || inner.lied.contains(&row.row.uid)
-                })
+        later.all(|child| {
+            let found = part(owner, child, handle);
+            let inner = self.lock();
+            found.is_none_or(|row| {
+                !inner.things.contains_key(&row.row.uid) || inner.lied.contains(&row.row.uid)
             })
+        })
     }
+}
+
+/// The part of an owner, under the name that it has at present.
+fn part(owner: &Resource, child: &Child, handle: &Handle) -> Option<Resource> {
+    let all = handle.list(Select::kind("thing").with_hidden()).resources;
+    let is_it =
+        |row: &Resource| row.row.owner == Some(owner.row.uid) && child.is_named(row.row.name.as_str());
+    all.into_iter().find(is_it)
 }
 
 /// The attempts of each step.
@@ -457,7 +470,7 @@ impl Manager for Thing {
         let found = self.0.lock().things.get(&view.uid()).copied();
         Ok(match found {
             Some(stage) => {
-                self.0.claim(view.name(), stage);
+                self.0.claim(view.uid(), stage);
                 Observation::at(STAGES[stage], ())
             }
             None => Observation::Absent,
@@ -479,9 +492,6 @@ impl Manager for Thing {
 
     async fn act(&self, view: &View<Self>, step: &Step) -> Result<Done, Error> {
         self.0.begin(view, step);
-        if view.attempt() >= ATTEMPTS {
-            self.0.hurt(view.name());
-        }
         let key = (view.name().to_owned(), view.action().to_owned());
         let scripted = self.0.lock().answers.get_mut(&key).and_then(VecDeque::pop_front);
         let drawn = || {
@@ -503,7 +513,6 @@ impl Manager for Thing {
         match scripted.or_else(drawn) {
             Some(Answer::Fail) => return Err(Error::transient("busy", "no capacity")),
             Some(Answer::Permanent) => {
-                self.0.hurt(view.name());
                 return Err(Error::permanent("broken", "it is broken"));
             }
             Some(Answer::Hang) => std::future::pending::<()>().await,
@@ -521,7 +530,7 @@ impl Manager for Thing {
                 });
             }
             Some(Answer::Lie) if self.0.may_lie(view.uid()) => {
-                self.0.claim(view.name(), index(&step.to));
+                self.0.claim(view.uid(), index(&step.to));
                 return Ok(Done::At(step.to.clone()));
             }
             Some(Answer::Skip) => {
@@ -531,7 +540,7 @@ impl Manager for Thing {
             Some(Answer::Lie) | None => {}
         }
         effect();
-        self.0.claim(view.name(), index(&step.to));
+        self.0.claim(view.uid(), index(&step.to));
         Ok(Done::At(step.to.clone()))
     }
 
@@ -540,8 +549,8 @@ impl Manager for Thing {
             let desired = Desired::stage(child.desired.clone())
                 .on_part_failure(child.on_part_failure)
                 .on_event(crate::Rule::sets(EventMatch::of("world.done"), "done"));
-            let part =
-                Part::managed::<Thing>(child.name.as_str(), desired, &child.node).in_order(child.order);
+            let name = child.below(view.name());
+            let part = Part::managed::<Thing>(name, desired, &child.node).in_order(child.order);
             match &child.gates_next {
                 Some(gate) => part.gates_next(gate.clone()),
                 None => part,
