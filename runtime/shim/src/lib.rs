@@ -25,7 +25,8 @@
 //! 2. Of one uid at most one start lives.
 //! 3. An exit is stored before the process is reaped, and told after that. It is stored once.
 //! 4. A command of an epoch below the highest seen is refused; so is one of an epoch whose lease has ended.
-//! 5. When a process has ended, the rest of its group and all that carry its tag are killed.
+//! 5. When a process has ended, all that it has left is killed: the rest of its group, what carries its tag or its mark, and
+//!    children of the shim that carry neither, once no older process lives.
 //!
 //! Linux alone: it rests on `/proc`, pidfds and orphans that become children. Elsewhere the crate has its types
 //! alone.
@@ -48,6 +49,8 @@ mod folder;
 mod journal;
 #[cfg(target_os = "linux")]
 mod log;
+#[cfg(target_os = "linux")]
+mod mark;
 #[cfg(target_os = "linux")]
 mod output;
 #[cfg(target_os = "linux")]

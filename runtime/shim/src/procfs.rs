@@ -5,6 +5,7 @@ use std::io::{self, Read};
 
 use rustix::process::Pid;
 
+use crate::mark::Mark;
 use crate::tag::Tag;
 
 /// The most bytes of an environment that are read: a start's own is smaller (see `protocol::frame::MAX_FRAME`).
@@ -67,11 +68,41 @@ pub(crate) fn tag(pid: Pid) -> Option<Tag> {
     Tag::in_environment(&bytes)
 }
 
-/// Lists all processes that carry a tag of an instance.
+/// Returns the soft limit of file locks of a process; `None` if it has none, or is gone.
+pub(crate) fn locks(pid: Pid) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{}/limits", pid.as_raw_pid())).ok()?;
+    parse_locks(&text)
+}
+
+fn parse_locks(limits: &str) -> Option<u64> {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max file locks"))?;
+    line.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The belonging of a process to a start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Belonging {
+    /// By the tag in its environment.
+    Tag(Tag),
+    /// By its mark alone.
+    Mark(Mark),
+}
+
+/// Returns the belonging of a process to a start of an instance; `None` if it has none, is gone, or is somebody else's.
+pub(crate) fn belonging(pid: Pid, instance: &str) -> Option<Belonging> {
+    if let Some(tag) = tag(pid).filter(|tag| tag.instance == instance) {
+        return Some(Belonging::Tag(tag));
+    }
+    Mark::read(locks(pid)?, instance).map(Belonging::Mark)
+}
+
+/// Lists all processes that belong to starts of an instance.
 ///
 /// # Errors
 /// When `/proc` can't be listed.
-pub(crate) fn tagged(instance: &str) -> io::Result<Vec<(Pid, Tag)>> {
+pub(crate) fn belonging_to(instance: &str) -> io::Result<Vec<(Pid, Belonging)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
@@ -79,9 +110,7 @@ pub(crate) fn tagged(instance: &str) -> io::Result<Vec<(Pid, Tag)>> {
         let Some(pid) = pid.and_then(Pid::from_raw) else {
             continue;
         };
-        if let Some(tag) = tag(pid).filter(|tag| tag.instance == instance) {
-            found.push((pid, tag));
-        }
+        found.extend(belonging(pid, instance).map(|belonging| (pid, belonging)));
     }
     Ok(found)
 }
@@ -96,6 +125,17 @@ pub(crate) fn children() -> Option<Vec<Pid>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limit_of_locks_is_read_among_others() {
+        let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
+                      Max address space         unlimited            unlimited            bytes     \n\
+                      Max file locks            12345                unlimited            locks     \n\
+                      Max pending signals       31                   31                   signals   \n";
+        assert_eq!(parse_locks(limits), Some(12_345));
+        assert_eq!(parse_locks(&limits.replace("12345", "unlimited")), None);
+        assert_eq!(parse_locks(""), None);
+    }
 
     #[test]
     fn a_stat_is_read_past_a_name_with_blanks_and_parentheses() {

@@ -1,7 +1,7 @@
 //! The start of one process.
 //!
 //! The library's own [`Command`] does it, by `posix_spawn` where it can: no code of ours runs between fork and exec. What
-//! a process inherits is therefore set on the shim before, for as long as the call takes (soft limit of files, which no
+//! a process inherits is therefore set on the shim before, for as long as the call takes (soft limits of files and of file locks, which no
 //! call of `posix_spawn` needs), or on the process right after it.
 
 use std::fs::{self, File, OpenOptions};
@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
 use crate::cgroup::Delegated;
+use crate::mark::Mark;
 use crate::protocol::{Failure, FailureClass, MemoryGuard, Output, Spawn};
 use crate::tag::{TAG_VARIABLE, Tag};
 
@@ -28,7 +29,7 @@ pub(crate) struct Spawned {
     pub(crate) memory: MemoryGuard,
 }
 
-/// Starts a program in a process group of its own, with nothing on its standard input.
+/// Starts a program in a process group of its own, with nothing on its standard input, and with a mark.
 ///
 /// Without a limit of open files it gets `files`.
 ///
@@ -61,7 +62,12 @@ pub(crate) fn spawn(
         let groups = groups?;
         groups.make(&order.id, bytes).ok().map(|()| groups)
     });
-    let spawned = with_open_files(order.limits.open_files.or(files), || command.spawn());
+    let mark = Mark::of(&tag.instance, &order.id).limit();
+    let spawned = with_soft_limit(Resource::Locks, Some(mark), || {
+        with_soft_limit(Resource::Nofile, order.limits.open_files.or(files), || {
+            command.spawn()
+        })
+    });
     let pid = match spawned {
         Ok(child) => Pid::from_child(&child),
         Err(error) => {
@@ -104,20 +110,20 @@ fn limited(resource: Resource, value: u64) -> Rlimit {
     }
 }
 
-/// Calls with another soft limit of open files, which a process inherits.
-fn with_open_files<T>(files: Option<u64>, call: impl FnOnce() -> T) -> T {
-    let before = getrlimit(Resource::Nofile);
-    let wanted = files.map(|files| files.min(before.maximum.unwrap_or(u64::MAX)));
-    if let Some(files) = wanted {
+/// Calls with another soft limit, which a process inherits.
+fn with_soft_limit<T>(resource: Resource, value: Option<u64>, call: impl FnOnce() -> T) -> T {
+    let before = getrlimit(resource);
+    let wanted = value.map(|value| value.min(before.maximum.unwrap_or(u64::MAX)));
+    if let Some(value) = wanted {
         let soft = Rlimit {
-            current: Some(files),
+            current: Some(value),
             maximum: before.maximum,
         };
-        let _ = setrlimit(Resource::Nofile, soft);
+        let _ = setrlimit(resource, soft);
     }
     let result = call();
     if wanted.is_some() {
-        let _ = setrlimit(Resource::Nofile, before);
+        let _ = setrlimit(resource, before);
     }
     result
 }

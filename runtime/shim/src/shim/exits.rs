@@ -2,34 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, pidfd_open,
-    pidfd_send_signal, waitid, waitpid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, waitid, waitpid};
 
+use super::sweep::LOOKS;
 use super::{JOURNAL_RETRY_MS, Shim};
 use crate::clock;
 use crate::crash::{self, crash_point};
 use crate::journal::Record;
 use crate::output;
-use crate::procfs;
 use crate::protocol::{End, Event, Exit, MemoryGuard, Output};
 use crate::shim::calls::forgotten;
 use crate::start_id::StartId;
-
-/// The time between two looks for what an ended start has left.
-const SWEEP_EVERY_MS: u64 = 20;
-
-/// Listing all processes takes milliseconds where there are many. It gets at most one part in so many of the time, and
-/// serves all who wait for it.
-const SWEEP_SHARE: u64 = 10;
-
-/// Looks that are made even if nothing is found: a process shows no environment for a moment while it begins another
-/// program.
-pub(super) const LOOKS: u32 = 2;
-
-/// Looks without end would hide a process that forks faster than it is killed; after these it is reported.
-const MAX_SWEEPS: u32 = 200;
 
 /// An exit that was seen.
 #[derive(Debug)]
@@ -38,21 +21,6 @@ pub(super) struct Seen {
     exit: Exit,
     /// A child of ours that is to be reaped.
     child: Option<Pid>,
-}
-
-/// The search for what an ended start has left.
-#[derive(Debug)]
-pub(super) struct Sweep {
-    due: u64,
-    looks: u32,
-    /// Looks that are made even if nothing is found.
-    at_least: u32,
-}
-
-impl Sweep {
-    pub(super) fn due(&self) -> u64 {
-        self.due
-    }
 }
 
 impl Shim {
@@ -190,94 +158,5 @@ impl Shim {
         }
         crash_point(crash::FORGET_AFTER);
         self.record(Record::Forget { id });
-    }
-
-    /// Reaps ended processes that escaped their parents.
-    fn reap_orphans(&mut self) {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if !matches!(waitid(WaitId::All, options), Ok(Some(_))) {
-            return;
-        }
-        for pid in self.orphans() {
-            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
-        }
-    }
-
-    /// The children that are no start's own process.
-    fn orphans(&self) -> Vec<Pid> {
-        let mut children = procfs::children().unwrap_or_default();
-        children.retain(|pid| !self.children.contains_key(&pid.as_raw_pid().unsigned_abs()));
-        children
-    }
-
-    /// Returns true if something may live that no start's own process is the parent of.
-    fn has_orphans(&self) -> bool {
-        procfs::children().is_none() || !self.orphans().is_empty()
-    }
-
-    /// Begins to look for what a start has left.
-    pub(super) fn sweep_for(&mut self, id: StartId, at_least: u32) {
-        let sweep = Sweep {
-            due: clock::since_boot_ms(),
-            looks: 0,
-            at_least,
-        };
-        self.sweeps.insert(id, sweep);
-    }
-
-    /// Kills what ended starts have left: processes that carry the tag of a start which doesn't live.
-    pub(super) fn sweep(&mut self, now: u64) {
-        if now < self.sweeps_from || !self.sweeps.values().any(|sweep| now >= sweep.due) {
-            return;
-        }
-        let found = match procfs::tagged(&self.table.instance) {
-            Ok(found) => found,
-            Err(error) => {
-                self.log.line(&format!("processes can't be listed: {error}"));
-                Vec::new()
-            }
-        };
-        let took = clock::since_boot_ms().saturating_sub(now);
-        self.sweeps_from = now + took * SWEEP_SHARE;
-        let lives = |id: &StartId| self.table.get(id).is_some_and(|entry| entry.lives());
-        let left = found
-            .into_iter()
-            .filter(|(_, tag)| self.sweeps.contains_key(&tag.id) && !lives(&tag.id));
-        let mut dirty = BTreeSet::new();
-        for (pid, tag) in left {
-            kill_if_tagged(pid, &tag);
-            dirty.insert(tag.id);
-        }
-        self.reap_orphans();
-        let mut given_up = Vec::new();
-        let groups = self.groups.as_ref();
-        self.sweeps.retain(|id, sweep| {
-            if now < sweep.due {
-                return true;
-            }
-            sweep.looks += 1;
-            let group_left = groups.is_some_and(|groups| !groups.remove(id));
-            let goes_on = sweep.looks < sweep.at_least || dirty.contains(id) || group_left;
-            if sweep.looks >= MAX_SWEEPS && goes_on {
-                given_up.push(id.clone());
-                return false;
-            }
-            sweep.due = now + SWEEP_EVERY_MS;
-            goes_on
-        });
-        for id in given_up {
-            self.log
-                .line(&format!("what {id} has left can't be killed: it goes on"));
-        }
-    }
-}
-
-/// Kills a process that still carries a tag: the descriptor is taken first, so the pid can't be another's by then.
-fn kill_if_tagged(pid: Pid, tag: &crate::tag::Tag) {
-    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else {
-        return;
-    };
-    if procfs::tag(pid).as_ref() == Some(tag) {
-        let _ = pidfd_send_signal(&pidfd, Signal::KILL);
     }
 }

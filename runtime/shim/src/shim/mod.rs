@@ -14,6 +14,7 @@ mod lifetime;
 mod poll;
 mod recover;
 mod stops;
+mod sweep;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -175,8 +176,8 @@ struct Shim {
     children: HashMap<u32, StartId>,
     /// Times of SIGKILL of stops that go on, in milliseconds since boot.
     deadlines: BTreeMap<StartId, u64>,
-    /// Ended starts of which something tagged may be left.
-    sweeps: BTreeMap<StartId, exits::Sweep>,
+    /// Ended starts of which something may be left.
+    sweeps: BTreeMap<StartId, sweep::Sweep>,
     /// The time before which processes are not listed again.
     sweeps_from: u64,
     /// The time at which the lifetime of what the highest epoch has started ends.

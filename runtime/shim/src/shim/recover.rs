@@ -5,11 +5,11 @@ use std::io;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::exits::LOOKS;
+use super::sweep::LOOKS;
 use super::{JOURNAL_RETRY_MS, Shim};
 use crate::clock;
 use crate::journal::{Life, Record};
-use crate::procfs::{self, Stat};
+use crate::procfs::{self, Belonging, Stat};
 use crate::protocol::{End, MemoryGuard};
 use crate::start_id::StartId;
 
@@ -36,7 +36,15 @@ impl Shim {
             self.record(Record::Boot { boot, at_ms });
         }
         let mut tagged: BTreeMap<StartId, Vec<TaggedProcess>> = BTreeMap::new();
-        for (pid, tag) in procfs::tagged(&self.table.instance)? {
+        let mut marked = BTreeSet::new();
+        for (pid, belonging) in procfs::belonging_to(&self.table.instance)? {
+            let tag = match belonging {
+                Belonging::Tag(tag) => tag,
+                Belonging::Mark(mark) => {
+                    marked.insert(mark);
+                    continue;
+                }
+            };
             if let Some(stat) = procfs::stat(pid).filter(|stat| !stat.has_ended) {
                 tagged
                     .entry(tag.id)
@@ -60,6 +68,13 @@ impl Shim {
         self.store_exits();
         self.forget_stopped(self.table.iter().map(|(id, _)| id.clone()).collect());
         self.recover_stray(tagged.into_keys().collect());
+        if !marked.is_subset(&self.living_marks()) {
+            // Whose they were is not known, and need not be: any look finds them.
+            self.log.line("something without a tag was left: it is killed");
+            if let Ok(unknown) = StartId::new("unknown", 0) {
+                self.sweep_for(unknown, LOOKS);
+            }
+        }
         self.recover_lifetime();
         if self.table.epoch_is_over && self.table.living() > 0 {
             let reason = crate::protocol::StopReason::LeaseExpired;

@@ -93,10 +93,10 @@ impl Model {
                 let next = id(&format!("u{uid}"), *counter + 1);
                 let file = rig.text(&next.to_string());
                 let code = random.random_range(0..100);
-                let mode = if random.random_bool(0.5) {
-                    vec!["run".to_owned(), file]
-                } else {
-                    vec!["count".to_owned(), file, code.to_string()]
+                let mode = match random.random_range(0..3) {
+                    0 => vec!["run".to_owned(), file],
+                    1 => vec!["nest".to_owned(), file],
+                    _ => vec!["count".to_owned(), file, code.to_string()],
                 };
                 let mode: Vec<&str> = mode.iter().map(String::as_str).collect();
                 // Refused while the one before it lives.

@@ -39,9 +39,10 @@ async fn starts_and_stops_leave_nothing() {
             vec!["exit", "1"],
             vec!["escape", &child],
             vec!["group", &child],
+            vec!["hide", &child],
             vec!["spill"],
         ];
-        let mut order = rig.order(&first, &modes[usize::try_from(round % 5).unwrap()]);
+        let mut order = rig.order(&first, &modes[usize::try_from(round % 6).unwrap()]);
         order.limits.memory = (round % 3 == 0).then_some(1 << 30);
         order.output = Some(watershed_shim::protocol::Output {
             path: rig.path(&format!("logs-{}/out", first.uid())),

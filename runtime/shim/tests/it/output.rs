@@ -34,13 +34,13 @@ async fn what_was_written_since_a_time_is_noted_beside_the_file() {
     let client = rig.client(1);
     let mut order = rig.order(&id("a", 1), &["spill"]);
     order.output = Some(rig.output(1 << 20, 1));
-    client.spawn(order).await.unwrap();
-    let path = rig.path("logs/out");
     let unix_ms = || {
         let since = std::time::UNIX_EPOCH.elapsed().unwrap();
         u64::try_from(since.as_millis()).unwrap()
     };
     let begun = unix_ms();
+    client.spawn(order).await.unwrap();
+    let path = rig.path("logs/out");
     until_true("there is a note", || written_since(&path, unix_ms()).is_some()).await;
     let first = written_since(&path, unix_ms()).unwrap();
     let between = unix_ms();

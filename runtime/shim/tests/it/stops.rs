@@ -3,7 +3,7 @@
 use std::fs;
 
 use watershed_shim::protocol::{End, Phase, Refusal, StopReason, Then};
-use watershed_shim::{Error, News};
+use watershed_shim::{Client, Error, News};
 
 use crate::support::{PROGRAM, Rig, exit_of, find, id, is_alive, pid, stop, text_of, until_true};
 
@@ -83,6 +83,10 @@ async fn no_descendant_outlives_a_process_that_is_stopped_or_ends() {
         ("escaped", "escape", Some(20_000)),
         ("killed", "escape", Some(0)),
         ("crashed", "escape", None),
+        ("hidden", "hide", Some(20_000)),
+        ("hidden-crashed", "hide", None),
+        ("bare", "bare", Some(20_000)),
+        ("bare-crashed", "bare", None),
     ] {
         let file = format!("{uid}-child");
         let process = client
@@ -105,6 +109,71 @@ async fn no_descendant_outlives_a_process_that_is_stopped_or_ends() {
         until_true(&format!("the child of {uid} is gone"), || !is_alive(child)).await;
     }
     until_true("nothing is left", || rig.processes().is_empty()).await;
+}
+
+/// A start of a mode that makes a child, and the child's pid.
+async fn with_child(rig: &Rig, client: &Client, uid: &str, mode: &str) -> (u32, u32) {
+    let file = format!("{uid}-child");
+    let order = rig.order(&id(uid, 1), &[mode, &rig.text(&file)]);
+    let process = client.spawn(order).await.unwrap();
+    text_of(&rig.path(&format!("{file}.ready"))).await;
+    let child = text_of(&rig.path(&file)).await.parse().unwrap();
+    (pid(&process), child)
+}
+
+/// W14: of several starts only what the ended one has left is killed, as far as anybody can tell whose it is.
+#[tokio::test]
+async fn what_an_ended_start_has_left_dies_and_what_others_have_started_lives() {
+    let rig = Rig::new();
+    let client = rig.client(1);
+    let (older, of_older) = with_child(&rig, &client, "older", "hide").await;
+    let (ended, of_ended) = with_child(&rig, &client, "ended", "hide").await;
+    let (bare, of_bare) = with_child(&rig, &client, "bare", "bare").await;
+    let (newer, of_newer) = with_child(&rig, &client, "newer", "bare").await;
+    crate::support::kill(ended);
+    until_true("its child is gone", || !is_alive(of_ended)).await;
+    crate::support::kill(bare);
+    exit_of(&client, &id("bare", 1)).await;
+    let living = [of_older, of_newer, older, newer];
+    assert!(living.into_iter().all(is_alive));
+    // Without a mark it may be of any that is older.
+    assert!(is_alive(of_bare));
+    crate::support::kill(older);
+    until_true("both are gone", || !is_alive(of_older) && !is_alive(of_bare)).await;
+    assert!(is_alive(newer) && is_alive(of_newer));
+    crate::support::kill(newer);
+    until_true("nothing is left", || rig.processes().is_empty()).await;
+}
+
+/// W13, W14: whoever is the parent of what is left: the next shim finds it.
+#[tokio::test]
+async fn what_has_lost_its_tag_is_found_by_the_next_shim() {
+    for ends_first in [false, true] {
+        let rig = Rig::new();
+        let client = rig.client(1);
+        let (pid, child) = with_child(&rig, &client, "a", "hide").await;
+        let shim = client.shim().await.unwrap();
+        drop(client);
+        crate::support::kill(shim);
+        until_true("the shim is gone", || rig.shims().is_empty()).await;
+        if ends_first {
+            crate::support::kill(pid);
+            until_true("the process is gone", || !is_alive(pid)).await;
+        }
+        let client = rig.client(1);
+        if !ends_first {
+            let order = stop(&id("a", 1), "TERM", 20_000, Then::Forget);
+            client.stop(order).await.unwrap();
+        }
+        while find(&client, &id("a", 1))
+            .await
+            .is_some_and(|found| matches!(found.phase, Phase::Running { .. }))
+        {}
+        until_true("nothing is left", || {
+            !is_alive(child) && rig.processes().is_empty()
+        })
+        .await;
+    }
 }
 
 /// W14: a descendant that dropped its tag is still in the group.

@@ -136,16 +136,26 @@ impl Rig {
         self.folder.path().to_string_lossy().into_owned()
     }
 
-    /// All living processes of the test but the shim, tagged or not.
+    /// All living processes of the test but the shim, tagged or not: by a variable, or by an argument that is a file of the test.
     pub(crate) fn processes(&self) -> Vec<u32> {
-        let mark = format!("RIG={}", self.mark());
-        processes_with("environ", mark.as_bytes())
+        let (mark, folder, state) = (
+            format!("RIG={}", self.mark()),
+            format!("{}/", self.mark()),
+            self.state().to_string_lossy().into_owned(),
+        );
+        let mut found = processes_with("environ", |entry| entry == mark.as_bytes());
+        let shims = processes_with("cmdline", |entry| entry == state.as_bytes());
+        found.extend(processes_with("cmdline", |entry| {
+            entry.starts_with(folder.as_bytes())
+        }));
+        found.retain(|pid| !shims.contains(pid));
+        found
     }
 
     /// All shims of the folder.
     pub(crate) fn shims(&self) -> Vec<u32> {
         let state = self.state().to_string_lossy().into_owned();
-        processes_with("cmdline", state.as_bytes())
+        processes_with("cmdline", |entry| entry == state.as_bytes())
     }
 }
 
@@ -160,13 +170,13 @@ impl Drop for Rig {
     }
 }
 
-/// The processes in whose file one of the entries is this one; none that has ended, as those have no entries.
-fn processes_with(file: &str, entry: &[u8]) -> Vec<u32> {
+/// The processes in whose file one of the entries is meant; none that has ended, as those have no entries.
+fn processes_with(file: &str, is_meant: impl Fn(&[u8]) -> bool) -> Vec<u32> {
     let all = fs::read_dir("/proc").expect("processes are listed").flatten();
     let pids = all.filter_map(|found| found.file_name().to_str()?.parse::<u32>().ok());
     pids.filter(|pid| {
         let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-        bytes.split(|byte| *byte == 0).any(|found| found == entry)
+        bytes.split(|byte| *byte == 0).any(&is_meant)
     })
     .collect()
 }

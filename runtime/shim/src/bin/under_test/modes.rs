@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::{SIGTERM, SIGUSR1};
 
 /// Runs one of them:
@@ -21,6 +22,9 @@ use signal_hook::consts::{SIGTERM, SIGUSR1};
 /// | `usr1` | ends with 7 on SIGUSR1 |
 /// | `escape FILE` | starts a child in a session of its own, writes its pid, and waits |
 /// | `group FILE` | starts a child in its group, writes its pid, and waits |
+/// | `hide FILE` | the same with a child that has no environment, and a session of its own |
+/// | `bare FILE` | the same with one that has lost its mark, too |
+/// | `nest FILE` | adds a line to a file, hides a child, and waits |
 /// | `memory BYTES` | takes memory, and ends with 9 when it gets no more |
 /// | `files` | opens files until it can't, and ends with their number, at most 255 |
 /// | `write BYTES` | writes lines, and ends |
@@ -43,7 +47,17 @@ pub(crate) fn run(mode: &str, rest: &[String]) -> ExitCode {
         }
         "run" => add_line(first),
         "wait" => {}
-        "stubborn" => {
+        "stubborn" | "hidden" | "bared" => {
+            if mode != "stubborn" {
+                rustix::process::setsid().expect("a session");
+            }
+            if mode == "bared" {
+                let none = Rlimit {
+                    current: None,
+                    maximum: None,
+                };
+                setrlimit(Resource::Locks, none).expect("a limit");
+            }
             signal_hook::flag::register(SIGTERM, std::sync::Arc::default()).expect("a handler");
             std::fs::write(first, "ready").expect("a file");
         }
@@ -53,8 +67,11 @@ pub(crate) fn run(mode: &str, rest: &[String]) -> ExitCode {
             let _ = signals.forever().next();
             return code(7);
         }
-        "escape" => child(first, true),
-        "group" => child(first, false),
+        "escape" | "group" | "hide" | "bare" => child(first, mode),
+        "nest" => {
+            add_line(first);
+            child(&format!("{first}.child"), "hide");
+        }
         "memory" => return take_memory(number(0)),
         "files" => {
             let mut open = Vec::new();
@@ -119,18 +136,27 @@ fn add_line(file: &str) {
     writeln!(file, "{}", std::process::id()).expect("a line");
 }
 
-/// Starts a child that ignores SIGTERM, in a group of its own or in this one.
+/// Starts a child that ignores SIGTERM: `group`, in this group; `escape`, in one of its own; `hide`, in a session of its own and
+/// without an environment; `bare`, without its mark as well.
 #[expect(
     clippy::zombie_processes,
     reason = "this process waits for nothing and ends first"
 )]
-fn child(file: &str, escapes: bool) {
+fn child(file: &str, way: &str) {
     let mut command = Command::new(std::env::current_exe().expect("a path"));
+    let mode = match way {
+        "hide" => "hidden",
+        "bare" => "bared",
+        _ => "stubborn",
+    };
     command
-        .args(["stubborn", &format!("{file}.ready")])
+        .args([mode, &format!("{file}.ready")])
         .stdin(Stdio::null());
-    if escapes {
+    if way == "escape" {
         command.process_group(0);
+    }
+    if mode != "stubborn" {
+        command.env_clear();
     }
     let child = command.spawn().expect("a child");
     std::fs::write(file, child.id().to_string()).expect("a file");
