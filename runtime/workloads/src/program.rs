@@ -10,6 +10,7 @@ use watershed_proto as proto;
 use crate::backend::{Container, Mount, Program as Started, Pull};
 use crate::project::Project;
 use crate::render::Render;
+use crate::service::Addresses;
 
 /// A program with its surroundings, as it was declared: values may be templates.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +115,7 @@ impl Program {
         project: &Project,
         render: &dyn Render,
         ports: &Ports,
-        addresses: &BTreeMap<String, String>,
+        addresses: &Addresses,
     ) -> Result<(Started, Vec<(String, String)>), Error> {
         let fill = |text: &String| render.render(text, &self.variables);
         let network = match &self.docker {
@@ -126,7 +127,11 @@ impl Program {
             Some(_) => BTreeMap::new(),
             None => project.environment(),
         };
-        environment.extend(addresses.clone());
+        environment.extend(addresses.variables.clone());
+        if self.docker.is_none() {
+            let files = addresses.files.iter();
+            environment.extend(files.map(|(name, path)| (name.clone(), path.display().to_string())));
+        }
         let inside = self.ports_inside(ports, &network);
         environment.extend(inside.iter().map(|(name, port)| (name.clone(), port.to_string())));
         for (name, text) in &self.environment {

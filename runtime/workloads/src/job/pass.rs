@@ -16,9 +16,9 @@ use crate::crash::{self, crash_point};
 use crate::policy::exit::{NO_ROOM, StartFailure};
 use crate::policy::run_key::{self, Ref, RunKey, Trigger};
 use crate::policy::schedule;
-use crate::program::Program;
+use crate::program::{Ports, Program};
 use crate::replica::backend_error;
-use crate::service;
+use crate::service::{self, Addresses};
 use crate::settings::{self, JobSettings, Logs, Stopping};
 use crate::shared::{self, Shared};
 use crate::transition::{Transition, push};
@@ -229,8 +229,11 @@ impl<'a> Pass<'a> {
         if let Trigger::Refresh(asked) = trigger {
             self.record.refreshes = asked;
         }
-        self.shared.ports.give_back(&self.record.ports);
-        let ports = self.shared.ports.take(&self.program.ports);
+        let nothing = Ports::new();
+        let ports = self
+            .shared
+            .ports
+            .take(&self.program.ports, &self.record.ports, &nothing);
         self.record.counter += 1;
         self.record.is_open = true;
         self.record.run = Some((key, trigger));
@@ -250,9 +253,10 @@ impl<'a> Pass<'a> {
     /// Orders the start of the record, once more if it is there already.
     async fn order(&mut self) -> Result<(), Error> {
         let spec = &self.context.spec().0;
-        let addresses = service::addresses(self.context.refs());
         let render = self.shared.render.as_ref();
         let project = &self.shared.project;
+        let services = service::services(self.context.refs());
+        let addresses = Addresses::now(&self.context.controller(), &project.output, &services);
         let (program, environment) = match self
             .program
             .start(project, render, &self.record.ports, &addresses)

@@ -176,6 +176,8 @@ impl Pass<'_> {
         self.record.started = self.facts.now;
         self.record.backend_id = None;
         self.record.ready_since = None;
+        // Where a process could not serve on them others are tried.
+        self.record.keeps_ports = self.record.was_ready;
         self.record.was_ready = false;
         self.record.purpose = None;
         self.enter(Stage::Starting, "start", "");

@@ -22,7 +22,10 @@ use crate::backend::{self, Backend, Observation, Output, Phase, Start, StartId, 
 use crate::crash::{self, crash_point};
 use crate::policy::exit::StartFailure;
 use crate::policy::health::Action as CheckAction;
+use crate::ports::NoPort;
 use crate::probe::ProbeTarget;
+use crate::program::Ports;
+use crate::service::Addresses;
 use crate::shared::{self, Shared};
 
 /// The kind's name.
@@ -195,26 +198,26 @@ impl Pass<'_> {
         stored
     }
 
-    /// Orders a start, with free ports, which are stored before it.
+    /// Orders a start, with its ports and the addresses of the moment, which are stored before it.
     async fn start(&self, mut record: ReplicaRecord) -> Result<ReplicaRecord, Error> {
         let spec = self.context.spec();
         let id = id_of(&self.uid, &record)?;
-        self.shared.ports.give_back(&record.ports);
-        let ports = match self.shared.ports.take(&spec.program.ports) {
+        let ports = match self.take_ports(&record) {
             Ok(ports) => ports,
             Err(error) => {
                 self.refuse(id, StartFailure::PortBusy, error.to_string());
                 return Ok(record);
             }
         };
-        if ports != record.ports {
-            record.ports = ports;
+        let addresses = self.addresses_now();
+        if ports != record.ports || addresses != record.addresses {
+            (record.ports, record.addresses) = (ports, addresses);
             self.store(&record).await?;
         }
         let render = self.shared.render.as_ref();
         let started = spec
             .program
-            .start(&self.shared.project, render, &record.ports, &spec.addresses);
+            .start(&self.shared.project, render, &record.ports, &record.addresses);
         let (program, environment) = match started {
             Ok(started) => started,
             Err(error) if &*error.code == "bad-folder" => {
@@ -250,6 +253,24 @@ impl Pass<'_> {
             Err(error) => return Err(backend_error(&error)),
         }
         Ok(record)
+    }
+
+    /// Takes ports for a start: those of the one before, where its process served on them and they are still free. They are
+    /// held until the next start, so that nobody else gets them meanwhile.
+    fn take_ports(&self, record: &ReplicaRecord) -> Result<Ports, NoPort> {
+        let nothing = Ports::new();
+        let kept = if record.keeps_ports {
+            &record.ports
+        } else {
+            &nothing
+        };
+        let wanted = &self.context.spec().program.ports;
+        self.shared.ports.take(wanted, &record.ports, kept)
+    }
+
+    fn addresses_now(&self) -> Addresses {
+        let folder = &self.shared.project.output;
+        Addresses::now(&self.context.controller(), folder, &self.context.spec().services)
     }
 
     /// Stops a start that the record does not stand for. Its end counts for nothing.
@@ -300,7 +321,6 @@ impl Pass<'_> {
             Some(observed) => observed.id,
             None => id_of(&self.uid, record)?,
         };
-        self.shared.ports.give_back(&record.ports);
         crash_point(crash::FORGET_BEFORE);
         let forgotten = self.backend.forget(id, false).await;
         crash_point(crash::FORGET_AFTER);
@@ -321,9 +341,12 @@ impl Pass<'_> {
             return self.shared.probes.end(uid);
         };
         let render = self.shared.render.as_ref();
-        let started = spec
-            .program
-            .start(&self.shared.project, render, &record.ports, &spec.addresses);
+        let started = spec.program.start(
+            &self.shared.project,
+            render,
+            &record.ports,
+            &addresses_of(spec, record),
+        );
         let (program, environment) = started.map_or_else(
             |_| (None, Vec::new()),
             |(program, environment)| (Some(program), environment),
@@ -348,6 +371,17 @@ impl Pass<'_> {
 fn is_alert(next: &ReplicaRecord, before: &ReplicaRecord) -> bool {
     next.transitions.len() != before.transitions.len()
         && next.transitions.last().is_some_and(|last| last.reason == "check")
+}
+
+/// The addresses that the process of a record was started with.
+fn addresses_of(spec: &ReplicaSpec, record: &ReplicaRecord) -> Addresses {
+    match record.addresses == Addresses::default() {
+        true => Addresses {
+            variables: spec.addresses.clone(),
+            ..Addresses::default()
+        },
+        false => record.addresses.clone(),
+    }
 }
 
 fn id_of(uid: &str, record: &ReplicaRecord) -> Result<StartId, Error> {

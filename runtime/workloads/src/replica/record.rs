@@ -9,6 +9,7 @@ use watershed_core::{Attempts, Timestamp};
 use crate::policy::exit::{Exit, StartFailure};
 use crate::policy::restart::Restart;
 use crate::program::{Ports, Program};
+use crate::service::Addresses;
 use crate::settings::{CheckSpec, Logs, Stopping};
 use crate::transition::Transition;
 
@@ -25,7 +26,11 @@ pub struct ReplicaSpec {
     pub release: u64,
     /// The program of that release.
     pub program: Program,
-    /// Addresses of the services that its service refers to, by variable.
+    /// The services that its service refers to, whose addresses each start gets.
+    #[serde(default)]
+    pub services: Vec<String>,
+    /// Addresses of services by variable, as versions before stored them: of a process that such a version has started.
+    #[serde(default)]
     pub addresses: BTreeMap<String, String>,
     /// True if it is to run.
     pub is_wanted: bool,
@@ -141,6 +146,12 @@ pub struct ReplicaRecord {
     pub backend_id: Option<String>,
     /// The ports of that start.
     pub ports: Ports,
+    /// True if that start was to keep the ports of the one before, as its process had served on them.
+    #[serde(default)]
+    pub keeps_ports: bool,
+    /// The addresses of services that it got.
+    #[serde(default)]
+    pub addresses: Addresses,
     /// The time since which its process is ready.
     pub ready_since: Option<Timestamp>,
     /// True if its process has been ready.

@@ -16,7 +16,8 @@ use watershed_controller::{Context, Error, Key, KindOptions, Outcome, Reconciler
 use watershed_core::{Edit, Name, Row, SourcePosition, Uid};
 use watershed_proto::ServiceSpec;
 
-pub(crate) use self::addresses::addresses;
+pub use self::addresses::Addresses;
+pub(crate) use self::addresses::services;
 use self::converge::{Decided, Facts, There, decide};
 pub use self::record::{Candidate, Halt, RELEASES_MAX, Release, ServiceRecord};
 
@@ -104,7 +105,7 @@ impl Reconciler for ServiceReconciler {
             spec,
             checks,
             owned: &owned,
-            addresses: addresses(context.refs()),
+            services: services(context.refs()),
         };
         let mut record_now = decided.record.clone();
         let edits = writer.edits(&mut record_now, &decided)?;
@@ -119,6 +120,7 @@ impl Reconciler for ServiceReconciler {
                 .await
                 .map_err(|error| Error::transient("state", error.to_string()))?;
         }
+        self.keep_addresses(&context, &record_now);
         let is_edited = !edits.is_empty();
         if is_edited {
             let edited = context.controller().edit(edits).await;
@@ -126,9 +128,27 @@ impl Reconciler for ServiceReconciler {
         }
         tell(&context, &record_now, &owned, &decided, is_changed || is_edited)
     }
+
+    /// Its replicas are deleted with it; only the files of its addresses are its own.
+    async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        addresses::remove_files(&self.shared.project.output, context.uid());
+        Ok(Outcome::unchanged())
+    }
 }
 
 impl ServiceReconciler {
+    /// Tells those who refer to it where its ready replicas are now.
+    fn keep_addresses(&self, context: &Context<Self>, record: &ServiceRecord) {
+        let program = context.spec().0.program.as_ref();
+        let ports = program.iter().flat_map(|program| &program.ports);
+        let ports = ports.map(|port| port.name.as_str());
+        let folder = &self.shared.project.output;
+        if let Err(error) = addresses::keep_files(folder, context.uid(), ports, record) {
+            // The next pass tries it again; until then the files say what was.
+            tracing::warn!(service = %context.name(), %error, "its addresses can't be written");
+        }
+    }
+
     /// Fails for good where its programs can never be started: each replica would fail by itself, and whoever waits for the
     /// service would wait in vain.
     fn refuse_impossible(&self, context: &Context<Self>) -> Result<(), Error> {
@@ -213,7 +233,7 @@ struct Writer<'a> {
     spec: &'a ServiceSpec,
     checks: Vec<CheckSpec>,
     owned: &'a [Owned],
-    addresses: BTreeMap<String, String>,
+    services: Vec<String>,
 }
 
 impl Writer<'_> {
@@ -312,11 +332,8 @@ impl Writer<'_> {
             number,
             release,
             program,
-            // A process keeps the addresses that it was started with: a new one is no reason to restart it.
-            addresses: match before {
-                Some(before) if before.record.is_open => before.spec.addresses.clone(),
-                _ => self.addresses.clone(),
-            },
+            services: self.services.clone(),
+            addresses: BTreeMap::new(),
             is_wanted,
             restarts,
             stop: self.spec.stop.as_ref().into(),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use watershed_controller::json_message;
 use watershed_core::Timestamp;
 
+use super::addresses;
 use crate::policy::rollout::Progress;
 use crate::program::Program;
 use crate::transition::Transition;
@@ -122,20 +123,8 @@ impl ServiceRecord {
     /// Returns the addresses of its ready replicas by variables of a program that refers to it: `API_PORT` for the port
     /// `PORT` of the service `api`.
     pub fn addresses(&self, name: &str) -> BTreeMap<String, String> {
-        let prefix: String = name
-            .chars()
-            .map(|c| {
-                if c.is_ascii_alphanumeric() {
-                    c.to_ascii_uppercase()
-                } else {
-                    '_'
-                }
-            })
-            .collect();
-        let address = |port: &u16| format!("127.0.0.1:{port}");
         let of_port = |(port, numbers): (&String, &Vec<u16>)| {
-            let all: Vec<String> = numbers.iter().map(address).collect();
-            (format!("{prefix}_{port}"), all.join(","))
+            (addresses::variable(name, port), addresses::text(numbers))
         };
         self.ports.iter().map(of_port).collect()
     }

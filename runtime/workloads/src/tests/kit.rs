@@ -242,6 +242,7 @@ fn replica_spec(roll: &mut Roll) -> ReplicaSpec {
             command: vec!["serve".to_owned()],
             ..crate::Program::default()
         },
+        services: Vec::new(),
         addresses: BTreeMap::new(),
         is_wanted: *roll.pick(&[true, true, false]),
         restarts: *roll.pick(&[0, 0, 1]),

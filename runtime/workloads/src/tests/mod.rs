@@ -1,5 +1,6 @@
 //! Tests of the kinds under the real controller, in simulated time over a simulated machine.
 
+mod addresses;
 mod jobs;
 mod kit;
 mod reference;

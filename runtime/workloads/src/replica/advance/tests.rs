@@ -11,6 +11,7 @@ fn spec() -> ReplicaSpec {
         number: 0,
         release: 1,
         program: crate::Program::default(),
+        services: Vec::new(),
         addresses: std::collections::BTreeMap::new(),
         is_wanted: true,
         restarts: 0,
