@@ -292,3 +292,16 @@ fn casts_are_as_lax_as_the_format_has_them_unless_a_connector_says_otherwise() {
     );
     project.run(1);
 }
+
+#[test]
+fn a_mended_migration_is_not_shown_with_the_error_of_its_old_text() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("init.sql", "-- @type: migration\nSELECT nope\n"),
+    ]);
+    project.run(1);
+    project.write("init.sql", "-- @type: migration\nCREATE OR REPLACE MACRO x(a) AS a;\n");
+    let said = project.call(&["run"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(!said.stderr.contains("nope"), "{}", said.stderr);
+}

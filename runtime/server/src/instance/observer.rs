@@ -299,7 +299,8 @@ impl Observer {
             was: was.filter(|_| work == Work::Renamed),
             ..known.about()
         };
-        if !row.hidden {
+        // A run that was cancelled found nothing: an error that stands is of a run before, perhaps of another text.
+        if !row.hidden && told.outcome != Outcome::Cancelled {
             self.problems.extend(Problem::after_run(row));
         }
         let error = row.error.as_ref().filter(|_| is_failed);
