@@ -18,17 +18,29 @@ use crate::{
 /// A use of a field's name, checked when all names are known.
 type Use = (String, At);
 
+/// The names that measures may use.
+struct Names<'n> {
+    /// The time dimension; empty for a view without one.
+    time: String,
+    taken: &'n mut UsedNames,
+    uses: Vec<Use>,
+}
+
 /// Reads the measures.
 pub(super) fn read(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, taken: &mut UsedNames) {
     let list_at = reader.fields.key_at("measures");
     let items = reader.fields.list("measures").unwrap_or_default();
-    let mut uses = Vec::new();
+    let mut names = Names {
+        time: spec.time_dimension.clone(),
+        taken,
+        uses: Vec::new(),
+    };
     for (index, node) in items.into_iter().enumerate() {
         let Some((map, at)) = item(node, "a measure", reader.findings()) else {
             continue;
         };
         let mut fields = Fields::new(map, at, reader.fields.findings());
-        let measure = measure(&mut fields, index, at, taken, &mut uses);
+        let measure = measure(&mut fields, index, at, &mut names);
         fields.finish(&MEASURE);
         spec.measures.extend(measure);
     }
@@ -40,9 +52,9 @@ pub(super) fn read(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, take
             .findings()
             .add_with_hint(at, Code::MissingKey, message, hint);
     }
-    for (name, at) in uses {
-        if !taken.has(&name) {
-            unknown_field(&name, at, taken, reader);
+    for (name, at) in names.uses {
+        if !names.taken.has(&name) {
+            unknown_field(&name, at, names.taken, reader);
         }
     }
 }
@@ -51,8 +63,7 @@ fn measure(
     fields: &mut Fields<'_>,
     index: usize,
     at: At,
-    taken: &mut UsedNames,
-    uses: &mut Vec<Use>,
+    names: &mut Names<'_>,
 ) -> Option<MetricsViewMeasure> {
     fields.deprecations(&MEASURE);
     if fields.bool("ignore").unwrap_or_default() {
@@ -70,10 +81,12 @@ fn measure(
     let name = name
         .filter(|name| !name.is_empty())
         .unwrap_or_else(|| format!("measure_{index}"));
-    taken.take(&name, name_node.map_or(at, |node| node.at), fields);
-    let per_dimensions = selectors(fields, "per", uses);
-    let requires = selectors(fields, "requires", uses);
-    let window = window(fields, uses);
+    names
+        .taken
+        .take(&name, name_node.map_or(at, |node| node.at), fields);
+    let per_dimensions = selectors(fields, "per", &mut names.uses);
+    let requires = selectors(fields, "requires", &mut names.uses);
+    let window = window(fields, names);
     let said = word(fields, "type", &["simple", "derived", "time_comparison"]);
     let default = if per_dimensions.is_empty() && requires.is_empty() {
         "simple"
@@ -160,7 +173,7 @@ fn selectors(fields: &mut Fields<'_>, key: &str, uses: &mut Vec<Use>) -> Vec<Dim
 }
 
 /// `time`, `true` or `all`, or a mapping with `partition`, `order` and `frame`.
-fn window(fields: &mut Fields<'_>, uses: &mut Vec<Use>) -> Option<MetricsViewWindow> {
+fn window(fields: &mut Fields<'_>, names: &mut Names<'_>) -> Option<MetricsViewWindow> {
     let entry = fields.take("window")?;
     let node = entry.value;
     match &node.data {
@@ -168,7 +181,7 @@ fn window(fields: &mut Fields<'_>, uses: &mut Vec<Use>) -> Option<MetricsViewWin
             let mut block = Fields::new(map.clone(), entry.key_at, fields.findings());
             let window = MetricsViewWindow {
                 partition: block.bool("partition").unwrap_or(true),
-                order: selectors(&mut block, "order", uses),
+                order: order(&mut block, names),
                 frame: block.text("frame").unwrap_or_default(),
             };
             block.finish(&WINDOW);
@@ -177,6 +190,9 @@ fn window(fields: &mut Fields<'_>, uses: &mut Vec<Use>) -> Option<MetricsViewWin
         _ => match node.scalar_text().as_deref() {
             Some("time" | "true") => Some(MetricsViewWindow {
                 partition: true,
+                order: by_time(node.at, String::new(), fields, names)
+                    .into_iter()
+                    .collect(),
                 ..MetricsViewWindow::default()
             }),
             Some("all") => Some(MetricsViewWindow::default()),
@@ -191,4 +207,44 @@ fn window(fields: &mut Fields<'_>, uses: &mut Vec<Use>) -> Option<MetricsViewWin
             }
         },
     }
+}
+
+/// The order of a window: dimensions by name. `time` is the time dimension, unless a field has that name.
+fn order(block: &mut Fields<'_>, names: &mut Names<'_>) -> Vec<DimensionSelector> {
+    let mut uses = Vec::new();
+    let said = selectors(block, "order", &mut uses);
+    let mut found = Vec::new();
+    for (selector, (name, at)) in said.into_iter().zip(uses) {
+        if name.eq_ignore_ascii_case(TIME) && !names.taken.has(TIME) {
+            found.extend(by_time(at, selector.time_grain, block, names));
+        } else {
+            names.uses.push((name, at));
+            found.push(selector);
+        }
+    }
+    found
+}
+
+/// The word for the time dimension, whatever its name is.
+const TIME: &str = "time";
+
+/// The view's time dimension, by which a window is ordered at `at`; a finding if the view has none.
+fn by_time(
+    at: At,
+    time_grain: String,
+    fields: &mut Fields<'_>,
+    names: &Names<'_>,
+) -> Option<DimensionSelector> {
+    if names.time.is_empty() {
+        let message = "a window that is ordered by time needs the metrics view to have a `timeseries`";
+        let hint = "name a dimension: `window: {order: NAME}`, or all groups: `window: all`";
+        fields
+            .findings()
+            .add_with_hint(at, Code::MissingKey, message, hint);
+        return None;
+    }
+    Some(DimensionSelector {
+        name: names.time.clone(),
+        time_grain,
+    })
 }

@@ -178,11 +178,16 @@ impl Planner<'_> {
         let mut ordering = Vec::new();
         for selector in &measure.order {
             let dimension = self.scene.dimension(&selector.name)?;
-            let found = cuts.iter().position(|cut| {
+            let is_meant = |cut: &Cut| {
                 cut.dimension == dimension && (selector.grain.is_none() || cut.grain == selector.grain)
-            });
-            let place = found.ok_or_else(|| PlanError::dimension_required(&measure.name, &selector.name))?;
-            ordering.push(place);
+            };
+            // Without a grain a time is meant however it is cut, be it in several ways: days of months are in one order.
+            let places = cuts.iter().enumerate().filter(|(_, cut)| is_meant(cut));
+            let places: Vec<usize> = places.map(|(place, _)| place).collect();
+            if places.is_empty() {
+                return Err(PlanError::dimension_required(&measure.name, &selector.name));
+            }
+            ordering.extend(places);
         }
         let column = |place: usize| Expr::column(self.scene.names.dimension(place));
         let others = (0..cuts.len()).filter(|place| window.partition && !ordering.contains(place));

@@ -40,7 +40,7 @@ impl Ask {
                 .then(|| condition(draw, world, &DIMENSIONS, &[], 2));
             return ask;
         }
-        ask.draw_dimensions(draw);
+        ask.draw_dimensions(draw, world);
         ask.draw_measures(draw, world);
         ask.draw_conditions(draw, world);
         ask.draw_rest(draw);
@@ -96,7 +96,7 @@ impl Ask {
         }
     }
 
-    fn draw_dimensions(&mut self, draw: &mut Draw<'_>) {
+    fn draw_dimensions(&mut self, draw: &mut Draw<'_>, world: &World) {
         // Only a cut of what both ranges are of has buckets that are compared by their places.
         if let (Some(base), Some(comparison)) = (self.base, self.comparison)
             && base.dimension == comparison.dimension
@@ -109,9 +109,17 @@ impl Ask {
                 grain: Some(draw.pick(&[Grain::Day, Grain::Week, Grain::Month])),
             });
         }
+        // Windows over times are asked for with times alone.
+        let by_time = world
+            .view
+            .measures
+            .iter()
+            .any(|measure| !measure.order.is_empty());
         for _ in 0..draw.below(4) {
             let of = if draw.one_in(6) {
                 "tag"
+            } else if by_time && draw.one_in(3) {
+                "at"
             } else {
                 draw.pick(&DIMENSIONS)
             };
@@ -145,6 +153,27 @@ impl Ask {
                 self.query.dimensions.push(dimension);
             }
         }
+        self.draw_second_cut(draw);
+    }
+
+    /// Cuts the times of a dimension in a second way, where nothing pairs its buckets.
+    fn draw_second_cut(&mut self, draw: &mut Draw<'_>) {
+        let grains: Vec<Grain> = self
+            .query
+            .dimensions
+            .iter()
+            .filter(|dimension| dimension.of == "at")
+            .filter_map(|dimension| dimension.grain)
+            .collect();
+        let grain = draw.pick(&[Grain::Week, Grain::Month, Grain::Day]);
+        if grains.is_empty() || grains.contains(&grain) || self.comparison.is_some() || !draw.one_in(2) {
+            return;
+        }
+        self.query.dimensions.push(Dimension {
+            name: "at again".to_owned(),
+            of: "at".to_owned(),
+            grain: Some(grain),
+        });
     }
 
     /// Draws measures of those that can be asked for with these dimensions and ranges.
@@ -257,7 +286,11 @@ impl Ask {
         let minutes = cuts
             .iter()
             .any(|dimension| dimension.grain == Some(Grain::Minute));
-        let fills = cuts.iter().any(|dimension| Some(dimension.of.as_str()) == span) && !minutes;
+        // Of times that are cut in two ways the naive evaluator knows no pairs without rows.
+        let filled = cuts
+            .iter()
+            .filter(|dimension| Some(dimension.of.as_str()) == span);
+        let fills = filled.count() == 1 && !minutes;
         match draw.below(5) {
             1 | 3 if fills => self.query.spine = Some(Spine::Time),
             2 => {

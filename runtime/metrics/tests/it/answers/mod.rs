@@ -270,7 +270,7 @@ fn answers_are_those_of_the_rules() {
 }
 
 /// Parts of views and queries that a run of some length meets.
-const PARTS: [&str; 21] = [
+const PARTS: [&str; 22] = [
     "rows of groups",
     "no rows",
     "range",
@@ -290,6 +290,7 @@ const PARTS: [&str; 21] = [
     "Per",
     "TimeComparison",
     "Window",
+    "window by time",
     "computed",
     "unnested",
 ];
@@ -327,6 +328,8 @@ fn note(seen: &mut BTreeMap<String, usize>, view: &View, query: &Query, answer: 
     for measure in &query.measures {
         if let Some(found) = view.measure(&measure.name) {
             add(&format!("{:?}", found.kind), true);
+            let by_time = found.order.iter().any(|selector| selector.grain.is_none());
+            add("window by time", by_time);
         }
     }
 }

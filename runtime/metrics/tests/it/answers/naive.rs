@@ -174,7 +174,16 @@ impl<'w> Naive<'w> {
 
     fn elements(row: &Row) -> Vec<Cell> {
         match &row[TAGS] {
-            Cell::List(items) if !items.is_empty() => items.clone(),
+            // An element that a list holds twice counts its row once.
+            Cell::List(items) if !items.is_empty() => {
+                let mut once: Vec<Cell> = Vec::new();
+                for item in items {
+                    if !once.contains(item) {
+                        once.push(item.clone());
+                    }
+                }
+                once
+            }
             _ => vec![Cell::Null],
         }
     }
@@ -496,28 +505,38 @@ impl<'w> Naive<'w> {
         let (function, of, frame) = meaning;
         let measure = &self.world.view.measures[index];
         let window = measure.window.as_ref().expect("a window");
-        let ordering = measure.order.first().map(|selector| {
-            let cut = Cut {
-                dimension: self.dimension(&selector.name),
-                grain: selector.grain,
-            };
-            level
-                .cuts
-                .iter()
-                .position(|other| *other == cut)
-                .expect("the order's dimension")
-        });
+        // A time without a grain is meant however it is cut, be it in several ways.
+        let ordering: Vec<usize> = match measure.order.first() {
+            None => Vec::new(),
+            Some(selector) => {
+                let dimension = self.dimension(&selector.name);
+                let is_meant = |cut: &Cut| {
+                    cut.dimension == dimension && (selector.grain.is_none() || cut.grain == selector.grain)
+                };
+                let places = level.cuts.iter().enumerate().filter(|(_, cut)| is_meant(cut));
+                places.map(|(place, _)| place).collect()
+            }
+        };
+        assert!(
+            ordering.is_empty() == measure.order.is_empty(),
+            "the order's dimension is among the level's"
+        );
         let mut members: Vec<&Key> = level
             .keys
             .iter()
             .filter(|other| {
                 let mut places = 0..level.cuts.len();
-                !window.partition || places.all(|place| Some(place) == ordering || other[place] == key[place])
+                !window.partition
+                    || places.all(|place| ordering.contains(&place) || other[place] == key[place])
             })
             .collect();
-        if let Some(place) = ordering {
-            members.sort_by(|a, b| a[place].sort(&b[place], false));
-            members.retain(|other| other[place].sort(&key[place], false) != Ordering::Greater);
+        if !ordering.is_empty() {
+            let order = |a: &Key, b: &Key| {
+                let mut orders = ordering.iter().map(|place| a[*place].sort(&b[*place], false));
+                orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+            };
+            members.sort_by(|a, b| order(a, b));
+            members.retain(|other| order(other, key) != Ordering::Greater);
             if frame == Frame::TwoRows {
                 members = members.split_off(members.len().saturating_sub(2));
             }

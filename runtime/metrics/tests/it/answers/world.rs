@@ -89,14 +89,15 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn draw(draw: &mut Draw<'_>) -> Self {
-        let rows = (0..draw.below(16)).map(|_| row(draw)).collect();
+        // The view first: numbers that run out leave rows without values, not measures without windows.
+        let mut view = view(draw);
+        let meanings = measures(draw, &mut view);
         let translations = (0..draw.below(6)).map(|_| {
             let key = number(draw, &[1.0, 2.0, 3.0]);
             (key, text(draw, &["one", "two", "o'clock"]))
         });
         let translations = translations.collect();
-        let mut view = view(draw);
-        let meanings = measures(draw, &mut view);
+        let rows = (0..draw.below(16)).map(|_| row(draw)).collect();
         Self {
             rows,
             translations,
@@ -336,12 +337,14 @@ fn measures(draw: &mut Draw<'_>, view: &mut View) -> Vec<Meaning> {
             Meaning::Window(function, a, _) => {
                 measure.kind = MeasureKind::Window;
                 measure.requires = vec![required(&a)];
+                // `window: time` takes the times of the query as they are cut there.
+                let grain = draw.pick(&[None, Some(Grain::Day), None]);
                 let by_time = draw.one_in(2);
                 let partition = draw.one_in(2);
                 if by_time {
                     measure.order = vec![Selector {
                         name: "at".to_owned(),
-                        grain: Some(Grain::Day),
+                        grain,
                     }];
                 }
                 // Without partitions several groups share a place in the order, and rows among them have none.
