@@ -52,4 +52,8 @@ pub use template::{
     render::{self, render, render_text},
     render_rule, render_sql,
 };
-pub use text::{duration::seconds as parse_seconds, names::nearest as nearest_name, size::parse_size};
+pub use text::{
+    duration::seconds as parse_seconds,
+    names::{for_people as name_for_people, nearest as nearest_name},
+    size::parse_size,
+};

@@ -1,6 +1,5 @@
 //! Queries over metrics views, as mappings: read as they will be when they are asked, so that a mistake is told at once.
 
-use serde_json::json;
 use watershed_metrics::query::{Code as Refusal, Query, QueryError};
 
 use crate::{
@@ -15,11 +14,7 @@ pub(super) fn check(node: &Node, findings: &mut Findings) {
     if has_template(node) {
         return;
     }
-    let mut json = serde_json::Value::from(&node.to_value());
-    if let Some(keys) = json.as_object_mut() {
-        // An empty block says nothing.
-        keys.retain(|_, value| *value != json!({}) && *value != json!([]));
-    }
+    let json = serde_json::Value::from(&node.to_value());
     let Err(error) = Query::from_json(&json) else {
         return;
     };

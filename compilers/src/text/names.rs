@@ -21,7 +21,7 @@ pub(crate) fn problem(name: &str) -> Option<String> {
 }
 
 /// A name as people read it: `auction_data` is `Auction Data`, `foo:e1` is `Foo: E1`.
-pub(crate) fn for_people(name: &str) -> String {
+pub fn for_people(name: &str) -> String {
     let words = name.replace(':', ": ");
     let words = words.split(['_', '-', ' ']).filter(|word| !word.is_empty());
     let capital = |word: &str| {

@@ -33,6 +33,8 @@ mod scene;
 mod side;
 mod totals;
 
+use std::collections::BTreeSet;
+
 use watershed_schedule::Grain;
 
 use crate::calendar::Range;
@@ -77,6 +79,17 @@ pub struct Column {
     pub field: String,
     /// The grain that its times are cut to.
     pub grain: Option<Grain>,
+}
+
+/// Adds the name to a name for people that an earlier column has: a time that is cut in two ways is one field.
+fn tell_apart<'c>(columns: impl Iterator<Item = &'c mut Column>) {
+    let mut seen = BTreeSet::new();
+    for column in columns {
+        if !seen.insert(column.display_name.to_lowercase()) {
+            column.display_name = format!("{} ({})", column.display_name, column.name);
+            seen.insert(column.display_name.to_lowercase());
+        }
+    }
 }
 
 /// The parts that columns have in an answer.

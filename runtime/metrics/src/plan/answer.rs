@@ -7,7 +7,7 @@ use super::groups::{Groups, Level, Sides};
 use super::names::beside;
 use super::pivot::Pivot;
 use super::side::{Cut, Side};
-use super::{Column, Plan, PlanError, Planner, Role};
+use super::{Column, Plan, PlanError, Planner, Role, tell_apart};
 use crate::query::{ComputedMeasure, Spine};
 use crate::sql::{Constant, Expr, Infix, Order, Relation, Select};
 use crate::view::{DataType, Measure, Uri, same};
@@ -304,6 +304,7 @@ impl Planner<'_> {
             };
             found.push((name, column));
         }
+        tell_apart(found.iter_mut().map(|(_, column)| column));
         found
     }
 }

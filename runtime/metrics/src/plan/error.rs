@@ -24,12 +24,7 @@ impl PlanError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Refused(error) => error.hint.as_deref(),
-            Self::Range { source, .. } => match source {
-                RangeError::NoData { .. } => Some(
-                    "the view has no rows with a time, or none that the user may see in whose name it is read",
-                ),
-                _ => None,
-            },
+            Self::Range { .. } => None,
         }
     }
 

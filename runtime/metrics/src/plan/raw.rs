@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::rows::Wanted;
 use super::side::Side;
-use super::{Column, Plan, PlanError, Planner, Role, opaque};
+use super::{Column, Plan, PlanError, Planner, Role, opaque, tell_apart};
 use crate::query::Sort;
 use crate::sql::{Expr, Order, Relation, Select};
 use crate::view::{Source, same};
@@ -52,6 +52,7 @@ impl Planner<'_> {
                 grain: None,
             });
         }
+        tell_apart(columns.iter_mut());
         if self.may_fail_unseen(&select, &shown) {
             let every = self.fresh("every");
             let names: Vec<String> = select.columns.iter().map(|(_, name)| name.clone()).collect();

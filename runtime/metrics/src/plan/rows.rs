@@ -236,12 +236,23 @@ impl Planner<'_> {
         self.nested(select)
     }
 
-    /// Returns the elements of a list; those of an empty or missing one are a single NULL, so that no row is lost.
+    /// Returns the elements of a list, each once: one that it holds twice counts its row once. Those of an empty or missing
+    /// list are a single NULL, so that no row is lost.
     pub(super) fn elements(&self, index: usize) -> Expr {
         let list = self.source(index);
-        let is_filled =
-            Expr::Call("len", vec![list.clone()]).infix(Infix::Greater, Expr::Constant(Constant::Integer(0)));
-        Expr::when(is_filled, list, Expr::List(vec![Expr::NULL]))
+        let len = Expr::Call("len", vec![list.clone()]);
+        let is_filled = len
+            .clone()
+            .infix(Infix::Greater, Expr::Constant(Constant::Integer(0)));
+        // The engine leaves NULL out of the distinct ones.
+        let distinct = Expr::Call("list_distinct", vec![list.clone()]);
+        let values = Expr::Call("list_count", vec![list]);
+        let elements = Expr::when(
+            values.infix(Infix::Less, len),
+            Expr::Call("list_append", vec![distinct.clone(), Expr::NULL]),
+            distinct,
+        );
+        Expr::when(is_filled, elements, Expr::List(vec![Expr::NULL]))
     }
 
     /// Returns a dimension's column or expression over the table's columns.

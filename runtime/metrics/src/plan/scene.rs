@@ -90,12 +90,13 @@ impl<'a> Scene<'a> {
         let Some(dimension) = self.view.dimensions.get(index) else {
             return Ok(None);
         };
-        let extent = self.extent(dimension);
+        // Where the viewer sees no row with a time, no range holds one: any will do.
+        let (extent, now) = (self.extent(dimension), self.bounds.now);
         let moments = Moments {
-            now: self.bounds.now,
-            earliest: extent.earliest,
-            latest: extent.latest,
-            watermark: extent.watermark.or(extent.latest),
+            now,
+            earliest: extent.earliest.or(Some(now)),
+            latest: extent.latest.or(Some(now)),
+            watermark: extent.watermark.or(extent.latest).or(Some(now)),
         };
         let moments = match self.bounds.executed_at {
             Some(time) => moments.executed_at(time),

@@ -32,6 +32,16 @@ impl<'v> Block<'v> {
         self.map.get(key).filter(|value| !value.is_null())
     }
 
+    /// Returns a value unless it is missing, null or an empty block, which says nothing.
+    pub(super) fn said(&self, key: &str) -> Option<&'v Value> {
+        let is_empty = |value: &Value| match value {
+            Value::Object(map) => map.is_empty(),
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        self.get(key).filter(|value| !is_empty(value))
+    }
+
     /// Returns a value even if it is null.
     pub(super) fn raw(&self, key: &str) -> Option<&'v Value> {
         self.map.get(key)
@@ -52,6 +62,19 @@ impl<'v> Block<'v> {
             Some(text) if !text.is_empty() => Ok(text),
             _ => Err(at.error(Code::MissingKey, format!("`{key}` is missing"))),
         }
+    }
+
+    /// Returns the name of a field that must be there: a text, or a mapping with it (Q1).
+    pub(super) fn field(&self, key: &str, at: &At<'_>) -> Result<String, QueryError> {
+        match self.get(key) {
+            None => Err(at.error(Code::MissingKey, format!("`{key}` is missing"))),
+            Some(value) => field(value, &at.key(key)),
+        }
+    }
+
+    /// Reads the names of the fields of a list.
+    pub(super) fn fields(&self, key: &str, at: &At<'_>) -> Result<Vec<String>, QueryError> {
+        self.list(key, at, field)
     }
 
     /// Returns the truth of a key; a missing one is false.
@@ -80,7 +103,7 @@ impl<'v> Block<'v> {
         mut read: impl FnMut(&'v Value, &At<'_>) -> Result<T, QueryError>,
     ) -> Result<Vec<T>, QueryError> {
         let at = at.key(key);
-        match self.get(key) {
+        match self.said(key) {
             None => Ok(Vec::new()),
             Some(Value::Array(items)) => {
                 let items = items.iter().enumerate();
@@ -89,13 +112,15 @@ impl<'v> Block<'v> {
             Some(other) => Err(wrong("a list", other, &at)),
         }
     }
+}
 
-    /// Reads the texts of a list.
-    pub(super) fn texts(&self, key: &str, at: &At<'_>) -> Result<Vec<String>, QueryError> {
-        self.list(key, at, |item, at| match item {
-            Value::String(text) => Ok(text.clone()),
-            other => Err(wrong("text", other, at)),
-        })
+/// Reads the name of a field: a text, which is short for a mapping with `name`.
+fn field(value: &Value, at: &At<'_>) -> Result<String, QueryError> {
+    match value {
+        Value::Object(_) => Block::new(value, &["name"], at)?.required("name", at),
+        Value::String(name) if !name.is_empty() => Ok(name.clone()),
+        Value::String(_) => Err(at.error(Code::MissingKey, "a name is missing")),
+        other => Err(wrong("text", other, at)),
     }
 }
 

@@ -53,10 +53,10 @@ impl Query {
         let block = Block::new(value, &KEYS, at)?;
         let range = |key: &str| {
             let read = |value| time_range(value, &at.key(key));
-            block.get(key).map(read).transpose()
+            block.said(key).map(read).transpose()
         };
         let comparison_at = at.key("comparison_time_range");
-        let comparison = block.get("comparison_time_range");
+        let comparison = block.said("comparison_time_range");
         Ok(Self {
             metrics_view: block.required("metrics_view", at)?,
             dimensions: block.list("dimensions", at, dimension)?,
@@ -71,7 +71,7 @@ impl Query {
             sort: block.list("sort", at, sort)?,
             limit: block.count("limit", at)?,
             offset: block.count("offset", at)?.unwrap_or_default(),
-            pivot_on: block.texts("pivot_on", at)?,
+            pivot_on: block.fields("pivot_on", at)?,
             spine: spine(&block, at)?,
             totals: block.flag("totals", at)?,
             rows: block.flag("rows", at)?,
@@ -124,7 +124,7 @@ fn dimension(value: &Value, at: &At<'_>) -> Result<Dimension, QueryError> {
     }
     Ok(Dimension {
         name,
-        of: block.required("dimension", &at)?,
+        of: block.field("dimension", &at)?,
         grain,
     })
 }
@@ -177,7 +177,7 @@ fn computed(value: &Value, at: &At<'_>) -> Result<ComputedMeasure, QueryError> {
         ));
     };
     let at = at.key(key);
-    let of = |of: &'static str| Block::new(value, &[of], &at)?.required(of, &at);
+    let of = |of: &'static str| Block::new(value, &[of], &at)?.field(of, &at);
     Ok(match key {
         "count" if *value == Value::Bool(true) => ComputedMeasure::Count,
         "count" => return Err(wrong("true", value, &at)),
@@ -279,7 +279,7 @@ fn sort(value: &Value, at: &At<'_>) -> Result<Sort, QueryError> {
 }
 
 fn spine(block: &Block<'_>, at: &At<'_>) -> Result<Option<Spine>, QueryError> {
-    let Some(value) = block.get("spine") else {
+    let Some(value) = block.said("spine") else {
         return Ok(None);
     };
     let at = at.key("spine");
@@ -294,7 +294,7 @@ fn spine(block: &Block<'_>, at: &At<'_>) -> Result<Option<Spine>, QueryError> {
 
 fn condition(block: &Block<'_>, key: &str, at: &At<'_>) -> Result<Option<Filter>, QueryError> {
     let read = |value| filter(value, &at.key(key), 0);
-    block.get(key).map(read).transpose()
+    block.said(key).map(read).transpose()
 }
 
 /// Reads a filter. Nested deeper than [`Limits::DEPTH`], it is refused before it is read on.
@@ -333,11 +333,11 @@ fn filter(value: &Value, at: &At<'_>, depth: usize) -> Result<Filter, QueryError
             let block = Block::new(value, &keys, &at)?;
             let nested = |key: &str| {
                 let read = |value| filter(value, &at.key(key), depth + 1);
-                block.get(key).map(read).transpose()
+                block.said(key).map(read).transpose()
             };
             Ok(Filter::Subquery(Box::new(Subquery {
-                dimension: block.required("dimension", &at)?,
-                measures: block.texts("measures", &at)?,
+                dimension: block.field("dimension", &at)?,
+                measures: block.fields("measures", &at)?,
                 r#where: nested("where")?,
                 having: nested("having")?,
             })))

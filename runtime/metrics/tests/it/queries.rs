@@ -227,3 +227,35 @@ fn types_are_known_by_the_engines_names() {
         assert_eq!(DataType::of(name), expected, "{name}");
     }
 }
+
+/// Q1: a text is short for a mapping with `name`, wherever a field is named.
+#[test]
+fn a_field_is_named_by_a_text_or_a_mapping() {
+    let form = |name: &dyn Fn(&str) -> String| -> Query {
+        let (day, flights) = (name("at"), name("flights"));
+        let text = format!(
+            r#"{{"metrics_view": "v", "dimensions": [{day}, {{"name": "d", "compute": {{"time_floor": {{"dimension": {day},
+            "grain": "day"}}}}}}], "measures": [{flights}, {{"name": "c", "compute": {{"count_distinct": {{"dimension": {day}}}}}}},
+            {{"name": "p", "compute": {{"percent_of_total": {{"measure": {flights}}}}}}}], "pivot_on": [{day}], "sort": [{day}],
+            "where": {{"cond": {{"op": "in", "exprs": [{{"name": "at"}}, {{"subquery": {{"dimension": {day},
+            "measures": [{flights}]}}}}]}}}}}}"#
+        );
+        text.parse().expect("a query")
+    };
+    let short = form(&|name| format!("\"{name}\""));
+    let long = form(&|name| format!("{{\"name\": \"{name}\"}}"));
+    assert_eq!(short, long);
+}
+
+/// A block that is empty says nothing, as one that is not there.
+#[test]
+fn empty_blocks_say_nothing() {
+    let plain: Query = r#"{"metrics_view": "v", "measures": ["flights"]}"#
+        .parse()
+        .expect("a query");
+    let empty: Query = r#"{"metrics_view": "v", "measures": ["flights"], "dimensions": [], "where": {}, "having": {}, "sort": [],
+        "time_range": {}, "comparison_time_range": {}, "spine": {}, "pivot_on": []}"#
+        .parse()
+        .expect("a query");
+    assert_eq!(plain, empty);
+}

@@ -6,7 +6,7 @@ use watershed_metrics::jiff::Timestamp;
 use watershed_metrics::plan::{Bounds, plan};
 use watershed_metrics::policy::{Effect, Layer, Rule, Truth};
 use watershed_metrics::query::{Code, Filter, Literal, Operator};
-use watershed_metrics::view::{Lookup, Selector, Source};
+use watershed_metrics::view::{Lookup, Selector, Source, Window};
 use watershed_metrics::{DataType, Dimension, DuckDb, Measure, MeasureKind, Policy, Query, View};
 
 use crate::queries::view as cases;
@@ -439,4 +439,85 @@ fn a_closed_view_answers_nothing() {
         panic!("{refused:?}");
     };
     assert_eq!(error.code, Code::NotAllowed);
+}
+
+/// A view of days and the measure of their number up to each, as `window: time` has it.
+fn running(engine: &ByHand, rows: &str) -> View {
+    engine.run(&format!(
+        "CREATE TABLE facts AS SELECT CAST(d AS DATE) AS \"day\", n FROM (VALUES {rows}) AS r(d, n)"
+    ));
+    View {
+        table: vec!["facts".to_owned()],
+        time_dimension: "day".to_owned(),
+        dimensions: vec![dimension("day", "day", "DATE")],
+        measures: vec![
+            count(),
+            Measure {
+                name: "running".to_owned(),
+                kind: MeasureKind::Window,
+                expression: "sum(n)".to_owned(),
+                requires: vec!["n".to_owned()],
+                order: vec![Selector {
+                    name: "day".to_owned(),
+                    grain: None,
+                }],
+                window: Some(Window {
+                    partition: true,
+                    frame: String::new(),
+                }),
+                ..count()
+            },
+        ],
+        ..View::default()
+    }
+}
+
+/// Q3: a time that is cut in two ways is one time, by which a window goes on.
+#[test]
+fn a_window_over_time_goes_on_over_all_cuts_of_the_time() {
+    let engine = ByHand::in_memory();
+    let view = running(&engine, "('2024-01-31', 1), ('2024-02-01', 2), ('2024-02-02', 4)");
+    let query = r#"{"metrics_view": "v", "measures": ["running"], "dimensions": [{"name": "day", "grain": "day"},
+        {"name": "month", "compute": {"time_floor": {"dimension": "day", "grain": "month"}}}]}"#;
+    let expected = [
+        "2024-01-31|2024-01-01|1",
+        "2024-02-01|2024-02-01|2",
+        "2024-02-02|2024-02-01|3",
+    ];
+    assert_eq!(answer(&engine, &view, query), expected);
+    let query: Query = r#"{"metrics_view": "v", "measures": ["running"]}"#
+        .parse()
+        .expect("a query");
+    let refused = watershed_metrics::query::check(&query, &view);
+    assert_eq!(refused.map_err(|error| error.code), Err(Code::DimensionRequired));
+}
+
+/// Q7: who sees no row with a time gets the answer of a range without rows.
+#[test]
+fn ranges_of_the_data_are_empty_where_no_row_is_seen() {
+    let engine = ByHand::in_memory();
+    let view = running(&engine, "(NULL, 1)");
+    for range in ["P7D", "inf", "7D as of latest/D", "earliest to watermark"] {
+        let query = format!(
+            r#"{{"metrics_view": "v", "dimensions": ["day"], "measures": ["n"], "time_range": "{range}"}}"#
+        );
+        assert_eq!(answer(&engine, &view, &query), Vec::<String>::new(), "{range}");
+    }
+    let compared = r#"{"metrics_view": "v", "measures": ["n"], "time_range": "P7D", "comparison_time_range": {"offset": "-1P"}}"#;
+    assert_eq!(answer(&engine, &view, compared), ["0"]);
+}
+
+/// Q2.
+#[test]
+fn an_element_that_a_list_holds_twice_counts_its_row_once() {
+    let engine = ByHand::in_memory();
+    let mut view = tagged(&engine);
+    engine.run(
+        "CREATE OR REPLACE TABLE facts AS SELECT * FROM (VALUES (1, ['a', 'a', NULL, NULL, 'b']), (10, ['b', 'b']),
+         (100, []), (1000, NULL)) AS r(n, tags)",
+    );
+    view.measures.push(count());
+    view.measures[2].name = "rows".to_owned();
+    let query = r#"{"metrics_view": "v", "dimensions": ["tag"], "measures": ["n", "rows"]}"#;
+    assert_eq!(answer(&engine, &view, query), ["a|1|1", "b|11|2", "NULL|1101|3"]);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use watershed_compilers::name_for_people;
 use watershed_metrics::policy::{Effect, Fields, Layer, Rule, Truth};
 use watershed_metrics::view::{Lookup, Source, Uri, Window};
 use watershed_metrics::{DataType, Dimension, Grain, Measure, MeasureKind, Selector, View};
@@ -159,7 +160,7 @@ impl Making<'_> {
         };
         Ok(Dimension {
             name: one.name.clone(),
-            display_name: one.display_name.clone(),
+            display_name: for_people(&one.display_name, &one.name),
             data_type: DataType::of(&engine_type),
             engine_type: if lookup.is_some() {
                 String::new()
@@ -193,7 +194,7 @@ impl Making<'_> {
         let window = one.window.as_ref();
         Ok(Measure {
             name: one.name.clone(),
-            display_name: one.display_name.clone(),
+            display_name: for_people(&one.display_name, &one.name),
             data_type: DataType::of(&engine_type),
             engine_type,
             kind: kind(one),
@@ -233,6 +234,14 @@ fn selector(one: &DimensionSelector) -> Selector {
     Selector {
         name: one.name.clone(),
         grain: grain(&one.time_grain),
+    }
+}
+
+/// Returns the name for people: the stated one, or one made of the name.
+fn for_people(stated: &str, name: &str) -> String {
+    match stated {
+        "" => name_for_people(name),
+        stated => stated.to_owned(),
     }
 }
 

@@ -105,9 +105,20 @@ pub struct Answer {
     pub time_zone: Option<Zone>,
     /// It was kept from an earlier question.
     pub cached: bool,
+    /// Columns are headed by their names for people: the question says so.
+    pub use_display_names: bool,
 }
 
 impl Answer {
+    /// Returns the head of a column for people.
+    #[must_use]
+    pub fn head<'h>(&self, heading: &'h Heading) -> &'h str {
+        match self.use_display_names {
+            true => &heading.display_name,
+            false => &heading.name,
+        }
+    }
+
     /// Makes an answer of a plain query's rows.
     pub(super) fn plain(columns: &[Column], rows: Vec<Vec<Value>>, truncated: bool) -> Self {
         let column = |column: &Column| (Heading::plain(&column.name), column.data_type.clone());
@@ -161,6 +172,7 @@ impl Answer {
             comparison_time_range: plan.comparison_time_range,
             time_zone: Some(query.time_zone.clone()),
             cached: false,
+            use_display_names: query.use_display_names,
         })
     }
 }
