@@ -58,6 +58,13 @@ pub fn after_failure(
     Next::At(now.after(wait.max(asked)))
 }
 
+/// Returns the time of the next attempt as it is known `now`. One that lies further ahead than any wait was noted by a clock
+/// that was wrong: it is due.
+#[must_use]
+pub fn known_next(next: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    next.filter(|next| *next > now && *next <= now.after(ASKED_MAX))
+}
+
 /// Returns the class of an HTTP status that is none of success (N8).
 #[must_use]
 pub fn of_status(status: u16) -> Class {
@@ -118,6 +125,16 @@ mod tests {
             Next::At(at) => u64::try_from(at.0 - NOW.0).ok(),
             Next::Dead => None,
         }
+    }
+
+    /// N8.
+    #[test]
+    fn a_clock_that_was_ahead_keeps_no_message_waiting_for_years() {
+        let later = |wait: Duration| Some(NOW.after(wait));
+        assert_eq!(known_next(later(WAIT_MAX), NOW), later(WAIT_MAX));
+        assert_eq!(known_next(later(ASKED_MAX), NOW), later(ASKED_MAX));
+        assert_eq!(known_next(later(ASKED_MAX * 300), NOW), None);
+        assert_eq!(known_next(Some(NOW), NOW), None);
     }
 
     /// N8.

@@ -33,7 +33,7 @@ use crate::{
     links::ReportFile,
     messages::Proto,
     model::{failure, schedule},
-    resolvers::{Until, check_names},
+    resolvers::{Until, check_names, status},
     sending::{self, receivers},
 };
 use files::Files;
@@ -119,13 +119,19 @@ impl Pass<'_> {
     async fn run(mut self, spec: &ReportSpec) -> Result<Outcome, Error> {
         let context = self.context;
         let now = context.now();
-        let schedule = schedule::read(spec.refresh_schedule.as_ref());
-        let versions = alert::versions(context.refs());
+        let said = spec.refresh_schedule.as_ref();
+        let (schedule, times) = (schedule::read(said), schedule::fingerprint(said));
+        let reported = self.reported(spec);
+        let versions = match &reported {
+            Some(reported) => alert::hash(reported.as_bytes()),
+            None => alert::versions(context.refs()),
+        };
         let asked = context.refreshes();
         let refreshes = asked.plain.saturating_add(asked.full);
         let Some(mark) = self.record.mark else {
             // One that is new is first sent at its next time, unless somebody wants it.
             self.record.mark = Some(now);
+            self.record.schedule = times;
             self.record.refs = versions;
             self.store().await?;
             return match refreshes == self.record.refreshes {
@@ -133,7 +139,8 @@ impl Pass<'_> {
                 false => Ok(Outcome::changed().requeue_after(Duration::ZERO)),
             };
         };
-        let follows = spec.refresh_schedule.as_ref().is_some_and(|said| said.ref_update);
+        let mark = self.count_anew(mark, times, now).await?;
+        let follows = said.is_some_and(|said| said.ref_update);
         let changes = Changes {
             requested: refreshes != self.record.refreshes,
             refs: follows && versions != self.record.refs,
@@ -142,8 +149,8 @@ impl Pass<'_> {
         let Some(trigger) = policy::trigger(schedule.as_ref(), mark, changes, now) else {
             return self.outcome(schedule.as_ref(), mark, Work::None);
         };
-        if let Some(error) = failed_ref(context.refs()) {
-            // It is made as soon as what it reads is there.
+        // It is made as soon as what it reads is there; the failures of what it reports are what it is about.
+        if let Some(error) = failed_ref(context.refs()).filter(|_| reported.is_none()) {
             return Err(error);
         }
         let triggered = trigger.moment(now);
@@ -164,6 +171,32 @@ impl Pass<'_> {
         self.store().await?;
         self.hand_over().await?;
         self.outcome(schedule.as_ref(), mark, work)
+    }
+
+    /// Returns what its question reports of other resources, if it is one about these.
+    fn reported(&self, spec: &ReportSpec) -> Option<String> {
+        let data = spec.data.as_ref()?;
+        status::reported(data, &self.seen(), &self.context.row().key())
+    }
+
+    /// Has its schedule count from now on, if it was edited, or ran by a clock that was ahead. Returns the time from which
+    /// it counts.
+    async fn count_anew(
+        &mut self,
+        mark: Timestamp,
+        times: String,
+        now: Timestamp,
+    ) -> Result<Timestamp, Error> {
+        let is_edited = !self.record.schedule.is_empty() && self.record.schedule != times;
+        let counted = match is_edited {
+            true => now,
+            false => schedule::trusted(mark, now),
+        };
+        if counted != mark || self.record.schedule != times {
+            (self.record.mark, self.record.schedule) = (Some(counted), times);
+            self.store().await?;
+        }
+        Ok(counted)
     }
 
     /// Returns the moment that it is about (N2); none while what it reads has no watermark.
@@ -189,7 +222,11 @@ impl Pass<'_> {
         let resolvers = self.reports.surroundings.resolvers(&seen);
         let (said, data) = (spec.refresh_schedule.as_ref(), spec.data.as_ref());
         let cut = Cut::of(intervals, said, data, &resolvers)?;
-        for end in cut.due(self.record.interval, moment, is_wanted).ends {
+        // One that lies ahead of both is of a clock or of rows that were wrong.
+        let until = self.context.now().max(moment);
+        let last = self.record.interval;
+        let last = last.filter(|last| schedule::trusted(*last, until) == *last);
+        for end in cut.due(last, moment, is_wanted).ends {
             let is_made = self.make_one(spec, end.at, Some(end.until())).await?;
             // One that could not be made is made at the next time, and those after it.
             if !is_made {

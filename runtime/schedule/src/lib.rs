@@ -53,7 +53,7 @@ pub use cron::{Cron, CronError};
 pub use intervals::{Closed, Interval, Intervals};
 pub use jiff;
 pub use recurrence::Recurrence;
-pub use schedule::{Due, REWIND_TOLERANCE, Schedule, ScheduleError, Tick};
+pub use schedule::{Due, REWIND_TOLERANCE, Schedule, ScheduleError, Tick, is_trusted};
 pub use step::{Grain, Step, StepError};
 pub use timer::Timer;
 pub use window::{Margins, Phase, Window, WindowError};

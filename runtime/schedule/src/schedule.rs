@@ -112,7 +112,7 @@ impl Schedule {
 
     /// Says whether something is due `now` that was last done at `mark`, and otherwise when it will be.
     pub fn due(&self, mark: Timestamp, now: Timestamp) -> Due {
-        if mark.duration_since(now) > REWIND_TOLERANCE {
+        if !is_trusted(mark, now) {
             return Due::Rewound;
         }
         match self.next_after(mark) {
@@ -151,6 +151,11 @@ impl Schedule {
         });
         earliest(cron, every)
     }
+}
+
+/// Returns true unless a time lies so far in the future that the clock which noted it was wrong, see [`REWIND_TOLERANCE`].
+pub fn is_trusted(mark: Timestamp, now: Timestamp) -> bool {
+    mark.duration_since(now) <= REWIND_TOLERANCE
 }
 
 /// Returns the latest `mark + n * every` (n at least 1) that is not after `now`.

@@ -224,6 +224,8 @@ pub(crate) struct JobSettings {
     pub(crate) success: Vec<i32>,
     pub(crate) retries: RetryPolicy,
     pub(crate) schedule: Option<(Schedule, Concurrency)>,
+    /// The times of the schedule: an edit of these has it count from then on.
+    pub(crate) times: String,
 }
 
 /// Reads the settings of a job. The compiler has refused what can't be read.
@@ -247,7 +249,12 @@ pub(crate) fn job(spec: &proto::JobSpec) -> JobSettings {
             reset_after: Duration::ZERO,
         },
         schedule: spec.schedule.as_ref().and_then(schedule),
+        times: spec.schedule.as_ref().map(times).unwrap_or_default(),
     }
+}
+
+fn times(said: &proto::JobSchedule) -> String {
+    format!("{} {} {}", said.cron, said.time_zone, said.every_ms)
 }
 
 fn schedule(said: &proto::JobSchedule) -> Option<(Schedule, Concurrency)> {

@@ -270,7 +270,7 @@ impl Reconciler for Notifications {
             return self.keep(&context, &record, until).await;
         }
         let now = context.now();
-        if let Some(next) = record.next.filter(|next| *next > now) {
+        if let Some(next) = policy::known_next(record.next, now) {
             return said(context.spec(), &record, Some(next));
         }
         let lane = lane(&context)?;

@@ -14,14 +14,14 @@ pub fn is_bound_of_age(row: &Row, at: Timestamp) -> bool {
     };
     let before = Timestamp(at.0.saturating_sub(1));
     spec.freshness
-        .is_some_and(|bounds| freshness::next(&bounds, freshness::since(&record), before) == Some(at))
+        .is_some_and(|bounds| freshness::next(&bounds, freshness::since(&record, before), before) == Some(at))
 }
 
 /// Returns when a model's schedule has it built next; none without a schedule.
 #[must_use]
 pub fn scheduled(row: &Row, now: Timestamp) -> Option<Timestamp> {
     let (spec, record) = read(row)?;
-    schedule::next(&schedule::from_spec(&spec)?, Timestamp(record.mark_ms()), now)
+    schedule::next(&schedule::from_spec(&spec)?, record.mark(now), now)
 }
 
 fn read(row: &Row) -> Option<(ModelSpec, Record)> {

@@ -31,7 +31,7 @@ pub fn old(row: &Row, now: Timestamp) -> Option<Old> {
     }
     let freshness = ModelSpecGlance::decode(row.spec.as_ref()).ok()?.freshness?;
     let record = Record::from_state(&ModelState::decode(row.state.as_deref()?).ok()?)?;
-    let age = u64::try_from(now.0.saturating_sub(since(&record).0)).unwrap_or_default();
+    let age = u64::try_from(now.0.saturating_sub(since(&record, now).0)).unwrap_or_default();
     let age = Duration::from_millis(age);
     let passed = |bound: &Duration| age >= *bound;
     let error = error(&freshness).filter(passed);
@@ -54,18 +54,19 @@ pub(super) fn next(freshness: &Freshness, since: Timestamp, now: Timestamp) -> O
 }
 
 /// Returns when the present rows came. A build of an incremental model that brings none leaves the build id as it was, and
-/// with it the time.
-pub(super) fn since(record: &Record) -> Timestamp {
+/// with it the time. Of rows that a clock which was ahead noted, it is the time at which that was found.
+pub(super) fn since(record: &Record, now: Timestamp) -> Timestamp {
     let built = Timestamp(record.built_at_ms);
     let of_id = record.build.0.get_timestamp().map(|at| {
         let (seconds, nanos) = at.to_unix();
         let ms = seconds.saturating_mul(1_000) + u64::from(nanos / 1_000_000);
         Timestamp(i64::try_from(ms).unwrap_or(i64::MAX))
     });
-    match (record.shape, record.incremental) {
+    let noted = match (record.shape, record.incremental) {
         (Shape::Table, true) => of_id.unwrap_or(built),
         _ => built,
-    }
+    };
+    record.known(noted, now)
 }
 
 fn warn(freshness: &Freshness) -> Option<Duration> {

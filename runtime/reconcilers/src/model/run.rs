@@ -165,14 +165,19 @@ impl<'a> Run<'a> {
         }
         let inputs = inputs::from_refs(self.spec(), self.context.refs(), self.model.outputs.chosen())?;
         self.refuse_other_database()?;
-        let known_output = self.known_output().await?;
+        let now = self.context.now();
+        let mut known_output = self.known_output().await?;
+        if let Some(record) = &mut known_output.record {
+            let times = schedule::fingerprint(self.spec().refresh_schedule.as_ref());
+            record.count_anew(times, now);
+        }
         let plan = self.plan(inputs, known_output.record.as_ref()).await?;
         let decision = self.decide(&plan, &known_output).await?;
         tracing::debug!(?decision, "decided");
         if let Some(failed) = plan.failed.clone() {
             return Err(Box::pin(self.act_on_stale(&failed, decision, plan, known_output)).await);
         }
-        let (mark, since) = (known_output.mark(), known_output.since());
+        let (mark, since) = (known_output.mark(now), known_output.since(now));
         match decision {
             Decision::Nothing => Ok(Done {
                 since,
@@ -203,13 +208,13 @@ impl<'a> Run<'a> {
 
     /// Does what was decided.
     async fn act(&self, decision: Decision, plan: Plan, known_output: KnownOutput) -> Result<Done, Error> {
-        let mark = known_output.mark();
+        let now = self.context.now();
+        let mark = known_output.mark(now);
         match decision {
             Decision::Nothing => Ok(Done::at(mark, self.keep(plan, known_output).await?)),
             Decision::Accept => Ok(Done::at(mark, self.accept(plan, known_output).await?)),
             Decision::Unchanged => {
-                let since = known_output.since();
-                let now = self.context.now();
+                let since = known_output.since(now);
                 let outcome = self.answer(plan, known_output).await?;
                 Ok(Done {
                     since,

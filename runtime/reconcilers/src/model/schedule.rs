@@ -1,7 +1,7 @@
 //! The schedule of a model: when it is refreshed without an edit.
 
 use watershed_core::Timestamp;
-use watershed_proto::{ModelSpec, Schedule as Said};
+use watershed_proto::{Message as _, ModelSpec, Schedule as Said};
 use watershed_schedule::{
     Cron, Due, Schedule, Zone,
     jiff::{self, SignedDuration, tz::TimeZone},
@@ -34,8 +34,33 @@ pub(crate) fn read(said: Option<&Said>) -> Option<Schedule> {
     }
 }
 
-/// Returns whether something is due `now` that was last done at `mark`. A mark in the future, of a clock that was set
-/// back since, makes nothing due.
+/// The fingerprint where there are no times.
+pub(crate) const NO_TIMES: &str = "-";
+
+/// Returns a fingerprint of the times that a file says: an edit of these has a schedule count from then on.
+pub(crate) fn fingerprint(said: Option<&Said>) -> String {
+    let (Some(said), Some(_)) = (said, read(said)) else {
+        return NO_TIMES.to_owned();
+    };
+    let times = Said {
+        cron: said.cron.clone(),
+        ticker_seconds: said.ticker_seconds,
+        time_zone: said.time_zone.clone(),
+        ..Said::default()
+    };
+    let hash = blake3::hash(&times.encode_to_vec()).to_hex();
+    hash.chars().take(16).collect()
+}
+
+/// Returns the time up to which something was done by a mark: `now` where that is one of a clock that was ahead.
+pub(crate) fn trusted(mark: Timestamp, now: Timestamp) -> Timestamp {
+    match watershed_schedule::is_trusted(instant(mark), instant(now)) {
+        true => mark,
+        false => now,
+    }
+}
+
+/// Returns whether something is due `now` that was last done at `mark`.
 pub(super) fn is_due(schedule: &Schedule, mark: Timestamp, now: Timestamp) -> bool {
     matches!(schedule.due(instant(mark), instant(now)), Due::Now(_))
 }
@@ -47,7 +72,12 @@ pub(super) fn next(schedule: &Schedule, mark: Timestamp, now: Timestamp) -> Opti
 }
 
 fn instant(time: Timestamp) -> jiff::Timestamp {
-    jiff::Timestamp::from_millisecond(time.0).unwrap_or_default()
+    let nearest = if time.0 < 0 {
+        jiff::Timestamp::MIN
+    } else {
+        jiff::Timestamp::MAX
+    };
+    jiff::Timestamp::from_millisecond(time.0).unwrap_or(nearest)
 }
 
 #[cfg(test)]
@@ -96,6 +126,39 @@ mod tests {
             next(&hourly.unwrap(), built, built),
             Some(at("2026-06-01T13:34:56Z"))
         );
+    }
+
+    #[test]
+    fn a_mark_of_a_clock_that_was_ahead_is_none_and_a_correction_repeats_nothing() {
+        let now = at("2026-03-10T14:00:00Z");
+        for (mark, known) in [
+            ("2026-03-10T06:00:00Z", "2026-03-10T06:00:00Z"),
+            ("2026-03-10T16:59:00Z", "2026-03-10T16:59:00Z"),
+            ("2031-01-01T00:00:00Z", "2026-03-10T14:00:00Z"),
+        ] {
+            assert_eq!(trusted(at(mark), now), at(known), "{mark}");
+        }
+        assert_eq!(trusted(Timestamp(i64::MAX), now), now);
+    }
+
+    #[test]
+    fn other_times_have_another_fingerprint_and_other_settings_the_same() {
+        let of = |cron: &str, zone: &str, disable| {
+            fingerprint(Some(&Said {
+                cron: cron.into(),
+                time_zone: zone.into(),
+                ref_update: disable,
+                disable,
+                ..Said::default()
+            }))
+        };
+        assert_ne!(of("15 1 * * *", "", false), of("15 2 * * *", "", false));
+        assert_ne!(
+            of("15 1 * * *", "", false),
+            of("15 1 * * *", "Europe/Oslo", false)
+        );
+        assert_eq!(of("15 1 * * *", "", true), NO_TIMES, "it is switched off");
+        assert_eq!(fingerprint(None), NO_TIMES);
     }
 
     #[test]

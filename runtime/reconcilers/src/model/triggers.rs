@@ -24,7 +24,7 @@ pub(super) fn has_left(record: &Record) -> bool {
 /// Returns the reasons that count now for an output with this record.
 pub(super) fn triggers(spec: &ModelSpec, record: &Record, now: Timestamp) -> Triggers {
     let said = spec.refresh_schedule.as_ref();
-    let mark = Timestamp(record.mark_ms());
+    let mark = record.mark(now);
     Triggers {
         inputs: said.is_none_or(|said| said.ref_update && !said.disable),
         files: said.is_none_or(|said| !said.disable),

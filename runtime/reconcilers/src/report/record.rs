@@ -37,6 +37,9 @@ pub struct ReportRecord {
     /// The time up to which its schedule was answered; none before it was first seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<Timestamp>,
+    /// The schedule for which that holds; empty in what an earlier version stored.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub schedule: String,
     /// A fingerprint of the versions of what it reads, as of the last time.
     #[serde(default)]
     pub refs: String,

@@ -137,6 +137,11 @@ impl<'a> Pass<'a> {
             let trigger = Trigger::Refresh(asked);
             return Wanted::Run(self.key(trigger), trigger);
         };
+        let times = self.settings.times.clone();
+        if !self.record.schedule.is_empty() && self.record.schedule != times {
+            self.record.mark = Some(self.context.now());
+        }
+        self.record.schedule = times;
         // A run that is under way, or is to be tried again, goes first.
         let unfinished = self.record.run.filter(|(key, _)| {
             let is_retried = self.record.exits.next.is_some() || self.record.starts.next.is_some();

@@ -94,6 +94,9 @@ pub struct JobRecord {
     pub has_succeeded: bool,
     /// The scheduled time up to which it has run; none before it was looked at.
     pub mark: Option<Timestamp>,
+    /// The times of the schedule for which that holds; empty in what an earlier version stored.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub schedule: String,
     /// The refreshes that were answered.
     pub refreshes: u64,
     /// The transitions, oldest first.

@@ -243,6 +243,27 @@ async fn a_schedule_runs_a_job_and_a_tick_during_a_run_is_skipped_or_replaces_it
     assert_eq!(stand.job_record("skips").stage, JobStage::Running);
 }
 
+/// W8: times of the new schedule that passed before the edit were not missed.
+#[tokio::test(start_paused = true)]
+async fn an_edited_schedule_counts_from_the_edit_on() {
+    let stand = stand().await;
+    let every = |minutes: u64| {
+        let mut spec = job();
+        spec.schedule = Some(JobSchedule {
+            every_ms: minutes * 60_000,
+            ..JobSchedule::default()
+        });
+        spec
+    };
+    stand.job("import", &every(10)).await;
+    sleep(9 * 60).await;
+    stand.job("import", &every(5)).await;
+    sleep(4 * 60).await;
+    assert_eq!(stand.machine.world.begun(), 0);
+    sleep(2 * 60).await;
+    assert_eq!(stand.machine.world.begun(), 1);
+}
+
 /// W14.
 #[tokio::test(start_paused = true)]
 async fn a_deleted_job_stops_its_process() {

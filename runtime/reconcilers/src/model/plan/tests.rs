@@ -101,6 +101,8 @@ impl Case {
             unfinished: false,
             stale_input: false,
             asked_at_ms: 0,
+            schedule: String::new(),
+            counts_from_ms: 0,
             state: None,
         };
         Self {

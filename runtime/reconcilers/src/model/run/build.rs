@@ -24,7 +24,7 @@ use crate::{
         plan::FileNow,
         record::{BuildId, Record, Shape, columns_of_view},
         sample::Sample,
-        source, state, statement,
+        schedule, source, state, statement,
         triggers::adds_rows,
     },
 };
@@ -144,6 +144,8 @@ impl Run<'_> {
             unfinished: !hooks.after.is_empty(),
             stale_input: plan.failed.is_some(),
             asked_at_ms: 0,
+            schedule: schedule::fingerprint(self.spec().refresh_schedule.as_ref()),
+            counts_from_ms: 0,
             state: None,
         };
         let reads = source::form(&spec, &scope).filter(|_| spec.sql.is_none() && staged.is_none());

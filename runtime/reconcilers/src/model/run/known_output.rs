@@ -124,14 +124,18 @@ impl Run<'_> {
 }
 
 impl KnownOutput {
-    /// Returns the time of the last build.
-    pub(super) fn mark(&self) -> Timestamp {
-        Timestamp(self.record.as_ref().map_or(0, Record::mark_ms))
+    /// Returns the time from which the schedule counts.
+    pub(super) fn mark(&self, now: Timestamp) -> Timestamp {
+        self.record
+            .as_ref()
+            .map_or(Timestamp(0), |record| record.mark(now))
     }
 
     /// Returns the time when the rows came.
-    pub(super) fn since(&self) -> Timestamp {
-        self.record.as_ref().map_or(Timestamp(0), freshness::since)
+    pub(super) fn since(&self, now: Timestamp) -> Timestamp {
+        self.record
+            .as_ref()
+            .map_or(Timestamp(0), |record| freshness::since(record, now))
     }
 
     fn from_output(output: &Output, copy: Option<Record>) -> Self {
@@ -159,6 +163,10 @@ impl KnownOutput {
                 .filter(|copy| copy.asked_at_ms > 0)
                 .map(|copy| (copy.answered, copy.asked_at_ms));
             let (answered, asked_at_ms) = answered.unwrap_or((record.answered, record.asked_at_ms));
+            let (schedule, counts_from_ms) = match &copy {
+                Some(copy) => (copy.schedule.clone(), copy.counts_from_ms),
+                None => (record.schedule.clone(), record.counts_from_ms),
+            };
             // Tests are run again without a build, so what the catalog says of them is newer.
             let (files, tests, results) = match copy {
                 Some(copy) => (copy.files, copy.tests, copy.results),
@@ -174,6 +182,8 @@ impl KnownOutput {
                 stale_input,
                 answered,
                 asked_at_ms,
+                schedule,
+                counts_from_ms,
                 ..record
             }
         });

@@ -177,7 +177,7 @@ impl Run<'_> {
             self.drop_orphan(orphan).await?;
         }
         let restored = Done {
-            since: freshness::since(&record),
+            since: freshness::since(&record, self.context.now()),
             ..Done::at(Timestamp(record.built_at_ms), done(Work::Restored))
         };
         if candidate.fit == Fit::Same {
