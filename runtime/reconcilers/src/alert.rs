@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`policy`] | when an alert is evaluated and what people are told: pure functions |
+//! | [`news`] | evaluations that people are told of together |
 //! | [`record`] | the stored state, and the history |
 //! | [`snooze`] | the label that holds messages back for a while |
 //! | [`trial`] | an evaluation that stores nothing |
@@ -12,6 +13,7 @@
 //! An evaluation and its messages are stored in one commit. Messages are then handed over one by one, as notifications
 //! under their keys, and forgotten when all are there: a crash in between hands over what is missing, and nothing twice.
 
+pub mod news;
 pub mod policy;
 pub mod record;
 pub mod snooze;
@@ -26,7 +28,7 @@ mod year;
 use std::time::Duration;
 
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Timestamp};
-use watershed_core::{Error, Outcome, Parents, Work};
+use watershed_core::{Error, ErrorKind, Outcome, Parents, Work};
 use watershed_delivery::crash;
 use watershed_proto::AlertSpec;
 
@@ -35,15 +37,16 @@ use crate::{
     intervals::Cut,
     messages::Proto,
     model::{failure, schedule},
-    resolvers::Until,
+    resolvers::{Until, status},
     sending,
 };
+use news::Circumstances;
 use policy::{Changes, Settings, Trigger, Verdict};
 use question::Asker;
-use record::{AlertRecord, CatchUp, Entry, Finding};
+use record::{AlertRecord, Entry, Finding};
 use telling::Teller;
 
-pub(crate) use question::versions;
+pub(crate) use question::{hash, versions};
 
 /// The kind's name.
 pub const KIND: &str = "alert";
@@ -117,6 +120,12 @@ struct Pass<'a> {
     record: AlertRecord,
 }
 
+/// The moment that is evaluated, and the reason why its question can't be asked, if that is known.
+struct Moment {
+    at: Timestamp,
+    unasked: Option<Finding>,
+}
+
 impl Pass<'_> {
     async fn run(mut self) -> Result<Outcome, Error> {
         let context = self.context;
@@ -125,23 +134,30 @@ impl Pass<'_> {
         let said = spec.refresh_schedule.as_ref();
         let schedule = schedule::read(said);
         let question = question::fingerprint(spec);
-        let versions = question::versions(context.refs());
+        let reported = self.reported(spec);
+        let versions = match &reported {
+            Some(reported) => question::hash(reported.as_bytes()),
+            None => question::versions(context.refs()),
+        };
         let asked = context.refreshes();
         let refreshes = asked.plain.saturating_add(asked.full);
-        let snoozed_until = snooze::end(&context.row().labels).filter(|until| *until > now);
-        // What could not be asked is asked again when what it reads has changed: that may have been the reason.
-        let follows =
-            said.is_some_and(|said| said.ref_update) || self.record.memory.last == Some(Verdict::Error);
+        let snoozed_until = snooze::end(&context.row().labels, now).filter(|until| *until > now);
+        let could_not_be_asked = self.record.memory.last == Some(Verdict::Error);
+        // What could not be asked is asked again when what it reads has changed: that may have been the reason. What reports
+        // of resources is asked whenever the report is another one.
+        let follows = said.is_some_and(|said| said.ref_update) || could_not_be_asked || reported.is_some();
         let changes = Changes {
             requested: refreshes != self.record.refreshes,
             question: question != self.record.question,
             refs: follows && versions != self.record.refs,
             snooze: self.record.snoozed_until.is_some() && snoozed_until.is_none(),
         };
+        let is_counted_anew = self.count_anew(schedule::fingerprint(said), now);
         // Intervals that a crash or an edit kept from being told are gone on with.
-        let resumed = self.record.catch_up.is_some().then_some(Trigger::Resumed);
+        let is_unfinished = self.record.is_unfinished || self.record.catch_up.is_some();
+        let resumed = is_unfinished.then_some(Trigger::Resumed);
         let trigger = policy::trigger(schedule.as_ref(), self.record.mark, changes, now).or(resumed);
-        let unchanged = self.record.snoozed_until == snoozed_until;
+        let unchanged = self.record.snoozed_until == snoozed_until && !is_counted_anew;
         self.record.snoozed_until = snoozed_until;
         let Some(trigger) = trigger else {
             if !unchanged {
@@ -150,127 +166,233 @@ impl Pass<'_> {
             return self.outcome(schedule.as_ref(), Work::None);
         };
         if changes.question {
+            self.tell(spec);
             self.record.memory = policy::Memory::default();
-            (self.record.interval, self.record.catch_up) = (None, None);
+            (self.record.interval, self.record.is_unfinished) = (None, false);
         }
-        let moment = self.moment(spec, trigger.moment(now)).await?;
+        let moment = self.moment(spec, trigger.moment(now), reported.is_some()).await?;
         (self.record.question, self.record.refs) = (question, versions);
         self.record.refreshes = refreshes;
         self.record.mark = trigger.moment(now).max(now);
         let is_wanted = matches!(trigger, Trigger::Request | Trigger::Question | Trigger::SnoozeEnd);
-        let is_new = !spec.watermark_inherit || self.record.watermark != moment;
         match moment {
-            // What it reads is where it was.
-            Some(_) if !is_wanted && !is_new && self.record.catch_up.is_none() => {
-                self.store().await?;
-                return self.outcome(schedule.as_ref(), Work::None);
-            }
-            Some(moment) => {
-                self.record.watermark = spec.watermark_inherit.then_some(moment);
-                self.evaluate(spec, moment, is_wanted).await?;
-            }
             // Nothing that it reads has data.
-            None => self.store().await?,
+            None => self.conclude(spec).await?,
+            Some(moment) => {
+                let is_new = !spec.watermark_inherit || self.record.watermark != Some(moment.at);
+                let is_again = is_wanted || could_not_be_asked || moment.unasked.is_some();
+                // What it reads is where it was.
+                if !is_again && !is_new && !is_unfinished {
+                    self.store().await?;
+                    return self.outcome(schedule.as_ref(), Work::None);
+                }
+                if spec.watermark_inherit && moment.unasked.is_none() {
+                    self.record.watermark = Some(moment.at);
+                }
+                self.evaluate(spec, moment, is_again).await?;
+            }
         }
         self.hand_over().await?;
         self.outcome(schedule.as_ref(), Work::Checked)
     }
 
-    /// Returns the moment that is evaluated (N2); none while what it reads has no watermark.
-    async fn moment(&self, spec: &AlertSpec, triggered: Timestamp) -> Result<Option<Timestamp>, Error> {
-        if !spec.watermark_inherit || failed_ref(self.context.refs()).is_some() {
-            return Ok(Some(triggered));
-        }
-        let seen = Seen {
+    /// Returns what its question reports of other resources, if it is one about these.
+    fn reported(&self, spec: &AlertSpec) -> Option<String> {
+        let data = spec.data.as_ref()?;
+        status::reported(data, &self.seen(), &self.context.row().key())
+    }
+
+    /// Has its schedule count from now on, if it was edited, or ran by a clock that was ahead. Returns true if there is
+    /// something to be stored.
+    fn count_anew(&mut self, schedule: String, now: Timestamp) -> bool {
+        let is_edited = !self.record.schedule.is_empty() && self.record.schedule != schedule;
+        let mark = match is_edited {
+            true => now,
+            false => schedule::trusted(self.record.mark, now),
+        };
+        let is_other = (mark, &schedule) != (self.record.mark, &self.record.schedule);
+        (self.record.mark, self.record.schedule) = (mark, schedule);
+        is_other
+    }
+
+    fn seen(&self) -> Seen<'_> {
+        Seen {
             handle: self.context.controller(),
             refs: self.context.refs(),
+        }
+    }
+
+    /// Returns the moment that is evaluated (N2); none while what it reads has no watermark.
+    async fn moment(
+        &self,
+        spec: &AlertSpec,
+        triggered: Timestamp,
+        reports: bool,
+    ) -> Result<Option<Moment>, Error> {
+        // The failures of what it reports are what it is about.
+        let failed = failed_ref(self.context.refs()).filter(|_| !reports);
+        let known = |unasked| -> Result<Option<Moment>, Error> {
+            let at = self.record.watermark.filter(|_| spec.watermark_inherit);
+            Ok(Some(Moment {
+                at: at.unwrap_or(triggered),
+                unasked: Some(unasked),
+            }))
         };
+        if let Some(error) = failed {
+            return known(Finding::failed(&error));
+        }
+        let at = |at| Moment { at, unasked: None };
+        if !spec.watermark_inherit {
+            return Ok(Some(at(triggered)));
+        }
+        let seen = self.seen();
         let resolvers = self.alerts.surroundings.resolvers(&seen);
-        tokio::select! {
-            found = watermark(&resolvers, keys(self.context.refs()), self.context.now()) => found,
-            () = self.context.cancellation().cancelled() => Err(failure::cancelled()),
+        let read = tokio::select! {
+            read = watermark(&resolvers, keys(self.context.refs()), self.context.now()) => read,
+            () = self.context.cancellation().cancelled() => return Err(failure::cancelled()),
+        };
+        match read {
+            Ok(found) => Ok(found.map(at)),
+            // The engine's words may quote rows.
+            Err(error) if error.kind == ErrorKind::Permanent => {
+                known(question::no_watermark().because_of(&error))
+            }
+            Err(error) => Err(error),
         }
     }
 
     /// Evaluates a moment, or each interval that has closed by it, and stores what people are told.
-    async fn evaluate(&mut self, spec: &AlertSpec, moment: Timestamp, is_wanted: bool) -> Result<(), Error> {
-        let seen = Seen {
-            handle: self.context.controller(),
-            refs: self.context.refs(),
-        };
+    async fn evaluate(&mut self, spec: &AlertSpec, moment: Moment, is_again: bool) -> Result<(), Error> {
+        let now = self.context.now();
         let Some(intervals) = &spec.intervals else {
-            let until = spec.watermark_inherit.then(|| Until::moment(instant(moment)));
-            let finding = self.asker(spec, &seen).ask(until).await?;
+            let until = spec.watermark_inherit.then(|| Until::moment(instant(moment.at)));
+            let finding = self.ask(spec, until, moment.unasked).await?;
             crash::point(crash::EVALUATED);
-            self.record.note(self.entry(moment, &finding, 0));
-            self.record.catch_up = Some(CatchUp::with(None, finding, moment));
-            return self.tell(spec).await;
+            self.follow(spec, finding, (moment.at, 0), now);
+            return self.conclude(spec).await;
         };
-        let resolvers = self.alerts.surroundings.resolvers(&seen);
-        let cut = Cut::of(
-            intervals,
-            spec.refresh_schedule.as_ref(),
-            spec.data.as_ref(),
-            &resolvers,
-        )?;
-        let closed = cut.due(self.record.interval, moment, is_wanted);
-        for (place, end) in closed.ends.iter().enumerate() {
-            let finding = self.asker(spec, &seen).ask(Some(end.until())).await?;
+        let due = {
+            let seen = self.seen();
+            let resolvers = self.alerts.surroundings.resolvers(&seen);
+            let (said, data) = (spec.refresh_schedule.as_ref(), spec.data.as_ref());
+            let cut = Cut::of(intervals, said, data, &resolvers)?;
+            let last = self.record.interval;
+            // One that lies ahead of both is of a clock or of rows that were wrong.
+            let last = last.filter(|last| schedule::trusted(*last, now.max(moment.at)) == *last);
+            cut.due(last, moment.at, is_again)
+        };
+        self.record.is_unfinished = true;
+        for (place, end) in due.ends.iter().enumerate() {
+            let finding = self.ask(spec, Some(end.until()), moment.unasked.clone()).await?;
             crash::point(crash::EVALUATED);
-            let left_out = if place == 0 { closed.left_out } else { 0 };
-            self.record.note(self.entry(end.at, &finding, left_out));
-            let before = self.record.catch_up.take();
-            self.record.catch_up = Some(CatchUp::with(before, finding, end.at));
+            let left_out = if place == 0 { due.left_out } else { 0 };
             // One that could not be asked is asked again, and with it those after it.
-            let is_error = self
-                .record
-                .history
-                .first()
-                .is_some_and(|entry| entry.verdict == Verdict::Error);
+            let is_error = finding.verdict == Verdict::Error;
+            // Told as if each had been looked at when it closed: how often the program looks decides nothing.
+            self.follow(spec, finding, (end.at, left_out), end.at);
             if end.is_closed && !is_error {
                 self.record.interval = Some(end.at);
             }
-            // Each is stored before the next, so that a crash asks no question twice.
-            self.store().await?;
             if is_error {
                 break;
             }
+            // Each is stored before the next, so that a crash asks no question twice.
+            self.store().await?;
         }
-        match self.record.catch_up.is_some() {
-            true => self.tell(spec).await,
-            false => self.store().await,
-        }
+        self.conclude(spec).await
     }
 
-    /// Decides whether people are told of what was evaluated, and stores that with the messages.
-    async fn tell(&mut self, spec: &AlertSpec) -> Result<(), Error> {
-        let Some(found) = self.record.catch_up.take() else {
-            return Ok(());
+    /// Asks, unless it is known that the question can't be asked.
+    async fn ask(
+        &self,
+        spec: &AlertSpec,
+        until: Option<Until>,
+        unasked: Option<Finding>,
+    ) -> Result<Finding, Error> {
+        if let Some(unasked) = unasked {
+            return Ok(unasked);
+        }
+        let seen = self.seen();
+        let asker = Asker {
+            resolvers: self.alerts.surroundings.resolvers(&seen),
+            spec,
+            own: self.context.row().key(),
+            cancel: self.context.cancellation(),
+            now: self.context.now(),
+        };
+        asker.ask(until).await
+    }
+
+    /// Decides whether people are told of what was found for a moment; `clock` is the time by which that is decided.
+    fn follow(
+        &mut self,
+        spec: &AlertSpec,
+        finding: Finding,
+        (moment, left_out): (Timestamp, u64),
+        clock: Timestamp,
+    ) {
+        let around = Circumstances {
+            settings: &Settings::from(spec),
+            is_snoozed: self.record.snoozed_until.is_some(),
+            clock,
+        };
+        let entry = self.entry(moment, &finding, left_out);
+        // An earlier version decided at the end.
+        if self
+            .record
+            .catch_up
+            .as_ref()
+            .is_some_and(|news| news.telling.is_none())
+        {
+            self.tell(spec);
+        }
+        let before = self.record.catch_up.take();
+        let (done, next) = news::follow(around, &mut self.record.memory, before, finding, entry);
+        self.record.catch_up = done;
+        self.tell(spec);
+        self.record.catch_up = Some(next);
+    }
+
+    /// Makes the messages of what is told, and the entries of the history that go with them.
+    fn tell(&mut self, spec: &AlertSpec) {
+        let Some(mut news) = self.record.catch_up.take() else {
+            return;
         };
         let context = self.context;
-        let is_snoozed = self.record.snoozed_until.is_some();
-        let verdict = found.finding.verdict;
-        let settings = Settings::from(spec);
-        let (memory, telling) =
-            policy::decide(&settings, self.record.memory, verdict, is_snoozed, context.now());
+        let telling = news.telling.unwrap_or_else(|| {
+            let (settings, is_snoozed) = (Settings::from(spec), self.record.snoozed_until.is_some());
+            let verdict = news.finding.verdict;
+            let (memory, telling) =
+                policy::decide(&settings, self.record.memory, verdict, is_snoozed, context.now());
+            self.record.memory = memory;
+            telling
+        });
         let teller = Teller {
             spec,
             name: context.name().as_str(),
             uid: context.uid(),
             project: &self.alerts.surroundings.project,
-            moment: found.moment,
+            moment: news.moment,
             telling,
-            found: &found.finding,
-            failed_intervals: found.failed,
+            found: &news.finding,
+            failed_intervals: news.failed,
             tried: None,
         };
         let messages = teller.messages(self.record.order);
         self.record.order += u64::from(!messages.is_empty());
-        if let Some(entry) = self.record.history.first_mut() {
+        if let Some(entry) = news.entries.last_mut() {
             entry.told = messages.iter().map(|one| one.message.key.clone()).collect();
         }
-        self.record.memory = memory;
-        self.record.outbox = messages;
+        for entry in news.entries {
+            self.record.note(entry);
+        }
+        self.record.outbox.extend(messages);
+    }
+
+    /// Stores the end of an evaluation with its messages.
+    async fn conclude(&mut self, spec: &AlertSpec) -> Result<(), Error> {
+        self.tell(spec);
+        self.record.is_unfinished = false;
         self.store().await?;
         crash::point(crash::RECORDED);
         Ok(())
@@ -286,17 +408,6 @@ impl Pass<'_> {
             hint: finding.hint.clone(),
             left_out,
             told: Vec::new(),
-        }
-    }
-
-    fn asker<'a>(&'a self, spec: &'a AlertSpec, seen: &'a Seen<'a>) -> Asker<'a> {
-        Asker {
-            resolvers: self.alerts.surroundings.resolvers(seen),
-            spec,
-            own: self.context.row().key(),
-            refs: self.context.refs(),
-            cancel: self.context.cancellation(),
-            now: self.context.now(),
         }
     }
 

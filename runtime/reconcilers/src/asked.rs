@@ -1,11 +1,11 @@
 //! The surroundings of questions that resources ask by themselves: alerts and reports.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use watershed_controller::Handle;
-use watershed_core::{Error, Key, RefView, Row, Timestamp};
+use watershed_core::{Error, Key, RefView, Row, Timestamp, Uid};
 use watershed_drivers::duckdb::Conditions;
 use watershed_metrics::jiff;
 use watershed_proto::{DataResolver, MapValue, Value};
@@ -65,7 +65,14 @@ impl Resources for Seen<'_> {
     }
 
     fn rows(&self) -> Vec<Arc<Row>> {
-        self.handle.rows()
+        let read: HashMap<Uid, &Arc<Row>> = self
+            .refs
+            .iter()
+            .filter_map(|view| view.target.as_ref())
+            .map(|target| (target.uid, target))
+            .collect();
+        let now = |row: Arc<Row>| read.get(&row.uid).map_or(row, |target| Arc::clone(target));
+        self.handle.rows().into_iter().map(now).collect()
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`touched`] | which files may have changed, where somebody watches them |
 //! | `origins` | which files are behind an edit |
 //! | `sweep` | outputs that no resource stands for |
+//! | `watching` | refs of what reports how others stand |
 //!
 //! There is one, hidden, of kind [`KIND`] and name [`NAME`], and it settles before anything else runs. A parse is
 //! applied whole or not at all, and nothing is deleted by mistake: without a manifest that can be read, without a
@@ -26,6 +27,7 @@ pub mod touched;
 
 mod origins;
 mod sweep;
+mod watching;
 
 use std::{
     collections::BTreeSet,

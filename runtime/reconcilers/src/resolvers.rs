@@ -31,7 +31,7 @@ mod files;
 mod front;
 pub mod legacy;
 mod names;
-mod status;
+pub(crate) mod status;
 mod until;
 
 use std::collections::BTreeMap;
@@ -226,10 +226,9 @@ impl Resolvers<'_> {
                 let query = metrics_sql::read(&sql, |view, name| self.views.is_measure(view, name))?;
                 self.planned(ask, &query).await
             }
-            "resource_status" => {
-                let only_errors = properties.get("where_error").and_then(Value::as_bool);
+            status::RESOLVER => {
                 let rows = self.views.resources.rows();
-                let sql = status::statement(&rows, ask.own, only_errors.unwrap_or_default());
+                let sql = status::statement(&rows, ask.own, status::only_errors(ask.data));
                 Ok(Prepared::Plain(sql))
             }
             "glob" => Ok(Prepared::Plain(files::statement(self, properties, &scope)?)),

@@ -7,6 +7,8 @@ use watershed_controller::Timestamp;
 use watershed_proto::AlertSpec;
 use watershed_schedule::{Due, Schedule, jiff};
 
+use crate::model::schedule;
+
 /// The result of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -74,8 +76,22 @@ pub struct Memory {
     pub suppressed_since: Option<Timestamp>,
 }
 
+impl Memory {
+    /// Returns what is known at a time: something that was told in the future, by a clock that was ahead, was told now.
+    fn known_at(self, now: Timestamp) -> Self {
+        let known = |at| schedule::trusted(at, now);
+        Self {
+            told: self.told.map(|(verdict, at)| (verdict, known(at))),
+            failure_told: self.failure_told.map(known),
+            suppressed_since: self.suppressed_since.map(known),
+            ..self
+        }
+    }
+}
+
 /// The decision about one evaluation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Telling {
     /// Nobody is told.
     Nobody,
@@ -98,7 +114,7 @@ pub fn decide(
     is_snoozed: bool,
     now: Timestamp,
 ) -> (Memory, Telling) {
-    let last = Some(verdict);
+    let (memory, last) = (memory.known_at(now), Some(verdict));
     if is_snoozed {
         let fails = verdict != Verdict::Pass;
         let held = Memory {

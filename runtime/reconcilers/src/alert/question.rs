@@ -11,7 +11,7 @@ use watershed_proto::{AlertSpec, DataResolver, Message as _};
 use super::policy::Verdict;
 use super::record::Finding;
 use crate::{
-    asked::{For, data_or_legacy, failed_ref, instant},
+    asked::{For, data_or_legacy, instant},
     directory::Directory,
     model::failure,
     resolvers::{Answer, Ask, ResolveError, Resolvers, Until, Viewer, metrics::MetricsError},
@@ -22,7 +22,6 @@ pub(super) struct Asker<'a> {
     pub(super) resolvers: Resolvers<'a>,
     pub(super) spec: &'a AlertSpec,
     pub(super) own: Key,
-    pub(super) refs: &'a [RefView],
     pub(super) cancel: &'a CancellationToken,
     pub(super) now: Timestamp,
 }
@@ -68,9 +67,18 @@ pub(crate) fn versions(refs: &[RefView]) -> String {
     hash(&bytes)
 }
 
-fn hash(bytes: &[u8]) -> String {
+/// Returns the hash of some bytes, as short as fingerprints are.
+pub(crate) fn hash(bytes: &[u8]) -> String {
     let hash = blake3::hash(bytes).to_hex();
     hash.chars().take(32).collect()
+}
+
+/// Returns that the watermark of what is read can't be read.
+pub(super) fn no_watermark() -> Finding {
+    Finding::failed(&Error::permanent(
+        "no-watermark",
+        "the watermark of what it reads can't be read",
+    ))
 }
 
 /// Returns an error for a question that has no form here: the old interface's queries by name.
@@ -92,9 +100,6 @@ impl Asker<'_> {
     /// # Errors
     /// When the evaluation was cancelled: it leaves no trace.
     pub(super) async fn ask(&self, until: Option<Until>) -> Result<Finding, Error> {
-        if let Some(error) = failed_ref(self.refs) {
-            return Ok(Finding::failed(&error));
-        }
         let asked = tokio::select! {
             asked = self.rows(until) => asked,
             () = self.cancel.cancelled() => return Err(failure::cancelled()),
@@ -177,7 +182,9 @@ fn found(answer: &Answer) -> Finding {
     let columns = answer.columns.iter();
     Finding {
         rows: Some(Table {
-            columns: columns.map(|(heading, _)| heading.name.clone()).collect(),
+            columns: columns
+                .map(|(heading, _)| answer.head(heading).to_owned())
+                .collect(),
             rows: answer.rows.iter().map(row).collect(),
         }),
         has_more: answer.truncated,

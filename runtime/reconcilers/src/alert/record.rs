@@ -5,7 +5,10 @@ use watershed_controller::{Timestamp, json_message};
 use watershed_core::Error;
 use watershed_delivery::{Key, Notification, Table};
 
-use super::policy::{Memory, Verdict};
+use super::{
+    news::News,
+    policy::{Memory, Verdict},
+};
 
 /// The most entries of a history (rule N4). They are for people and decide nothing.
 pub const ENTRIES_MAX: usize = 25;
@@ -100,43 +103,6 @@ impl Finding {
             cause => cause,
         }
     }
-
-    /// Ranks it by what it says: a failure more than an error, an error more than a pass.
-    fn weight(&self) -> u8 {
-        match self.verdict {
-            Verdict::Pass => 0,
-            Verdict::Error => 1,
-            Verdict::Fail => 2,
-        }
-    }
-}
-
-/// Intervals that were evaluated one after another and about which people are told together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CatchUp {
-    /// The finding that says the most; of equal ones, the newest.
-    pub finding: Finding,
-    /// The end of its interval.
-    pub moment: Timestamp,
-    /// The intervals that failed.
-    pub failed: u32,
-}
-
-impl CatchUp {
-    /// Adds an interval to what there is.
-    #[must_use]
-    pub fn with(before: Option<Self>, finding: Finding, moment: Timestamp) -> Self {
-        let failed = before.as_ref().map_or(0, |before| before.failed);
-        let failed = failed.saturating_add(u32::from(finding.verdict == Verdict::Fail));
-        match before {
-            Some(before) if before.finding.weight() > finding.weight() => Self { failed, ..before },
-            _ => Self {
-                finding,
-                moment,
-                failed,
-            },
-        }
-    }
 }
 
 /// The stored state of an alert.
@@ -144,6 +110,9 @@ impl CatchUp {
 pub struct AlertRecord {
     /// The time up to which its schedule was answered.
     pub mark: Timestamp,
+    /// The schedule for which that holds; empty in what an earlier version stored.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub schedule: String,
     /// A fingerprint of the question that was asked last.
     pub question: String,
     /// A fingerprint of the versions of what it reads, as of the last evaluation.
@@ -159,7 +128,10 @@ pub struct AlertRecord {
     pub interval: Option<Timestamp>,
     /// Evaluated intervals that nobody was told of yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub catch_up: Option<CatchUp>,
+    pub catch_up: Option<News>,
+    /// Some intervals of the last look are evaluated and stored, and others are not: it is gone on with.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unfinished: bool,
     /// The lowest watermark of what it reads, as of the last evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watermark: Option<Timestamp>,

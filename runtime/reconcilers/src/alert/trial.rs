@@ -14,7 +14,7 @@ use crate::asked::{self, failed_ref_of, instant};
 use crate::intervals::{Cut, End};
 use crate::messages::Proto;
 use crate::model::failure;
-use crate::resolvers::{Resolvers, Until};
+use crate::resolvers::{Resolvers, Until, status};
 
 /// The result of a trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +44,10 @@ pub async fn evaluate(
         return Err(failure::from_fault(fault));
     }
     question::check(&spec)?;
-    let failed = failed_ref_of(row, resolvers.views.resources);
+    // The failures of what it reports are what it is about.
+    let data = spec.data.as_ref();
+    let reported = data.and_then(|data| status::reported(data, resolvers.views.resources, &row.key()));
+    let failed = failed_ref_of(row, resolvers.views.resources).filter(|_| reported.is_none());
     let inherits = spec.watermark_inherit && at == now && failed.is_none();
     let watermark = match inherits {
         true => asked::watermark(&resolvers, row.refs.iter().map(Ref::key), now).await?,
@@ -67,7 +70,6 @@ pub async fn evaluate(
                 resolvers,
                 spec: &spec,
                 own: row.key(),
-                refs: &[],
                 cancel: &CancellationToken::new(),
                 now: at,
             };

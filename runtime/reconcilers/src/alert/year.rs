@@ -11,6 +11,7 @@ use watershed_schedule::{Cron, Schedule, Zone};
 
 use super::policy::{Changes, Memory, Settings, Telling, Trigger, Verdict, decide, next, trigger};
 use crate::intervals::Cut;
+use crate::model::schedule::trusted;
 
 const MINUTE: i64 = 60_000;
 const HOUR: i64 = 60 * MINUTE;
@@ -25,10 +26,10 @@ const PLACES: [(&str, (i8, i8), &str); 4] = [
 ];
 
 /// Numbers out of a seed.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, bound: i64) -> i64 {
+    pub(super) fn below(&mut self, bound: i64) -> i64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -36,7 +37,7 @@ impl Random {
         i64::try_from(self.0 >> 33).unwrap_or_default() % bound
     }
 
-    fn one_in(&mut self, count: i64) -> bool {
+    pub(super) fn one_in(&mut self, count: i64) -> bool {
         self.below(count) == 0
     }
 }
@@ -141,11 +142,27 @@ struct Program<'a> {
     was_snoozed: bool,
     log: Vec<Evaluated>,
     covered: usize,
+    /// Times that come once more, as the clock was ahead of them by more than a correction.
+    repeated: usize,
 }
 
 impl Program<'_> {
+    /// Follows a clock that went back by more than a correction: what ran in the future, ran now.
+    fn rewind(&mut self, now: Timestamp) {
+        if self.mark.0 - now.0 > 3 * HOUR {
+            let again = self
+                .ticks
+                .iter()
+                .filter(|tick| now < **tick && **tick <= self.mark);
+            self.repeated += again.count();
+            self.mark = now;
+        }
+        assert_eq!(trusted(self.mark, now), self.mark);
+    }
+
     /// Looks at the alert as its reconciler does, and compares each decision with the naive ones.
     fn look(&mut self, now: Timestamp, is_snoozed: bool, random: &mut Random) {
+        self.rewind(now);
         let ended = Changes {
             snooze: self.was_snoozed && !is_snoozed,
             ..Changes::default()
@@ -193,6 +210,9 @@ impl Program<'_> {
             2 | 3 => Verdict::Fail,
             _ => Verdict::Error,
         };
+        for one in self.log.iter_mut().filter(|one| one.at.0 - now.0 > 3 * HOUR) {
+            one.at = now;
+        }
         let expected = told(&self.settings, &self.log, verdict, is_snoozed, now);
         let (memory, found) = decide(&self.settings, self.memory, verdict, is_snoozed, now);
         assert_eq!(found, expected, "after {} evaluations", self.log.len());
@@ -240,6 +260,7 @@ fn year(schedule: &Schedule, ticks: &[Timestamp], midnights: &[Timestamp], seed:
         was_snoozed: false,
         log: Vec::new(),
         covered: 0,
+        repeated: 0,
     };
     let (mut real, mut jump, mut snoozed_until) = (begin, 0, 0);
     while real < begin + 366 * DAY {
@@ -267,6 +288,7 @@ fn year(schedule: &Schedule, ticks: &[Timestamp], midnights: &[Timestamp], seed:
         .iter()
         .filter(|tick| begin < tick.0 && tick.0 <= program.mark.0)
         .count();
-    assert_eq!(program.covered, passed, "{place}, seed {seed}: each time once");
+    let covered = program.covered - program.repeated;
+    assert_eq!(covered, passed, "{place}, seed {seed}: each time once");
     assert!(program.log.len() > 30, "{place}, seed {seed}");
 }

@@ -11,6 +11,7 @@
 //! 4. A name that belongs to a resource of somebody else is a finding; the rest is applied.
 //! 5. What reads a resource of rule 2 goes on reading it, although the files alone no longer say that it is there.
 //! 6. The winner of a collision stays the winner while its file does not compile.
+//! 7. What reports how resources stand reads all others.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -21,7 +22,10 @@ use watershed_compilers::{Health, Kind, Requirement, Resource, ResourceRef, Spec
 use watershed_core::{Batch, Edit, Key, Name, NewResource, Ref, Required, RetryPolicy, Row, Uid, Update};
 use watershed_proto::{Diagnostic, Fault, Message, Severity};
 
-use super::renames::{self, Candidate};
+use super::{
+    renames::{self, Candidate},
+    watching::{Watching, is_of_reporter},
+};
 use crate::{managed, model::retries};
 
 /// The kind that others read by name.
@@ -68,6 +72,7 @@ impl Diff {
         comparison.take_all();
         comparison.keep_broken();
         comparison.bind_to_kept();
+        comparison.watch_all_others();
         let batch = Batch {
             edits: comparison.edits(fresh),
         };
@@ -213,6 +218,35 @@ impl<'a> Comparison<'a> {
             wanted.refs.extend(found);
             wanted.refs.sort();
             wanted.refs.dedup();
+        }
+    }
+
+    /// Adds the refs of what reports how resources stand.
+    fn watch_all_others(&mut self) {
+        let kept = self
+            .kept
+            .keys()
+            .filter_map(|key| Some((key, &*self.owned.get(key)?.refs)));
+        let wanted = self
+            .wanted
+            .iter()
+            .map(|(key, wanted)| (key, wanted.refs.as_slice()));
+        let spec = |key: &Key| match self.wanted.get(key) {
+            Some(wanted) => managed::decode_as(key.kind.as_str(), &wanted.spec),
+            None => self.owned.get(key).and_then(|row| spec_of(row)),
+        };
+        let Some(watching) = Watching::new(kept.chain(wanted).collect(), spec) else {
+            return;
+        };
+        let (all, reporters) = (watching.refs(), watching.reporters().collect::<Vec<_>>());
+        for key in reporters {
+            let Some(wanted) = self.wanted.get_mut(&key) else {
+                continue;
+            };
+            let said: BTreeSet<Key> = wanted.refs.iter().map(Ref::key).collect();
+            let others = all.iter().filter(|one| !said.contains(&one.key()));
+            wanted.refs.extend(others.cloned());
+            wanted.refs.sort();
         }
     }
 
@@ -396,7 +430,11 @@ fn says_same(row: &Row, spec: &[u8]) -> bool {
 
 fn candidate_of_row(row: &Row) -> Option<Candidate> {
     let spec = spec_of(row)?;
-    let refs = row.refs.iter().map(|to| (to.kind.as_str(), to.name.as_str()));
+    let refs = row
+        .refs
+        .iter()
+        .filter(|_| !is_of_reporter(&spec))
+        .map(|to| (to.kind.as_str(), to.name.as_str()));
     Some(Candidate {
         kind: row.kind.as_str().to_owned(),
         name: row.name.as_str().to_owned(),
@@ -408,7 +446,11 @@ fn candidate_of_row(row: &Row) -> Option<Candidate> {
 
 fn candidate_of_file(wanted: &Wanted<'_>) -> Option<Candidate> {
     let Wanted { resource, refs, .. } = wanted;
-    let refs = refs.iter().map(|to| (to.kind.as_str(), to.name.as_str()));
+    let is_reporter = is_of_reporter(&resource.spec);
+    let refs = refs
+        .iter()
+        .filter(|_| !is_reporter)
+        .map(|to| (to.kind.as_str(), to.name.as_str()));
     Some(Candidate {
         kind: resource.kind.as_str().to_owned(),
         name: resource.name.clone(),

@@ -15,7 +15,7 @@ use super::{Ask, BoxFuture, Prepared, ResolveError, Resolvers, Viewer, rendered}
 pub const KIND: &str = "api";
 
 /// APIs that call one another at most.
-const DEEPEST: usize = 8;
+pub(super) const DEEPEST: usize = 8;
 
 /// Returns the data of a call from outside.
 #[must_use]
