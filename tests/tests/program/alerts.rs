@@ -158,6 +158,10 @@ fn what_was_refused_for_good_is_sent_by_retry() {
         panic!("one message is dead: {status}");
     };
     assert_eq!(dead["error"]["code"], "delivery-failed");
+    for command in [&["status", "--all"][..], &["run", "--all"]] {
+        let said = project.call(command);
+        assert_eq!(said.code, Some(0), "no command fails for it: {}", said.stdout);
+    }
     receiver.answer("204 No Content");
     let name = format!("notification/{}", text(&dead["name"]));
     let said = project.call(&["retry", &name]);

@@ -113,6 +113,7 @@ mod mends;
 mod meters;
 mod metrics;
 mod migrations;
+mod news;
 mod odd_files;
 mod operating;
 mod pages;

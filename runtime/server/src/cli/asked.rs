@@ -35,6 +35,7 @@ pub(super) fn call(console: &mut Console, shared: &Shared, args: &Call) -> Resul
         at: args.at.clone(),
         shown: args.limit.unwrap_or(shown(console, format)),
         sql: args.sql,
+        show_values: args.show_values,
         file: args.out.out.as_deref().map(look::file_of_rows).transpose()?,
         force: args.out.force,
     };
@@ -102,6 +103,7 @@ fn rows(console: &mut Console, shared: &Shared, args: &ReportRun) -> Result<Exit
         at: args.at.clone(),
         shown: shown(console, format),
         sql: args.sql,
+        show_values: args.show_values,
         file: args.out.out.as_deref().map(look::file_of_rows).transpose()?,
         force: args.out.force,
     };

@@ -42,6 +42,7 @@ pub(super) fn metrics(console: &mut Console, shared: &Shared, args: &Metrics) ->
         at: args.at.clone(),
         shown: Some(shown).filter(|_| file.is_none()),
         sql: args.sql,
+        show_values: args.show_values,
         file,
         force: args.out.force,
     };

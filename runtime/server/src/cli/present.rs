@@ -483,9 +483,11 @@ impl<'a> Presenter<'a> {
         if let Some(sql) = &document.sql {
             return self.text(&format!("{}\n", sql.trim_end()));
         }
-        let ((columns, rows), more) = match self.format {
-            Format::Csv | Format::Jsonl => (metrics::raw(document), document.truncated),
-            _ => (metrics::formatted(document), document.truncated),
+        let more = document.truncated;
+        let (columns, rows) = match self.format {
+            Format::Csv => metrics::raw(document, metrics::Heads::AsAsked),
+            Format::Jsonl => metrics::raw(document, metrics::Heads::Names),
+            _ => metrics::formatted(document),
         };
         self.begin_rows(columns)?;
         self.more_rows(rows)?;

@@ -23,6 +23,9 @@ pub struct CallDocument {
     /// The rows were kept from an earlier question; nothing that they are made of has changed since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
+    /// Tables and files have the names for people in the heads of their columns: the question says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub use_display_names: bool,
     /// The statement, where it was asked for instead of the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<String>,
@@ -51,6 +54,7 @@ impl CallDocument {
             rows: self.rows.clone(),
             truncated: self.truncated,
             cached: self.cached,
+            use_display_names: self.use_display_names,
             sql: self.sql.clone(),
             totals: self.totals.clone(),
             time_range: self.time_range.clone(),

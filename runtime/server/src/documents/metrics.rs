@@ -23,6 +23,9 @@ pub struct MetricsDocument {
     /// The rows were kept from an earlier question; nothing that they are made of has changed since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
+    /// Tables and files have the names for people in the heads of their columns: the question says so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub use_display_names: bool,
     /// The statement, where it was asked for instead of the rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql: Option<String>,

@@ -12,7 +12,7 @@ use watershed_reconcilers::managed::{KIND, Spec};
 
 use super::operate::{document, listed};
 use super::{INSTANCE, Instance, OpenError};
-use crate::documents::{Operated, Operation, Phase};
+use crate::documents::{Operated, Operation, Phase, Time};
 use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::explain::Life;
@@ -132,9 +132,10 @@ async fn snooze(
         let message = format!("`{}/{}` is no alert", row.kind, row.name);
         return Err(Refusal::new(Exit::Usage, message));
     }
-    let before = alert::snooze::end(&row.labels);
+    let now = Timestamp(Time::now().millis());
+    let before = alert::snooze::end(&row.labels, now);
     let update = Update {
-        labels: Some(Arc::new(alert::snooze::labels(&row.labels, until))),
+        labels: Some(Arc::new(alert::snooze::labels(&row.labels, until, now))),
         ..Update::default()
     };
     let refused = |error: String| Refusal::new(Exit::NotNow, error);

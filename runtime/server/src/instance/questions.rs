@@ -20,7 +20,9 @@ use watershed_reconcilers::resolvers::{
     Answer as Rows, Ask, Heading, Prepared, ResolveError, Resolvers, Resources, Until, Viewer, Views, api,
 };
 
-use super::metrics::{Entries, columns, range, refusal as metrics_refusal, rows, time, unspoken, zone};
+use super::metrics::{
+    Entries, Shown, columns, range, refusal as metrics_refusal, rows, time, unspoken, zone,
+};
 use super::{Instance, converge, export, query as queries};
 use crate::documents::{AlertTestDocument, CallDocument, ResourceName, TestedReceiver, Time};
 use crate::exit::Exit;
@@ -163,18 +165,20 @@ impl Questions<'_> {
 
     async fn called(&self, request: CallRequest, replies: &Replies) -> Result<Answer, Refusal> {
         let now = time(request.at.as_deref())?;
+        let until = request.at.is_some().then(|| Until::moment(now));
         let viewer = match request.user {
             Some(attributes) => Viewer::user(attributes),
             None => Viewer::Owner,
         };
         let is_export = request.file.is_some();
         let asked = match request.callee {
-            Callee::Api { name, args } => self.api(&name, args, &viewer, now, is_export).await?,
-            Callee::Report(name) => self.report(&name, now, request.at.is_some()).await?,
+            Callee::Api { name, args } => self.api(&name, args, &viewer, (now, until), is_export).await?,
+            Callee::Report(name) => self.report(&name, now, until).await?,
         };
         if request.sql {
+            let shown = Shown::of(request.show_values, &viewer)?;
             return Ok(Answer::Call(Box::new(CallDocument {
-                sql: Some(asked.prepared.statement()),
+                sql: Some(shown.of_statement(asked.prepared.statement(), self.views.secrets)),
                 missing_arguments: asked.missing,
                 ..document(asked.name, &Rows::default())
             })));
@@ -226,7 +230,7 @@ impl Questions<'_> {
         typed: &str,
         args: serde_json::Map<String, serde_json::Value>,
         viewer: &Viewer,
-        now: Timestamp,
+        (now, execution_time): (Timestamp, Option<Until>),
         is_export: bool,
     ) -> Result<Asked, Refusal> {
         let row = self.row(api::KIND, typed)?;
@@ -239,7 +243,7 @@ impl Questions<'_> {
             skips_policies: false,
             args: values(args),
             now,
-            execution_time: None,
+            execution_time,
             is_export,
         };
         let resolvers = self.resolvers();
@@ -254,7 +258,7 @@ impl Questions<'_> {
         })
     }
 
-    async fn report(&self, typed: &str, now: Timestamp, is_past: bool) -> Result<Asked, Refusal> {
+    async fn report(&self, typed: &str, now: Timestamp, until: Option<Until>) -> Result<Asked, Refusal> {
         let row = self.row(report::KIND, typed)?;
         let spec = ReportSpec::decode(row.spec.as_ref())
             .map_err(|error| Refusal::new(Exit::StateFolder, error.to_string()))?;
@@ -264,7 +268,7 @@ impl Questions<'_> {
             spec: &spec,
             own: row.key(),
             now: at,
-            until: is_past.then(|| Until::moment(now)),
+            until,
         };
         let export = making.export(Path::new(""), FileFormat::Csv).await;
         let export = export.map_err(|error| self.of_resource(&error))?;
@@ -373,10 +377,9 @@ impl Questions<'_> {
     fn refusal(&self, error: ResolveError) -> Refusal {
         match error {
             ResolveError::Metrics(error) => queries::redacted(metrics_refusal(error), self.views.secrets),
-            ResolveError::NotAllowed(_) => Refusal::new(Exit::Usage, error.to_string()),
-            ResolveError::UnknownArgument { ref hint, .. } => Refusal {
-                hint: Some(hint.clone()),
-                ..Refusal::new(Exit::Usage, error.to_string())
+            error @ (ResolveError::NotAllowed(_) | ResolveError::UnknownArgument { .. }) => Refusal {
+                exit_code: Exit::Usage.code(),
+                ..self.of_resource(&error.to_error())
             },
             error => self.of_resource(&error.to_error()),
         }
@@ -417,6 +420,7 @@ fn document(resource: ResourceName, answer: &Rows) -> CallDocument {
         rows: rows(answer),
         truncated: answer.truncated,
         cached: answer.cached,
+        use_display_names: answer.use_display_names,
         sql: None,
         totals: answer.totals.as_ref().map(|totals| {
             totals

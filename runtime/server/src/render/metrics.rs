@@ -8,10 +8,19 @@ use watershed_metrics::{Format, Grain, Zone};
 
 use crate::documents::{Column, MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 
+/// The names in the heads of columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heads {
+    /// Those that the question says: its names, or those for people.
+    AsAsked,
+    /// Names, by which programs find values.
+    Names,
+}
+
 /// Columns and rows as programs read them: values as they are, totals last.
-pub(crate) fn raw(document: &MetricsDocument) -> (Vec<Column>, Vec<Vec<Value>>) {
+pub(crate) fn raw(document: &MetricsDocument, heads: Heads) -> (Vec<Column>, Vec<Vec<Value>>) {
     let rows = document.rows.iter().chain(&document.totals).cloned().collect();
-    (columns(document), rows)
+    (columns(document, heads), rows)
 }
 
 /// The same as people read them.
@@ -38,7 +47,7 @@ pub(crate) fn formatted(document: &MetricsDocument) -> (Vec<Column>, Vec<Vec<Val
         }
         rows.push(row);
     }
-    (columns(document), rows)
+    (columns(document, Heads::AsAsked), rows)
 }
 
 /// The line below a table: which times the answer is about, by the clock of its zone.
@@ -85,9 +94,13 @@ pub(crate) fn advice(document: &MetricsDocument) -> Vec<String> {
     bound.map(|_| advice.to_owned()).collect()
 }
 
-fn columns(document: &MetricsDocument) -> Vec<Column> {
+fn columns(document: &MetricsDocument, heads: Heads) -> Vec<Column> {
+    let is_for_people = document.use_display_names && heads == Heads::AsAsked;
     let column = |column: &MetricsColumn| Column {
-        name: column.name.clone(),
+        name: match is_for_people {
+            true => column.display_name.clone(),
+            false => column.name.clone(),
+        },
         data_type: column.data_type.clone(),
     };
     document.columns.iter().map(column).collect()
@@ -172,8 +185,35 @@ mod tests {
             [json!("2024-03-01"), json!("2024-03-01 12:00"), json!("25.6%")]
         );
         assert_eq!(rows[1][0], json!("total"));
-        assert_eq!(raw(&document).1[0][2], json!(0.256));
+        assert_eq!(raw(&document, Heads::Names).1[0][2], json!(0.256));
     }
+
+    #[test]
+    fn heads_are_the_names_for_people_where_the_question_says_so_and_programs_keep_the_others() {
+        let mut document = MetricsDocument {
+            columns: vec![MetricsColumn {
+                name: "total_n".to_owned(),
+                display_name: "Total N".to_owned(),
+                role: MetricsRole::Measure,
+                field: "total_n".to_owned(),
+                data_type: "BIGINT".to_owned(),
+                grain: None,
+                format_preset: String::new(),
+                format_d3: String::new(),
+            }],
+            rows: vec![vec![json!(1)]],
+            ..MetricsDocument::default()
+        };
+        let heads = |document: &MetricsDocument| {
+            let of = |columns: Vec<Column>| columns[0].name.clone();
+            let raw = |heads| of(raw(document, heads).0);
+            [of(formatted(document).0), raw(Heads::AsAsked), raw(Heads::Names)]
+        };
+        assert_eq!(heads(&document), ["total_n", "total_n", "total_n"]);
+        document.use_display_names = true;
+        assert_eq!(heads(&document), ["Total N", "Total N", "total_n"]);
+    }
+
     #[test]
     fn a_range_is_shown_by_the_clock_of_its_zone_as_short_as_it_can_be() {
         let new_york = TimeZone::get("America/New_York").expect("a zone");

@@ -111,7 +111,7 @@ impl<'a> Test<'a> {
                 kind.is_none_or(|kind| kind == "*" || is_kind(kind)) && name.is(node.row.name.as_str())
             }
             Self::Tag(tag) => node.tags().any(|own| tag.is(own)),
-            Self::Kind(kind) => node.kinds().iter().any(|own| own == kind),
+            Self::Kind(kind) => node.kind() == *kind,
             Self::Path(path) => node.row.paths.iter().any(|own| path.holds(own)),
             Self::State(State::Failed) => node.has_failed(),
             Self::State(State::Modified) => node.is_modified,
@@ -169,7 +169,7 @@ fn unmatched(criterion: &Criterion, listing: &Listing<'_>) -> Refusal {
             (format!("no resource has the tag `{tag}`"), "tag:", tag, known)
         }
         Method::Kind(kind) => {
-            let known = nodes().flat_map(Node::kinds).collect();
+            let known = nodes().map(Node::kind).collect();
             (
                 format!("there is no resource of kind `{kind}`"),
                 "kind:",

@@ -98,7 +98,13 @@ impl<'a> Listing<'a> {
 }
 
 impl Node<'_> {
-    /// Returns the kind in the words of files: `model`, and `source` for what is declared as one.
+    /// Returns the kind in the word of its file: `source` for a model that is declared as one.
+    pub(super) fn kind(&self) -> String {
+        let declared = kinds::declared_as(self.row);
+        declared.unwrap_or_else(|| self.row.kind.to_string())
+    }
+
+    /// Returns the kinds by which it may be called: `model`, and `source` for what is declared as one.
     pub(super) fn kinds(&self) -> Vec<String> {
         let declared = kinds::declared_as(self.row);
         [self.row.kind.to_string()].into_iter().chain(declared).collect()

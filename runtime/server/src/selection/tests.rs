@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use watershed_core::{Row, SpecVersion};
+use watershed_proto::{Message as _, ModelSpec};
 
 use super::*;
 use crate::report::fixture::{entry, failed, model};
@@ -30,8 +31,16 @@ fn entries() -> Vec<Entry> {
         paths: [Arc::from("models/staging/staged.sql")].into(),
         ..model("staged", &["raw"])
     };
+    let source = ModelSpec {
+        defined_as_source: true,
+        ..ModelSpec::default()
+    };
+    let raw = Row {
+        spec: source.encode_to_vec().into(),
+        ..model("raw", &[])
+    };
     [
-        model("raw", &[]),
+        raw,
         tagged(staged, "nightly,core"),
         tagged(model("daily", &["staged"]), "core"),
         edited,
@@ -103,6 +112,10 @@ fn terms_are_united_and_commas_intersect() {
 fn tags_kinds_paths_and_states_choose() {
     assert_eq!(chosen(&["tag:core"], &[]), "staged daily");
     assert_eq!(chosen(&["kind:metrics-view"], &[]), "metrics_view/daily");
+    assert_eq!(chosen(&["kind:source"], &[]), "raw");
+    assert_eq!(chosen(&["kind:model"], &[]), "staged daily report other");
+    assert_eq!(chosen(&["source/raw"], &[]), "raw");
+    assert_eq!(chosen(&["model/raw"], &[]), "raw");
     assert_eq!(chosen(&["path:models/staging/"], &[]), "staged");
     assert_eq!(chosen(&["path:models/staging/*.sql"], &[]), "staged");
     assert_eq!(chosen(&["models/staging"], &[]), "staged");

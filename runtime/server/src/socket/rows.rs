@@ -53,6 +53,9 @@ pub struct MetricsRequest {
     pub shown: Option<u64>,
     /// The statement instead of the rows.
     pub sql: bool,
+    /// The statement with the values of variables in it.
+    #[serde(default)]
+    pub show_values: bool,
     /// Into this file, with its whole path, instead of being shown.
     pub file: Option<PathBuf>,
     /// Replace a file that is there.
@@ -72,6 +75,9 @@ pub struct CallRequest {
     pub shown: u64,
     /// The statement instead of the rows.
     pub sql: bool,
+    /// The statement with the values of variables in it.
+    #[serde(default)]
+    pub show_values: bool,
     /// Into this file, with its whole path, instead of being shown.
     pub file: Option<PathBuf>,
     /// Replace a file that is there.

@@ -25,9 +25,12 @@ pub(in crate::cli) struct Call {
     /// Ask as if it were another time.
     #[arg(long, value_name = "TIME")]
     pub at: Option<String>,
-    /// Print the SQL instead of running it.
+    /// Print the SQL instead of running it, with [NAME] in the place of values of variables.
     #[arg(long, conflicts_with = "out")]
     pub sql: bool,
+    /// Print the SQL as it runs, values of variables included: for the project's owner alone.
+    #[arg(long, requires = "sql", conflicts_with = "user")]
+    pub show_values: bool,
     /// One value a line; short for `--format vertical`.
     #[arg(long)]
     pub vertical: bool,
@@ -110,9 +113,12 @@ pub(in crate::cli) struct ReportRun {
     /// Make it and send it to its receivers, as when it is due.
     #[arg(long, conflicts_with = "out")]
     pub send: bool,
-    /// Print the SQL instead of running it.
+    /// Print the SQL instead of running it, with [NAME] in the place of values of variables.
     #[arg(long, conflicts_with_all = ["out", "send"])]
     pub sql: bool,
+    /// Print the SQL as it runs, values of variables included: for the project's owner alone.
+    #[arg(long, requires = "sql")]
+    pub show_values: bool,
     /// One value a line; short for `--format vertical`.
     #[arg(long)]
     pub vertical: bool,

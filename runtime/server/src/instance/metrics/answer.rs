@@ -13,6 +13,7 @@ pub(super) fn document(query: &Query, answer: &Answer) -> MetricsDocument {
         columns: columns(answer),
         rows: rows(answer),
         cached: answer.cached,
+        use_display_names: answer.use_display_names,
         totals: answer.totals.as_deref().map(json),
         time_range: answer.time_range.map(range),
         comparison_time_range: answer.comparison_time_range.map(range),

@@ -16,7 +16,7 @@ use crate::documents::MetricsDocument;
 use crate::report::Entry;
 
 pub(super) use answer::{columns, range, rows, zone};
-pub(super) use request::{Door, answer, refusal, time, unspoken};
+pub(super) use request::{Door, Shown, answer, refusal, time, unspoken};
 pub use watershed_reconcilers::resolvers::Viewer;
 pub use watershed_reconcilers::resolvers::metrics::MetricsError;
 

@@ -13,7 +13,8 @@ use watershed_core::Key;
 use watershed_reconcilers::metrics_view::KIND;
 use watershed_reconcilers::resolvers::error::UNSPOKEN;
 use watershed_reconcilers::resolvers::metrics::{LONGEST, MetricsError, Question};
-use watershed_reconcilers::resolvers::{Heading, Viewer, Views, condition};
+use watershed_reconcilers::resolvers::{Heading, Until, Viewer, Views, condition};
+use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{canvas, explore};
 
 use super::{Entries, answer as answers};
@@ -67,11 +68,13 @@ async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -
         viewer: &viewer,
         through: through.as_ref(),
         now,
-        execution_time: None,
+        // As for an alert that is tried out, the time stands for the latest and the watermark as well.
+        execution_time: request.at.is_some().then(|| Until::moment(now)),
     };
     if request.sql {
+        let shown = Shown::of(request.show_values, &viewer)?;
         let planned = views.planned(question(&query)).await.map_err(refusal)?;
-        let sql = planned.statement();
+        let sql = shown.of_statement(planned.statement(), views.secrets);
         let document = answers::unanswered(&query, &planned.plan, sql);
         return Ok(Answer::Metrics(Box::new(document)));
     }
@@ -108,6 +111,40 @@ async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -
         document.truncated = true;
     }
     Ok(Answer::Metrics(Box::new(document)))
+}
+
+/// The form in which a statement is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::instance) enum Shown {
+    /// With names in the place of the values of variables.
+    Masked,
+    /// As it runs.
+    Whole,
+}
+
+impl Shown {
+    /// Returns the form that somebody may see.
+    ///
+    /// # Errors
+    /// Values that are wanted in somebody else's name.
+    pub(in crate::instance) fn of(with_values: bool, viewer: &Viewer) -> Result<Self, Refusal> {
+        match (with_values, viewer) {
+            (false, _) => Ok(Self::Masked),
+            (true, Viewer::Owner) => Ok(Self::Whole),
+            (true, Viewer::User(_)) => {
+                let message = "values of variables are shown to the project's owner alone";
+                Err(Refusal::new(Exit::Usage, message).hint("leave out `--as` or `--show-values`"))
+            }
+        }
+    }
+
+    /// Returns a statement in this form.
+    pub(in crate::instance) fn of_statement(self, sql: String, secrets: &Secrets) -> String {
+        match self {
+            Self::Masked => secrets.redact(&sql).into_owned(),
+            Self::Whole => sql,
+        }
+    }
 }
 
 /// Returns the explore or canvas that was typed.
@@ -157,6 +194,7 @@ fn add_condition(query: &mut Value, key: &str, sql: Option<&str>) -> Result<(), 
     if let Value::Object(query) = query {
         let filter = match query.remove(key) {
             None | Some(Value::Null) => added,
+            Some(Value::Object(there)) if there.is_empty() => added,
             Some(there) => json!({"cond": {"op": "and", "exprs": [there, added]}}),
         };
         query.insert(key.to_owned(), filter);

@@ -127,7 +127,7 @@ fn of_report(record: &ReportRecord) -> Value {
 }
 
 fn of_alert(row: &Row, record: &AlertRecord) -> Value {
-    let snoozed = snooze::end(&row.labels);
+    let snoozed = snooze::end(&row.labels, Timestamp(Time::now().millis()));
     let memory = &record.memory;
     let told = memory
         .told
