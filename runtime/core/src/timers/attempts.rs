@@ -63,6 +63,30 @@ impl Attempts {
         Self::default()
     }
 
+    /// The value by a clock that may have been set back since the last failure: the next attempt is never later than the
+    /// wait that was given from now on.
+    ///
+    /// ```
+    /// use watershed_core::{Attempts, Timestamp};
+    ///
+    /// let waits = Attempts { count: 1, last: Some(Timestamp(60_000)), next: Some(Timestamp(65_000)) };
+    /// assert_eq!(waits.by_clock(Timestamp(61_000)), waits);
+    /// let (now, next) = (Some(Timestamp(9_000)), Some(Timestamp(14_000)));
+    /// assert_eq!(waits.by_clock(Timestamp(9_000)), Attempts { count: 1, last: now, next });
+    /// ```
+    #[must_use]
+    pub fn by_clock(self, now: Timestamp) -> Self {
+        let Some(last) = self.last.filter(|last| *last > now) else {
+            return self;
+        };
+        let earlier = |next: Timestamp| Timestamp(now.0.saturating_add(next.0.saturating_sub(last.0)));
+        Self {
+            last: Some(now),
+            next: self.next.map(earlier),
+            ..self
+        }
+    }
+
     /// Returns true if an attempt may be made now: nothing has failed, or the wait is over.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.count == 0 || self.next.is_some_and(|next| next <= now)
