@@ -107,8 +107,18 @@ pub enum Availability {
     Ready,
     /// It does not: it starts, waits for its next start, fails its checks, or has failed.
     Unready,
+    /// It has done all that it was to do, and serves no more: it has come as far as one that is ready, and nobody waits
+    /// for it.
+    Completed,
     /// It is being stopped.
     Stopping,
+}
+
+impl Availability {
+    /// True for what has come as far as it is to come.
+    pub fn is_done(self) -> bool {
+        matches!(self, Self::Ready | Self::Completed)
+    }
 }
 
 /// The replicas to start and stop now. Both are done in one go (W12).
@@ -118,25 +128,26 @@ pub struct Plan {
     pub start: u32,
     /// The numbers of the replicas to stop.
     pub stop: Vec<u64>,
-    /// True if nothing is left to do but to wait for what is being stopped: the target has all replicas, ready, and
-    /// there are no others.
+    /// True if nothing is left to do but to wait for what is being stopped: the target has all replicas, ready or
+    /// completed, and there are no others.
     pub complete: bool,
 }
 
 /// Plans one step to `replicas` copies of the release `target` (W11, W12).
 ///
 /// It stops nothing that would leave fewer ready than [`Bounds::needed`], and starts nothing that would make more than
-/// [`Bounds::most`]; what is being stopped is still there. Of other releases, unready copies go first, then those that
-/// are neither `target` nor `serving` (a discarded candidate), then the newest. Surplus copies of the target go newest
-/// first.
+/// [`Bounds::most`]; what is being stopped is still there. Of other releases, copies that are of no use go at once: those
+/// that are completed, and unready ones that are neither of `target` nor of `serving` (a candidate that was discarded or
+/// has failed). Then go unready copies, then those of a release that is neither, then the newest. Surplus copies of the
+/// target go newest first.
 pub fn converge(bounds: Bounds, target: u64, serving: u64, replicas: &[Replica]) -> Plan {
     let there = Counts::of(target, replicas);
     let surplus = there.target.saturating_sub(bounds.replicas);
     let mut stop = surplus_of_target(target, replicas, surplus);
-    let ready_of_target = stop.iter().fold(there.ready_of_target, |ready, gone| {
-        ready - u32::from(gone.availability == Availability::Ready)
+    let done_of_target = stop.iter().fold(there.done_of_target, |done, gone| {
+        done - u32::from(gone.availability.is_done())
     });
-    stop.extend(others_to_stop(bounds, target, serving, replicas, ready_of_target));
+    stop.extend(others_to_stop(bounds, target, serving, replicas, done_of_target));
 
     let missing = bounds.replicas.saturating_sub(there.target);
     let room = match there.others + there.stopping {
@@ -148,7 +159,7 @@ pub fn converge(bounds: Bounds, target: u64, serving: u64, replicas: &[Replica])
         start: missing.min(room),
         complete: there.others == 0
             && there.target == bounds.replicas
-            && there.ready_of_target == bounds.replicas,
+            && there.done_of_target == bounds.replicas,
         stop: stop.iter().map(|replica| replica.number).collect(),
     }
 }
@@ -168,7 +179,7 @@ pub fn replace(replicas: u32, target: u64, there: &[Replica]) -> Plan {
             0 => replicas.saturating_sub(counts.target),
             _ => 0,
         },
-        complete: counts.others == 0 && counts.target == replicas && counts.ready_of_target == replicas,
+        complete: counts.others == 0 && counts.target == replicas && counts.done_of_target == replicas,
         stop: stop.iter().map(|replica| replica.number).collect(),
     }
 }
@@ -177,7 +188,8 @@ pub fn replace(replicas: u32, target: u64, there: &[Replica]) -> Plan {
 struct Counts {
     /// Of the target, not being stopped.
     target: u32,
-    ready_of_target: u32,
+    /// Of these, ready and completed ones.
+    done_of_target: u32,
     /// Of other releases, not being stopped.
     others: u32,
     /// Of any release.
@@ -193,7 +205,7 @@ impl Counts {
         let stays = |replica: &Replica| replica.availability != Availability::Stopping;
         Self {
             target: count(&|one| one.release == target && stays(one)),
-            ready_of_target: count(&|one| one.release == target && one.availability == Availability::Ready),
+            done_of_target: count(&|one| one.release == target && one.availability.is_done()),
             others: count(&|one| one.release != target && stays(one)),
             stopping: count(&|one| !stays(one)),
         }
@@ -218,37 +230,43 @@ fn surplus_of_target(target: u64, replicas: &[Replica], surplus: u32) -> Vec<Rep
     found
 }
 
-/// Copies of other releases that may go now. Those that stay, ready or not, and the ready ones of the target are
-/// together no fewer than needed: an unready copy may be back in a moment, a new one may never be ready.
+/// Copies of other releases that may go now. Those that stay, ready or not, and those of the target that are done are
+/// together no fewer than needed: an unready copy may be back in a moment, a new one may never be ready. What is of no use
+/// goes whatever else is there.
 fn others_to_stop(
     bounds: Bounds,
     target: u64,
     serving: u64,
     replicas: &[Replica],
-    ready_of_target: u32,
+    done_of_target: u32,
 ) -> Vec<Replica> {
-    let mut others: Vec<Replica> = replicas
+    let is_of_no_use = |one: &Replica| match one.availability {
+        Availability::Completed => true,
+        Availability::Unready => one.release != serving,
+        Availability::Ready | Availability::Stopping => false,
+    };
+    let others = replicas
         .iter()
         .filter(|one| one.release != target && one.availability != Availability::Stopping)
-        .copied()
-        .collect();
+        .copied();
+    let (useless, mut others): (Vec<Replica>, Vec<Replica>) = others.partition(is_of_no_use);
     others.sort_unstable_by_key(|one| {
         let is_ready = one.availability == Availability::Ready;
         (is_ready, one.release == serving, std::cmp::Reverse(one.number))
     });
     let count = u32::try_from(others.len()).unwrap_or(u32::MAX);
     let budget = count
-        .saturating_add(ready_of_target)
+        .saturating_add(done_of_target)
         .saturating_sub(bounds.needed());
     others.truncate(usize::try_from(budget).unwrap_or(usize::MAX));
-    others
+    useless.into_iter().chain(others).collect()
 }
 
 /// The furthest that a rollout has come, and when. Only what goes beyond it is progress, so a candidate that becomes
 /// ready and crashes, again and again, runs into its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The most copies of the candidate that were ready at once.
+    /// The most copies of the candidate that were ready at once, completed ones among them.
     pub ready: u32,
     /// The fewest copies of other releases that were left.
     pub others: u32,
@@ -261,7 +279,7 @@ impl Progress {
     pub fn begin(target: u64, replicas: &[Replica], at: Timestamp) -> Self {
         let there = Counts::of(target, replicas);
         Self {
-            ready: there.ready_of_target,
+            ready: there.done_of_target,
             others: there.others,
             at,
         }
@@ -272,9 +290,9 @@ impl Progress {
     #[must_use]
     pub fn with(self, target: u64, replicas: &[Replica], at: Timestamp) -> Self {
         let there = Counts::of(target, replicas);
-        let further = there.ready_of_target > self.ready || there.others < self.others;
+        let further = there.done_of_target > self.ready || there.others < self.others;
         Self {
-            ready: self.ready.max(there.ready_of_target),
+            ready: self.ready.max(there.done_of_target),
             others: self.others.min(there.others),
             at: if further { at.max(self.at) } else { self.at },
         }

@@ -5,7 +5,7 @@ use super::*;
 const OLD: u64 = 1;
 const NEW: u64 = 2;
 
-use Availability::{Ready, Stopping, Unready};
+use Availability::{Completed, Ready, Stopping, Unready};
 
 fn bounds(replicas: u32, surge: u32, unavailable: u32) -> Bounds {
     Bounds {
@@ -15,16 +15,18 @@ fn bounds(replicas: u32, surge: u32, unavailable: u32) -> Bounds {
     }
 }
 
-/// Replicas from text: `oOx` are unready, ready and stopping ones of the old release, `nNy` of the new one, `dDz` of a
-/// release in between that was discarded. Numbers rise from 0.
+/// Replicas from text: `oOxp` are unready, ready, stopping and completed ones of the old release, `nNyq` of the new one,
+/// `dDz` of a release in between that was discarded. Numbers rise from 0.
 fn replicas(text: &str) -> Vec<Replica> {
     let of = |sign| match sign {
         'o' => (OLD, Unready),
         'O' => (OLD, Ready),
         'x' => (OLD, Stopping),
+        'p' => (OLD, Completed),
         'n' => (NEW, Unready),
         'N' => (NEW, Ready),
         'y' => (NEW, Stopping),
+        'q' => (NEW, Completed),
         'd' => (9, Unready),
         'D' => (9, Ready),
         'z' => (9, Stopping),
@@ -74,6 +76,16 @@ fn a_step_starts_and_stops_what_the_bounds_allow() {
         // A discarded candidate goes before what is active.
         (bounds(2, 2, 0), "ODNn", 0, &[1], false),
         (bounds(2, 2, 0), "OdNn", 0, &[1], false),
+        // One that was discarded and serves nobody goes, whatever became of the others.
+        (bounds(1, 1, 0), "od", 0, &[1], false),
+        (bounds(2, 2, 0), "ooddn", 0, &[2, 3], false),
+        // What is completed has come as far as it can, and stands for nothing that is needed.
+        (bounds(2, 1, 0), "Oq", 1, &[], false),
+        (bounds(2, 1, 0), "OOq", 0, &[1], false),
+        (bounds(2, 1, 0), "qq", 0, &[], true),
+        (bounds(2, 1, 0), "Nq", 0, &[], true),
+        (bounds(2, 1, 0), "pp", 1, &[0, 1], false),
+        (bounds(2, 1, 0), "pO", 1, &[0], false),
         // Scaled meanwhile.
         (bounds(1, 1, 0), "OONN", 0, &[3, 1, 0], false),
         (bounds(0, 1, 0), "ON", 0, &[1, 0], false),
@@ -86,6 +98,23 @@ fn a_step_starts_and_stops_what_the_bounds_allow() {
             complete,
         };
         assert_eq!(plan, expected, "{bounds:?} {there}");
+    }
+}
+
+/// W11: a candidate that has failed is removed, also where the release before it serves nobody.
+#[test]
+fn what_is_left_of_a_failed_candidate_goes_unless_it_serves() {
+    for (count, there, start, stop) in [
+        (1, "on", 0, &[1][..]),
+        (1, "On", 0, &[1]),
+        (1, "oN", 0, &[]),
+        (1, "ON", 0, &[1]),
+        (3, "oonNn", 0, &[2, 4]),
+        (3, "OOoNn", 0, &[4]),
+        (1, "qo", 0, &[0]),
+    ] {
+        let plan = converge(bounds(count, 1, 0), OLD, OLD, &replicas(there));
+        assert_eq!((plan.start, &plan.stop[..]), (start, stop), "{count} {there}");
     }
 }
 
@@ -246,8 +275,18 @@ impl State {
                 availability: Unready,
             });
         }
+        let is_useless = |one: &Replica| {
+            let is_left = one.release == NEW && one.availability == Unready;
+            self.target == OLD && is_left || one.release != self.target && one.availability == Completed
+        };
+        assert!(
+            !there.iter().any(is_useless),
+            "{bounds:?} {self:?} {plan:?}: a step leaves what is of no use"
+        );
         let after = Self::of(there, self.target);
-        let floor = bounds.needed().min(self.ready());
+        let target = if self.target == NEW { &self.new } else { &self.old };
+        let completed = target.iter().filter(|one| **one == Completed).count() as u32;
+        let floor = bounds.needed().saturating_sub(completed).min(self.ready());
         assert!(
             after.ready() >= floor,
             "{bounds:?} {self:?} {plan:?}: a step takes away what is needed"
@@ -275,8 +314,13 @@ impl State {
             let mut changed = there.clone();
             match there[at].availability {
                 Unready => changed[at].availability = Ready,
-                Ready if crashes == Crashes::Any => changed[at].availability = Unready,
-                Ready => continue,
+                Ready if crashes == Crashes::Any => {
+                    let mut completed = there.clone();
+                    completed[at].availability = Completed;
+                    after.push(Self::of(completed, self.target));
+                    changed[at].availability = Unready;
+                }
+                Ready | Completed => continue,
                 Stopping => drop(changed.remove(at)),
             }
             after.push(Self::of(changed, self.target));
@@ -290,7 +334,7 @@ impl State {
         for _ in 0..40 {
             let mut there = state.step(bounds).replicas();
             there.retain(|one| one.availability != Stopping);
-            for one in &mut there {
+            for one in there.iter_mut().filter(|one| one.availability != Completed) {
                 one.availability = Ready;
             }
             let next = Self::of(there, state.target);
@@ -328,7 +372,7 @@ fn search(bounds: Bounds, crashes: Crashes) -> usize {
             _ => (&rest.old, &rest.new),
         };
         assert!(
-            none.is_empty() && *all == vec![Ready; count],
+            none.is_empty() && all.len() == count && all.iter().all(|one| one.is_done()),
             "{bounds:?} {state:?}"
         );
         assert!(converge(bounds, state.target, OLD, &rest.replicas()).complete);
