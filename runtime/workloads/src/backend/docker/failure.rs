@@ -37,7 +37,7 @@ const OF_STARTS: &[(&str, StartFailure)] = &[
 ];
 
 /// Returns the class of a pull that failed: the image is missing or forbidden, or it did not arrive.
-pub(super) fn of_pull(failed: Failed) -> NotStarted {
+pub(super) fn of_pull(image: &str, failed: Failed) -> NotStarted {
     match failed {
         Failed::Unreachable(message) => (StartFailure::EngineUnreachable, message),
         Failed::Answered { status, message } => {
@@ -48,8 +48,17 @@ pub(super) fn of_pull(failed: Failed) -> NotStarted {
                     _ => StartFailure::PullInterrupted,
                 }),
             };
-            (class, one_line(&message))
+            (class, of_image(image, &one_line(&message)))
         }
+    }
+}
+
+/// Returns what is said of an image, with its name: engines leave that out where the network fails.
+pub(super) fn of_image(image: &str, message: &str) -> String {
+    match message {
+        "" => format!("image \"{image}\" can't be pulled"),
+        message if message.contains(image) => message.to_owned(),
+        message => format!("image \"{image}\": {message}"),
     }
 }
 
@@ -121,9 +130,16 @@ mod tests {
                 PullInterrupted,
             ),
         ] {
-            assert_eq!(of_pull(answered(status, message)).0, expected, "{message}");
+            let (found, told) = of_pull("api:2", answered(status, message));
+            assert_eq!(found, expected, "{message}");
+            assert!(told.contains(message) && (told.contains("api")), "{told}");
         }
-        assert_eq!(of_pull(Failed::Unreachable(String::new())).0, EngineUnreachable);
+        assert_eq!(
+            of_pull("api:2", Failed::Unreachable(String::new())).0,
+            EngineUnreachable
+        );
+        let (_, told) = of_pull("api:2", answered(500, "unexpected EOF"));
+        assert_eq!(told, "image \"api:2\": unexpected EOF");
     }
 
     /// W7.

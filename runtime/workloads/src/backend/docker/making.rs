@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::body::{body, reference};
 use super::engine::Failed;
-use super::failure::{NotStarted, of_pull, of_start};
+use super::failure::{NotStarted, of_image, of_pull, of_start};
 use super::label::{self, Labels, Order};
 use super::observe::Life;
 use super::place::{Place, now};
@@ -154,7 +154,7 @@ impl Task {
                     self.pull_if_allowed(failed).await?;
                     has_pulled = true;
                 } else if failed.is_missing_image() {
-                    return Err(of_pull(failed));
+                    return Err(of_pull(&self.container.image, failed));
                 } else if failed.is_conflict() {
                     match self.holder(&name).await? {
                         Holder::Ours => return Ok(None),
@@ -197,7 +197,7 @@ impl Task {
 
     async fn pull_if_allowed(&self, missing: Failed) -> Result<(), NotStarted> {
         if self.container.pull == Pull::Never {
-            return Err(of_pull(missing));
+            return Err(of_pull(&self.container.image, missing));
         }
         self.pull_unless_stopped().await.map(drop)
     }
@@ -211,9 +211,9 @@ impl Task {
     }
 
     async fn pull(&self) -> Result<(), NotStarted> {
-        let engine = &self.place.engine;
+        let (engine, image) = (&self.place.engine, self.container.image.as_str());
         let _room = engine.room_for_pull().await;
-        let client = engine.client().await.map_err(of_pull)?;
+        let client = engine.client().await.map_err(|failed| of_pull(image, failed))?;
         let options = CreateImageOptions {
             from_image: Some(reference(&self.container.image)),
             ..CreateImageOptions::default()
@@ -224,11 +224,11 @@ impl Task {
                 Ok(None) => return Ok(()),
                 Ok(Some(Ok(_))) => {}
                 Ok(Some(Err(error))) => {
-                    return Err(of_pull(engine.failed(error)));
+                    return Err(of_pull(image, engine.failed(error)));
                 }
                 Err(_) => {
                     let message = format!("the pull stood still for {} s", SILENCE.as_secs());
-                    return Err((StartFailure::PullInterrupted, message));
+                    return Err((StartFailure::PullInterrupted, of_image(image, &message)));
                 }
             }
         }
