@@ -45,6 +45,7 @@ pub(crate) mod failure;
 pub use contents::refuse_files_of_statement;
 pub use export::damaged as damaged_files;
 pub use failure::{HELD_CODE, STALE_INPUT, from_sql};
+pub(crate) use inputs::build_of;
 mod inputs;
 mod lake;
 mod objects;

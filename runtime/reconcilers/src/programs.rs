@@ -1,13 +1,22 @@
-//! Templates in the commands and environments of jobs and services.
+//! What jobs and services need of a project: the values of templates in their commands and environments, and what models
+//! have made.
 
 use std::collections::BTreeMap;
 
 use watershed_compilers::{Scope, render_text};
-use watershed_core::Error;
+use watershed_core::{Error, Row};
 use watershed_workloads::Render;
 
-use crate::model::failure;
+use crate::model::{self, failure};
 use crate::secrets::Secrets;
+
+/// Returns what identifies the last build of a model, which jobs that refer to it run for; none of other kinds. A look that
+/// builds nothing may note something beside the build: the time of a file, or of a question to a store.
+#[must_use]
+pub fn made(row: &Row) -> Option<Vec<u8>> {
+    let build = || model::build_of(row).map(|build| build.0.as_bytes().to_vec());
+    (row.kind.as_str() == model::KIND).then(build).flatten()
+}
 
 /// Fills in templates with the values of the project's variables, which only the program gets to see.
 pub struct ProgramTemplates {

@@ -51,6 +51,7 @@ mod tests;
 pub use backends::Connect;
 pub use crash::CRASH_POINTS;
 pub use message::{Job, Service};
+pub use observations::BackendStatus;
 pub use policy::health::Probed;
 pub use probe::{Asks, ProbeTarget};
 pub use program::{Docker, Port, Ports, Program};

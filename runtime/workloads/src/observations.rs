@@ -14,6 +14,17 @@ use crate::sync::Unpoisoned;
 /// The time that a reconciler waits for the first listing before it says that a backend can't be reached.
 const FIRST_LISTING: Duration = Duration::from_secs(15);
 
+/// A backend, as it answered the last time that it was asked for its processes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackendStatus {
+    /// Its name.
+    pub name: &'static str,
+    /// True once it has listed its processes.
+    pub is_listed: bool,
+    /// The reason why it did not answer the last time, if it did not.
+    pub error: Option<Error>,
+}
+
 /// The latest observation of each workload.
 pub(crate) struct Observations {
     table: Mutex<Table>,
@@ -119,6 +130,26 @@ impl Observations {
     /// Says that a backend could not be listed.
     pub(crate) fn note_absent(&self, backend: &'static str, error: Error) {
         self.absent.lock().unpoisoned().insert(backend, error);
+    }
+
+    /// Returns the backends that were asked, by name.
+    pub(crate) fn status(&self) -> Vec<BackendStatus> {
+        let listed = self.listed.borrow().clone();
+        let absent = self.absent.lock().unpoisoned().clone();
+        let names: BTreeSet<&'static str> = listed.iter().chain(absent.keys()).copied().collect();
+        let of = |name: &'static str| BackendStatus {
+            name,
+            is_listed: listed.contains(name),
+            error: absent.get(name).cloned(),
+        };
+        names.into_iter().map(of).collect()
+    }
+
+    /// Returns the observations of all processes that are known to live, or are being started, by start.
+    pub(crate) fn alive(&self) -> Vec<Observation> {
+        let table = self.lock();
+        let latest = table.entries.values().filter_map(|entry| entry.latest.as_ref());
+        latest.filter(|one| one.phase.is_alive()).cloned().collect()
     }
 
     /// Waits until a backend was listed once. Returns false if the program is about to end before that: then nobody

@@ -117,6 +117,18 @@ impl CheckSpec {
     }
 }
 
+/// Settings that speak of a program without being a part of its release: copies of another release are judged, stopped
+/// and restarted by those that were said with theirs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manners {
+    /// The checks of a copy.
+    pub checks: Vec<CheckSpec>,
+    /// The way in which a copy is stopped.
+    pub stop: Stopping,
+    /// The codes that have a meaning.
+    pub codes: Codes,
+}
+
 fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
@@ -187,12 +199,16 @@ pub(crate) struct RolloutSettings {
     pub(crate) is_replace: bool,
     pub(crate) deadline: Duration,
     pub(crate) on_deadline: OnDeadline,
-    /// The longest start period of the checks.
-    pub(crate) start_period: Duration,
 }
 
-/// Reads the part `rollout`.
-pub(crate) fn rollout(spec: &proto::ServiceSpec, checks: &[CheckSpec]) -> RolloutSettings {
+/// Returns the longest start period of checks.
+pub(crate) fn start_period(checks: &[CheckSpec]) -> Duration {
+    let periods = checks.iter().map(|check| check.check.start_period);
+    periods.max().unwrap_or_default()
+}
+
+/// Reads the part `rollout` of a service of so many replicas.
+pub(crate) fn rollout(spec: &proto::ServiceSpec, replicas: u32) -> RolloutSettings {
     let said = spec.rollout.clone().unwrap_or_else(|| proto::Rollout {
         surge: 1,
         deadline_ms: 600_000,
@@ -200,7 +216,7 @@ pub(crate) fn rollout(spec: &proto::ServiceSpec, checks: &[CheckSpec]) -> Rollou
     });
     RolloutSettings {
         bounds: Bounds {
-            replicas: spec.replicas,
+            replicas,
             surge: said.surge,
             unavailable: said.unavailable,
         },
@@ -210,11 +226,15 @@ pub(crate) fn rollout(spec: &proto::ServiceSpec, checks: &[CheckSpec]) -> Rollou
             "force" => OnDeadline::Force,
             _ => OnDeadline::Fail,
         },
-        start_period: checks
-            .iter()
-            .map(|check| check.check.start_period)
-            .max()
-            .unwrap_or_default(),
+    }
+}
+
+/// Reads what a service says beside its program and of it.
+pub(crate) fn manners(spec: &proto::ServiceSpec) -> Manners {
+    Manners {
+        checks: spec.checks.iter().filter_map(check).collect(),
+        stop: spec.stop.as_ref().into(),
+        codes: restart(spec.restart.as_ref()).codes,
     }
 }
 

@@ -4,10 +4,11 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::kind::{Nudging, Parents};
 use watershed_controller::{Context, Error, KindOptions, Reconciler, RetryPolicy};
-use watershed_core::Uid;
+use watershed_core::{Row, Uid};
 
 use crate::backend::{self, Backend};
 use crate::backends::Backends;
@@ -28,14 +29,25 @@ pub(crate) struct Shared {
     pub(crate) ports: PortPool,
     pub(crate) cancels: Cancels,
     pub(crate) render: Arc<dyn Render>,
+    /// Tells what a resource has made, for jobs that refer to it.
+    pub(crate) made: Arc<dyn Fn(&Row) -> Option<Vec<u8>> + Send + Sync>,
     /// Tells whether this program does anything for a job or service.
     pub(crate) chooses: Arc<dyn Fn(Uid) -> bool + Send + Sync>,
     /// Set when the program is about to end: nothing is started any more, and what runs is left to it.
     pub(crate) leaving: CancellationToken,
+    /// Scans that were asked for.
+    pub(crate) scans: Scans,
     /// The time between two scans; zero for none.
     pub(crate) interval: Duration,
     /// True if waits are spread by chance (rule W5); not under test.
     pub(crate) jitter: bool,
+}
+
+/// Scans that somebody asks for, beside those at each interval: their number so far, and the last one that was made.
+#[derive(Default)]
+pub(crate) struct Scans {
+    pub(crate) asked: watch::Sender<u64>,
+    pub(crate) made: watch::Sender<u64>,
 }
 
 /// Returns the options that kinds with processes have in common.

@@ -7,12 +7,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 use watershed_controller::resource::Target;
-use watershed_controller::{Handle, Refusal, RequestError, Uid};
+use watershed_controller::{Handle, Refusal, RequestError, Select, Uid};
 
-use crate::backend::{self, Backend, News, Stop, Then};
+use crate::backend::{self, Backend, News, Observation, Stop, Then};
 use crate::shared::Shared;
+use crate::{job, replica, service};
 
 /// First and longest pause after a listing that failed.
 const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
@@ -22,6 +25,9 @@ const LISTING: Duration = Duration::from_secs(15);
 
 /// The pause in which news that say nothing more gather, before a listing answers them all.
 const GATHER: Duration = Duration::from_millis(5);
+
+/// The time between two looks at the clock: what is due at a stored time is looked at again where it was set back.
+const CLOCK_LOOK: Duration = Duration::from_secs(10);
 
 /// The time between two scans of a project that wants none: a year.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3_600);
@@ -57,13 +63,17 @@ impl Watcher {
         let mut ticks = interval(if every.is_zero() { NEVER } else { every });
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks.tick().await;
+        let mut looks = interval(CLOCK_LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut shown = self.shared.probes.now();
+        let mut asked = self.shared.scans.asked.subscribe();
         loop {
             let news = async {
                 let next = listeners.iter_mut().map(|one| Box::pin(one.recv()));
                 futures::future::select_all(next).await.0
             };
             let again = absent.again.unwrap_or_else(Instant::now);
-            // A tick and news keep their place when the other is served.
+            // Ticks and news keep their place when another is served.
             tokio::select! {
                 news = news, if !backends.is_empty() => match news {
                     Ok(news) if self.shared.observations.end(&news) => {
@@ -80,7 +90,27 @@ impl Watcher {
                     }
                 },
                 _ = ticks.tick() => self.scan(&backends, &mut absent).await,
+                // The sender lives as long as this watch.
+                _ = asked.changed() => self.scan(&backends, &mut absent).await,
+                _ = looks.tick() => {
+                    let before = std::mem::replace(&mut shown, self.shared.probes.now());
+                    if shown < before {
+                        self.nudge_all().await;
+                    }
+                }
                 () = sleep_until(again), if absent.again.is_some() => self.scan(&backends, &mut absent).await,
+            }
+        }
+    }
+
+    /// Nudges all that may wait for a stored time.
+    async fn nudge_all(&self) {
+        tracing::info!("the clock was set back; jobs and services are looked at");
+        for kind in [job::KIND, service::KIND, replica::KIND] {
+            let found = self.handle.list(Select::kind(kind).with_hidden()).resources;
+            for resource in found {
+                // One that is gone by now waits for nothing.
+                let _ = self.handle.nudge(Target::Uid(resource.uid())).await;
             }
         }
     }
@@ -113,28 +143,28 @@ impl Watcher {
     /// concluded from what it does not list, and it is asked again after a pause.
     async fn scan(&self, backends: &[Arc<dyn Backend>], absent: &mut Absent) {
         let observations = &self.shared.observations;
-        let began = observations.clock();
+        let (began, number) = (observations.clock(), *self.shared.scans.asked.borrow());
         let mut listed = Vec::new();
         let mut answers = Vec::new();
-        for backend in backends {
-            let found = timeout(LISTING, backend.list()).await;
-            let found = found.unwrap_or_else(|_| {
-                Err(backend::Error::Unreachable {
-                    backend: backend.name(),
-                    message: format!("it lists nothing within {} s", LISTING.as_secs()),
-                })
-            });
+        let mut asked: FuturesUnordered<_> = backends.iter().map(list).collect();
+        while let Some((name, found)) = asked.next().await {
             match found {
                 Ok(found) => {
+                    absent.names.remove(name);
+                    // What waits for this one alone is not held up by those that are slower.
+                    if !asked.is_empty() {
+                        let different = observations.apply(found.clone(), began, false);
+                        observations.note_listed(name);
+                        self.follow(different, backends).await;
+                    }
                     listed.extend(found);
-                    answers.push(backend.name());
-                    absent.names.remove(backend.name());
+                    answers.push(name);
                 }
                 Err(error) => {
-                    if absent.names.insert(backend.name()) {
+                    if absent.names.insert(name) {
                         tracing::warn!(%error, "processes can't be listed");
                     }
-                    observations.note_absent(backend.name(), error);
+                    observations.note_absent(name, error);
                 }
             }
         }
@@ -143,6 +173,12 @@ impl Watcher {
         answers
             .into_iter()
             .for_each(|name| observations.note_listed(name));
+        self.follow(different, backends).await;
+        self.shared.scans.made.send_replace(number);
+    }
+
+    /// Nudges the resources of workloads that differ, and stops what belongs to none.
+    async fn follow(&self, different: Vec<String>, backends: &[Arc<dyn Backend>]) {
         for uid in different {
             if !self.nudge(&uid).await {
                 self.end_orphan(&uid, backends).await;
@@ -186,6 +222,19 @@ impl Watcher {
         }
         self.shared.observations.remove(uid);
     }
+}
+
+/// Lists the processes of a backend, which may take a while and no longer.
+async fn list(backend: &Arc<dyn Backend>) -> (&'static str, Result<Vec<Observation>, backend::Error>) {
+    let name = backend.name();
+    let found = timeout(LISTING, backend.list()).await;
+    let found = found.unwrap_or_else(|_| {
+        Err(backend::Error::Unreachable {
+            backend: name,
+            message: format!("it lists nothing within {} s", LISTING.as_secs()),
+        })
+    });
+    (name, found)
 }
 
 /// The backends that did not answer the last listing.

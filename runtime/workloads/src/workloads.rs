@@ -5,15 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
+use watershed_controller::resource::Row;
 use watershed_controller::{Builder, Handle, Resource, Select, Uid};
 
-use crate::backend::{Stop, Then};
+use crate::backend::{Backend, Observation, Stop, Then};
 use crate::backends::{Backends, Connect};
 use crate::cancels::Cancels;
 use crate::job::{self, JobReconciler};
 use crate::message::Job;
-use crate::observations::{Observations, living};
+use crate::observations::{BackendStatus, Observations, living};
 use crate::ports::PortPool;
 use crate::probe::{Asks, Network, Probes};
 use crate::project::Project;
@@ -21,7 +23,7 @@ use crate::render::{Render, Verbatim};
 use crate::replica::{self, ReplicaReconciler, ReplicaSpec};
 use crate::service::{self, ServiceReconciler};
 use crate::settings::Stopping;
-use crate::shared::Shared;
+use crate::shared::{Scans, Shared};
 use crate::watcher::Watcher;
 
 /// The time between two scans (rule W2).
@@ -48,6 +50,7 @@ pub struct WorkloadsBuilder {
     asks: Arc<dyn Asks>,
     interval: Duration,
     jobs_at_once: usize,
+    made: Arc<dyn Fn(&Row) -> Option<Vec<u8>> + Send + Sync>,
     chooses: Arc<dyn Fn(Uid) -> bool + Send + Sync>,
     jitter: bool,
 }
@@ -95,6 +98,14 @@ impl WorkloadsBuilder {
         self
     }
 
+    /// Sets what identifies the last that a resource has made, which jobs that refer to it run for: one build of a table,
+    /// say. Of kinds for which it says nothing, and of all unless set, each change of their state counts.
+    #[must_use]
+    pub fn made(mut self, made: impl Fn(&Row) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
+        self.made = Arc::new(made);
+        self
+    }
+
     /// Sets the jobs and services that something is done for: all of them unless set. Others are left as they are.
     #[must_use]
     pub fn chooses(mut self, chooses: impl Fn(Uid) -> bool + Send + Sync + 'static) -> Self {
@@ -122,8 +133,10 @@ impl WorkloadsBuilder {
             ports: PortPool::default(),
             cancels: Cancels::default(),
             render: self.render,
+            made: self.made,
             chooses: self.chooses,
             leaving: CancellationToken::new(),
+            scans: Scans::default(),
             interval: self.interval,
             jitter: self.jitter,
         };
@@ -132,6 +145,18 @@ impl WorkloadsBuilder {
             jobs_at_once: self.jobs_at_once,
         }
     }
+}
+
+/// Orders stops of one backend. One that does not know a start does nothing; one that can't be reached kills it without us.
+/// Returns whether it answers.
+async fn stop_each(backend: &dyn Backend, orders: &[Stop]) -> bool {
+    for order in orders {
+        let stopped = backend.stop(order.clone()).await;
+        if stopped.is_err_and(|error| error.is_transient()) {
+            return false;
+        }
+    }
+    true
 }
 
 impl Workloads {
@@ -146,6 +171,7 @@ impl Workloads {
             asks: Arc::new(Network),
             interval: SCAN_INTERVAL,
             jobs_at_once: JOBS_AT_ONCE,
+            made: Arc::new(|_| None),
             chooses: Arc::new(|_| true),
             jitter: true,
         }
@@ -180,6 +206,31 @@ impl Workloads {
         tokio::spawn(watcher.run());
     }
 
+    /// Returns the processes that are known to live, or are being started, as their backends told of them last.
+    pub fn running(&self) -> Vec<Observation> {
+        self.shared.observations.alive()
+    }
+
+    /// Returns the backends that were asked for their processes, as they answered the last time.
+    pub fn status(&self) -> Vec<BackendStatus> {
+        self.shared.observations.status()
+    }
+
+    /// Has all processes listed now, and returns once whatever differs from what is known was handed to its reconciler; at once
+    /// where the program leaves. To be called after [`watch`](Self::watch).
+    pub async fn scan(&self) {
+        let scans = &self.shared.scans;
+        let mut made = scans.made.subscribe();
+        let mut number = 0;
+        scans.asked.send_modify(|asked| {
+            *asked += 1;
+            number = *asked;
+        });
+        let made = made.wait_for(|made| *made >= number);
+        // The sender lives as long as this.
+        let _ = self.shared.leaving.run_until_cancelled(made).await;
+    }
+
     /// Returns the part that all kinds share.
     #[cfg(test)]
     pub(crate) fn shared(&self) -> Arc<Shared> {
@@ -206,6 +257,7 @@ impl Workloads {
         let backends = self.shared.backends.used();
         let stops = self.stop_settings(handle);
         let mut longest = 0;
+        let mut orders = Vec::new();
         let mut stopped = Vec::new();
         for uid in living(&self.shared.observations) {
             let (stopping, on_server_stop) = stops.get(&uid).cloned().unwrap_or_default();
@@ -224,12 +276,20 @@ impl Workloads {
                 grace_ms: stopping.grace_ms,
                 then: Then::Keep,
             };
-            for backend in &backends {
-                // One that does not know the start does nothing; one that can't be reached kills it without us.
-                let _ = backend.stop(order.clone()).await;
-            }
             stopped.push(observed.id);
+            orders.push(order);
         }
+        // One that does not answer holds up no other.
+        let answers = join_all(
+            backends
+                .iter()
+                .map(|backend| stop_each(backend.as_ref(), &orders)),
+        )
+        .await;
+        let answering = || {
+            let both = backends.iter().zip(&answers);
+            both.filter(|(_, answers)| **answers).map(|(backend, _)| backend)
+        };
         // Stops of what was deleted, which nobody carries out after this program.
         let handed_over = || backends.iter().filter_map(|backend| backend.stops_within()).max();
         let longest = Duration::from_millis(longest).max(handed_over().unwrap_or_default());
@@ -237,10 +297,9 @@ impl Workloads {
         let mut pause = LOOK_EVERY[0];
         loop {
             let mut alive = Vec::new();
-            for backend in &backends {
-                if !stopped.is_empty() {
-                    alive.extend(backend.list().await.unwrap_or_default());
-                }
+            if !stopped.is_empty() {
+                let listed = join_all(answering().map(|backend| backend.list())).await;
+                alive.extend(listed.into_iter().flat_map(Result::unwrap_or_default));
             }
             alive.retain(|one| one.phase.is_alive());
             stopped.retain(|id| alive.iter().any(|one| one.id == *id));

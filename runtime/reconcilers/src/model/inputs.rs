@@ -105,6 +105,11 @@ fn input(target: &Row) -> Option<Input> {
     })
 }
 
+/// Returns the build of the output of a model; none if it has none.
+pub(crate) fn build_of(target: &Row) -> Option<BuildId> {
+    input(target).map(|input| input.build)
+}
+
 /// The local files that a spec reads, those among them that it reads through what a migration made.
 pub(super) fn patterns(spec: &ModelSpec, made: &[String]) -> Vec<LocalFiles> {
     let through = made.iter().map(|pattern| LocalFiles {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use watershed_compilers::WorkloadSettings;
+use watershed_controller::resource::Row;
 use watershed_controller::{Resource, Select};
 use watershed_reconcilers::chosen::Chosen;
 use watershed_reconcilers::programs::ProgramTemplates;
@@ -11,10 +12,11 @@ use watershed_reconcilers::secrets::Secrets;
 use watershed_workloads::backend::docker::{Address, Containers};
 use watershed_workloads::replica::{ReplicaRecord, Stage};
 use watershed_workloads::service::ServiceRecord;
-use watershed_workloads::{JOBS_AT_ONCE, SCAN_INTERVAL, Workloads, replica, service};
+use watershed_workloads::{JOBS_AT_ONCE, SCAN_INTERVAL, Service, Workloads, replica, service};
 
 use super::converge::{Halt, UNTIL_DONE};
 use super::{Files, Instance, Options, managed};
+use crate::documents::Time;
 use crate::report::Entry;
 use crate::state_folder::StateFolder;
 
@@ -46,6 +48,7 @@ pub(super) fn open(
         .jobs_at_once(at_once.unwrap_or(JOBS_AT_ONCE))
         .confined(options.sandbox || options.sample.is_some())
         .chooses(move |uid| chosen.holds(uid))
+        .made(watershed_reconcilers::programs::made)
         .render(ProgramTemplates::new(secrets.clone(), &options.environment))
         .backend(containers(&state.path()));
     #[cfg(target_os = "linux")]
@@ -66,31 +69,36 @@ pub(super) fn open(
 }
 
 impl Instance {
-    /// Waits for a retry that is due soon, or for a service or managed resource that is about to be ready. Returns false if there is none.
-    pub(super) async fn wait_for_more(&self) -> Result<bool, Halt> {
+    /// Waits for a retry that is due soon, or for a service or managed resource that is about to be ready, as far as it may be
+    /// so since the command began. Returns false if there is none.
+    pub(super) async fn wait_for_more(&self, began: Time) -> Result<bool, Halt> {
         let mut changes = self
             .controller
             .watch(self.controller.list(Select::all()).revision);
         let retry = self.next_retry().await?;
-        let is_starting = self.is_something_starting();
+        let starting = self.is_something_starting(began);
+        let is_starting = starting.is_some();
         if !is_starting && retry.is_none() {
             return Ok(false);
         }
+        let longest = retry.into_iter().chain(starting).min();
         tokio::select! {
-            () = tokio::time::sleep(retry.unwrap_or(UNTIL_DONE)) => {}
+            () = tokio::time::sleep(longest.unwrap_or(UNTIL_DONE)) => {}
             // A controller that has ended says so to the wait that follows.
             _ = changes.next(), if is_starting => {}
         }
         Ok(true)
     }
 
-    /// Returns true if a service is not ready, or a managed resource not where it should be, and neither has failed nor is
-    /// meant to stand still.
-    fn is_something_starting(&self) -> bool {
+    /// Returns the time for which a service that is not ready, or a managed resource that is not where it should be, is waited
+    /// for: none if there is no such thing, or each has failed or is meant to stand still.
+    fn is_something_starting(&self, began: Time) -> Option<Duration> {
         let entries = self.entries();
-        entries
-            .iter()
-            .any(|entry| is_starting(entry) || managed::is_moving(&entry.row))
+        let of = |entry: &Entry| match managed::is_moving(&entry.row) {
+            true => Some(UNTIL_DONE),
+            false => time_to_start(entry, &entries, began),
+        };
+        entries.iter().filter_map(of).max()
     }
 
     /// Stops the programs that end with this one: all those of a command that ends when its work is done, and those that
@@ -104,20 +112,40 @@ impl Instance {
     }
 }
 
-fn is_starting(entry: &Entry) -> bool {
+/// Returns the time for which a service, or a copy of one, is waited for that is not ready; none if it has failed, or is not
+/// going to be ready. A service that was never ready fails by itself when its time is over; one that was may not be ready for
+/// ever, so it has that time from the beginning of the command on.
+fn time_to_start(entry: &Entry, entries: &[Entry], began: Time) -> Option<Duration> {
     let row = &entry.row;
     if row.unready.is_none() || row.error.is_some() || row.intents.is_deleted() || row.paused {
-        return false;
+        return None;
     }
     match row.kind.as_str() {
-        service::KIND => Resource::state_of::<ServiceRecord>(row)
-            .ok()
-            .flatten()
-            .is_some_and(|record| record.replicas > 0),
-        replica::KIND => Resource::state_of::<ReplicaRecord>(row)
-            .ok()
-            .flatten()
-            .is_some_and(|record| !matches!(record.stage, Stage::Completed | Stage::Failed | Stage::Gone)),
-        _ => false,
+        service::KIND => {
+            let record = Resource::state_of::<ServiceRecord>(row).ok().flatten()?;
+            if record.replicas == 0 || record.is_over {
+                return None;
+            }
+            left_to_start(row, record.first_start.is_some(), began)
+        }
+        replica::KIND => {
+            let record = Resource::state_of::<ReplicaRecord>(row).ok().flatten()?;
+            if matches!(record.stage, Stage::Completed | Stage::Failed | Stage::Gone) {
+                return None;
+            }
+            let service = entries.iter().find(|entry| Some(entry.row.uid) == row.owner)?;
+            left_to_start(&service.row, false, began)
+        }
+        _ => None,
     }
+}
+
+fn left_to_start(service: &Row, fails_by_itself: bool, began: Time) -> Option<Duration> {
+    if fails_by_itself {
+        return Some(UNTIL_DONE);
+    }
+    let spec = Resource::spec_of::<Service>(service).ok()?;
+    let passed = Duration::from_millis(Time::now().since_ms(began));
+    let left = service::time_to_be_ready(&spec.0).checked_sub(passed)?;
+    (!left.is_zero()).then_some(left)
 }

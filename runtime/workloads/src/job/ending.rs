@@ -50,13 +50,15 @@ impl Pass<'_> {
                 self.enter(JobStage::Pending, failure.as_str(), &message);
             }
             AfterStart::Wait => {
-                self.record.starts.next = Some(now.after(NO_ROOM));
+                (self.record.starts.last, self.record.starts.next) = (Some(now), Some(now.after(NO_ROOM)));
                 self.enter(JobStage::Pending, failure.as_str(), &message);
             }
         }
     }
 
     fn ended(&mut self, end: End, at: Timestamp, was_stopped: bool) {
+        // By a clock that was set back since, it ends now.
+        let at = at.min(self.context.now());
         (self.record.starts, self.record.failed_start) = (Attempts::default(), None);
         let exit = match (self.record.stop, end) {
             (Some(JobStop::Timeout), _) => Exit::Timeout,
@@ -89,7 +91,7 @@ impl Pass<'_> {
             AfterJob::Complete => {
                 self.record.exits = Attempts::default();
                 (self.record.has_succeeded, self.record.finished_well) = (true, true);
-                self.record.finished = self.record.run.map(|(key, _)| key);
+                self.record.finish();
                 self.enter(JobStage::Completed, "completed", "");
             }
             AfterJob::Retry(attempts) => {
@@ -106,7 +108,7 @@ impl Pass<'_> {
     fn fail(&mut self, reason: &str, detail: &str) {
         self.record.exits.next = None;
         self.record.starts.next = None;
-        self.record.finished = self.record.run.map(|(key, _)| key);
+        self.record.finish();
         self.record.finished_well = false;
         self.enter(JobStage::Failed, reason, detail);
     }

@@ -5,20 +5,22 @@
 
 mod cancel;
 mod ending;
+mod moments;
 mod pass;
 mod record;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use watershed_controller::{Context, Error, KindOptions, Outcome, Reconciler};
-use watershed_core::Work;
+use watershed_controller::{Context, Error, KindOptions, Outcome, Reconciler, Resource};
+use watershed_core::{Row, Work};
 
 use self::pass::Pass;
 pub use self::record::{JobRecord, JobStage, JobStop};
 
 use crate::backend::Then;
 use crate::message::Job;
+use crate::policy::run_key::RunKey;
 use crate::program::Program;
 use crate::refs;
 use crate::replica::backend_error;
@@ -99,6 +101,11 @@ impl Reconciler for JobReconciler {
         self.shared.observations.remove(&uid);
         Ok(Outcome::from_work(Work::Dropped))
     }
+}
+
+/// Returns the run of a job that finished last, well or not.
+fn last_run(row: &Row) -> Option<RunKey> {
+    Resource::state_of::<JobRecord>(row).ok().flatten()?.finished
 }
 
 fn program(context: &Context<JobReconciler>) -> Program {

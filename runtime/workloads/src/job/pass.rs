@@ -1,20 +1,20 @@
 //! One pass over a job: choose the run, start or adopt its process, wait for it, and count its end once.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::Instant;
 use watershed_controller::message::to_json;
 use watershed_controller::resource::Stage as ResourceStage;
 use watershed_controller::{Context, Error, Outcome, Timestamp};
-use watershed_core::Attempts;
+use watershed_core::{Attempts, Row};
 
+use super::moments::{left, until, until_moment};
 use super::record::{JobRecord, JobStage, JobStop};
 use super::{JobReconciler, cancel};
 use crate::backend::{self, Backend, Limits, Observation, Output, Phase, Start, StartId, Stop, Then};
 use crate::crash::{self, crash_point};
 use crate::policy::exit::{NO_ROOM, StartFailure};
-use crate::policy::run_key::{self, Ref, RunKey, Trigger};
+use crate::policy::run_key::{self, Ref, RunKey, Standing, Trigger};
 use crate::policy::schedule;
 use crate::program::{Ports, Program};
 use crate::replica::backend_error;
@@ -64,6 +64,10 @@ impl<'a> Pass<'a> {
         program: Program,
         backend: Arc<dyn Backend>,
     ) -> Self {
+        let mut record = context.state().cloned().unwrap_or_default();
+        // Where the clock was set back, nothing waits for longer than it may from now on.
+        let now = context.now();
+        (record.exits, record.starts) = (record.exits.by_clock(now), record.starts.by_clock(now));
         Self {
             shared,
             context,
@@ -71,7 +75,7 @@ impl<'a> Pass<'a> {
             backend,
             settings: settings::job(&context.spec().0),
             uid: context.uid().to_string(),
-            record: context.state().cloned().unwrap_or_default(),
+            record,
             is_changed: false,
         }
     }
@@ -91,7 +95,7 @@ impl<'a> Pass<'a> {
                 .run
                 .filter(|_| self.record.is_open)
                 .map(|(key, _)| key);
-            match run_key::decide(key, self.record.finished, living) {
+            match run_key::decide(key, self.record.finished(), living) {
                 run_key::Decision::Finished if living.is_none() => {
                     return self.finish(self.next_tick()).await;
                 }
@@ -145,7 +149,7 @@ impl<'a> Pass<'a> {
         // A run that is under way, or is to be tried again, goes first.
         let unfinished = self.record.run.filter(|(key, _)| {
             let is_retried = self.record.exits.next.is_some() || self.record.starts.next.is_some();
-            self.record.finished != Some(*key) && (self.record.is_open || is_retried)
+            self.record.finished() != Some(*key) && (self.record.is_open || is_retried)
         });
         if asked != self.record.refreshes {
             let trigger = Trigger::Refresh(asked);
@@ -181,21 +185,27 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The key of a run for this cause.
-    fn key(&self, trigger: Trigger) -> RunKey {
-        let uids: Vec<String> = self
-            .context
-            .refs()
-            .iter()
-            .filter_map(|view| Some(view.target.as_ref()?.uid.to_string()))
-            .collect();
+    /// The key of a run for this cause, under which its record knows it from then on.
+    fn key(&mut self, trigger: Trigger) -> RunKey {
+        let key = self.key_of(trigger, |row| standing_of(self.shared, row));
+        let before = self.key_of(trigger, |row| Standing::State(row.state_version.0));
+        self.record.know_as(before, key);
+        key
+    }
+
+    fn key_of(&self, trigger: Trigger, standing: impl Fn(&Row) -> Standing) -> RunKey {
         let targets = self.context.refs().iter().filter_map(|view| view.target.as_ref());
+        let of = |target: &Arc<Row>| {
+            let is_service = target.kind.as_str() == service::KIND;
+            (target.uid.to_string(), standing(target), is_service)
+        };
+        let targets: Vec<(String, Standing, bool)> = targets.map(of).collect();
         let refs: Vec<Ref<'_>> = targets
-            .zip(&uids)
-            .map(|(target, uid)| Ref {
+            .iter()
+            .map(|(uid, standing, is_service)| Ref {
                 uid: uid.as_bytes(),
-                state_version: target.state_version.0,
-                is_service: target.kind.as_str() == service::KIND,
+                standing,
+                is_service: *is_service,
             })
             .collect();
         // Without policies: timeout, retries, codes, schedule and logs make no other run.
@@ -460,12 +470,10 @@ impl<'a> Pass<'a> {
     fn has_moving_refs(&self) -> bool {
         let controller = self.context.controller();
         self.context.refs().iter().any(|view| {
-            let before = view
-                .target
-                .as_ref()
-                .map(|target| (target.uid, target.state_version));
+            let standing = |row: &Row| (row.uid, standing_of(self.shared, row));
+            let before = view.target.as_deref().map(standing);
             let now = controller.get(view.reference.key()).ok();
-            let after = now.as_ref().map(|now| (now.row.uid, now.row.state_version));
+            let after = now.as_ref().map(|now| standing(&now.row));
             let is_settled = now.is_none_or(|now| matches!(now.status.stage, ResourceStage::Settled(_)));
             before != after || !is_settled
         })
@@ -473,6 +481,8 @@ impl<'a> Pass<'a> {
 
     async fn wait(&mut self) -> Result<Waited, Error> {
         let mut changes = self.shared.observations.changes();
+        // The moment at which the process has had its time, by a clock that is never set back.
+        let mut deadline: Option<Instant> = None;
         loop {
             changes.mark_unchanged();
             let observed = self.shared.observations.see(&self.uid);
@@ -504,8 +514,11 @@ impl<'a> Pass<'a> {
                 }
                 _ => return Ok(Waited::Over),
             }
-            let deadline = self.settings.timeout.filter(|_| self.record.stop.is_none());
-            let deadline = deadline.map(|timeout| self.record.started.after(timeout));
+            let timeout = self.settings.timeout.filter(|_| self.record.stop.is_none());
+            let left = timeout.map(|timeout| left(self.record.started, timeout, self.context.now()));
+            // One that lies beyond all moments never comes.
+            deadline = deadline.or_else(|| Instant::now().checked_add(left?));
+            let deadline = deadline.filter(|_| timeout.is_some());
             let tick = match self.record.stop {
                 None => self.next_tick(),
                 Some(_) => None,
@@ -513,7 +526,7 @@ impl<'a> Pass<'a> {
             tokio::select! {
                 biased;
                 () = self.context.cancellation().cancelled() => return Ok(Waited::Cancelled),
-                () = until(self.context.now(), deadline) => return Ok(Waited::TimedOut),
+                () = until_moment(deadline) => return Ok(Waited::TimedOut),
                 () = until(self.context.now(), tick) => return Ok(Waited::Tick),
                 // The sender lives as long as this pass.
                 _ = changes.changed() => {}
@@ -549,6 +562,15 @@ impl<'a> Pass<'a> {
     }
 }
 
+/// Returns how a resource stands that a job refers to: by what it has made, where that is known.
+fn standing_of(shared: &Shared, row: &Row) -> Standing {
+    let made = match row.kind.as_str() {
+        super::KIND => super::last_run(row).map(|key| key.to_bytes().to_vec()),
+        _ => (shared.made)(row),
+    };
+    made.map_or(Standing::State(row.state_version.0), Standing::Made)
+}
+
 /// The end of a wait for a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
@@ -558,17 +580,6 @@ enum Ended {
     Left,
     /// It was ordered without an answer, and is ordered again at this time.
     Unanswered(Timestamp),
-}
-
-/// Waits until a time; for ever without one.
-async fn until(now: Timestamp, time: Option<Timestamp>) {
-    match time {
-        None => std::future::pending().await,
-        Some(time) => {
-            let ms = u64::try_from(time.0.saturating_sub(now.0)).unwrap_or(0);
-            sleep(Duration::from_millis(ms)).await;
-        }
-    }
 }
 
 fn id_of(uid: &str, record: &JobRecord) -> Result<StartId, Error> {

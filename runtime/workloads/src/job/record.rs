@@ -87,6 +87,10 @@ pub struct JobRecord {
     pub last_exit: Option<LastExit>,
     /// The run that finished last, well or not.
     pub finished: Option<RunKey>,
+    /// The key of that run as it is made of what its refs have made, where `finished` is one of before, which was made of
+    /// the versions of their states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished_as: Option<RunKey>,
     /// True if that run ended well.
     #[serde(default)]
     pub finished_well: bool,
@@ -104,3 +108,69 @@ pub struct JobRecord {
 }
 
 json_message!(JobRecord, format = 1);
+
+impl JobRecord {
+    /// Says under which key a run goes that has the other one by the rules of before: none runs again for that alone.
+    pub(super) fn know_as(&mut self, before: RunKey, now: RunKey) {
+        if before == now {
+            return;
+        }
+        if self.finished == Some(before) {
+            self.finished_as = Some(now);
+        }
+        if let Some((key, _)) = self.run.as_mut().filter(|(key, _)| *key == before) {
+            *key = now;
+        }
+    }
+
+    /// Returns the key that finished last.
+    pub(super) fn finished(&self) -> Option<RunKey> {
+        self.finished_as.or(self.finished)
+    }
+
+    /// Notes that the present run has finished.
+    pub(super) fn finish(&mut self) {
+        self.finished = self.run.map(|(key, _)| key);
+        self.finished_as = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::run_key::{Ref, Standing};
+
+    fn key(standing: &Standing) -> RunKey {
+        let made = Ref {
+            uid: b"model",
+            standing,
+            is_service: false,
+        };
+        RunKey::new(b"spec", &[made], Trigger::Refresh(0))
+    }
+
+    /// W8: a catalog of before names runs by versions of states.
+    #[test]
+    fn a_run_that_finished_by_the_rules_of_before_has_finished() {
+        let (before, now) = (key(&Standing::State(3)), key(&Standing::Made(vec![7])));
+        let mut record = JobRecord {
+            finished: Some(before),
+            ..JobRecord::default()
+        };
+        record.know_as(before, now);
+        assert_eq!((record.finished(), record.finished), (Some(now), Some(before)));
+        // The version rises, and nothing was made.
+        record.know_as(key(&Standing::State(4)), now);
+        assert_eq!(record.finished(), Some(now));
+
+        record.run = Some((before, Trigger::Refresh(0)));
+        record.know_as(before, now);
+        assert_eq!(
+            record.run,
+            Some((now, Trigger::Refresh(0))),
+            "what runs is the same run"
+        );
+        record.finish();
+        assert_eq!((record.finished(), record.finished_as), (Some(now), None));
+    }
+}

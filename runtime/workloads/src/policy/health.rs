@@ -102,9 +102,10 @@ pub fn count(check: &Check, failures: Failures, probe: Probe) -> (Failures, Opti
 }
 
 /// Returns the time of the next probe: at once for a new process, then an interval after the beginning of the last one.
-/// Probes that a slow one has delayed are not made up for.
+/// Probes that a slow one has delayed are not made up for. A clock that was set back delays none.
 pub fn next_probe(check: &Check, last_began: Option<Timestamp>, now: Timestamp) -> Timestamp {
-    last_began.map_or(now, |began| began.after(check.interval).max(now))
+    let latest = now.after(check.interval);
+    last_began.map_or(now, |began| began.after(check.interval).clamp(now, latest))
 }
 
 #[cfg(test)]
@@ -184,6 +185,7 @@ mod tests {
             (Some(0), 7, 10_000),
             (Some(0), 10_000, 10_000),
             (Some(0), 45_000, 45_000),
+            (Some(3_600_000), 7, 10_007),
         ] {
             let found = next_probe(&check, last.map(Timestamp), Timestamp(now));
             assert_eq!(found, Timestamp(next), "{last:?} {now}");

@@ -32,7 +32,8 @@ impl Stretch {
     pub fn with(self, result: Probed, at: Timestamp) -> Self {
         match (result, self) {
             (Probed::Failure, _) => Self::Failing,
-            (Probed::Success, Self::Healthy { .. }) => self,
+            // A clock that was set back lengthens nothing.
+            (Probed::Success, Self::Healthy { since }) => Self::Healthy { since: since.min(at) },
             (Probed::Success, _) => Self::Healthy { since: at },
         }
     }
@@ -227,6 +228,7 @@ mod tests {
             (UNKNOWN, Probed::Success, healthy(9)),
             (FAILING, Probed::Success, healthy(9)),
             (healthy(3), Probed::Success, healthy(3)),
+            (healthy(12), Probed::Success, healthy(9)),
             (UNKNOWN, Probed::Failure, FAILING),
             (FAILING, Probed::Failure, FAILING),
             (healthy(3), Probed::Failure, FAILING),

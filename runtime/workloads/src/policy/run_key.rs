@@ -19,13 +19,23 @@ pub enum Trigger {
     Scheduled(Timestamp),
 }
 
+/// The standing of a resource, as far as a job that refers to it may have read it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// The version of its state: of kinds of which nothing better is known.
+    State(u64),
+    /// What identifies what it has made: its last build or run. Looking at it again makes nothing, whatever is noted of
+    /// the look.
+    Made(Vec<u8>),
+}
+
 /// A ref as it is part of a run key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ref<'a> {
     /// The uid of the resource.
     pub uid: &'a [u8],
-    /// The version of its state.
-    pub state_version: u64,
+    /// Its standing.
+    pub standing: &'a Standing,
     /// True for a service. It is left out: no restart of a program makes a job run again.
     pub is_service: bool,
 }
@@ -43,8 +53,14 @@ impl RunKey {
         part(&mut hasher, meaning);
         hasher.update(&count(refs.len()));
         for one in refs {
-            part(&mut hasher, one.uid);
-            hasher.update(&one.state_version.to_le_bytes());
+            match one.standing {
+                Standing::State(version) => {
+                    part(&mut hasher, one.uid);
+                    hasher.update(&version.to_le_bytes());
+                }
+                // Longer than any uid, so it stands for no other one.
+                Standing::Made(made) => part(&mut hasher, &[one.uid, b" made ", made].concat()),
+            }
         }
         match trigger {
             Trigger::Refresh(count) => hasher.update(&[0]).update(&count.to_le_bytes()),
@@ -108,10 +124,12 @@ pub fn decide(wanted: RunKey, finished: Option<RunKey>, living: Option<RunKey>) 
 mod tests {
     use super::*;
 
-    fn of(uid: &[u8], state_version: u64) -> Ref<'_> {
+    use Standing::{Made, State};
+
+    fn of<'a>(uid: &'a [u8], standing: &'a Standing) -> Ref<'a> {
         Ref {
             uid,
-            state_version,
+            standing,
             is_service: false,
         }
     }
@@ -120,39 +138,43 @@ mod tests {
     #[test]
     fn keys_differ_by_meaning_refs_and_trigger_and_by_nothing_else() {
         let refresh = Trigger::Refresh(0);
-        let service = |state_version| Ref {
+        let [one, two, nine, made, other] = [State(1), State(2), State(9), Made(vec![1]), Made(vec![2])];
+        let service = |standing| Ref {
             is_service: true,
-            ..of(b"s", state_version)
+            ..of(b"s", standing)
         };
-        let key = RunKey::new(b"spec", &[of(b"a", 1), of(b"b", 2)], refresh);
+        let key = RunKey::new(b"spec", &[of(b"a", &one), of(b"b", &two)], refresh);
         for (meaning, refs, trigger) in [
-            (&b"spec"[..], &[of(b"a", 1), of(b"b", 2)][..], refresh),
-            (b"spec", &[of(b"b", 2), of(b"a", 1)], refresh),
-            (b"spec", &[of(b"b", 2), of(b"a", 1), of(b"a", 1)], refresh),
-            (b"spec", &[of(b"a", 1), service(1), of(b"b", 2)], refresh),
-            (b"spec", &[of(b"a", 1), of(b"b", 2), service(9)], refresh),
+            (&b"spec"[..], &[of(b"a", &one), of(b"b", &two)][..], refresh),
+            (b"spec", &[of(b"b", &two), of(b"a", &one)], refresh),
+            (
+                b"spec",
+                &[of(b"b", &two), of(b"a", &one), of(b"a", &one)],
+                refresh,
+            ),
+            (b"spec", &[of(b"a", &one), service(&one), of(b"b", &two)], refresh),
+            (
+                b"spec",
+                &[of(b"a", &one), of(b"b", &two), service(&nine)],
+                refresh,
+            ),
         ] {
             assert_eq!(RunKey::new(meaning, refs, trigger), key, "{refs:?}");
         }
+        let both = [of(b"a", &one), of(b"b", &two)];
         let others = [
-            (&b"spec2"[..], &[of(b"a", 1), of(b"b", 2)][..], refresh),
-            (b"", &[of(b"a", 1), of(b"b", 2)], refresh),
-            (b"spec", &[of(b"a", 2), of(b"b", 2)], refresh),
-            (b"spec", &[of(b"a", 2), of(b"b", 1)], refresh),
-            (b"spec", &[of(b"ab", 1), of(b"", 2)], refresh),
-            (b"spec", &[of(b"a", 1)], refresh),
+            (&b"spec2"[..], &both[..], refresh),
+            (b"", &both, refresh),
+            (b"spec", &[of(b"a", &two), of(b"b", &two)], refresh),
+            (b"spec", &[of(b"a", &two), of(b"b", &one)], refresh),
+            (b"spec", &[of(b"ab", &one), of(b"", &two)], refresh),
+            (b"spec", &[of(b"a", &one)], refresh),
+            (b"spec", &[of(b"a", &made)], refresh),
+            (b"spec", &[of(b"a", &other)], refresh),
             (b"spec", &[], refresh),
-            (b"spec", &[of(b"a", 1), of(b"b", 2)], Trigger::Refresh(1)),
-            (
-                b"spec",
-                &[of(b"a", 1), of(b"b", 2)],
-                Trigger::Scheduled(Timestamp(0)),
-            ),
-            (
-                b"spec",
-                &[of(b"a", 1), of(b"b", 2)],
-                Trigger::Scheduled(Timestamp(1)),
-            ),
+            (b"spec", &both, Trigger::Refresh(1)),
+            (b"spec", &both, Trigger::Scheduled(Timestamp(0))),
+            (b"spec", &both, Trigger::Scheduled(Timestamp(1))),
         ];
         let keys: std::collections::BTreeSet<RunKey> = others
             .iter()

@@ -97,6 +97,11 @@ impl Probes {
         }
     }
 
+    /// Returns the time of day.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.asks.now()
+    }
+
     /// Has the checks of a process asked, unless they are already. Other checks of the same process begin anew.
     ///
     /// Commands run in `inside`, where the process has one of its own.

@@ -68,6 +68,7 @@ pub(crate) fn advance(record: &ReplicaRecord, facts: &Facts<'_>) -> (ReplicaReco
         record: record.clone(),
         facts,
     };
+    pass.follow_clock();
     pass.answer_requests();
     let action = pass.act();
     (pass.record, action)
@@ -79,16 +80,30 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
+    /// Sees that nothing waits for longer than it may from now on, where the clock was set back.
+    fn follow_clock(&mut self) {
+        let now = self.facts.now;
+        self.record.exits = self.record.exits.by_clock(now);
+        self.record.starts = self.record.starts.by_clock(now);
+        self.record.started = self.record.started.min(now);
+        self.record.ready_since = self.record.ready_since.map(|since| since.min(now));
+    }
+
     /// Takes up restarts and retries that people asked for.
     fn answer_requests(&mut self) {
         let facts = self.facts;
         let restarts = facts.spec.restarts != self.record.restarts;
-        let retries = facts.refreshes != self.record.refreshes;
+        let retries = facts.refreshes != self.record.refreshes || facts.spec.retries != self.record.retries;
         if !restarts && !retries {
             return;
         }
-        self.record.restarts = facts.spec.restarts;
+        // A new one has nothing to forget.
+        let is_new = self.record.is_new();
+        (self.record.restarts, self.record.retries) = (facts.spec.restarts, facts.spec.retries);
         self.record.refreshes = facts.refreshes;
+        if is_new {
+            return;
+        }
         (self.record.exits, self.record.starts) = (Attempts::default(), Attempts::default());
         match self.record.stage {
             Stage::Completed | Stage::Failed | Stage::BackingOff | Stage::Pending => {
@@ -200,7 +215,10 @@ impl Pass<'_> {
             return self.act_on_absent();
         };
         self.record.backend_id.clone_from(&observation.backend_id);
-        self.record.started = observation.started;
+        // By a clock that was set back since, it was started when that was first seen.
+        if observation.started <= self.facts.now {
+            self.record.started = observation.started;
+        }
         match &observation.phase {
             Phase::Starting | Phase::Running => self.act_on_living(observation),
             Phase::NotStarted { failure, message } => self.not_started(*failure, message),
@@ -253,7 +271,7 @@ impl Pass<'_> {
         // A process is there, so the reasons for which earlier ones were not are gone.
         self.record.starts = Attempts::default();
         self.record.failed_start = None;
-        self.judge(observation.started)
+        self.judge(self.record.started)
     }
 
     fn follow_check(&mut self, name: &str, action: CheckAction) {
@@ -317,7 +335,8 @@ impl Pass<'_> {
                 self.enter(Stage::Pending, reason, message);
             }
             AfterStart::Wait => {
-                self.record.starts.next = Some(self.facts.now.after(NO_ROOM));
+                let now = self.facts.now;
+                (self.record.starts.last, self.record.starts.next) = (Some(now), Some(now.after(NO_ROOM)));
                 self.enter(Stage::Pending, reason, message);
             }
         }
@@ -325,6 +344,8 @@ impl Pass<'_> {
 
     /// Decides about the end of a process (W5), which counts once: here.
     fn ended(&mut self, end: End, at: Timestamp, was_stopped: bool) -> Action {
+        // By a clock that was set back since, it ends now: no run was longer for that.
+        let at = at.min(self.facts.now);
         let exit = match end {
             End::Exit(exit) => Some(exit),
             End::Reboot => None,
@@ -398,7 +419,7 @@ impl Pass<'_> {
             epoch: self.facts.epoch,
         };
         push(&mut self.record.transitions, transition);
-        if self.record.stage != stage {
+        if self.record.stage != stage || self.record.since == Timestamp::default() {
             self.record.since = self.facts.now;
         }
         self.record.stage = stage;

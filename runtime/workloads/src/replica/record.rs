@@ -36,6 +36,9 @@ pub struct ReplicaSpec {
     pub is_wanted: bool,
     /// Raised by each restart that a person asks for.
     pub restarts: u64,
+    /// Raised by each other try that a person asks for: failures are forgotten, and what runs goes on.
+    #[serde(default, skip_serializing_if = "is_none_yet")]
+    pub retries: u64,
     /// The way in which it is stopped.
     pub stop: Stopping,
     /// The bounds of its output.
@@ -49,6 +52,12 @@ pub struct ReplicaSpec {
 }
 
 json_message!(ReplicaSpec, format = 1);
+
+/// True for a count that has not begun: it is left out, so that specs of before have the bytes that they had.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_none_yet(count: &u64) -> bool {
+    *count == 0
+}
 
 /// The stages of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -170,6 +179,9 @@ pub struct ReplicaRecord {
     pub restarts: u64,
     /// The refreshes that were answered.
     pub refreshes: u64,
+    /// The retries of its service that were answered.
+    #[serde(default)]
+    pub retries: u64,
     /// The transitions, oldest first.
     pub transitions: Vec<Transition>,
 }
@@ -177,6 +189,16 @@ pub struct ReplicaRecord {
 json_message!(ReplicaRecord, format = 1);
 
 impl ReplicaRecord {
+    /// Returns true if nothing has been decided about it yet.
+    pub(crate) fn is_new(&self) -> bool {
+        self.counter == 0 && self.transitions.is_empty()
+    }
+
+    /// Returns true if it has answered all that its service asks of it.
+    pub(crate) fn has_answered(&self, spec: &ReplicaSpec) -> bool {
+        self.is_new() || (self.restarts, self.retries) == (spec.restarts, spec.retries)
+    }
+
     /// Returns true if it serves.
     pub fn is_ready(&self) -> bool {
         self.stage == Stage::Running && self.ready_since.is_some()

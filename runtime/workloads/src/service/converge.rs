@@ -7,16 +7,27 @@ use watershed_core::{InvocationId, Timestamp};
 use watershed_proto::ServiceSpec;
 
 use super::record::{Candidate, Halt, ServiceRecord};
-use crate::policy::readiness::{FirstReady, first_ready, is_service_ready};
+use crate::policy::readiness::{FirstReady, first_ready, is_service_ready, needed};
 use crate::policy::rollout::{
     Availability, Deadline, Forced, Manner, Plan, Progress, Replica, converge, manner, replace,
 };
 use crate::program::{Ports, Program};
-use crate::settings::{CheckSpec, RolloutSettings};
+use crate::replica::AT_ONCE;
+use crate::settings::{self, Manners, RolloutSettings};
 use crate::transition::{Transition, push};
 
-/// The time between the first look that finds a deadline over, and the verdict.
+/// The time between the first look that finds a deadline over, and the verdict, where that look was late.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
+
+/// The time after a deadline in which a look is not late: longer than a pass takes to begin.
+const IN_TIME: Duration = Duration::from_secs(1);
+
+/// New replicas whose first start has not been ordered: those of other services have their turn in between. As many as
+/// are worked on at once.
+const NEW_AT_ONCE: usize = AT_ONCE;
+
+/// The release under which a step of a restart counts the copies that it replaces: no release has this number.
+pub(super) const BEFORE_RESTART: u64 = 0;
 
 /// One replica that is there, as its service needs it.
 #[derive(Debug, Clone)]
@@ -28,13 +39,20 @@ pub(super) struct There {
     pub(super) ports: Ports,
     /// The reason of its stage.
     pub(super) reason: String,
+    /// The restarts that are asked of it.
+    pub(super) restarts: u64,
+    /// True if no start of it was ever ordered.
+    pub(super) is_new: bool,
+    /// True if it may run in a moment.
+    pub(super) is_starting: bool,
 }
 
 /// The facts that a pass decides by.
 pub(super) struct Facts<'a> {
     pub(super) spec: &'a ServiceSpec,
     pub(super) program: Program,
-    pub(super) checks: &'a [CheckSpec],
+    /// What the file says beside its program.
+    pub(super) manners: Manners,
     pub(super) settings: RolloutSettings,
     pub(super) there: &'a [There],
     pub(super) refreshes: u64,
@@ -59,15 +77,19 @@ pub(super) fn decide(record: &ServiceRecord, facts: &Facts<'_>) -> Decided {
         facts,
         wake: None,
         is_first: record.active == 0,
+        is_retried: false,
     };
+    pass.follow_clock();
     pass.answer_requests();
     pass.choose_release();
     pass.tell_restart();
     pass.follow_checks();
     pass.watch_rollout();
+    pass.watch_restart();
     let plan = pass.plan();
     pass.tell_step(&plan);
     pass.finish_rollout(&plan);
+    pass.finish_restart(&plan);
     pass.count();
     pass.watch_first_start();
     let plan = match &pass.record.halted {
@@ -81,29 +103,64 @@ pub(super) fn decide(record: &ServiceRecord, facts: &Facts<'_>) -> Decided {
     }
 }
 
-/// Returns the time at which something that is overdue has failed: a little after that was first seen. Where the machine
-/// slept, or this pass waited, replicas may be about to run.
-fn last_chance(overdue: &mut Option<Timestamp>, deadline: Duration, now: Timestamp) -> Timestamp {
-    overdue.get_or_insert(now).after(LAST_CHANCE.min(deadline))
+/// Returns the time at which something that is overdue since `until` has failed: at once where that is seen in time, else a
+/// little after it was first seen. Where the machine slept, or this pass waited, replicas may be about to run.
+pub(super) fn last_chance(overdue: &mut Option<Timestamp>, until: Timestamp, facts: &Facts<'_>) -> Timestamp {
+    // Some may not even be there.
+    let missing = u32::try_from(facts.there.len()).unwrap_or(u32::MAX) < facts.settings.bounds.replicas;
+    let is_starting = missing || facts.there.iter().any(|one| one.is_starting);
+    if overdue.is_none() && !is_starting && facts.now <= until.after(IN_TIME) {
+        return facts.now;
+    }
+    let chance = LAST_CHANCE.min(facts.settings.deadline);
+    overdue.get_or_insert(facts.now).after(chance)
 }
 
-struct Pass<'a> {
-    record: ServiceRecord,
-    facts: &'a Facts<'a>,
+pub(super) struct Pass<'a> {
+    pub(super) record: ServiceRecord,
+    pub(super) facts: &'a Facts<'a>,
     wake: Option<Timestamp>,
     /// True if nothing of the service has run yet.
-    is_first: bool,
+    pub(super) is_first: bool,
+    /// True if a person asks for another try in this pass.
+    is_retried: bool,
 }
 
 impl Pass<'_> {
+    /// Sees that no deadline is later than its whole time from now on, where the clock was set back.
+    fn follow_clock(&mut self) {
+        let now = self.facts.now;
+        let record = &mut self.record;
+        let candidate = record.candidate.as_mut();
+        let (of_candidate, its_overdue) = candidate
+            .map(|candidate| (&mut candidate.progress, &mut candidate.overdue))
+            .unzip();
+        let restarting = record.restarting.as_mut();
+        let (of_restart, late_restart) = restarting
+            .map(|restarting| (&mut restarting.progress, &mut restarting.overdue))
+            .unzip();
+        let progress = [of_candidate, of_restart].into_iter().flatten();
+        let begun = progress.map(|progress| &mut progress.at);
+        let overdue = [Some(&mut record.overdue), its_overdue, late_restart];
+        let overdue = overdue.into_iter().flatten().filter_map(Option::as_mut);
+        let all = record.first_start.iter_mut().chain(begun).chain(overdue);
+        all.for_each(|at| *at = (*at).min(now));
+    }
+
     /// A person wants another try.
     fn answer_requests(&mut self) {
         if self.facts.refreshes == self.record.refreshes {
             return;
         }
         self.record.refreshes = self.facts.refreshes;
-        if self.record.halted.take().is_some() {
-            self.record.first_start = Some(self.facts.now);
+        // Those of its replicas that have failed start again, and all forget their failures.
+        self.record.retries += 1;
+        self.is_retried = true;
+        let was_halted = self.record.halted.take().is_some();
+        if was_halted || self.record.is_over || self.record.first_start.is_some() {
+            (self.record.first_start, self.record.overdue) = (Some(self.facts.now), None);
+        }
+        if was_halted {
             self.tell("requested", String::new());
         }
         for release in &mut self.record.releases {
@@ -127,10 +184,11 @@ impl Pass<'_> {
             // A program that was there before comes back as a release of its own.
             (None, _) => {
                 let program = self.facts.program.clone();
-                self.record.declare(program, digest, self.facts.now)
+                self.record.declare(program, digest.clone(), self.facts.now)
             }
         };
         self.record.wanted = wanted;
+        self.note_manners(&digest);
         if wanted == self.record.target() || (self.is_failed(wanted) && self.record.active > 0) {
             if self.record.candidate.is_some() && wanted == self.record.active {
                 self.discard_candidate("discarded");
@@ -149,6 +207,20 @@ impl Pass<'_> {
             .map(|release| release.number)
     }
 
+    /// Notes what the file says beside its program, with the newest release of that program: it applies in place.
+    fn note_manners(&mut self, digest: &str) {
+        let mut newest = self.record.releases.iter_mut().rev();
+        if let Some(release) = newest.find(|release| release.digest == digest)
+            && release.manners.as_ref() != Some(&self.facts.manners)
+        {
+            release.manners = Some(self.facts.manners.clone());
+        }
+    }
+
+    pub(super) fn start_period(&self, release: u64) -> Duration {
+        settings::start_period(&self.record.manners_of(release, &self.facts.manners).checks)
+    }
+
     fn is_failed(&self, number: u64) -> bool {
         self.record
             .release(number)
@@ -161,6 +233,7 @@ impl Pass<'_> {
         self.record.halted = None;
         self.record.candidate = None;
         self.record.is_replacing = false;
+        (self.record.restarting, self.record.restart_failed) = (None, None);
         if wanted == self.record.active {
             return;
         }
@@ -171,7 +244,8 @@ impl Pass<'_> {
             return;
         }
         let has_fixed = self.has_fixed_port(wanted) || self.has_fixed_port(self.record.active);
-        match manner(facts.settings.is_replace, !facts.checks.is_empty(), has_fixed) {
+        let has_checks = !self.record.manners_of(wanted, &facts.manners).checks.is_empty();
+        match manner(facts.settings.is_replace, has_checks, has_fixed) {
             Manner::Replace(forced) => {
                 self.tell("force_replace", forced.as_str().to_owned());
                 self.activate(wanted);
@@ -190,7 +264,7 @@ impl Pass<'_> {
         }
     }
 
-    fn has_fixed_port(&self, number: u64) -> bool {
+    pub(super) fn has_fixed_port(&self, number: u64) -> bool {
         self.record
             .release(number)
             .is_some_and(|release| release.program.has_fixed_port())
@@ -216,7 +290,7 @@ impl Pass<'_> {
             .there
             .iter()
             .find(|one| one.reason == "stopped_by_check");
-        if let Some(replica) = by.filter(|_| self.record.halted.is_none()) {
+        if let Some(replica) = by.filter(|_| self.record.halted.is_none() && !self.is_retried) {
             let message = format!(
                 "a check of replica {} stopped the service",
                 replica.replica.number
@@ -233,23 +307,11 @@ impl Pass<'_> {
         self.tell(&code.replace('-', "_"), message);
     }
 
-    /// Tells that a person has restarted it; its replicas follow.
-    fn tell_restart(&mut self) {
-        let operator = self.facts.spec.operator.as_ref();
-        let (restarts, is_now) = operator.map_or((0, false), |operator| (operator.restarts, operator.is_now));
-        let before = std::mem::replace(&mut self.record.restarts, restarts);
-        if self.is_first || restarts <= before {
-            return;
-        }
-        let how = if is_now {
-            "all at once"
-        } else {
-            "one after another"
-        };
-        self.tell("restarted", how.to_owned());
-        if is_now {
-            self.tell("force_replace", Forced::Force.as_str().to_owned());
-        }
+    /// The time of the last transition of a replica: not later than now, whatever became of the clock.
+    pub(super) fn last_transition(&self) -> Timestamp {
+        let now = self.facts.now;
+        let last = self.facts.there.iter().map(|one| one.at).max();
+        last.unwrap_or(now).min(now)
     }
 
     /// Tells a step of a rollout.
@@ -277,24 +339,21 @@ impl Pass<'_> {
     fn watch_rollout(&mut self) {
         let (settings, now) = (self.facts.settings, self.facts.now);
         let replicas: Vec<Replica> = self.facts.there.iter().map(|one| one.replica).collect();
-        let last = self.facts.there.iter().map(|one| one.at).max().unwrap_or(now);
+        let (last, start_period) = (self.last_transition(), self.start_period(self.record.target()));
         let Some(candidate) = self.record.candidate.as_mut() else {
             return;
         };
         candidate.progress = candidate.progress.with(candidate.release, &replicas, last);
-        let deadline = candidate.progress.deadline(
-            settings.start_period,
-            settings.deadline,
-            settings.on_deadline,
-            now,
-        );
+        let progress = candidate.progress;
+        let deadline = progress.deadline(start_period, settings.deadline, settings.on_deadline, now);
+        let until = progress.at.after(start_period.saturating_add(settings.deadline));
         let release = candidate.release;
         let chance = match deadline {
             Deadline::Until(_) => {
                 candidate.overdue = None;
                 now
             }
-            _ => last_chance(&mut candidate.overdue, settings.deadline, now),
+            _ => last_chance(&mut candidate.overdue, until, self.facts),
         };
         match deadline {
             Deadline::Until(until) => self.wake_at(until),
@@ -318,14 +377,25 @@ impl Pass<'_> {
     /// Plans one step to what is wanted.
     fn plan(&self) -> Plan {
         let bounds = self.facts.settings.bounds;
+        let active = self.record.active;
         let replicas: Vec<Replica> = self.facts.there.iter().map(|one| one.replica).collect();
-        match &self.record.candidate {
-            Some(candidate) if candidate.is_draining => {
+        let plan = match (&self.record.candidate, &self.record.restarting) {
+            (Some(candidate), _) if candidate.is_draining => {
                 replace(bounds.replicas, candidate.release, &replicas)
             }
-            Some(candidate) => converge(bounds, candidate.release, self.record.active, &replicas),
-            None if self.record.is_replacing => replace(bounds.replicas, self.record.active, &replicas),
-            None => converge(bounds, self.record.active, self.record.active, &replicas),
+            (Some(candidate), _) => converge(bounds, candidate.release, active, &replicas),
+            (None, _) if self.record.is_replacing => replace(bounds.replicas, active, &replicas),
+            (None, Some(restarting)) => {
+                let generations = self.generations(restarting.restart);
+                converge(bounds, active, BEFORE_RESTART, &generations)
+            }
+            (None, None) => converge(bounds, active, active, &replicas),
+        };
+        let new = self.facts.there.iter().filter(|one| one.is_new).count();
+        let room = u32::try_from(NEW_AT_ONCE.saturating_sub(new)).unwrap_or(u32::MAX);
+        Plan {
+            start: plan.start.min(room),
+            ..plan
         }
     }
 
@@ -338,7 +408,17 @@ impl Pass<'_> {
             self.record.active = candidate.release;
             self.record.was_ready = true;
             self.record.first_start = None;
+            self.note_served();
             self.tell("rollout_complete", format!("release {}", candidate.release));
+        }
+    }
+
+    /// Notes that the active release has come up: it is one to go back to.
+    fn note_served(&mut self) {
+        let active = self.record.active;
+        let mut releases = self.record.releases.iter_mut();
+        if let Some(release) = releases.find(|release| release.number == active) {
+            release.has_served = Some(true);
         }
     }
 
@@ -346,14 +426,18 @@ impl Pass<'_> {
     fn count(&mut self) {
         let record = &mut self.record;
         let bounds = self.facts.settings.bounds;
-        let ready = |release: u64| {
-            let of = self.facts.there.iter();
-            of.filter(move |one| {
-                one.replica.release == release && one.replica.availability == Availability::Ready
-            })
+        let number = |availability: Availability| {
+            let of = self.facts.there.iter().map(|one| one.replica);
+            let found = of.filter(|one| (one.release, one.availability) == (record.active, availability));
+            u32::try_from(found.count()).unwrap_or(u32::MAX)
         };
         let was = record.ready;
-        record.ready = u32::try_from(ready(record.active).count()).unwrap_or(u32::MAX);
+        let (ready, completed) = (number(Availability::Ready), number(Availability::Completed));
+        (record.ready, record.completed) = (ready, completed);
+        let may_be_ready = bounds.replicas.saturating_sub(completed);
+        record.is_over = completed > 0
+            && record.candidate.is_none()
+            && may_be_ready < needed(bounds.replicas, bounds.unavailable);
         let scaled = record.replicas != bounds.replicas && !self.is_first;
         let before = std::mem::replace(&mut record.replicas, bounds.replicas);
         // All that serve have the address, whatever their release.
@@ -376,8 +460,17 @@ impl Pass<'_> {
             (true, false) => self.tell("unready", String::new()),
             _ => {}
         }
-        if is_ready(self.record.ready) {
+        // What is at its end was ready as much as it had to be.
+        if is_ready(self.record.ready) || self.record.is_over {
             (self.record.was_ready, self.record.first_start) = (true, None);
+            if self.record.candidate.is_none() {
+                self.note_served();
+            }
+        }
+        let is_up = bounds.replicas == 0 || self.record.is_over || is_ready(self.record.ready);
+        if is_up && self.record.candidate.is_none() && self.record.halted.is_none() {
+            let record = &mut self.record;
+            record.come_up = Some((record.active, bounds.replicas, record.restarted));
         }
         // The time to become ready begins with the first replica that is wanted.
         if before == 0 && bounds.replicas > 0 && self.record.first_start.is_some() {
@@ -394,14 +487,16 @@ impl Pass<'_> {
         if self.record.halted.is_some() || settings.bounds.replicas == 0 || self.record.candidate.is_some() {
             return;
         }
-        match first_ready(first, settings.start_period, settings.deadline, self.facts.now) {
+        let (start_period, now) = (self.start_period(self.record.active), self.facts.now);
+        match first_ready(first, start_period, settings.deadline, now) {
             FirstReady::Until(until) => {
                 self.record.overdue = None;
                 self.wake_at(until);
             }
             FirstReady::TooLate => {
-                let until = last_chance(&mut self.record.overdue, settings.deadline, self.facts.now);
-                if self.facts.now < until {
+                let until = first.after(start_period.saturating_add(settings.deadline));
+                let until = last_chance(&mut self.record.overdue, until, self.facts);
+                if now < until {
                     return self.wake_at(until);
                 }
                 let message = "it was not ready in time after its first start".to_owned();
@@ -421,12 +516,12 @@ impl Pass<'_> {
         }
     }
 
-    fn wake_at(&mut self, until: Timestamp) {
+    pub(super) fn wake_at(&mut self, until: Timestamp) {
         self.wake = Some(self.wake.map_or(until, |wake| wake.min(until)));
     }
 
-    fn tell(&mut self, reason: &str, detail: String) {
-        let stage = self.record.stage();
+    pub(super) fn tell(&mut self, reason: &str, detail: String) {
+        let stage = self.record.stage_of(self.facts.settings.bounds.replicas);
         let from = self
             .record
             .transitions

@@ -6,6 +6,8 @@
 mod addresses;
 mod converge;
 mod record;
+mod restarting;
+mod trouble;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,26 +15,31 @@ use std::time::Duration;
 
 use watershed_controller::kind::{Nudging, OnOwned, Parents};
 use watershed_controller::{Context, Error, Key, KindOptions, Outcome, Reconciler, Resource};
-use watershed_core::{Edit, Name, Row, SourcePosition, Uid};
+use watershed_core::{Edit, Name, Row, SourcePosition, Uid, Work};
 use watershed_proto::ServiceSpec;
 
 pub use self::addresses::Addresses;
 pub(crate) use self::addresses::services;
 use self::converge::{Decided, Facts, There, decide};
-pub use self::record::{Candidate, Halt, RELEASES_MAX, Release, ServiceRecord};
+pub use self::record::{Candidate, Halt, RELEASES_MAX, Release, Restarting, ServiceRecord};
+pub use self::trouble::{Trouble, trouble};
 
 use crate::backend;
 use crate::message::Service;
 use crate::policy::readiness::is_service_ready;
+use crate::policy::restart::Restart;
 use crate::policy::rollout::{Availability, Replica};
 use crate::program::Program;
 use crate::refs;
 use crate::replica::{self, ReplicaRecord, ReplicaSpec, Stage, failure_of};
-use crate::settings::{self, CheckSpec};
+use crate::settings::{self, Manners};
 use crate::shared::Shared;
 
 /// The kind's name.
 pub const KIND: &str = "service";
+
+/// The most replicas of a service: what a machine can bear of programs that do anything.
+pub const REPLICAS_MAX: u32 = 1_000;
 
 /// The kind's options.
 pub(crate) fn options() -> KindOptions {
@@ -76,10 +83,8 @@ impl Reconciler for ServiceReconciler {
         refs::check(context.refs())?;
         self.refuse_impossible(&context)?;
         let owned = owned(&context)?;
-        let checks: Vec<CheckSpec> = spec.checks.iter().filter_map(settings::check).collect();
         let there: Vec<There> = owned.iter().filter(|one| !is_over(one)).map(there).collect();
-        let mut scaled = spec.clone();
-        scaled.replicas = wanted_replicas(spec);
+        let manners = settings::manners(spec);
         let refreshes = context.refreshes();
         let record = context.state().cloned().unwrap_or_default();
         let decided = decide(
@@ -87,8 +92,8 @@ impl Reconciler for ServiceReconciler {
             &Facts {
                 spec,
                 program: Program::from_spec(&spec.program.clone().unwrap_or_default(), &spec.variables),
-                checks: &checks,
-                settings: settings::rollout(&scaled, &checks),
+                manners: manners.clone(),
+                settings: settings::rollout(spec, wanted_replicas(spec)),
                 there: &there,
                 refreshes: refreshes.plain.saturating_add(refreshes.full),
                 now: context.now(),
@@ -103,14 +108,13 @@ impl Reconciler for ServiceReconciler {
         let writer = Writer {
             context: &context,
             spec,
-            checks,
+            manners,
             owned: &owned,
             services: services(context.refs()),
         };
         let mut record_now = decided.record.clone();
         let edits = writer.edits(&mut record_now, &decided)?;
-        let is_changed = record_now != record;
-        if is_changed {
+        if record_now != record {
             // Numbers of replicas are stored before replicas have them, so that none is given twice.
             let stored = async {
                 context.set_state(&record_now).await?;
@@ -121,12 +125,11 @@ impl Reconciler for ServiceReconciler {
                 .map_err(|error| Error::transient("state", error.to_string()))?;
         }
         self.keep_addresses(&context, &record_now);
-        let is_edited = !edits.is_empty();
-        if is_edited {
+        if !edits.is_empty() {
             let edited = context.controller().edit(edits).await;
             edited.map_err(|error| Error::transient("edit", error.to_string()))?;
         }
-        tell(&context, &record_now, &owned, &decided, is_changed || is_edited)
+        tell(&context, [&record, &record_now], &owned, &decided)
     }
 
     /// Its replicas are deleted with it; only the files of its addresses are its own.
@@ -166,13 +169,15 @@ impl ServiceReconciler {
     }
 }
 
-/// The number of replicas: that of the file, unless a person has scaled the service since.
+/// The number of replicas: that of the file, unless a person has scaled the service since. More than there may be are
+/// refused where they are said; a catalog of before may have them.
 fn wanted_replicas(spec: &ServiceSpec) -> u32 {
     let operator = spec.operator.as_ref();
     let scaled = operator.filter(|operator| operator.file_replicas == spec.replicas);
     scaled
         .and_then(|operator| operator.replicas)
         .unwrap_or(spec.replicas)
+        .min(REPLICAS_MAX)
 }
 
 fn owned(context: &Context<ServiceReconciler>) -> Result<Vec<Owned>, Error> {
@@ -204,7 +209,10 @@ fn is_over(one: &Owned) -> bool {
 fn there(one: &Owned) -> There {
     let availability = match one.record.stage {
         _ if !one.spec.is_wanted => Availability::Stopping,
+        // It is about to be stopped.
+        _ if one.record.restarts != one.spec.restarts && !one.record.is_new() => Availability::Unready,
         _ if one.record.is_ready() => Availability::Ready,
+        Stage::Completed if one.record.has_answered(&one.spec) => Availability::Completed,
         _ => Availability::Unready,
     };
     There {
@@ -221,8 +229,15 @@ fn there(one: &Owned) -> There {
             .unwrap_or_default(),
         ports: one.record.ports.clone(),
         reason: match one.record.stage {
-            Stage::Failed => one.record.reason.clone(),
+            Stage::Failed if one.record.has_answered(&one.spec) => one.record.reason.clone(),
             _ => String::new(),
+        },
+        restarts: one.spec.restarts,
+        is_new: one.record.counter == 0,
+        is_starting: match one.record.stage {
+            Stage::Starting => true,
+            Stage::Pending => one.record.failed_start.is_none(),
+            _ => false,
         },
     }
 }
@@ -231,7 +246,8 @@ fn there(one: &Owned) -> There {
 struct Writer<'a> {
     context: &'a Context<ServiceReconciler>,
     spec: &'a ServiceSpec,
-    checks: Vec<CheckSpec>,
+    /// What the file says beside its program.
+    manners: Manners,
     owned: &'a [Owned],
     services: Vec<String>,
 }
@@ -280,7 +296,8 @@ impl Writer<'_> {
         Name::new(format!("{}.{number}", self.context.name()))
     }
 
-    /// Returns the replicas that are restarted now: all at once, or as many as may be missing.
+    /// Returns the replicas that are restarted in their place now: all at once; those that do not serve, where new ones take
+    /// the place of the others; or one after another, where no new one may stand beside an old one.
     fn restarts(&self, record: &ServiceRecord) -> BTreeMap<u64, u64> {
         let Some(operator) = self.spec.operator.as_ref() else {
             return BTreeMap::new();
@@ -291,24 +308,29 @@ impl Writer<'_> {
             .iter()
             .filter(|one| one.spec.is_wanted && !one.is_deleted)
             .partition(|one| one.spec.restarts == wanted);
-        let is_settled = done
-            .iter()
-            .all(|one| one.record.is_ready() || one.record.stage == Stage::Failed);
+        let is_settled = done.iter().all(|one| {
+            let has_ended = matches!(one.record.stage, Stage::Failed | Stage::Completed);
+            one.record.has_answered(&one.spec) && (one.record.is_ready() || has_ended)
+        });
         let unavailable = self
             .spec
             .rollout
             .as_ref()
             .map_or(0, |rollout| rollout.unavailable);
-        let at_once = match (operator.is_now, is_settled) {
-            (true, _) => open.len(),
-            (false, true) => usize::try_from(unavailable.max(1)).unwrap_or(usize::MAX),
-            (false, false) => 0,
+        let serves = |one: &&&Owned| one.record.is_ready();
+        let is_fixed = record
+            .release(record.active)
+            .is_some_and(|release| release.program.has_fixed_port());
+        let in_place: Vec<&&Owned> = match (operator.is_now, is_fixed) {
+            (true, _) => open.iter().collect(),
+            (false, false) if record.restarting.is_some() => open.iter().filter(|one| !serves(one)).collect(),
+            (false, true) if is_settled => {
+                let at_once = usize::try_from(unavailable.max(1)).unwrap_or(usize::MAX);
+                open.iter().take(at_once).collect()
+            }
+            (false, _) => Vec::new(),
         };
-        let _ = record;
-        open.iter()
-            .take(at_once)
-            .map(|one| (one.spec.number, wanted))
-            .collect()
+        in_place.iter().map(|one| (one.spec.number, wanted)).collect()
     }
 
     fn replica(
@@ -320,6 +342,15 @@ impl Writer<'_> {
         restarts: u64,
     ) -> Result<ReplicaSpec, Error> {
         let before = self.owned.iter().find(|one| one.spec.number == number);
+        let manners = match (record.release(release), before) {
+            // Its release was dropped, with what was said of it.
+            (None, Some(before)) => Manners {
+                checks: before.spec.checks.clone(),
+                stop: before.spec.stop.clone(),
+                codes: before.spec.restart.codes.clone(),
+            },
+            _ => record.manners_of(release, &self.manners).clone(),
+        };
         let program = match (record.release(release), before) {
             (Some(release), _) => release.program.clone(),
             // Its release is so old that it was dropped.
@@ -336,10 +367,14 @@ impl Writer<'_> {
             addresses: BTreeMap::new(),
             is_wanted,
             restarts,
-            stop: self.spec.stop.as_ref().into(),
+            retries: record.retries,
+            stop: manners.stop,
             logs: self.spec.logs.as_ref().into(),
-            restart: settings::restart(self.spec.restart.as_ref()),
-            checks: self.checks.clone(),
+            restart: Restart {
+                codes: manners.codes,
+                ..settings::restart(self.spec.restart.as_ref())
+            },
+            checks: manners.checks,
             on_server_stop: self.spec.on_server_stop.clone(),
         })
     }
@@ -352,10 +387,9 @@ fn unwritten(error: watershed_controller::message::EncodeError) -> Error {
 /// Returns the outcome of a pass.
 fn tell(
     context: &Context<ServiceReconciler>,
-    record: &ServiceRecord,
+    [before, record]: [&ServiceRecord; 2],
     owned: &[Owned],
     decided: &Decided,
-    is_changed: bool,
 ) -> Result<Outcome, Error> {
     let placed = |mut error: Error| {
         error.place = error.place.or_else(|| {
@@ -402,23 +436,42 @@ fn tell(
     if !is_ready && let Some(error) = broken(record, owned) {
         return Err(placed(error));
     }
-    let outcome = if is_changed {
-        Outcome::changed()
-    } else {
-        Outcome::unchanged()
-    };
     let outcome = Outcome {
         retrigger: decided.wake,
-        ..outcome
+        ..Outcome::from_work(work(before, record))
     };
     if is_ready {
         return Ok(outcome);
     }
-    let why = match record.replicas {
-        0 => "it is scaled to 0".to_owned(),
-        replicas => format!("{} of {replicas} replicas are ready", record.ready),
-    };
-    Ok(outcome.unready(why))
+    Ok(outcome.unready(why(record, owned)))
+}
+
+/// Returns the work of a pass: something is made when the service has come up, with another release, another number of
+/// copies or after a restart. The steps on the way there, crashes and their ends are told by its transitions.
+fn work(before: &ServiceRecord, now: &ServiceRecord) -> Work {
+    match before.come_up == now.come_up {
+        true => Work::None,
+        false => Work::Built,
+    }
+}
+
+/// Returns the reason why a service is not ready.
+fn why(record: &ServiceRecord, owned: &[Owned]) -> String {
+    let wanted = record.replicas;
+    match (wanted, record.completed) {
+        (0, _) => return "it is scaled to 0".to_owned(),
+        (_, completed) if record.is_over && completed == wanted => return "it has completed".to_owned(),
+        (_, completed) if record.is_over => {
+            return format!("{completed} of {wanted} replicas have completed");
+        }
+        _ => {}
+    }
+    let ready = format!("{} of {wanted} replicas are ready", record.ready);
+    let there = owned.iter().filter(|one| !one.is_deleted);
+    match trouble(record, there.map(|one| (&one.spec, &one.record))) {
+        Some(trouble) => format!("{ready}: {}", trouble.message),
+        None => ready,
+    }
 }
 
 /// The failure of a replica of the active release, if no other one is going to make the service ready.
@@ -426,8 +479,22 @@ fn broken(record: &ServiceRecord, owned: &[Owned]) -> Option<Error> {
     let active = owned
         .iter()
         .filter(|one| one.spec.is_wanted && !one.is_deleted && one.spec.release == record.active);
-    let failed: Vec<&Owned> = active.filter(|one| one.record.stage == Stage::Failed).collect();
-    failed.first().and_then(|one| failure_of(&one.spec, &one.record))
+    // One that has not answered a person's request yet, or is to be restarted, is about to be started again.
+    let is_restarted =
+        |one: &Owned| record.restarted < record.restarts && one.spec.restarts < record.restarts;
+    let has_answered = |one: &&Owned| {
+        one.record.has_answered(&one.spec) && one.spec.retries == record.retries && !is_restarted(one)
+    };
+    let mut failed = active
+        .filter(|one| one.record.stage == Stage::Failed)
+        .filter(has_answered);
+    failed.next().and_then(|one| failure_of(&one.spec, &one.record))
+}
+
+/// Returns the time that a service has to become ready: its deadline, and the longest start period of its checks.
+pub fn time_to_be_ready(spec: &ServiceSpec) -> Duration {
+    let start_period = settings::start_period(&settings::manners(spec).checks);
+    start_period.saturating_add(settings::rollout(spec, wanted_replicas(spec)).deadline)
 }
 
 /// The key of a service, by its name.

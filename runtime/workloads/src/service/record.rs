@@ -9,6 +9,7 @@ use watershed_core::Timestamp;
 use super::addresses;
 use crate::policy::rollout::Progress;
 use crate::program::Program;
+use crate::settings::Manners;
 use crate::transition::Transition;
 
 /// The most releases that a service keeps (rule W11).
@@ -28,6 +29,31 @@ pub struct Release {
     /// The reason why it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
+    /// What is said beside its program and speaks of it; none in a record of before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manners: Option<Manners>,
+    /// True once the service was ready, or at its end, with it; none where that was not noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub has_served: Option<bool>,
+}
+
+impl Release {
+    /// Returns true if a service may go back to it: unless it is known never to have come up.
+    pub fn may_serve_again(&self) -> bool {
+        self.failed.is_none() && self.has_served != Some(false)
+    }
+}
+
+/// A restart by a person that is under way: new copies take the place of the old ones, as in a rollout.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Restarting {
+    /// The number of the restart.
+    pub restart: u64,
+    /// The furthest that it has come.
+    pub progress: Progress,
+    /// The time at which its deadline was first seen to be over.
+    #[serde(default)]
+    pub overdue: Option<Timestamp>,
 }
 
 /// A rollout that is under way.
@@ -81,15 +107,36 @@ pub struct ServiceRecord {
     pub halted: Option<Halt>,
     /// The refreshes that were answered.
     pub refreshes: u64,
+    /// Raised by each of them, for its replicas.
+    #[serde(default)]
+    pub retries: u64,
     /// The restarts by people that were told.
     #[serde(default)]
     pub restarts: u64,
+    /// The restart that is under way copy by copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restarting: Option<Restarting>,
+    /// The restart that ended last, well or not.
+    #[serde(default)]
+    pub restarted: u64,
+    /// The reason why the last restart was given up, if it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart_failed: Option<String>,
     /// The number of replicas that are wanted.
     pub replicas: u32,
+    /// The replicas of the active release that are completed.
+    #[serde(default)]
+    pub completed: u32,
+    /// True if so many are completed that the service is at its end: it is not going to be ready.
+    #[serde(default)]
+    pub is_over: bool,
     /// The ready replicas of the active release.
     pub ready: u32,
     /// The ports of its ready replicas, by name.
     pub ports: BTreeMap<String, Vec<u16>>,
+    /// The release, the number of replicas and the restart with which it came up last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub come_up: Option<(u64, u32, u64)>,
     /// The transitions, oldest first.
     pub transitions: Vec<Transition>,
 }
@@ -111,13 +158,25 @@ impl ServiceRecord {
 
     /// Returns the stage, as a word for people.
     pub fn stage(&self) -> &'static str {
+        self.stage_of(self.replicas)
+    }
+
+    /// Returns the stage of a service of which so many replicas are wanted.
+    pub(super) fn stage_of(&self, replicas: u32) -> &'static str {
         match (&self.halted, &self.candidate) {
             (Some(_), _) => "failed",
             (None, Some(_)) => "rolling_out",
             (None, None) if self.active == 0 => "pending",
-            (None, None) if self.replicas == 0 => "stopped",
+            (None, None) if replicas == 0 => "stopped",
+            (None, None) if self.completed >= replicas => "completed",
             (None, None) => "running",
         }
+    }
+
+    /// Returns the settings that copies of a release go by; those of the file where it says nothing of its own.
+    pub(super) fn manners_of<'a>(&'a self, release: u64, of_file: &'a Manners) -> &'a Manners {
+        let own = self.release(release).and_then(|release| release.manners.as_ref());
+        own.unwrap_or(of_file)
     }
 
     /// Returns the addresses of its ready replicas by variables of a program that refers to it: `API_PORT` for the port
@@ -139,6 +198,8 @@ impl ServiceRecord {
             program,
             at,
             failed: None,
+            manners: None,
+            has_served: Some(false),
         });
         while self.releases.len() > RELEASES_MAX {
             let candidate = self.candidate.as_ref().map(|candidate| candidate.release);

@@ -360,6 +360,64 @@ async fn a_job_that_is_edited_back_while_a_retry_waits_is_as_it_had_finished() {
     assert_eq!((record.finished, record.exits.next), (Some(finished), None));
 }
 
+/// W8: a job whose record changes without another run has made nothing new.
+#[tokio::test(start_paused = true)]
+async fn a_job_runs_again_for_runs_of_what_it_refers_to_and_for_nothing_else() {
+    let faults = Faults {
+        exits: 1_000,
+        max_life: Duration::from_secs(1),
+        ..Faults::NONE
+    };
+    let stand = Stand::new(5, faults).await;
+    let all_codes = JobSpec {
+        success_codes: (0..=255).collect(),
+        retries: Some(JobRetries {
+            attempts: 100,
+            base_ms: 1_000,
+            cap_ms: 1_000,
+        }),
+        ..job()
+    };
+    stand.job("import", &all_codes).await;
+    stand.job_after("report", &all_codes, "import").await;
+    let ends = async |name: &str| {
+        while stand.job_record(name).stage != JobStage::Completed {
+            sleep(1).await;
+        }
+    };
+    ends("import").await;
+    ends("report").await;
+    let first = (
+        stand.job_record("import").finished,
+        stand.job_record("report").counter,
+    );
+    stand.machine.world.set_faults(Faults::NONE);
+    let mut edited = all_codes.clone();
+    edited.program.as_mut().unwrap().command.push("all".into());
+    stand.job("import", &edited).await;
+    sleep(5).await;
+    stand.job("import", &all_codes).await;
+    sleep(60).await;
+    let after = (
+        stand.job_record("import").finished,
+        stand.job_record("report").counter,
+    );
+    assert_eq!(after, first, "the run of the edit was taken back");
+    assert_eq!(stand.job_record("report").stage, JobStage::Completed);
+
+    stand.machine.world.set_faults(faults);
+    stand
+        .controller
+        .refresh("job/import", Refresh::Plain)
+        .await
+        .unwrap();
+    sleep(600).await;
+    assert!(
+        stand.job_record("report").counter > first.1,
+        "another run is news"
+    );
+}
+
 /// W7.
 #[tokio::test(start_paused = true)]
 async fn a_job_that_may_use_more_memory_than_is_free_waits_for_room() {

@@ -251,6 +251,7 @@ fn replica_spec(roll: &mut Roll) -> ReplicaSpec {
         restart: Restart::default(),
         checks: Vec::new(),
         on_server_stop: String::new(),
+        retries: *roll.pick(&[0, 0, 1]),
     }
 }
 

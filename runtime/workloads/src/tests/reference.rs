@@ -22,6 +22,12 @@ const ATTEMPTS: u32 = 5;
 const STABLE_MS: i64 = 600_000;
 const ROOM_MS: i64 = 10_000;
 
+/// The service whose copies are completed by an end with code 0 (`on_failure`).
+pub(super) const ENDS_WELL: &str = "c";
+
+/// The time after which a program has noticed that the machine's clock was set back: a scan, and the nudges that follow.
+const NOTICED_MS: i64 = 12_000;
+
 /// The time of the next start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Next {
@@ -36,8 +42,11 @@ enum Next {
 #[derive(Debug, Default)]
 struct Life {
     is_replica: bool,
+    owner: Option<Uid>,
     /// True if its checks never pass.
     is_bad: bool,
+    /// True if it is completed by an end with code 0.
+    ends_well: bool,
     newest: u64,
     living: Option<u64>,
     begun: BTreeSet<u64>,
@@ -50,6 +59,8 @@ struct Life {
     /// Requests of people, and the ends since the last one.
     asked: u64,
     is_asking: bool,
+    /// True while a request to its service is on its way.
+    is_asked_for: bool,
     ends_since: u32,
 }
 
@@ -72,6 +83,8 @@ pub(super) struct Ready {
 pub(super) struct Reference {
     read: usize,
     lives: BTreeMap<String, Life>,
+    /// Services whose answers to a person were not seen yet.
+    asked_services: BTreeSet<Uid>,
     rollouts: BTreeMap<Uid, Rollout>,
     /// Ends and failing checks that nobody had ordered.
     disturbances: u64,
@@ -90,9 +103,17 @@ impl Reference {
     pub(super) fn asked(&mut self, uid: Uid) {
         let life = self.lives.entry(uid.to_string()).or_default();
         life.asked += 1;
-        // The program may not have learned of the last end yet, and counts it after its answer.
-        (life.is_asking, life.ends_since) = (true, 1);
-        (life.least, life.failed_starts, life.next) = (0, 0, Next::Now);
+        life.is_asking = true;
+        life.forgive();
+    }
+
+    /// A person asked for another try of a service: of all its replicas, those among them that it makes meanwhile.
+    pub(super) fn asked_service(&mut self, uid: Uid) {
+        self.asked_services.insert(uid);
+        self.lives
+            .values_mut()
+            .filter(|life| life.owner == Some(uid))
+            .for_each(Life::ask);
     }
 
     /// Something has changed what a rollout may rest on.
@@ -108,9 +129,21 @@ impl Reference {
 
     /// Reads what has happened, and compares it with what may happen.
     pub(super) fn read(&mut self, stand: &Stand) -> Result<(), String> {
-        for (uid, (spec, _)) in stand.replica_records() {
+        self.asked_services.retain(|uid| !stand.has_seen(*uid));
+        let records = stand.replica_records();
+        for (uid, (spec, _)) in &records {
             let life = self.lives.entry(uid.to_string()).or_default();
+            if !life.is_replica {
+                life.owner = stand.owner(*uid);
+                if life
+                    .owner
+                    .is_some_and(|owner| self.asked_services.contains(&owner))
+                {
+                    life.ask();
+                }
+            }
             life.is_replica = true;
+            life.ends_well = spec.service == ENDS_WELL;
             life.is_bad = spec.program.environment.contains_key("HEALTH");
         }
         let news = stand.machine.world.story(self.read);
@@ -130,8 +163,17 @@ impl Reference {
             self.disturbances += u64::from(!is_quiet || is_failing);
             let life = self.lives.entry(happening.id.uid().to_owned()).or_default();
             let is_failing = is_failing || life.is_bad;
-            life.read(&happening, is_failing)
-                .map_err(|error| format!("{} at {}: {error}\n{life:?}", happening.id, happening.at.0))?;
+            life.read(&happening, is_failing).map_err(|error| {
+                let is_it = |uid: &Uid| uid.to_string() == happening.id.uid();
+                let record = records
+                    .iter()
+                    .find(|(uid, _)| is_it(uid))
+                    .map(|(_, (_, record))| record);
+                format!(
+                    "{} at {}: {error}\n{life:?}\n{record:?}",
+                    happening.id, happening.at.0
+                )
+            })?;
         }
         Ok(())
     }
@@ -140,7 +182,10 @@ impl Reference {
     pub(super) fn compare(&mut self, stand: &Stand, is_at_rest: bool) -> Result<(), String> {
         for (uid, (_, record)) in stand.replica_records() {
             let life = self.lives.entry(uid.to_string()).or_default();
+            life.is_asked_for &= !stand.has_reached(uid);
+            let now = Some(stand.now()).filter(|_| stand.since_set_back() > NOTICED_MS);
             life.compare(&record, is_at_rest)
+                .and_then(|()| compare_wait(&record, now))
                 .map_err(|error| format!("{uid}: {error}\n{life:?}\n{record:?}"))?;
         }
         Ok(())
@@ -187,7 +232,33 @@ impl Reference {
     }
 }
 
+/// Sees that nothing waits for longer than it may from now on, whatever became of the clock.
+fn compare_wait(record: &ReplicaRecord, now: Option<i64>) -> Result<(), String> {
+    let next = record.exits.next.filter(|_| record.stage == Stage::BackingOff);
+    let wait = doubled(BASE_MS, CAP_MS, record.exits.count);
+    match next.zip(now) {
+        Some((next, now)) if next.0 > now + wait => Err(format!("it starts in {} ms", next.0 - now)),
+        _ => Ok(()),
+    }
+}
+
 impl Life {
+    fn ask(&mut self) {
+        self.is_asked_for = true;
+        self.forgive();
+    }
+
+    fn forgive(&mut self) {
+        // The program may not have learned of the last end yet, and counts it after its answer.
+        self.ends_since = 1;
+        (self.least, self.failed_starts, self.next) = (0, 0, Next::Now);
+    }
+
+    /// True while a request is on its way.
+    fn is_open(&self) -> bool {
+        self.is_asking || self.is_asked_for
+    }
+
     fn read(&mut self, happening: &Happening, is_failing: bool) -> Result<(), String> {
         let (at, counter) = (happening.at.0, happening.id.counter());
         match happening.event {
@@ -251,7 +322,7 @@ impl Life {
                     count => Next::NotBefore(at + doubled(1_000, 60_000, count)),
                 }
             }
-            _ if self.is_asking => Next::Now,
+            _ if self.is_open() => Next::Now,
             _ => Next::Never,
         }
     }
@@ -265,8 +336,13 @@ impl Life {
             true => 1,
             false => self.least + 1,
         };
-        if self.is_asking {
+        if self.is_open() {
             self.least = 0;
+        }
+        if self.ends_well && exit == Exit::Code(0) {
+            self.least = 0;
+            self.next = if self.is_open() { Next::Now } else { Next::Never };
+            return;
         }
         self.next = match (exit, self.least) {
             (_, 0) => Next::Now,
@@ -276,9 +352,10 @@ impl Life {
     }
 
     fn compare(&mut self, record: &ReplicaRecord, is_at_rest: bool) -> Result<(), String> {
-        if self.is_asking && record.refreshes >= self.asked {
+        self.is_asking &= record.refreshes < self.asked;
+        if !self.is_open() && self.ends_since < self.most {
             // What ended before the answer was counted before it, or after.
-            (self.is_asking, self.most) = (false, self.ends_since);
+            self.most = self.ends_since;
         }
         let count = record.exits.count;
         if count > self.most {

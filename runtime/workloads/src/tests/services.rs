@@ -5,17 +5,11 @@ use std::time::Duration;
 use watershed_controller::Key;
 use watershed_proto::{Operator, ServiceSpec};
 
-use super::stand::{Stand, checked, service, with_command, with_variable};
-use crate::backend::StartId;
+use super::stand::{Stand, checked, service, start_of, with_command, with_variable};
 use crate::backend::simulated::Faults;
 
 async fn stand() -> Stand {
     Stand::new(1, Faults::NONE).await
-}
-
-fn start_of(stand: &Stand, number: u64) -> StartId {
-    let (uid, _, record) = &stand.replicas()[&number];
-    StartId::new(&uid.to_string(), record.counter).unwrap()
 }
 
 /// W1, W12.
@@ -84,7 +78,10 @@ async fn a_replica_runs_once_it_has_lived_and_is_ready_once_its_checks_have_pass
     stand.service("checked", &checked(1)).await;
     stand.pass(1).await;
     assert_eq!(stand.stages(), "0 running");
-    assert_eq!(stand.unready("service", "checked"), "0 of 1 replicas are ready");
+    assert_eq!(
+        stand.unready("service", "checked"),
+        "0 of 1 replicas are ready: the checks of replica 0 do not pass yet"
+    );
     stand.pass(2).await;
     assert_eq!(stand.stages(), "0 ready");
     assert_eq!(stand.unready("service", "checked"), "");
@@ -123,6 +120,59 @@ async fn a_crashing_replica_backs_off_and_fails_after_its_attempts() {
     stand.pass(1).await;
     assert_eq!(stand.stages(), "0 ready");
     assert_eq!(stand.error("service", "api"), "");
+}
+
+/// W5: a person names the service, as its copies have no names in any file.
+#[tokio::test(start_paused = true)]
+async fn a_retry_of_a_service_starts_its_failed_copies_and_leaves_the_others_alone() {
+    use crate::policy::exit::Exit;
+    for exit in [Exit::Code(127), Exit::Code(3)] {
+        let stand = stand().await;
+        let mut spec = service(2);
+        spec.restart.as_mut().unwrap().attempts = 1;
+        stand.service("api", &spec).await;
+        stand.pass(1).await;
+        let other = start_of(&stand, 1);
+        stand.machine.exit(&start_of(&stand, 0), exit);
+        stand.pass(1).await;
+        assert_eq!(stand.stages(), "0 failed, 1 ready");
+        let mut asked = stand
+            .controller
+            .refresh("service/api", watershed_controller::Refresh::Plain)
+            .await
+            .unwrap();
+        asked.outcome(super::stand::LONG).await.unwrap();
+        assert_eq!(stand.error("service", "api"), "", "what had failed is past");
+        stand.pass(1).await;
+        assert_eq!(
+            (stand.stages().as_str(), stand.error("service", "api")),
+            ("0 ready, 1 ready", String::new())
+        );
+        assert_eq!(start_of(&stand, 1), other);
+        assert_eq!(stand.replicas()[&0].2.exits.count, 0, "failures are forgotten");
+    }
+}
+
+/// W12: a copy that is made after restarts and retries of its service has nothing to answer.
+#[tokio::test(start_paused = true)]
+async fn a_new_copy_starts_as_if_nobody_had_ever_asked_for_anything() {
+    let stand = stand().await;
+    stand.service("api", &service(1)).await;
+    stand.pass(1).await;
+    let asked = stand
+        .controller
+        .refresh("service/api", watershed_controller::Refresh::Plain);
+    asked.await.unwrap();
+    stand.pass(1).await;
+    stand.service("api", &service(2)).await;
+    stand.pass(1).await;
+    let reasons: Vec<String> = stand.replicas()[&1]
+        .2
+        .transitions
+        .iter()
+        .map(|one| one.reason.clone())
+        .collect();
+    assert_eq!(reasons, ["start", "ready"]);
 }
 
 /// W3: an intended stop never counts, and W13: the end of the machine does not either.

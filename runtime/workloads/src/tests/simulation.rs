@@ -4,16 +4,16 @@
 //! started, stopped and counted. At rest, without faults, the processes are those of a fresh start; when all is deleted,
 //! nothing is left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use watershed_controller::{Delete, Key, Refresh, Select, Uid};
+use watershed_controller::{Delete, Key, Refresh, Resource, Select, Uid};
 use watershed_proto::{JobRetries, JobSpec, Program, ServiceSpec};
 
-use super::reference::{Ready, Reference};
-use super::stand::{Stand, checked, service, with_command, with_variable};
+use super::reference::{ENDS_WELL, Ready, Reference};
+use super::stand::{Stand, checked, service, with_own_checks, with_variable};
 use crate::backend::StartId;
 use crate::backend::simulated::Faults;
 use crate::job::{self, JobStage};
@@ -68,13 +68,33 @@ struct Wanted {
 const SERVICES: [&str; 3] = ["a", "b", "c"];
 const JOBS: [&str; 2] = ["x", "y"];
 
+/// Time by which the clock of a machine is set back: more than a world lasts.
+const SET_BACK: Duration = Duration::from_secs(86_400);
+
+/// Draws of what was added later, so that seeds which are kept mean what they meant.
+fn later(seed: u64) -> SmallRng {
+    SmallRng::seed_from_u64(seed ^ 0x5eed)
+}
+
+/// What a service has of its name, and of what was added later.
+fn settle_service(name: &str, mut spec: ServiceSpec, later: &mut SmallRng) -> ServiceSpec {
+    if let Some(restart) = spec.restart.as_mut().filter(|_| name == ENDS_WELL) {
+        restart.policy = "on_failure".into();
+    }
+    let is_told = later.random_bool(0.3);
+    for check in spec.checks.iter_mut().filter(|_| is_told) {
+        check.on_failure = "alert".into();
+    }
+    spec
+}
+
 fn draw_service(random: &mut SmallRng) -> ServiceSpec {
     let replicas = random.random_range(0..4);
     let base = match random.random_bool(0.5) {
         true => checked(replicas),
         false => service(replicas),
     };
-    let mut named = with_command(base, ["serve", "other", "third"][random.random_range(0..3)]);
+    let mut named = with_own_checks(base, ["serve", "other", "third"][random.random_range(0..3)]);
     if let Some(rollout) = named.rollout.as_mut() {
         (rollout.surge, rollout.unavailable) = [(1, 0), (3, 0), (0, 1), (1, 1)][random.random_range(0..4)];
     }
@@ -108,11 +128,19 @@ fn draw_job(random: &mut SmallRng) -> JobSpec {
 }
 
 /// One random thing happens.
-async fn happen(stand: &mut Stand, wanted: &mut Wanted, random: &mut SmallRng, reference: &mut Reference) {
+async fn happen(
+    stand: &mut Stand,
+    wanted: &mut Wanted,
+    [random, later]: [&mut SmallRng; 2],
+    reference: &mut Reference,
+) {
+    if later.random_bool(0.02) {
+        stand.set_back(SET_BACK);
+    }
     match random.random_range(0..15) {
         0..=2 => {
             let name = SERVICES[random.random_range(0..SERVICES.len())];
-            let spec = draw_service(random);
+            let spec = settle_service(name, draw_service(random), later);
             stand.service(name, &spec).await;
             // Other bounds may hold from now on.
             reference.disturbed();
@@ -155,7 +183,7 @@ async fn happen(stand: &mut Stand, wanted: &mut Wanted, random: &mut SmallRng, r
         11 => {
             let all = stand.controller.list(Select::all()).resources;
             if let Some(resource) = one_of(&all, random) {
-                refresh(stand, resource.uid(), reference).await;
+                refresh(stand, &resource, reference).await;
             }
         }
         12 => stand.machine.kill_parent(),
@@ -174,10 +202,25 @@ fn one_of<T: Clone>(all: &[T], random: &mut SmallRng) -> Option<T> {
 }
 
 /// A person looks after a resource.
-async fn refresh(stand: &Stand, uid: Uid, reference: &mut Reference) {
+async fn refresh(stand: &Stand, resource: &Resource, reference: &mut Reference) {
+    let uid = resource.uid();
     // It may be gone by now.
-    if stand.controller.refresh(uid, Refresh::Plain).await.is_ok() {
-        reference.asked(uid);
+    if stand.controller.refresh(uid, Refresh::Plain).await.is_err() {
+        return;
+    }
+    match resource.kind().as_str() {
+        "service" => reference.asked_service(uid),
+        _ => reference.asked(uid),
+    }
+}
+
+/// A person looks after all that has failed, by the names of services and jobs: copies have none in any file.
+async fn refresh_failed(stand: &Stand, reference: &mut Reference) {
+    let all = stand.controller.list(Select::all()).resources;
+    let failed = all.iter().filter(|one| one.row.error.is_some());
+    let named: BTreeSet<Uid> = failed.map(|one| one.row.owner.unwrap_or(one.uid())).collect();
+    for resource in all.iter().filter(|one| named.contains(&one.uid())) {
+        refresh(stand, resource, reference).await;
     }
 }
 
@@ -226,7 +269,17 @@ fn check(stand: &Stand, reference: &mut Reference) -> Result<(), String> {
         let spec: crate::Service = service.spec().unwrap();
         let record = service.state::<ServiceRecord>().unwrap().unwrap_or_default();
         let unavailable = spec.0.rollout.as_ref().map_or(0, |rollout| rollout.unavailable);
-        let needed = record.replicas.saturating_sub(unavailable);
+        let owned = all.iter().filter(|one| one.row.owner == Some(service.uid()));
+        let completed = owned.filter(|one| {
+            let record = one.state::<ReplicaRecord>().unwrap();
+            record.is_some_and(|record| record.stage == Stage::Completed)
+        });
+        // What is at its end serves no more, and need not be kept for.
+        let completed = u32::try_from(completed.count()).unwrap();
+        let needed = record
+            .replicas
+            .saturating_sub(unavailable)
+            .saturating_sub(completed);
         let owned = all.iter().filter(|one| one.row.owner == Some(service.uid()));
         let believed: Vec<(Uid, ReplicaSpec)> = owned
             .filter(|one| {
@@ -265,12 +318,7 @@ async fn check_at_rest(stand: &Stand, wanted: &Wanted, reference: &mut Reference
     stand.machine.world.set_faults(Faults::NONE);
     for _ in 0..4 {
         tokio::time::sleep(Duration::from_secs(1_500)).await;
-        // A person looks after what has failed.
-        for resource in stand.controller.list(Select::all()).resources {
-            if resource.row.error.is_some() {
-                refresh(stand, resource.uid(), reference).await;
-            }
-        }
+        refresh_failed(stand, reference).await;
     }
     tokio::time::sleep(Duration::from_secs(30)).await;
     check(stand, reference)?;
@@ -282,11 +330,22 @@ async fn check_at_rest(stand: &Stand, wanted: &Wanted, reference: &mut Reference
             spec.program.as_ref().unwrap().environment.contains_key("HEALTH") && !spec.checks.is_empty();
         let owned = owned_of(stand, service.uid());
         let lives = |uid: &Uid| living.iter().any(|id| id.uid() == uid.to_string());
-        let running = owned.iter().filter(|(uid, _)| lives(uid)).count();
+        let is_there = |(uid, (_, record)): &(&Uid, &(ReplicaSpec, ReplicaRecord))| {
+            lives(uid) || record.stage == Stage::Completed
+        };
+        let running = owned.iter().filter(is_there).count();
         let command = &spec.program.as_ref().unwrap().command;
+        check_releases(
+            &stand.service_record(name),
+            owned.iter().filter(|(uid, _)| lives(uid)),
+        )
+        .map_err(|error| format!("service {name}: {error}: {}", stand.stages()))?;
         if is_bad {
             // Its old release, or none, and the copies of the attempt.
             continue;
+        }
+        if stand.error("service", name).starts_with("never-ready") {
+            return Err(format!("service {name} has failed: {}", stand.stages()));
         }
         if running != usize::try_from(spec.replicas).unwrap() {
             return Err(format!(
@@ -295,7 +354,8 @@ async fn check_at_rest(stand: &Stand, wanted: &Wanted, reference: &mut Reference
                 stand.stages()
             ));
         }
-        for (uid, (programs, record)) in &owned {
+        for (uid, (spec, record)) in &owned {
+            let programs = &spec.program.command;
             if lives(uid) && (programs != command || record.stage != Stage::Running) {
                 return Err(format!(
                     "service {name}: {programs:?} is {:?}, wanted {command:?}",
@@ -323,25 +383,44 @@ async fn check_at_rest(stand: &Stand, wanted: &Wanted, reference: &mut Reference
     Ok(())
 }
 
-fn owned_of(stand: &Stand, owner: Uid) -> BTreeMap<Uid, (Vec<String>, ReplicaRecord)> {
+/// W11: what is left of a release that failed is removed, whatever became of the old one.
+fn check_releases<'a>(
+    record: &ServiceRecord,
+    living: impl Iterator<Item = (&'a Uid, &'a (ReplicaSpec, ReplicaRecord))>,
+) -> Result<(), String> {
+    if record.candidate.is_some() {
+        return Ok(());
+    }
+    for (_, (spec, _)) in living {
+        if spec.release != record.active {
+            return Err(format!(
+                "a copy of release {} lives, and {} is active",
+                spec.release, record.active
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn owned_of(stand: &Stand, owner: Uid) -> BTreeMap<Uid, (ReplicaSpec, ReplicaRecord)> {
     let all = stand.controller.list(Select::all()).resources;
     let owned = all.iter().filter(|one| one.row.owner == Some(owner));
     owned
         .map(|one| {
             let spec: replica::ReplicaSpec = one.spec().unwrap();
             let record = one.state().unwrap().unwrap_or_default();
-            (one.uid(), (spec.program.command, record))
+            (one.uid(), (spec, record))
         })
         .collect()
 }
 
 async fn world(seed: u64) -> Result<(), String> {
-    let mut random = SmallRng::seed_from_u64(seed);
+    let (mut random, mut later) = (SmallRng::seed_from_u64(seed), later(seed));
     let drawn = faults(&mut random);
     let mut stand = Stand::new(seed, drawn).await;
     let (mut wanted, mut reference) = (Wanted::default(), Reference::default());
     for step in 0..STEPS {
-        happen(&mut stand, &mut wanted, &mut random, &mut reference).await;
+        happen(&mut stand, &mut wanted, [&mut random, &mut later], &mut reference).await;
         let ms = [0, 10, 500, 3_000, 20_000][random.random_range(0..5)];
         let passed = pass(&stand, ms, &mut reference).await;
         passed.map_err(|error| format!("step {step}: {error}"))?;

@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::sync::{Notify, broadcast};
-use watershed_controller::clock::{Clock, TokioClock};
+use watershed_controller::clock::{Clock, Now, TokioClock};
+use watershed_controller::resource::Row;
 use watershed_controller::store::MemoryStore;
-use watershed_controller::{Builder, Controller, Key, Limits, Select, Timestamp, Uid};
+use watershed_controller::{Builder, Controller, Key, Limits, Resource, Select, Timestamp, Uid};
+use watershed_core::{Edit, Ref, Required};
 use watershed_proto::{JobSpec, Program, RestartPolicy, Rollout, ServiceSpec};
 
 use crate::backend::simulated::{Faults, Simulated, World};
-use crate::backend::{Backend, BoxFuture, Error, News, Observation, Start, StartId, Stop};
+use crate::backend::{Backend, BoxFuture, Error, News, Observation, Phase, Start, StartId, Stop};
 use crate::job::{JobReconciler, JobRecord};
+use crate::policy::exit::Exit;
 use crate::policy::health::Probed;
 use crate::replica::{self, ReplicaRecord, ReplicaSpec};
 use crate::service::{ServiceReconciler, ServiceRecord};
@@ -22,16 +25,76 @@ use crate::{Asks, Connect, Job, ProbeTarget, Question, Service, Workloads};
 /// Longer than anything takes, in simulated time.
 pub(super) const LONG: Duration = Duration::from_secs(24 * 3_600);
 
+/// The clock of the machine, which a person may set back.
+#[derive(Clone)]
+pub(super) struct Wall {
+    clock: TokioClock,
+    /// The times at which it was set back, by a clock that never is, with all that was taken away until then.
+    set_back: Arc<Mutex<Vec<(Timestamp, i64)>>>,
+}
+
+impl Wall {
+    fn new() -> Self {
+        Self {
+            clock: TokioClock::starting_at(Timestamp(0)),
+            set_back: Arc::default(),
+        }
+    }
+
+    /// The time by a clock that is never set back.
+    fn steady(&self) -> Timestamp {
+        self.clock.now().wall
+    }
+
+    /// Returns the time that the clock showed at a time of the steady one.
+    fn shown_at(&self, steady: Timestamp) -> Timestamp {
+        let set_back = self.set_back.lock().unwrap();
+        let last = set_back.iter().rev().find(|(at, _)| *at <= steady);
+        Timestamp(steady.0 - last.map_or(0, |(_, taken)| *taken))
+    }
+
+    fn set_back(&self, ms: i64) {
+        let now = self.steady();
+        let mut set_back = self.set_back.lock().unwrap();
+        let taken = set_back.last().map_or(0, |(_, taken)| *taken);
+        set_back.push((now, taken + ms));
+    }
+
+    /// Milliseconds since it was last set back; as many as there can be if it never was.
+    fn since_set_back(&self) -> i64 {
+        let last = self.set_back.lock().unwrap().last().map(|(at, _)| at.0);
+        last.map_or(i64::MAX, |at| self.steady().0 - at)
+    }
+}
+
+impl Clock for Wall {
+    fn now(&self) -> Now {
+        let now = self.clock.now();
+        Now {
+            wall: self.shown_at(now.wall),
+            ..now
+        }
+    }
+
+    fn start(&self) -> tokio::time::Instant {
+        self.clock.start()
+    }
+
+    fn is_simulated(&self) -> bool {
+        true
+    }
+}
+
 /// A machine whose time is that of the test.
 #[derive(Clone)]
 pub(super) struct Machine {
     pub(super) world: World,
-    clock: TokioClock,
+    clock: Wall,
     changed: Arc<Notify>,
 }
 
 impl Machine {
-    fn new(seed: u64, faults: Faults, clock: TokioClock) -> Self {
+    fn new(seed: u64, faults: Faults, clock: Wall) -> Self {
         let machine = Self {
             world: World::new(seed, faults),
             clock,
@@ -45,7 +108,7 @@ impl Machine {
     async fn run(self) {
         loop {
             self.catch_up();
-            let wait = self.world.next_event().map(|at| at.0 - self.clock.now().wall.0);
+            let wait = self.world.next_event().map(|at| at.0 - self.clock.steady().0);
             let wait = wait.map_or(LONG, |ms| Duration::from_millis(u64::try_from(ms).unwrap_or(0)));
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
@@ -55,13 +118,29 @@ impl Machine {
     }
 
     fn catch_up(&self) {
-        self.world.advance(self.clock.now().wall);
+        self.world.advance(self.clock.steady());
+    }
+
+    /// Returns an observation with the times that the machine's clock showed.
+    fn shown(&self, mut observation: Observation) -> Observation {
+        observation.started = self.clock.shown_at(observation.started);
+        if let Phase::Ended { at, .. } = &mut observation.phase {
+            *at = self.clock.shown_at(*at);
+        }
+        observation
     }
 
     /// Kills the process of a start, from outside.
     pub(super) fn kill(&self, id: &StartId) {
         self.catch_up();
         self.world.kill(id);
+        self.changed.notify_one();
+    }
+
+    /// Lets the process of a start end by itself.
+    pub(super) fn exit(&self, id: &StartId, exit: Exit) {
+        self.catch_up();
+        self.world.exit(id, exit);
         self.changed.notify_one();
     }
 
@@ -120,15 +199,21 @@ impl Backend for Connected {
     }
 
     fn start(&self, start: Start) -> BoxFuture<'_, Result<Observation, Error>> {
-        self.now().start(start)
+        Box::pin(async move { self.now().start(start).await.map(|one| self.machine.shown(one)) })
     }
 
     fn stop(&self, stop: Stop) -> BoxFuture<'_, Result<Option<Observation>, Error>> {
-        self.now().stop(stop)
+        Box::pin(async move {
+            let stopped = self.now().stop(stop).await?;
+            Ok(stopped.map(|one| self.machine.shown(one)))
+        })
     }
 
     fn list(&self) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
-        self.now().list()
+        Box::pin(async move {
+            let listed = self.now().list().await?;
+            Ok(listed.into_iter().map(|one| self.machine.shown(one)).collect())
+        })
     }
 
     fn forget(&self, id: StartId, remove_output: bool) -> BoxFuture<'_, Result<(), Error>> {
@@ -144,10 +229,11 @@ impl Backend for Connected {
     }
 }
 
-/// Answers by a variable of the program: `HEALTH=bad` fails. A name that was made bad fails, too.
+/// Answers by variables of the program: `HEALTH=bad` fails, and so does a question for another program than `SAYS`. A
+/// start that was made bad fails, too.
 #[derive(Clone)]
 pub(super) struct Answers {
-    clock: TokioClock,
+    clock: Wall,
     bad: Arc<Mutex<Vec<StartId>>>,
 }
 
@@ -164,12 +250,18 @@ impl Answers {
 }
 
 impl Asks for Answers {
-    fn ask<'a>(&'a self, _question: &'a Question, target: &'a ProbeTarget) -> BoxFuture<'a, Probed> {
-        let is_bad = target
-            .environment
-            .iter()
-            .any(|(name, value)| name == "HEALTH" && value == "bad");
-        let is_bad = is_bad || self.bad.lock().unwrap().contains(&target.start);
+    fn ask<'a>(&'a self, question: &'a Question, target: &'a ProbeTarget) -> BoxFuture<'a, Probed> {
+        let variable = |wanted: &str| {
+            let mut all = target.environment.iter();
+            all.find(|(name, _)| name == wanted).map(|(_, value)| value)
+        };
+        let is_of_another = match (question, variable("SAYS")) {
+            (Question::Command(command), Some(says)) => command.get(1).is_some_and(|asked| asked != says),
+            _ => false,
+        };
+        let is_bad = variable("HEALTH").is_some_and(|value| value == "bad")
+            || is_of_another
+            || self.bad.lock().unwrap().contains(&target.start);
         Box::pin(async move { if is_bad { Probed::Failure } else { Probed::Success } })
     }
 
@@ -183,7 +275,7 @@ pub(super) struct Stand {
     pub(super) machine: Machine,
     pub(super) answers: Answers,
     store: MemoryStore,
-    clock: TokioClock,
+    clock: Wall,
     folder: TempDir,
     pub(super) workloads: Workloads,
     pub(super) controller: Controller,
@@ -192,14 +284,14 @@ pub(super) struct Stand {
 impl Stand {
     /// Tokio's clock must be paused.
     pub(super) async fn new(seed: u64, faults: Faults) -> Self {
-        let clock = TokioClock::starting_at(Timestamp(0));
-        let machine = Machine::new(seed, faults, clock);
+        let clock = Wall::new();
+        let machine = Machine::new(seed, faults, clock.clone());
         let answers = Answers {
-            clock,
+            clock: clock.clone(),
             bad: Arc::default(),
         };
         let (store, folder) = (MemoryStore::new(), tempfile::tempdir().unwrap());
-        let (workloads, controller) = start(&machine, &answers, &store, clock, &folder).await;
+        let (workloads, controller) = start(&machine, &answers, &store, &clock, &folder).await;
         Self {
             machine,
             answers,
@@ -229,7 +321,7 @@ impl Stand {
             &self.machine,
             &self.answers,
             &self.store,
-            self.clock,
+            &self.clock,
             &self.folder,
         )
         .await;
@@ -238,6 +330,16 @@ impl Stand {
 
     pub(super) fn now(&self) -> i64 {
         self.clock.now().wall.0
+    }
+
+    /// Sets the machine's clock back.
+    pub(super) fn set_back(&self, time: Duration) {
+        self.clock.set_back(i64::try_from(time.as_millis()).unwrap());
+    }
+
+    /// Milliseconds since the machine's clock was last set back.
+    pub(super) fn since_set_back(&self) -> i64 {
+        self.clock.since_set_back()
     }
 
     /// Lets time pass until nothing runs.
@@ -254,6 +356,19 @@ impl Stand {
     pub(super) async fn job(&self, name: &str, spec: &JobSpec) -> Uid {
         let jobs = self.controller.resources::<JobReconciler>();
         jobs.apply(name, &Job(spec.clone())).await.unwrap()
+    }
+
+    /// A job that refers to another one.
+    pub(super) async fn job_after(&self, name: &str, spec: &JobSpec, other: &str) -> Uid {
+        let mut new = Resource::declare("job", name, &Job(spec.clone())).unwrap();
+        let reference = Ref {
+            required: Required::Ready,
+            ..Ref::completed("job", other)
+        };
+        new.refs = [reference].into();
+        let uid = new.uid;
+        self.controller.edit(vec![Edit::create(new)]).await.unwrap();
+        uid
     }
 
     pub(super) fn service_record(&self, name: &str) -> ServiceRecord {
@@ -291,6 +406,27 @@ impl Stand {
             .collect()
     }
 
+    /// Returns true if a request to a service has reached one of its replicas: the service has answered, and the replica
+    /// has run since.
+    pub(super) fn has_reached(&self, replica: Uid) -> bool {
+        self.has_seen(replica) && self.owner(replica).is_none_or(|owner| self.has_seen(owner))
+    }
+
+    /// Returns true if a completed run of a resource has seen all that is asked of it; also of one that is gone.
+    pub(super) fn has_seen(&self, uid: Uid) -> bool {
+        let Ok(found) = self.controller.get(uid) else {
+            return true;
+        };
+        let row: &Row = &found.row;
+        let seen = row.last_run.as_ref().and_then(|run| run.seen.clone());
+        seen.is_some_and(|seen| seen.spec_version == row.spec_version && seen.refreshes == row.refreshes)
+    }
+
+    /// Returns the owner of a resource.
+    pub(super) fn owner(&self, uid: Uid) -> Option<Uid> {
+        self.controller.get(uid).ok()?.row.owner
+    }
+
     /// The stages of all replicas, for people: `0 running, 1 backing_off`.
     pub(super) fn stages(&self) -> String {
         let replicas = self.replicas();
@@ -325,7 +461,7 @@ async fn start(
     machine: &Machine,
     answers: &Answers,
     store: &MemoryStore,
-    clock: TokioClock,
+    clock: &Wall,
     folder: &TempDir,
 ) -> (Workloads, Controller) {
     let workloads = Workloads::builder(folder.path(), folder.path().join("output"))
@@ -335,11 +471,17 @@ async fn start(
         .build();
     let builder: Builder = Controller::builder()
         .store(store.clone())
-        .clock(clock)
+        .clock(clock.clone())
         .limits(Limits::default().concurrency(4 + workloads.concurrency()));
     let controller = workloads.register(builder).start().await.unwrap();
     workloads.watch(controller.handle());
     (workloads, controller)
+}
+
+/// The start of the replica of a number.
+pub(super) fn start_of(stand: &Stand, number: u64) -> StartId {
+    let (uid, _, record) = &stand.replicas()[&number];
+    StartId::new(&uid.to_string(), record.counter).unwrap()
 }
 
 /// A service of so many copies, without checks.
@@ -392,6 +534,15 @@ pub(super) fn checked(replicas: u32) -> ServiceSpec {
 pub(super) fn with_command(mut spec: ServiceSpec, command: &str) -> ServiceSpec {
     if let Some(program) = spec.program.as_mut() {
         program.command = vec![command.to_owned()];
+    }
+    spec
+}
+
+/// The same with another program, whose checks no copy of another one passes.
+pub(super) fn with_own_checks(spec: ServiceSpec, command: &str) -> ServiceSpec {
+    let mut spec = with_variable(with_command(spec, command), "SAYS", command);
+    for check in &mut spec.checks {
+        check.command = vec!["check".to_owned(), command.to_owned()];
     }
     spec
 }

@@ -15,6 +15,7 @@ fn spec() -> ReplicaSpec {
         addresses: std::collections::BTreeMap::new(),
         is_wanted: true,
         restarts: 0,
+        retries: 0,
         stop: Stopping::default(),
         logs: Logs { max_size: 1, keep: 1 },
         restart: Restart::default(),
@@ -128,4 +129,54 @@ fn a_start_without_an_answer_is_ordered_again_under_its_own_number() {
     assert_eq!(given_up.stage, Stage::Failed);
     assert_eq!(next(&given_up, None, NOW).1, Action::Wait(None));
     assert_eq!(next(&given_up, Some(&there), NOW).0.stage, Stage::Running);
+}
+
+/// W5: the clock went back by an hour, and nothing waits for longer than it would have.
+#[test]
+fn a_clock_that_was_set_back_delays_no_start_and_no_readiness() {
+    const HOUR: i64 = 3_600_000;
+    let before = NOW.after(Duration::from_secs(3_600));
+    let waits = Attempts {
+        count: 1,
+        last: Some(before),
+        next: Some(before.after(Duration::from_secs(5))),
+    };
+    let due = NOW.after(Duration::from_secs(5));
+    for (stage, exits, starts) in [
+        (Stage::BackingOff, waits, Attempts::default()),
+        (Stage::Pending, Attempts::default(), waits),
+    ] {
+        let waiting = ReplicaRecord {
+            exits,
+            starts,
+            ..record(stage, 1, false)
+        };
+        let (after, action) = next(&waiting, None, NOW);
+        assert_eq!(action, Action::Wait(Some(due)), "{stage:?}");
+        let (again, action) = next(&after, None, NOW.after(Duration::from_secs(2)));
+        assert_eq!(
+            (again, action),
+            (after.clone(), Action::Wait(Some(due))),
+            "each look leaves the time"
+        );
+        assert_eq!(next(&after, None, due).1, Action::Start);
+    }
+
+    let started = Observation {
+        started: before,
+        ..observed(1, Phase::Running, false)
+    };
+    let starting = ReplicaRecord {
+        started: before,
+        ..record(Stage::Starting, 1, true)
+    };
+    let (seen, action) = next(&starting, Some(&started), NOW);
+    assert_eq!(
+        (seen.started, action),
+        (NOW, Action::Wait(Some(NOW.after(Duration::from_millis(750)))))
+    );
+    let (ready, _) = next(&seen, Some(&started), NOW.after(Duration::from_secs(1)));
+    assert!(ready.is_ready() && ready.ready_since < Some(Timestamp(NOW.0 + HOUR)));
+    let (later, _) = next(&ready, Some(&started), Timestamp(50_000));
+    assert!(later.is_ready() && later.ready_since == Some(Timestamp(50_000)));
 }
