@@ -270,15 +270,19 @@ impl<R: Renderer> GraphReconciler<R> {
     }
 
     /// Asks for a resource whenever one of its background operations has ended. Spawn this where handlers
-    /// go on in the background; it ends with the controller.
+    /// go on in the background; it ends with the controller, whatever still goes on.
     pub async fn follow(self, controller: Handle) {
+        tokio::select! {
+            () = controller.until_stopped() => {}
+            () = self.ask_after_ends(&controller) => {}
+        }
+    }
+
+    async fn ask_after_ends(&self, controller: &Handle) {
         while let Some(graph) = self.parts.executor.ended().await {
             let Some(uid) = kept::uid_of(&graph) else { continue };
             // One that is gone needs no further call.
             let _ = controller.nudge(Target::Uid(uid)).await;
-            if controller.stopped().is_some() {
-                return;
-            }
         }
     }
 

@@ -472,6 +472,12 @@ impl Handle {
         Self { shared, by: Some(by) }
     }
 
+    /// Waits until the controller takes no calls any more, for whatever reason. Cancel-safe.
+    #[cfg(feature = "stategraph")]
+    pub(crate) async fn until_stopped(&self) {
+        self.shared.commands.closed().await;
+    }
+
     async fn call(&self, call: Call) -> Result<Answer, Refusal> {
         let (reply, answer) = oneshot::channel();
         self.send(call, Reply::Once(reply)).await?;

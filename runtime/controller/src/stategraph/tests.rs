@@ -96,6 +96,7 @@ impl Handler<Value> for Cook {
 
 struct World {
     controller: Controller,
+    follower: tokio::task::JoinHandle<()>,
     has_power: Arc<AtomicBool>,
     heat: Arc<Semaphore>,
     things: Things,
@@ -119,9 +120,10 @@ impl World {
             .start()
             .await
             .unwrap();
-        tokio::spawn(kind.follow(controller.handle()));
+        let follower = tokio::spawn(kind.follow(controller.handle()));
         Self {
             controller,
+            follower,
             has_power,
             heat,
             things,
@@ -181,6 +183,35 @@ async fn what_goes_on_in_the_background_asks_for_its_resource_when_it_has_ended(
     world.controller.wait_until_idle(LONG).await.unwrap();
     assert!(found.is_some());
     assert_eq!(world.standing(), ["cake/apple", "oven/kitchen"]);
+}
+
+#[tokio::test]
+async fn whoever_follows_what_goes_on_in_the_background_ends_with_the_controller() {
+    let world = World::new(true).await;
+    world.has_power.store(true, Ordering::SeqCst);
+    world.create().await;
+    // One end was followed, and another operation goes on.
+    world.heat.add_permits(1);
+    let is_baked = |found: Option<&Resource>| found.is_some_and(|resource| states(resource).len() == 2);
+    let found = world.controller.wait_until(World::key(), is_baked, LONG).await;
+    assert!(found.unwrap().is_some());
+    let declared = Resource::declare("kitchen", "other", &Menu(Vec::new())).unwrap();
+    world.controller.create(declared).await.unwrap();
+    world.controller.wait_until_idle(LONG).await.unwrap();
+
+    world.controller.shutdown(LONG).await.unwrap();
+    tokio::time::timeout(LONG, world.follower)
+        .await
+        .expect("it ends although nothing of its graphs does")
+        .unwrap();
+}
+
+#[tokio::test]
+async fn whoever_follows_ends_with_a_controller_that_is_dropped() {
+    let world = World::new(false).await;
+    drop(world.controller);
+    let ended = tokio::time::timeout(LONG, world.follower).await;
+    ended.expect("there is nothing to follow any more").unwrap();
 }
 
 #[tokio::test]
