@@ -148,7 +148,7 @@ pub struct Executor<V: Value> {
 
 /// The operations, locks and messages of one graph.
 struct Desk<V> {
-    /// Blocker by the call that is under way.
+    /// Locked by the call that is under way.
     work: tokio::sync::Mutex<Work<V>>,
     /// The operations that can be cancelled, also during a call.
     running: Mutex<BTreeMap<OperationId, Cancellable>>,

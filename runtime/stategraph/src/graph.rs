@@ -10,6 +10,8 @@
 
 mod changes;
 mod diff;
+mod displaced;
+mod extent;
 mod fingerprint;
 mod groups;
 mod order;
@@ -17,14 +19,16 @@ mod stored;
 mod tally;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 pub(crate) use changes::Known;
 pub use diff::{Difference, ItemChange};
+pub(crate) use displaced::Displaced;
+pub use extent::Extent;
 pub use groups::{Group, GroupPath};
 use groups::{GroupId, Groups};
 
-use crate::item::{Item, Spec};
+use crate::item::Item;
 use crate::reference::{Ref, RefMap};
 use order::Order;
 use tally::Tally;
@@ -112,7 +116,7 @@ pub struct Graph<V> {
     tally: Tally,
     attention: BTreeSet<Slot>,
     /// Items outside of a part that was converged alone, deleted for its sake and still to be brought back.
-    displaced: BTreeMap<Ref, (GroupPath, Arc<Spec<V>>)>,
+    displaced: BTreeMap<Ref, Displaced<V>>,
     order: OnceLock<Order>,
     /// The executor that has operations under way on this graph.
     holder: Option<String>,
@@ -195,13 +199,6 @@ impl<V> Graph<V> {
             .collect();
         unique.into_values().collect()
     }
-
-    /// Items outside of a part that was converged alone which had to be deleted for it and could not be
-    /// brought back yet.
-    pub fn displaced(&self) -> impl Iterator<Item = &Ref> {
-        let is_back = |reference: &Ref| self.get(reference).is_some_and(Item::is_created);
-        self.displaced.keys().filter(move |reference| !is_back(reference))
-    }
 }
 
 /// Access for the planner.
@@ -271,10 +268,6 @@ impl<V> Graph<V> {
         self.attention.iter().copied()
     }
 
-    pub(crate) fn displaced_specs(&self) -> &BTreeMap<Ref, (GroupPath, Arc<Spec<V>>)> {
-        &self.displaced
-    }
-
     /// Returns true if the graph says of an item that an operation is under way.
     pub(crate) fn is_under_way(&self) -> bool {
         let busy = |&slot: &Slot| {
@@ -305,28 +298,6 @@ impl<V> Graph<V> {
     /// A number that rises whenever anything changes that is stored.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
-    }
-
-    /// Remembers an item that has to be brought back.
-    pub(crate) fn displace(&mut self, reference: &Ref, path: GroupPath, spec: Arc<Spec<V>>) {
-        let old = self.displaced.get(reference);
-        if !old.is_some_and(|(group, old)| *group == path && Arc::ptr_eq(old, &spec)) {
-            self.displaced.insert(reference.clone(), (path, spec));
-            self.changes += 1;
-        }
-    }
-
-    pub(crate) fn no_longer_displaced(&mut self, reference: &Ref) {
-        if self.displaced.remove(reference).is_some() {
-            self.changes += 1;
-        }
-    }
-
-    pub(crate) fn forget_displaced(&mut self) {
-        if !self.displaced.is_empty() {
-            self.displaced.clear();
-            self.changes += 1;
-        }
     }
 
     /// Ranks and cycles, found once for each shape of the graph.

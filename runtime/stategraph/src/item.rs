@@ -235,6 +235,9 @@ pub(crate) struct Record<V> {
     pub(crate) switched: Vec<Ref>,
     /// Its create failed, and what is left of it is or was to be deleted.
     pub(crate) unmade: bool,
+    /// Of a delete that a create is to follow: true if the value could not be modified, false if it was deleted for
+    /// something else.
+    pub(crate) needs_recreate: Option<bool>,
 }
 
 impl<V> Default for Record<V> {
@@ -246,6 +249,7 @@ impl<V> Default for Record<V> {
             failure: None,
             switched: Vec::new(),
             unmade: false,
+            needs_recreate: None,
         }
     }
 }
@@ -258,6 +262,7 @@ impl<V> Record<V> {
             && self.failure.is_none()
             && self.switched.is_empty()
             && !self.unmade
+            && self.needs_recreate.is_none()
     }
 }
 

@@ -52,15 +52,13 @@ pub use dependency::Dependency;
 pub use engine::{ApplyError, Executor, PersistError, PersistFuture, Persister, Report};
 pub use export::{Diagram, JsonEdge, JsonItem, JsonView};
 pub use field::FieldPath;
-pub use graph::{Difference, Graph, GraphError, Group, GroupPath, ItemChange};
+pub use graph::{Difference, Extent, Graph, GraphError, Group, GroupPath, ItemChange};
 pub use handler::{Context, Handler, HandlerError};
 pub use item::{Failure, Item, Operation, Origin, Spec, State, Timestamp};
 pub use log::{Entry, Log, MOST_ENTRIES};
 pub use operations::{Ending, OperationId, Operations, RunMode, Running};
 pub use plan::{Plan, Planned, StalePlan, plan};
-pub use planner::{
-    CallError, DEFAULT_LIMIT, Effect, Extent, Input, Observed, Observing, Options, Planner, Start,
-};
+pub use planner::{CallError, DEFAULT_LIMIT, Effect, Input, Observed, Observing, Options, Planner, Start};
 pub use predicate::{Operator, Predicate};
 pub use reason::{Blocker, Problem, Reason, Unmet};
 pub use reference::{Ref, RefError};

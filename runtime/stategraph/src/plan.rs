@@ -5,10 +5,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::Graph;
+use crate::graph::{Extent, Graph};
 use crate::item::{Operation, Timestamp};
 use crate::operations::Operations;
-use crate::planner::{CallError, Effect, Extent, Input, Observing, Options, Planner};
+use crate::planner::{CallError, Effect, Input, Observing, Options, Planner};
 use crate::reason::{Blocker, Reason};
 use crate::reference::Ref;
 use crate::types::Types;

@@ -8,7 +8,8 @@
 //!    there, in one pass by rank, and what follows for those that depend on it.
 //! 3. *Ask* the handlers which of the changed values cannot be modified.
 //! 4. *Lay a course* ([`course`]): at most three tasks for each item (down, up, finish) and what each
-//!    of them waits for; items whose old and new dependencies exclude each other are remade ([`remake`]).
+//!    of them waits for; items whose old and new dependencies exclude each other are remade ([`remake`]),
+//!    unless something that stays holds that up ([`prospects`]).
 //! 5. *Run* ([`run`]): start what waits for nothing and is related to nothing that runs ([`relation`]).
 //!
 //! Invariants:
@@ -28,6 +29,7 @@ mod hold;
 mod job;
 mod jobs;
 mod lay;
+mod prospects;
 mod relation;
 mod remake;
 mod report;
@@ -45,10 +47,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use effects::{Effect, Input, Observed, Start};
-pub use scope::Extent;
 pub use validate::CallError;
 
-use crate::graph::{Graph, Slot};
+use crate::graph::{Extent, Graph, Slot};
 use crate::item::{Operation, Spec, Timestamp};
 use crate::log::Log;
 use crate::operations::{OperationId, Operations};
@@ -197,6 +198,8 @@ pub struct Planner<'a, V: Value> {
     tasks: BTreeMap<OperationId, TaskId>,
     /// The items that running operations are related to, as far as it was asked.
     relations: relation::Relations,
+    /// The dependencies that operations of earlier calls are giving to items.
+    coming: relation::Coming,
     /// Items that an operation failed on since the call began.
     failed_now: BTreeSet<Ref>,
     /// The number of failures when the course was laid last.
@@ -254,6 +257,7 @@ impl<'a, V: Value> Planner<'a, V> {
             finder: differ::Finder::default(),
             tasks: BTreeMap::new(),
             relations: BTreeMap::new(),
+            coming: relation::Coming::default(),
             failed_now: BTreeSet::new(),
             failed_before: 0,
             insisted: BTreeSet::new(),

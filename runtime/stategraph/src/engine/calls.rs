@@ -10,9 +10,9 @@ use super::message::Message;
 use super::operate::Desking;
 use super::persist::{PersistError, Persister, Store};
 use super::{ApplyError, Executor, Report};
-use crate::graph::Graph;
+use crate::graph::{Extent, Graph};
 use crate::plan::{Plan, plan};
-use crate::planner::{CallError, Extent, Input, Observed, Options, Planner};
+use crate::planner::{CallError, Input, Observed, Options, Planner};
 use crate::reference::Ref;
 use crate::value::Value;
 

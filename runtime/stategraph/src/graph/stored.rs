@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Graph, Group, GroupPath};
+use super::displaced::Displaced;
+use super::{Extent, Graph, Group, GroupPath};
 use crate::dependency::Dependency;
 use crate::item::{Failure, Item, Origin, Record, Spec, State};
 use crate::reference::Ref;
@@ -54,6 +55,11 @@ pub(crate) struct StoredItem<V> {
     switched: Vec<Ref>,
     #[serde(default, skip_serializing_if = "is_default")]
     unmade: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    needs_recreate: Option<bool>,
+    /// Of a displaced item: the part that it was deleted for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    displaced_by: Option<Extent>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -87,7 +93,24 @@ impl<V: Value> StoredItem<V> {
             failure: record.failure,
             switched: record.switched,
             unmade: record.unmade,
+            needs_recreate: record.needs_recreate,
+            displaced_by: None,
         }
+    }
+
+    fn from_displaced(reference: &Ref, displaced: &Displaced<V>) -> Self {
+        let item = Item::from_spec(reference.clone(), Arc::clone(&displaced.spec));
+        Self {
+            displaced_by: displaced.by.clone(),
+            ..Self::from_item(&item, displaced.group.clone())
+        }
+    }
+
+    fn into_displaced(self) -> (Ref, Displaced<V>) {
+        let by = self.displaced_by.clone();
+        let (group, item) = self.into_item();
+        let spec = item.spec;
+        (item.reference, Displaced { group, spec, by })
     }
 
     fn into_item(self) -> (GroupPath, Item<V>) {
@@ -111,6 +134,7 @@ impl<V: Value> StoredItem<V> {
                 failure: self.failure,
                 switched: self.switched,
                 unmade: self.unmade,
+                needs_recreate: self.needs_recreate,
             }
         });
         (self.group, item)
@@ -139,10 +163,10 @@ impl<V: Value> Graph<V> {
     }
 
     pub(super) fn stored_displaced(&self) -> Vec<StoredItem<V>> {
-        let displaced = self.displaced.iter().map(|(reference, (group, spec))| {
-            StoredItem::from_item(&Item::from_spec(reference.clone(), spec.clone()), group.clone())
-        });
-        displaced.collect()
+        let displaced = self.displaced.iter();
+        displaced
+            .map(|(reference, displaced)| StoredItem::from_displaced(reference, displaced))
+            .collect()
     }
 }
 
@@ -178,8 +202,8 @@ impl<'de, V: Value> Deserialize<'de> for Graph<V> {
             graph.insert_at(group, item).map_err(D::Error::custom)?;
         }
         for item in stored.displaced {
-            let (group, item) = item.into_item();
-            graph.displaced.insert(item.reference.clone(), (group, item.spec));
+            let (reference, displaced) = item.into_displaced();
+            graph.displaced.insert(reference, displaced);
         }
         graph.holder = stored.holder;
         Ok(graph)

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::Planner;
 use super::chain::{Chain, Chains};
 use super::job::{Id, Job, Part, Stage, Task, TaskId, Verdict};
+use super::prospects::Prospects;
 use super::slots::{IdSet, SlotHasher, SlotIndex};
 use crate::graph::Slot;
 use crate::item::Spec;
@@ -65,7 +66,7 @@ impl<V> Node<V> {
     /// that is its creation: the old one goes after them.
     pub(super) fn is_over(&self) -> bool {
         match self.job {
-            Job::Wait => false,
+            Job::Wait | Job::Defer => false,
             // What is then still to be done is found by looking again, before anything relies on it.
             Job::Adopt | Job::DropAlias => matches!(self.finish.stage, Stage::Failed | Stage::Stopped),
             Job::DeleteBoth if self.verdict == Verdict::In => {
@@ -128,6 +129,7 @@ pub(super) struct Course<V> {
     pub(super) outdated: IdSet,
     /// Items whose new dependencies would close a cycle: what is on the way, and the item.
     pub(super) closing: HashSet<(Id, Id)>,
+    pub(super) prospects: Prospects,
 }
 
 impl<V> Default for Course<V> {
@@ -157,6 +159,7 @@ impl<V> Default for Course<V> {
             is_held_back: false,
             outdated: IdSet::default(),
             closing: HashSet::new(),
+            prospects: Prospects::default(),
         }
     }
 }
@@ -251,7 +254,7 @@ impl<V> Course<V> {
                 Verdict::Unseen | Verdict::In | Verdict::Gone => false,
             };
             judged
-                || matches!(node.job, Job::Wait | Job::Hold)
+                || matches!(node.job, Job::Wait | Job::Hold | Job::Defer)
                 || tasks
                     .iter()
                     .any(|task| !matches!(task.stage, Stage::None | Stage::Done))

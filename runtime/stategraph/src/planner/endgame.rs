@@ -137,7 +137,7 @@ impl<V: Value> Planner<'_, V> {
         let tasks = [&node.down, &node.up, &node.finish];
         // Outside of a part everything keeps what it has, and may do so for good.
         let mut on_the_way = self.course.closing.iter().filter(|(_, closing)| *closing == id);
-        matches!(node.job, Job::Hold | Job::Wait)
+        matches!(node.job, Job::Hold | Job::Wait | Job::Defer)
             || on_the_way.any(|&(member, _)| !self.intent.is_inside(self.ref_of(member)))
             || (node.verdict == Verdict::Untouched && node.intent.is_some())
             || tasks

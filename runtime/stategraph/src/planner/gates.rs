@@ -46,7 +46,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// Returns true if something depends on the item that stays as it is whatever the call does, so that the item can
     /// be neither replaced nor deleted: directly, or through others that would have to be deleted as well. If the
-    /// item itself goes, dependents that rest on nothing else go with it.
+    /// item itself goes, dependents that rest on nothing else go with it, and none may be on hold or wait.
     pub(super) fn is_leant_on(&mut self, id: Id, goes: bool) -> bool {
         let (mut seen, mut queue) = (IdSet::default(), vec![(id, goes)]);
         while let Some((id, goes)) = queue.pop() {
@@ -56,7 +56,9 @@ impl<V: Value> Planner<'_, V> {
                 }
                 let node = self.node(dependent);
                 let follows = goes && self.stays_throughout(dependent);
-                if node.verdict == Verdict::Untouched || (follows && self.clings_to(dependent, id)) {
+                let is_busy = goes && matches!(node.job, Job::Hold | Job::Wait | Job::Defer);
+                let clings = follows && self.clings_to(dependent, id);
+                if node.verdict == Verdict::Untouched || is_busy || clings {
                     return true;
                 }
                 let goes = node.job.is_interrupted() || (follows && self.rests_only_on(dependent, id));

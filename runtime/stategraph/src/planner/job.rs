@@ -32,6 +32,8 @@ pub(super) enum Job {
     Hold,
     /// Nothing before the operation of an earlier call has ended.
     Wait,
+    /// Nothing before something has ended that holds its recreation up: an operation in the background, or a retry.
+    Defer,
     /// It leaves without an operation, with its external target.
     Vanish,
     Create,

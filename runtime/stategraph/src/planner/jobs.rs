@@ -18,7 +18,7 @@ impl<V: Value> Planner<'_, V> {
             self.assign(id);
         }
         for id in 0..self.course.nodes.len() as Id {
-            if self.changes_value(id) && self.answer(id).is_none() {
+            if self.changes_value(id) && self.answer(id).is_none() && !self.rests(id) {
                 self.ask_about(id);
             }
         }
@@ -27,8 +27,9 @@ impl<V: Value> Planner<'_, V> {
     /// Finds the job of one item.
     pub(super) fn assign(&mut self, id: Id) {
         let (job, reason) = self.job_of(id);
+        let fixed = self.course.prospects.fixed(id);
         let node = self.course.node_mut(id);
-        node.job = job;
+        node.job = fixed.unwrap_or(job);
         node.reason = reason;
     }
 
@@ -94,7 +95,8 @@ impl<V: Value> Planner<'_, V> {
         if self.intent.is_inside(&item.reference.base()) {
             return false;
         }
-        let is_displaced = self.current.displaced_specs().contains_key(&item.reference);
+        let is_displaced = self.current.displaced_specs().contains_key(&item.reference)
+            && self.intent.brings_back(&item.reference);
         let never_made = item.state == State::Failed(Operation::Create) || item.is_unmade();
         (never_made && !is_displaced)
             || (item.state == State::Failed(Operation::Delete) && !self.is_due(item))
@@ -134,10 +136,12 @@ impl<V: Value> Planner<'_, V> {
             State::Failed(Operation::Create) => return (Job::Hold, None),
             State::Failed(_) if inside => {
                 let unchanged = item.next().is_some_and(|next| same(next, intent));
-                if unchanged && !self.is_due(item) {
+                let is_early = unchanged && !self.is_due(item);
+                // A recreation need not wait for its retry if it turns out to be given up.
+                if is_early && !self.rests(id) {
                     return (Job::Hold, None);
                 }
-                reason = if unchanged {
+                reason = if unchanged && !is_early {
                     Reason::Retry(attempts)
                 } else {
                     Reason::Reassert
@@ -238,7 +242,7 @@ impl<V: Value> Planner<'_, V> {
     fn value_to_be(&self, id: Id) -> Option<&V> {
         let node = self.node(id);
         match (&node.verdict, &node.intent) {
-            (Verdict::In, _) if node.job == Job::Hold => {
+            (Verdict::In, _) if matches!(node.job, Job::Hold | Job::Defer) => {
                 let is_replaced = self.alias_of(self.ref_of(id)).is_some();
                 let item = self.current.item(node.slot).filter(|_| !is_replaced);
                 item.map(|item| &item.spec.value)
@@ -359,7 +363,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// Returns true if an item was to be deleted and created, and its delete failed and will be tried again. What was
     /// deleted before it stays away until then: otherwise each retry would take it down once more (S4). One on a cycle is
-    /// not tried again before the intent changes (S10).
+    /// not tried again before the intent changes (S10), nor one that something which stays is above.
     pub(super) fn awaits_recreation(&self, item: &Item<V>) -> bool {
         let failed = item.state == State::Failed(Operation::Delete) && !item.is_unmade();
         let is_stuck = || {
@@ -367,6 +371,11 @@ impl<V: Value> Planner<'_, V> {
             let at = intended.and_then(|graph| Some((graph, graph.slot(&item.reference)?)));
             at.is_some_and(|(graph, at)| graph.order().is_stuck(at))
         };
-        failed && item.next().is_some() && self.next_try(item).is_some() && !is_stuck()
+        let is_kept = || {
+            let slot = self.current.slot(&item.reference);
+            let node = slot.and_then(|slot| self.course.known(slot));
+            node.is_some_and(|id| self.course.prospects.stays(id))
+        };
+        failed && item.next().is_some() && self.next_try(item).is_some() && !is_stuck() && !is_kept()
     }
 }

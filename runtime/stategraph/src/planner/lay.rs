@@ -47,6 +47,7 @@ impl<V: Value> Planner<'_, V> {
     /// Lays tasks and what they wait for, from the jobs as they are.
     pub(super) fn lay(&mut self) {
         self.start_over();
+        self.note_recreations();
         for id in self.course.active.clone() {
             self.lay_own(id);
         }
@@ -77,8 +78,8 @@ impl<V: Value> Planner<'_, V> {
             (node.calm, node.open, node.on_course) = (true, 0, false);
             node.counts_plainly = false;
             node.above = Chain::default();
-            let keeps =
-                node.job == Job::Hold || (node.verdict == Verdict::Untouched && node.intent.is_some());
+            let keeps = matches!(node.job, Job::Hold | Job::Defer)
+                || (node.verdict == Verdict::Untouched && node.intent.is_some());
             let (is_active, is_replaced) = (node.job.is_active(), node.job == Job::Replace);
             if is_active {
                 self.course.active.push(id);
@@ -364,7 +365,7 @@ impl<V: Value> Planner<'_, V> {
                     self.after(down, task(dependent, Part::Up));
                 }
                 // The operation of an earlier call: what it leaves is seen when it has ended.
-                (Job::Wait, _) => self.course.task_mut(down).waits += 1,
+                (Job::Wait, _) | (Job::Defer, Tie::Relies) => self.course.task_mut(down).waits += 1,
                 _ => {}
             }
         }
@@ -412,7 +413,7 @@ impl<V: Value> Planner<'_, V> {
                 self.after(up, task(dependent, Part::Down));
             } else if self.course.moves.contains(&(dependent, id)) {
                 self.after(up, task(dependent, Part::Up));
-            } else if job == Job::Wait {
+            } else if matches!(job, Job::Wait | Job::Defer) {
                 self.course.task_mut(up).waits += 1;
             }
         }

@@ -4,15 +4,17 @@
 //! neither depends on one with an operation under way nor the other way round, through the edges of
 //! the current and the intended graph. What an operation is related to is found once, when first asked.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use super::Planner;
 use super::job::{Id, Job, Part, TaskId, Verdict};
-use super::slots::IdSet;
+use super::slots::{IdSet, SlotHasher};
 use crate::graph::Slot;
-use crate::item::Item;
+use crate::item::{Item, Operation};
 use crate::operations::{Ending, OperationId};
+use crate::reference::Ref;
 use crate::value::Value;
 
 /// The targets and the dependents, direct or not, of the item of each operation under way.
@@ -25,6 +27,16 @@ enum Towards {
     Dependents,
 }
 
+type Edges = HashMap<Id, Vec<Id>, BuildHasherDefault<SlotHasher>>;
+
+/// The dependencies that items are being given by a modify of an earlier call. They may rest on these already, whatever
+/// is intended by now.
+#[derive(Default)]
+pub(super) struct Coming {
+    targets: Edges,
+    dependents: Edges,
+}
+
 impl<V: Value> Planner<'_, V> {
     pub(super) fn is_related_to_running(&mut self, task: TaskId) -> bool {
         if self.operations.is_empty() || !(self.course.is_mixed || self.course.has_jumped) {
@@ -34,6 +46,41 @@ impl<V: Value> Planner<'_, V> {
         running
             .into_iter()
             .any(|id| self.may_be_unordered(task, id) && self.is_related(task.node, id))
+    }
+
+    /// Returns the operations of earlier calls that keep what is related to them back.
+    pub(super) fn keeping_back(&self) -> Vec<OperationId> {
+        let under_way = self.operations.iter();
+        let holding = under_way.filter(|(_, running)| running.ending != Ending::Abandoned);
+        holding.map(|(id, _)| id).collect()
+    }
+
+    /// Notes the dependencies that items are being given.
+    pub(super) fn note_coming(&mut self) {
+        self.coming = Coming::default();
+        for id in self.keeping_back() {
+            let running = self.operations.get(id);
+            let Some(running) = running.filter(|running| running.operation == Operation::Modify) else {
+                continue;
+            };
+            let reference = running.reference.clone();
+            let targets = running.intent.iter().flat_map(|intent| {
+                let hard = intent
+                    .targets()
+                    .filter(|(at, _)| !intent.needs[*at].is_order_only());
+                hard.map(|(_, target)| target.clone()).collect::<Vec<_>>()
+            });
+            let targets: Vec<_> = targets.collect();
+            let slot = self.current.pin(&reference);
+            let from = self.node_at(slot);
+            self.spend(targets.len());
+            for target in targets {
+                let slot = self.current.pin(&target);
+                let to = self.node_at(slot);
+                self.coming.targets.entry(from).or_default().push(to);
+                self.coming.dependents.entry(to).or_default().push(from);
+            }
+        }
     }
 
     /// Two deletes, or two that bring something up, are ordered by what they wait for, unless edges change
@@ -55,7 +102,14 @@ impl<V: Value> Planner<'_, V> {
             || other.is_none_or(|other| other.part != task.part || is_replaced(other))
     }
 
-    fn is_related(&mut self, node: Id, id: OperationId) -> bool {
+    /// The items that a modify of an earlier call is giving a dependency on this one.
+    pub(super) fn about_to_need(&self, target: &Ref) -> impl Iterator<Item = &Ref> {
+        let target = self.current.slot(target).and_then(|slot| self.course.known(slot));
+        let coming = target.and_then(|target| self.coming.dependents.get(&target));
+        coming.into_iter().flatten().map(|&id| self.ref_of(id))
+    }
+
+    pub(super) fn is_related(&mut self, node: Id, id: OperationId) -> bool {
         // Found once for each operation: asked anew for each task that is ready, a long operation would cost the graph
         // each time (S14).
         if !self.relations.contains_key(&id) {
@@ -96,6 +150,7 @@ impl<V: Value> Planner<'_, V> {
             Towards::Dependents => {
                 let mut above = self.current_dependents(id);
                 above.extend(self.intended_dependents(id));
+                above.extend(self.coming.dependents.get(&id).into_iter().flatten());
                 above.retain(|&one| self.hard_targets(one).contains(&id));
                 above
             }
@@ -123,6 +178,7 @@ impl<V: Value> Planner<'_, V> {
                     .collect::<Vec<_>>(),
             );
         }
+        targets.extend(self.coming.targets.get(&id).into_iter().flatten());
         let node = self.node(id);
         if let Some(intent) = &node.intent {
             let needs = intent.targets().zip(self.course.need(id));

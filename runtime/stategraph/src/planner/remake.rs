@@ -25,11 +25,16 @@ enum Broken {
 impl<V: Value> Planner<'_, V> {
     /// Applies the handlers' answers and follows what they and the jobs found so far entail.
     pub(super) fn remake(&mut self) {
-        let mut queue: Vec<Id> = Vec::new();
-        // All that stays on hold first: it recreates nothing.
         for id in 0..self.course.nodes.len() as Id {
             self.fail_unanswered(id);
         }
+        self.foresee();
+    }
+
+    /// Follows what the answers and the jobs found so far entail.
+    pub(super) fn raise_all(&mut self) {
+        let mut queue: Vec<Id> = Vec::new();
+        // All that stays on hold first: it recreates nothing.
         self.hold_back();
         for id in 0..self.course.nodes.len() as Id {
             if self.changes_value(id) && self.answer(id) == Some(true) {
@@ -65,6 +70,7 @@ impl<V: Value> Planner<'_, V> {
     /// A change that could not be asked about is a modify that failed, or the delete that failed before and was
     /// to be tried again: what the recreation took down stays down (S4).
     fn fail_unasked(&mut self, id: Id, error: String) {
+        self.course.prospects.note_unasked(id);
         let node = self.course.node_mut(id);
         node.job = Job::Hold;
         let (slot, intent) = (node.slot, node.intent.clone());
@@ -80,6 +86,7 @@ impl<V: Value> Planner<'_, V> {
             item.record(|record| {
                 let attempts = super::settle::attempts_with(record, intent.as_ref());
                 record.next = intent;
+                record.needs_recreate = None;
                 record.failure = Some(super::settle::failed(record, error, attempts, now));
             });
             item.state = State::Failed(operation);
@@ -123,16 +130,21 @@ impl<V: Value> Planner<'_, V> {
         } else {
             Job::DeleteBoth
         });
-        let node = self.course.node_mut(id);
-        let (Some(old), Some(new)) = (thoroughness(node.job), thoroughness(job)) else {
+        let (Some(old), Some(new)) = (thoroughness(self.node(id).job), thoroughness(job)) else {
             return;
         };
         // Only upwards, so that following what a job entails ends and does not depend on where it begins.
-        if new > old {
-            node.job = leftover.unwrap_or(job);
-            node.reason = Some(reason);
-            queue.push(id);
+        if new <= old {
+            return;
         }
+        let job = leftover.unwrap_or(job);
+        if let Some(instead) = self.course.prospects.refuse(id, job) {
+            self.course.node_mut(id).job = instead;
+            return;
+        }
+        let node = self.course.node_mut(id);
+        (node.job, node.reason) = (job, Some(reason));
+        queue.push(id);
     }
 
     pub(super) fn follow(&mut self, mut queue: Vec<Id>) {

@@ -59,6 +59,8 @@ impl<V: Value> Planner<'_, V> {
         let any = |stage: Stage| tasks.iter().any(|task| task.stage == stage);
         let is_outside = !self.intent.is_inside(self.ref_of(id));
         match (&node.verdict, node.job) {
+            (_, Job::Defer) => Some(self.waits_for(id).map_or(Blocker::Stopped, Blocker::Running)),
+            (_, Job::Hold) if self.is_held_up(id) => Some(Blocker::Stopped),
             (_, Job::Hold) if is_outside && self.operations.on_either(self.ref_of(id)).is_none() => None,
             (Verdict::Untouched, _) if node.intent.is_some() => Some(Blocker::Cycle),
             (_, Job::Hold) => Some(self.operations.on_either(self.ref_of(id)).map_or_else(
@@ -74,6 +76,11 @@ impl<V: Value> Planner<'_, V> {
             _ if self.is_expected(id) => Some(Blocker::Absent),
             _ => None,
         }
+    }
+
+    /// Returns true if nothing is wrong with an item but that something above it keeps it in place.
+    fn is_held_up(&self, id: Id) -> bool {
+        self.course.prospects.fixed(id).is_some() && self.held_by_failure(id) == Blocker::Stopped
     }
 
     /// Distinguishes an operation that failed on the item itself from a failure of one of its targets.
@@ -130,6 +137,7 @@ impl<V: Value> Planner<'_, V> {
                 let near = near.map(|slot| graph.reference(slot));
                 queue.extend(near.filter(|near| seen.insert(near)));
             }
+            queue.extend(self.about_to_need(at).filter(|near| seen.insert(near)));
         }
         None
     }

@@ -7,7 +7,7 @@ use super::job::{Id, Job, Part, Stage, TaskId};
 use super::lay::task;
 use super::ties::Tie;
 use super::{Effect, Planner, Start};
-use crate::graph::{Known, Slot};
+use crate::graph::{Displaced, Known, Slot};
 use crate::item::{Item, Operation, Spec, State};
 use crate::log::Line;
 use crate::operations::{Ending, RunMode, Running};
@@ -20,7 +20,7 @@ enum Attempt {
     /// It is under way, or over.
     Started,
     /// Something related is under way: once more when an operation has ended.
-    Blocker,
+    Held,
 }
 
 impl<V: Value> Planner<'_, V> {
@@ -32,7 +32,7 @@ impl<V: Value> Planner<'_, V> {
             let Some((part, reference, task)) = self.course.ready.pop_first() else {
                 break;
             };
-            if let Attempt::Blocker = self.attempt(task) {
+            if let Attempt::Held = self.attempt(task) {
                 held.push((part, reference, task));
             }
         }
@@ -47,7 +47,7 @@ impl<V: Value> Planner<'_, V> {
             return Attempt::Started;
         }
         if self.is_related_to_running(task) {
-            return Attempt::Blocker;
+            return Attempt::Held;
         }
         match task.part {
             Part::Down => self.attempt_down(task.node),
@@ -66,7 +66,7 @@ impl<V: Value> Planner<'_, V> {
         if self.current.item(node.slot).is_none() {
             return self.over(down, Stage::Done);
         }
-        if !after_up || !self.down_gate(id) {
+        if !after_up || self.is_doomed(id) || !self.down_gate(id) {
             return self.over(down, Stage::Stopped);
         }
         let reason = match self.node(id).job {
@@ -245,8 +245,10 @@ impl<V: Value> Planner<'_, V> {
         // Where others were turned to its replacement already, that is what it is to be.
         let kept = self.intent.graph().and_then(|graph| graph.get(&item.reference));
         let (reference, spec) = (item.reference.clone(), Arc::clone(&kept.unwrap_or(item).spec));
-        let path = self.current.path_of(slot).cloned().unwrap_or_default();
-        self.current.displace(&reference, path, spec);
+        let group = self.current.path_of(slot).cloned().unwrap_or_default();
+        let by = Some(self.intent.extent.clone());
+        self.intent.take_over(&reference);
+        self.current.displace(&reference, Displaced { group, spec, by });
     }
 
     /// Writes into the current graph what is about to happen.
@@ -266,6 +268,8 @@ impl<V: Value> Planner<'_, V> {
             // The replacement is there all the time; only its name changes.
             Operation::Adopt => return,
         };
+        let is_recreated = operation == Operation::Delete && intent.is_some() && !reference.is_alias();
+        let needs_recreate = is_recreated.then(|| self.answer(node) == Some(true));
         self.current.alter(slot, |item| {
             // What was never made counts for nobody. A failed delete of its remains must not make it count again.
             let unmade = item.state == State::Failed(Operation::Create) || item.is_unmade();
@@ -282,6 +286,7 @@ impl<V: Value> Planner<'_, V> {
                 }
                 record.next = intent.cloned();
                 record.unmade = unmade;
+                record.needs_recreate = needs_recreate;
             });
         });
     }
@@ -338,6 +343,7 @@ impl<V: Value> Planner<'_, V> {
         // It keeps the edges that it was to drop, and what others are about to get may close a cycle with them (S10).
         if matches!(stage, Stage::Failed | Stage::Stopped) {
             self.course.leftovers.push(done.node);
+            self.doom(done.node);
         }
         let after: Vec<TaskId> = self.course.after(done).collect();
         for next in after {

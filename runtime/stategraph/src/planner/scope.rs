@@ -3,47 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use crate::graph::{Graph, GroupPath, Slot};
+use crate::graph::{Displaced, Extent, Graph, GroupPath, Slot};
 use crate::item::{Item, Operation, State};
 use crate::reference::Ref;
 use crate::value::Value;
-
-/// The extent of a call.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use watershed_stategraph::{Extent, Graph, Ref};
-/// let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
-/// let mut current = Graph::new("warehouse");
-/// let table = Extent::Item(Ref::parse("table/orders")?);
-/// executor.converge(&mut current, Some(&intended), &table).await?;
-/// assert_eq!(current.len(), 1); // no view yet
-/// // A caller that names what changed since saves the rest of the work.
-/// let view = Extent::Changed([Ref::parse("view/daily")?].into());
-/// executor.converge(&mut current, Some(&intended), &view).await?;
-/// assert_eq!(current.len(), 2);
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Extent {
-    /// The whole graph.
-    #[default]
-    Everything,
-    /// The whole graph, of which the caller knows what changed, intended or external, since a call that
-    /// looked at it: the cost depends on the changed items and their dependents alone.
-    Changed(BTreeSet<Ref>),
-    /// A group and those nested in it: the items that are intended there, and those that are there and not
-    /// intended anywhere. The rest is touched only where dependencies demand it.
-    Group(GroupPath),
-    /// One item; the rest is touched only where dependencies demand it.
-    Item(Ref),
-}
 
 impl Extent {
     /// The part of the whole that is meant; none for the whole.
@@ -58,7 +21,7 @@ impl Extent {
                 let displaced = current.displaced_specs().get(&reference.base());
                 let group = intended
                     .or_else(|| current.group_of(reference))
-                    .or_else(|| displaced.map(|(group, _)| group));
+                    .or_else(|| displaced.map(|displaced| &displaced.group));
                 group.is_some_and(|group| group.is_within(path))
             }
         }
@@ -66,6 +29,23 @@ impl Extent {
 
     pub(super) fn is_part(&self) -> bool {
         matches!(self, Self::Group(_) | Self::Item(_))
+    }
+
+    /// Returns true if a call about this extent is about all that a call about the other one is.
+    fn covers(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Group(outer), Self::Group(inner)) => inner.is_within(outer),
+            (one, other) => one == other,
+        }
+    }
+
+    /// Returns true if there is such a part in a graph.
+    fn is_in<V>(&self, graph: &Graph<V>) -> bool {
+        match self {
+            Self::Everything | Self::Changed(_) => true,
+            Self::Group(path) => graph.has_group(path),
+            Self::Item(item) => graph.get(item).is_some(),
+        }
     }
 }
 
@@ -78,8 +58,17 @@ pub(super) struct Intent<'a, V> {
     /// The intended graph as it was given, also when a part is converged alone.
     given: Option<&'a Graph<V>>,
     pub(super) extent: Extent,
-    /// The items of the part that is converged alone.
+    part: Part,
+}
+
+/// The part that is converged alone.
+#[derive(Default)]
+struct Part {
+    /// Its items.
     inside: BTreeSet<Ref>,
+    /// Displaced items that are left to calls about another part, which displaced them, and about themselves: what one
+    /// part took down for something that goes on, the other would bring back, and so on in turns (S9).
+    left: BTreeSet<Ref>,
 }
 
 enum Whole<'a, V> {
@@ -92,12 +81,14 @@ impl<'a, V: Value> Intent<'a, V> {
     pub(super) fn new(current: &Graph<V>, intended: Option<&'a Graph<V>>, extent: &Extent) -> Self {
         if extent.is_part() {
             let inside = inside(current, intended, extent);
-            let graph = Whole::Made(Box::new(partial(current, intended, &inside)));
+            let left = left_to_others(current, intended, extent, &inside);
+            let part = Part { inside, left };
+            let graph = Whole::Made(Box::new(partial(current, intended, &part)));
             return Self {
                 graph,
                 given: intended,
                 extent: extent.clone(),
-                inside,
+                part,
             };
         }
         let graph = intended.map_or(Whole::None, Whole::Given);
@@ -105,7 +96,7 @@ impl<'a, V: Value> Intent<'a, V> {
             graph,
             given: intended,
             extent: extent.clone(),
-            inside: BTreeSet::new(),
+            part: Part::default(),
         }
     }
 
@@ -127,7 +118,7 @@ impl<'a, V: Value> Intent<'a, V> {
             return false;
         };
         let before = graph.get(reference).map(|item| Arc::clone(&item.spec));
-        let now = as_it_is(current, reference);
+        let now = as_it_is(current, reference, &self.part);
         let is_same = match (&before, &now) {
             (Some(before), Some((_, item))) => super::same(before, &item.spec),
             (before, now) => before.is_none() && now.is_none(),
@@ -144,11 +135,21 @@ impl<'a, V: Value> Intent<'a, V> {
 
     /// Returns true if the item's intent counts in this call.
     pub(super) fn is_inside(&self, reference: &Ref) -> bool {
-        !self.extent.is_part() || self.inside.contains(reference)
+        !self.extent.is_part() || self.part.inside.contains(reference)
     }
 
     pub(super) fn inside(&self) -> &BTreeSet<Ref> {
-        &self.inside
+        &self.part.inside
+    }
+
+    /// Notes that this call displaces an item, and so has to bring it back.
+    pub(super) fn take_over(&mut self, reference: &Ref) {
+        self.part.left.remove(reference);
+    }
+
+    /// Returns true if this call brings a displaced item back.
+    pub(super) fn brings_back(&self, reference: &Ref) -> bool {
+        !self.part.left.contains(reference)
     }
 
     /// Brings the groups of the current graph to what is intended of those that the call is about.
@@ -176,13 +177,18 @@ impl<'a, V: Value> Intent<'a, V> {
             let is_back = current
                 .get(&reference)
                 .is_some_and(|item| item.is_created() && item.state.operation().is_none());
-            let intended = self.graph().filter(|_| self.inside.contains(&reference));
+            let intended = self.graph().filter(|_| self.is_inside(&reference));
             let spec = intended.and_then(|graph| graph.get(&reference));
-            if is_back || (self.inside.contains(&reference) && spec.is_none()) {
+            if is_back || (self.is_inside(&reference) && spec.is_none()) {
                 current.no_longer_displaced(&reference);
             } else if let Some((item, graph)) = spec.zip(intended) {
-                let path = graph.group_of(&reference).cloned().unwrap_or_default();
-                current.displace(&reference, path, Arc::clone(&item.spec));
+                let by = current.displaced_specs().get(&reference);
+                let displaced = Displaced {
+                    group: graph.group_of(&reference).cloned().unwrap_or_default(),
+                    spec: Arc::clone(&item.spec),
+                    by: by.and_then(|displaced| displaced.by.clone()),
+                };
+                current.displace(&reference, displaced);
             }
         }
     }
@@ -199,11 +205,33 @@ fn inside<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, extent: &Ex
         .collect()
 }
 
+/// Returns the displaced items that a call about a part leaves away: another part displaced them, and there is such a
+/// part still, so that calls about it bring them back.
+fn left_to_others<V: Value>(
+    current: &Graph<V>,
+    intended: Option<&Graph<V>>,
+    extent: &Extent,
+    inside: &BTreeSet<Ref>,
+) -> BTreeSet<Ref> {
+    let is_other = |displaced: &Displaced<V>| {
+        displaced.by.as_ref().is_some_and(|by| {
+            let contains = matches!(by, Extent::Item(item) if inside.contains(item));
+            let is_there = by.is_in(current) || intended.is_some_and(|intended| by.is_in(intended));
+            is_there && !contains && !extent.covers(by)
+        })
+    };
+    let displaced = current.displaced_specs().iter();
+    let left = displaced.filter(|(reference, displaced)| !inside.contains(*reference) && is_other(displaced));
+    left.map(|(reference, _)| reference.clone()).collect()
+}
+
 /// Returns the intent for an item outside of the part: it stays as it is, or comes back as it was displaced.
-/// One that was never made and is to be deleted is not wanted.
-fn as_it_is<V: Value>(current: &Graph<V>, reference: &Ref) -> Option<(GroupPath, Item<V>)> {
-    if let Some((path, spec)) = current.displaced_specs().get(reference) {
-        return Some((path.clone(), Item::from_spec(reference.clone(), Arc::clone(spec))));
+/// One that was never made and is to be deleted is not wanted, nor one that another part displaced.
+fn as_it_is<V: Value>(current: &Graph<V>, reference: &Ref, part: &Part) -> Option<(GroupPath, Item<V>)> {
+    let displaced = current.displaced_specs().get(reference);
+    if let Some(displaced) = displaced.filter(|_| !part.left.contains(reference)) {
+        let item = Item::from_spec(reference.clone(), Arc::clone(&displaced.spec));
+        return Some((displaced.group.clone(), item));
     }
     let item = current
         .get(reference)
@@ -219,7 +247,7 @@ fn as_it_is<V: Value>(current: &Graph<V>, reference: &Ref) -> Option<(GroupPath,
     Some((path, Item { origin, ..item }))
 }
 
-fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &BTreeSet<Ref>) -> Graph<V> {
+fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, part: &Part) -> Graph<V> {
     let mut graph = Graph::new(current.name());
     let mut add = |path: GroupPath, item: Item<V>| {
         let group = graph.intern_group(&path);
@@ -228,7 +256,7 @@ fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &B
     for item in intended
         .into_iter()
         .flat_map(Graph::items)
-        .filter(|item| inside.contains(&item.reference))
+        .filter(|item| part.inside.contains(&item.reference))
     {
         let path = intended
             .and_then(|intended| intended.group_of(&item.reference))
@@ -239,8 +267,8 @@ fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &B
     // Outside of the part all is intended to be as it is, so that one algorithm serves parts and wholes.
     let known = current.items().map(|item| item.reference.base());
     for reference in known.chain(current.displaced_specs().keys().cloned()) {
-        if !inside.contains(&reference) {
-            as_it_is(current, &reference)
+        if !part.inside.contains(&reference) {
+            as_it_is(current, &reference, part)
                 .into_iter()
                 .for_each(|(path, item)| add(path, item));
         }

@@ -255,7 +255,10 @@ impl<V: Value> Planner<'_, V> {
         };
         item.reference = alias.base();
         item.state = State::Created;
-        item.record(|record| (record.switched, record.failure, record.next) = (Vec::new(), None, None));
+        item.record(|record| {
+            (record.switched, record.failure, record.next) = (Vec::new(), None, None);
+            record.needs_recreate = None;
+        });
         let reference = item.reference.clone();
         let group = self.current.intern_group(&path);
         self.current.place(group, item);
@@ -455,7 +458,10 @@ impl<V: Value> Planner<'_, V> {
         self.current.respec(slot, spec);
         self.current.alter(slot, |item| {
             item.state = State::Created;
-            item.record(|record| (record.next, record.failure, record.unmade) = (None, None, false));
+            item.record(|record| {
+                (record.next, record.failure) = (None, None);
+                (record.unmade, record.needs_recreate) = (false, None);
+            });
         });
         self.note_still_there(slot);
     }

@@ -12,9 +12,8 @@ use std::sync::Arc;
 use super::Planner;
 use super::course::Course;
 use super::job::{Id, Verdict};
-use super::scope::Extent;
 use crate::dependency::Dependency;
-use crate::graph::Slot;
+use crate::graph::{Extent, Slot};
 use crate::item::{Item, Operation, Spec, State};
 use crate::predicate::Predicate;
 use crate::reason::{Problem, Unmet};
@@ -67,6 +66,7 @@ impl<V: Value> Planner<'_, V> {
             let id = self.node_at(base);
             first.extend(self.draw(id));
         }
+        self.note_coming();
         // By rank: targets before what needs them, so that each item is judged once and sees what becomes of its targets.
         let mut queue = Queue::new(first);
         let mut dependents = Vec::new();

@@ -36,8 +36,8 @@ fn calm_vertex(id: Id) -> u32 {
 impl<V: Value> Planner<'_, V> {
     /// Lays the course so that it can be run to its end.
     pub(super) fn untangle(&mut self) {
-        // Each round makes at least one job more thorough, which happens a few times to each item, so there is a last
-        // one.
+        // Each round makes at least one job more thorough, which happens a few times to each item, or finds one more that
+        // is held up, so there is a last one.
         for round in 0.. {
             self.lay();
             if !self.may_be_tangled() {
@@ -71,6 +71,10 @@ impl<V: Value> Planner<'_, V> {
                 self.raise(id, Job::Remake, Reason::InTheWay, &mut queue);
             }
             self.follow(queue);
+            if self.hold_up() {
+                self.assign_anew();
+                self.foresee();
+            }
         }
     }
 

@@ -1,8 +1,7 @@
 //! Errors of a call before anything runs.
 
-use crate::graph::Graph;
+use crate::graph::{Extent, Graph};
 use crate::item::Item;
-use crate::planner::Extent;
 use crate::reference::Ref;
 use crate::types::Types;
 use crate::value::Value;
@@ -86,12 +85,16 @@ pub(super) fn validate<V: Value>(
         }
         Extent::Group(path)
             if !graphs().any(|graph| graph.has_group(path))
-                && !displaced.values().any(|(group, _)| group.is_within(path)) =>
+                && !displaced
+                    .values()
+                    .any(|one| one.group.is_within(path) || one.by.as_ref() == Some(extent)) =>
         {
             Err(CallError::NoSuchPart(path.to_string()))
         }
         Extent::Item(item)
-            if !graphs().any(|graph| graph.get(item).is_some()) && !displaced.contains_key(item) =>
+            if !graphs().any(|graph| graph.get(item).is_some())
+                && !displaced.contains_key(item)
+                && !displaced.values().any(|one| one.by.as_ref() == Some(extent)) =>
         {
             Err(CallError::NoSuchPart(item.to_string()))
         }

@@ -8,7 +8,7 @@ use watershed_stategraph::{
 };
 
 use crate::naive::{Thing, World, show, things};
-use crate::worlds::types;
+use crate::worlds::{retry_of, types};
 
 /// The world, and the state that calls know of it, over many calls.
 pub(crate) struct Life {
@@ -23,6 +23,8 @@ pub(crate) struct Life {
     pub(crate) unnoticed: Vec<Input<Json>>,
     /// The groups of the displaced items.
     pub(crate) displaced_from: BTreeMap<Ref, GroupPath>,
+    /// The part whose call displaced an item last.
+    pub(crate) displaced_by: BTreeMap<Ref, Extent>,
     pub(crate) now: Timestamp,
     pub(crate) story: String,
 }
@@ -41,6 +43,7 @@ impl Life {
             behind: BTreeMap::new(),
             unnoticed: Vec::new(),
             displaced_from: BTreeMap::new(),
+            displaced_by: BTreeMap::new(),
             now: Timestamp(1_000),
             story: String::new(),
         }
@@ -87,7 +90,13 @@ impl Life {
         // One that is being deleted for another call is gone by then.
         let is_going = |one: &Ref| matches!(self.world.running.get(one), Some((Operation::Delete, _)));
         let staying = self.world.things.iter().filter(|(one, _)| !is_going(one));
-        let rest = staying.chain(&self.world.displaced);
+        // What another part displaced is left to that, and to calls about the item.
+        let is_ours = |one: &Ref| {
+            let by = self.displaced_by.get(one);
+            by.is_none_or(|by| self.covers(extent, by) || !self.has_part(by))
+        };
+        let displaced = self.world.displaced.iter().filter(|(one, _)| is_ours(one));
+        let rest = staying.chain(displaced);
         for (reference, thing) in rest.filter(|(one, _)| !inside(one) && !one.is_alias()) {
             wanted.entry(reference.clone()).or_insert_with(|| thing.clone());
         }
@@ -159,6 +168,19 @@ impl Life {
         broken.collect()
     }
 
+    /// Items whose delete failed and is not due yet, as a call finds them.
+    fn resting(&self) -> BTreeSet<Ref> {
+        let rests = |item: &&Item<Json>| {
+            let retry = retry_of(item.reference().type_name());
+            let next = item.failure().and_then(|failure| retry.next(failure));
+            item.state() == State::Failed(Operation::Delete)
+                && item.failure().is_some()
+                && next.is_none_or(|next| next > self.now)
+        };
+        let resting = self.current.items().filter(rests);
+        resting.map(|item| item.reference().clone()).collect()
+    }
+
     pub(crate) fn begin(&mut self, extent: &Extent) {
         let wanted = self.wanted(extent);
         self.world.things.retain(|_, thing| !thing.external);
@@ -169,11 +191,13 @@ impl Life {
         self.world.before = self.world.things.clone();
         self.world.wanted = wanted;
         self.world.failed.clear();
+        self.world.made.clear();
         self.world.broken_before = self.broken_before(extent);
         if *extent == Extent::Everything {
             self.world.displaced.clear();
             self.displaced_from.clear();
         }
+        self.world.resting = self.resting();
         // What another part displaced comes back as it is intended by now.
         for reference in self.world.displaced.keys().cloned().collect::<Vec<_>>() {
             if self.is_inside(extent, &reference) {
@@ -205,6 +229,25 @@ impl Life {
             let thing = self.world.things.get(&base).cloned();
             self.world.wanted.extend(thing.map(|thing| (base, thing)));
         }
+    }
+
+    /// Returns true if a call about one extent is about all that a call about the other was.
+    fn covers(&self, extent: &Extent, other: &Extent) -> bool {
+        match (extent, other) {
+            (Extent::Group(outer), Extent::Group(inner)) => inner.is_within(outer),
+            (Extent::Group(_), Extent::Item(item)) => self.is_inside(extent, item),
+            (one, other) => one == other,
+        }
+    }
+
+    /// Returns true if there is still such a part, so that there may be calls about it.
+    fn has_part(&self, extent: &Extent) -> bool {
+        let mut graphs = std::iter::once(&self.current).chain(&self.intended);
+        graphs.any(|graph| match extent {
+            Extent::Group(path) => graph.groups().any(|group| group.path.is_within(path)),
+            Extent::Item(item) => graph.get(item).is_some(),
+            Extent::Everything | Extent::Changed(_) => true,
+        })
     }
 
     pub(crate) fn is_part(&self, extent: &Extent) -> bool {

@@ -6,6 +6,7 @@ mod cost;
 mod executor;
 mod exhaustive;
 mod groups;
+mod in_vain;
 mod kept;
 mod life;
 mod naive;

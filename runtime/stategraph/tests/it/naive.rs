@@ -36,6 +36,10 @@ pub(crate) struct World {
     pub(crate) displaced: BTreeMap<Ref, Thing>,
     /// Dependencies, by position, that items outside of a part lacked before the call: they do not count.
     pub(crate) broken_before: BTreeSet<(Ref, usize)>,
+    /// Items whose delete failed and is not due yet.
+    pub(crate) resting: BTreeSet<Ref>,
+    /// Items that were created in this call.
+    pub(crate) made: BTreeSet<Ref>,
     /// Items that were turned to the replacement of a target: item, target.
     turned: BTreeSet<(Ref, Ref)>,
 }
@@ -106,6 +110,8 @@ impl World {
             recreating: BTreeSet::new(),
             displaced: BTreeMap::new(),
             broken_before: BTreeSet::new(),
+            resting: BTreeSet::new(),
+            made: BTreeSet::new(),
             turned: BTreeSet::new(),
         }
     }
@@ -277,6 +283,7 @@ impl World {
                 return true;
             }
             let now = self.things.get(&at).into_iter().chain(self.wanted.get(&at));
+            let now = now.chain(self.coming(&at));
             for target in now.flat_map(hard).flat_map(Dependency::targets) {
                 if seen.insert(target.clone()) {
                     queue.push(target.clone());
@@ -284,6 +291,14 @@ impl World {
             }
         }
         false
+    }
+
+    /// The form that a modify under way gives an item: it may have it already.
+    pub(crate) fn coming(&self, reference: &Ref) -> Option<&Thing> {
+        match self.running.get(reference)? {
+            (Operation::Modify, new) => new.as_ref(),
+            _ => None,
+        }
     }
 
     /// While an item is replaced it is there all along, as the old one or the new.
@@ -354,6 +369,9 @@ impl World {
         let (operation, new) = self.running.remove(reference).unwrap();
         if !succeeded {
             self.failed.insert(reference.base());
+            if operation == Operation::Delete {
+                self.resting.insert(reference.clone());
+            }
             // The old one counts as one whose modify failed: a delete that was to be tried again is not.
             if operation == Operation::Create && reference.is_alias() {
                 self.recreating.remove(&reference.base());
@@ -372,6 +390,9 @@ impl World {
         }
         self.recreating.remove(reference);
         self.debris.remove(reference);
+        if operation == Operation::Create {
+            self.made.insert(reference.clone());
+        }
         let is_settled =
             operation == Operation::Adopt || (operation == Operation::Delete && reference.is_alias());
         let base = reference.base();

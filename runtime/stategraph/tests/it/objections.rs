@@ -79,8 +79,10 @@ impl World {
         if let Some(leaning) = leaning.filter(|_| !replaced && !reference.is_alias()) {
             return Some(format!("S3: {leaning} depends on it"));
         }
-        (!reference.is_alias() && !replaced && !self.may_go(reference))
-            .then(|| "S2: is left alone, as nothing makes it go".into())
+        if !reference.is_alias() && !replaced && !self.may_go(reference) {
+            return Some("S2: is left alone, as nothing makes it go".into());
+        }
+        self.deleted_in_vain(reference, &start.reason)
     }
 
     /// Returns true if two items depend on each other by what exists or existed when the call began.

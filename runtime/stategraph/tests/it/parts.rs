@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use rand::Rng;
 use rand::rngs::SmallRng;
-use serde_json::Value as Json;
-use watershed_stategraph::{Extent, Graph, GroupPath, Ref};
+use serde_json::{Value as Json, json};
+use watershed_stategraph::{Extent, Graph, GroupPath, Item, Ref};
 
-use crate::worlds::{Drawing, draw, r};
+use crate::worlds::{Drawing, draw, draw_value, r};
 
 const PARTS: [&str; 3] = ["one", "two", "two/inner"];
 
@@ -32,6 +32,34 @@ pub(crate) fn draw_in_parts(rng: &mut SmallRng, refs: &[Ref], drawing: &Drawing)
                 graph.add_group(part, format!("described by {}", reference.name()));
             }
         }
+    }
+    graph
+}
+
+/// The same graph, or one in which few items are another's or not there: so that what was begun is taken back by a later
+/// intent.
+pub(crate) fn sway(rng: &mut SmallRng, base: &Graph<Json>) -> Graph<Json> {
+    let mut graph = base.clone();
+    let refs: Vec<Ref> = base.items().map(|item| item.reference().clone()).collect();
+    if refs.is_empty() || rng.random_bool(0.4) {
+        return graph;
+    }
+    for _ in 0..rng.random_range(1..4) {
+        let Some(item) = graph.get(&refs[rng.random_range(0..refs.len())]) else {
+            continue;
+        };
+        let (reference, needs) = (item.reference().clone(), item.dependencies().to_vec());
+        let value = match rng.random_range(0..5) {
+            0..=2 => json!({"v": item.value()["v"], "k": 1 - item.value()["k"].as_i64().unwrap_or(0)}),
+            3 => draw_value(rng),
+            _ => {
+                graph.remove(&reference);
+                continue;
+            }
+        };
+        graph
+            .put(Item::new(reference, value).with_dependencies(needs))
+            .unwrap();
     }
     graph
 }

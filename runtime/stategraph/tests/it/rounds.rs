@@ -15,7 +15,7 @@ use watershed_stategraph::{
 
 use crate::life::{Life, show_places};
 use crate::naive::{show, things};
-use crate::parts::{draw_extent, draw_in_parts};
+use crate::parts::{draw_extent, draw_in_parts, sway};
 use crate::proof::for_first_seeds;
 use crate::worlds::{Drawing, draw_externals, needs_recreate, r, rng, types};
 
@@ -92,6 +92,7 @@ impl Life {
             .retain(|one, _| !self.world.things.contains_key(one) || self.world.running.contains_key(one));
         let displaced = &self.world.displaced;
         self.displaced_from.retain(|one, _| displaced.contains_key(one));
+        self.displaced_by.retain(|one, _| displaced.contains_key(one));
         self.tell(&format!("  {status:?}"));
         Some(Call { done, status })
     }
@@ -154,6 +155,7 @@ impl Life {
                 if let Some(thing) = self.world.things.get(&item).cloned() {
                     let path = self.current.group_of(&item).cloned().unwrap_or_default();
                     self.displaced_from.insert(item.clone(), path);
+                    self.displaced_by.insert(item.clone(), extent.clone());
                     let wanted = self.world.wanted.get(&item).cloned();
                     self.world.displaced.insert(item, wanted.unwrap_or(thing));
                 }
@@ -269,6 +271,10 @@ impl Life {
             return;
         };
         self.check_status(&call);
+        let is_alone = self.operations.is_empty() && *extent == Extent::Everything;
+        if let Some(away) = self.world.left_away().filter(|_| manners.are_good() && is_alone) {
+            self.blame(&away);
+        }
         if manners.are_good() && is_quiet {
             let (mut planned, mut done) = (planned.unwrap_or_default(), call.done.clone());
             planned.sort();
@@ -320,7 +326,16 @@ impl Life {
     }
 }
 
-fn round(seed: u64) {
+/// The way in which intents follow one another.
+#[derive(Clone, Copy, PartialEq)]
+enum Intents {
+    /// Each is drawn anew.
+    Drawn,
+    /// Each differs little from one and the same.
+    Swaying,
+}
+
+fn round(seed: u64, intents: Intents) {
     let mut rng = rng(seed);
     let drawing = Drawing {
         items: rng.random_range(2..=9),
@@ -333,9 +348,15 @@ fn round(seed: u64) {
         .collect();
     let mut life = Life::new();
     let is_calm = rng.random_bool(0.3);
+    let mut base: Option<Graph<Json>> = None;
     for _ in 0..rng.random_range(3..12) {
         if life.intended.is_none() || rng.random_bool(0.4) {
-            let intended = draw_in_parts(&mut rng, &refs, &drawing);
+            let known = base.take().filter(|_| intents == Intents::Swaying);
+            let known = known.unwrap_or_else(|| draw_in_parts(&mut rng, &refs, &drawing));
+            let intended = match intents {
+                Intents::Drawn => known,
+                Intents::Swaying => sway(&mut rng, base.insert(known)),
+            };
             life.intended = (!rng.random_ratio(1, 20)).then_some(intended);
             let wanted = life.intended.as_ref().map(show_places);
             life.tell(&format!("intended\n{}", wanted.unwrap_or_default()));
@@ -357,6 +378,15 @@ fn round(seed: u64) {
         };
         let extent = draw_extent(&mut rng, &refs);
         life.call_twice(&mut rng, &extent, manners);
+        // Taken back before anything is tried again.
+        if let Some(base) = base
+            .clone()
+            .filter(|_| intents == Intents::Swaying && rng.random_bool(0.4))
+        {
+            life.tell("intended as at first");
+            life.intended = Some(base);
+            life.call_twice(&mut rng, &Extent::Everything, Manners::default());
+        }
         life.let_pass(&mut rng);
     }
     life.settle(&mut rng);
@@ -364,5 +394,10 @@ fn round(seed: u64) {
 
 #[test]
 fn s9_whatever_fails_calls_about_parts_keep_every_rule() {
-    for_first_seeds("parts", 200, round);
+    for_first_seeds("parts", 200, |seed| round(seed, Intents::Drawn));
+}
+
+#[test]
+fn s4_what_an_intent_began_the_next_one_takes_back() {
+    for_first_seeds("swaying", 200, |seed| round(seed, Intents::Swaying));
 }

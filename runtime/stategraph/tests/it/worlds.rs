@@ -15,19 +15,24 @@ pub(crate) fn r(text: &str) -> Ref {
 /// items. A value's `k` cannot be modified.
 pub(crate) fn types() -> Types<Json> {
     let mut types = Types::new();
-    let retry = Retry::Backoff {
-        base_ms: 1_000,
-        cap_ms: 10_000,
-        attempts: None,
-    };
-    types.register("t", ItemType::new().retry(retry));
-    types.register(
-        "n",
-        ItemType::new().retry(retry).replace(ReplaceOrder::CreateFirst),
-    );
-    types.register("o", ItemType::new().retry(retry).observes());
-    types.register("y", ItemType::new().retry(Retry::Never));
+    let item_type = |name| ItemType::new().retry(retry_of(name));
+    types.register("t", item_type("t"));
+    types.register("n", item_type("n").replace(ReplaceOrder::CreateFirst));
+    types.register("o", item_type("o").observes());
+    types.register("y", item_type("y"));
     types
+}
+
+/// The policy by which what failed on items of a type is tried again.
+pub(crate) fn retry_of(type_name: &str) -> Retry {
+    match type_name {
+        "y" => Retry::Never,
+        _ => Retry::Backoff {
+            base_ms: 1_000,
+            cap_ms: 10_000,
+            attempts: None,
+        },
+    }
 }
 
 pub(crate) fn needs_recreate(old: &Json, new: &Json) -> bool {
