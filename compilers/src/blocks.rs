@@ -1,5 +1,6 @@
 //! Blocks of settings that several kinds have.
 
+pub(crate) mod bounds;
 pub(crate) mod connector;
 pub(crate) mod data;
 pub(crate) mod intervals;

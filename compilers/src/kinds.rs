@@ -30,6 +30,7 @@ pub(crate) use model::is_known;
 pub use model::{READER_OPTIONS, lakehouse_log, refused_object, refused_output};
 use reader::Declared;
 pub(crate) use reader::{About, Reader};
+pub use service::REPLICAS_MAX;
 
 use crate::{
     diagnostics::{At, Code, Findings},
@@ -140,6 +141,7 @@ pub(crate) fn try_defaults(map: Map, at: At, kind: FileKind, findings: &mut Find
             version: 1,
             display_name: String::new(),
             sql: None,
+            refs: Vec::new(),
             templating: true,
             own_keys: BTreeSet::new(),
         },

@@ -1,13 +1,14 @@
 //! A program and what it runs with: the part that jobs and services share.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use watershed_proto::{Container, Mount, OutputLimits, Port, Program, Stopping};
 
+use super::bounds::{self, Counts};
 use crate::{
     diagnostics::{At, Code},
     kinds::Reader,
-    text::size::parse_size,
+    text::{names, size::parse_size},
     yaml::{Fields, Node, item, keys::blocks, word},
 };
 
@@ -60,6 +61,24 @@ const SIGNALS: [&str; 7] = ["TERM", "INT", "QUIT", "HUP", "KILL", "USR1", "USR2"
 /// Treatments of a program when the server stops.
 pub(crate) const ON_SERVER_STOP: [&str; 2] = ["keep", "stop"];
 
+/// The shortest wait before another start: a loop of starts is all that a machine does.
+const LEAST_WAIT_MS: u64 = 10;
+/// The smallest file of output, and the most files, that say anything.
+const LEAST_SIZE_BYTES: u64 = 1_000;
+const KEPT: Counts = Counts {
+    least: 0,
+    most: 1_000,
+};
+/// No program starts with less.
+const LEAST_MEMORY_BYTES: u64 = 1_000_000;
+const LEAST_OPEN_FILES: u32 = 16;
+/// Variables that a program gets before all others.
+const GIVEN: [&str; 3] = ["PATH", "HOME", "LANG"];
+/// The beginning of names of ours: by one of them a process is found again.
+const OWN_PREFIX: &str = "WATERSHED_";
+/// Shells, whose text after `-c` has variables of its own.
+const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "zsh", "ksh"];
+
 /// As Docker has it.
 const GRACE_MS: u64 = 10_000;
 /// The usual soft limit of a login.
@@ -76,8 +95,11 @@ const TEMPLATED: [&str; 4] = ["command", "run", "environment", "docker"];
 /// Takes the program of a job or service.
 pub(crate) fn take(reader: &mut Reader<'_, '_>, what: &str) -> Program {
     TEMPLATED.iter().for_each(|key| reader.templates_of(key));
+    let refs = std::mem::take(&mut reader.about.refs);
     let fields = &mut reader.fields;
     let run_at = fields.key_at("run");
+    let command_at = fields.texts_at("command");
+    let names_at = fields.keys_at("environment");
     let docker = docker(fields);
     let mut program = Program {
         command: fields.texts("command").unwrap_or_default(),
@@ -107,7 +129,93 @@ pub(crate) fn take(reader: &mut Reader<'_, '_>, what: &str) -> Program {
     ports(fields, docker.as_ref(), &mut program);
     limits(fields, &mut program);
     program.docker = docker;
+    variables(fields, &program, &names_at);
+    unknown_names(fields, &program, &refs, &command_at);
     program
+}
+
+/// Refuses variables that no process can have, or that are not theirs to set.
+fn variables(fields: &mut Fields<'_>, program: &Program, names_at: &BTreeMap<String, At>) {
+    for (name, text) in &program.environment {
+        let at = names_at.get(name).copied().unwrap_or(fields.at());
+        let port = program.ports.iter().find(|port| port.name == *name);
+        let message = match port {
+            _ if name.is_empty() || name.contains(['=', '\0']) => {
+                format!("\"{name}\" is no name for a variable")
+            }
+            _ if name.starts_with(OWN_PREFIX) => {
+                format!("\"{name}\" is a name of ours: variables of `{OWN_PREFIX}` find a process again")
+            }
+            Some(_) if !text.contains(&format!("${{{name}}}")) => {
+                format!("\"{name}\" is a port, whose number the program finds under that name")
+            }
+            _ => continue,
+        };
+        fields.findings().add(at, Code::InvalidValue, message);
+    }
+}
+
+/// Tells of names in a command that stand for nothing. They stay as they are, for programs have dollar signs of their own: so
+/// nothing is told of what a shell is given, and of what an image sets by itself.
+fn unknown_names(fields: &mut Fields<'_>, program: &Program, refs: &[String], command_at: &[At]) {
+    let first = program.command.first().map(String::as_str).unwrap_or_default();
+    let is_shell = SHELLS.contains(&first.rsplit('/').next().unwrap_or_default());
+    if is_shell {
+        return;
+    }
+    let given = GIVEN.into_iter().filter(|_| program.docker.is_none());
+    let ports = program.ports.iter().map(|port| port.name.as_str());
+    let known: BTreeSet<&str> = given
+        .chain(ports)
+        .chain(program.environment.keys().map(String::as_str))
+        .collect();
+    // The addresses of a service begin with its name.
+    let prefixes: Vec<String> = refs.iter().map(|name| address_prefix(name)).collect();
+    for (text, at) in program.command.iter().zip(command_at) {
+        for name in names_in(text) {
+            if known.contains(name) || prefixes.iter().any(|prefix| name.starts_with(prefix.as_str())) {
+                continue;
+            }
+            let message = format!("nothing is called \"{name}\", so `${{{name}}}` stays as it is");
+            let hint = match names::nearest(name, known.iter().copied()) {
+                Some(near) => format!("did you mean `${{{near}}}`?"),
+                None => "list it under `environment`, or under `ports`".to_owned(),
+            };
+            fields
+                .findings()
+                .add_with_hint(*at, Code::UnknownVariable, message, hint);
+        }
+    }
+}
+
+/// The beginning of the variables with a service's addresses: `MY_API_`.
+fn address_prefix(service: &str) -> String {
+    let upper = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
+    service.chars().map(upper).chain(['_']).collect()
+}
+
+/// The names in `${NAME}`, as far as they are names of variables.
+fn names_in(text: &str) -> impl Iterator<Item = &str> {
+    let parts = text.split("${").skip(1);
+    parts
+        .filter_map(|part| Some(part.split_once('}')?.0))
+        .filter(|name| is_variable(name))
+}
+
+/// Takes a wait before another start.
+pub(crate) fn wait(fields: &mut Fields<'_>, key: &str) -> Option<u64> {
+    bounds::milliseconds(
+        fields,
+        key,
+        LEAST_WAIT_MS,
+        "a program that ends at once would be started without a pause",
+    )
 }
 
 /// Refuses a path that leads out of the project.
@@ -194,7 +302,7 @@ fn mount(block: &mut Fields<'_>, node: Node) -> Option<Mount> {
 }
 
 fn ports(fields: &mut Fields<'_>, docker: Option<&Container>, program: &mut Program) {
-    let mut names = BTreeSet::new();
+    let mut taken = BTreeSet::new();
     let network = docker.map(|docker| docker.network.as_str());
     if let Some(at) = fields.key_at("ports").filter(|_| network == Some("none")) {
         let message = "a container without a network has no ports";
@@ -220,7 +328,16 @@ fn ports(fields: &mut Fields<'_>, docker: Option<&Container>, program: &mut Prog
             block
                 .findings()
                 .add_with_hint(at, Code::InvalidValue, message, hint);
-        } else if !names.insert(port.name.clone()) {
+        } else if GIVEN.contains(&port.name.as_str()) || port.name.starts_with(OWN_PREFIX) {
+            let message = format!(
+                "a port can't be called \"{}\": the program needs that variable",
+                port.name
+            );
+            let hint = "call it `PORT`, or `WEB_PORT`";
+            block
+                .findings()
+                .add_with_hint(at, Code::InvalidValue, message, hint);
+        } else if !taken.insert(port.name.clone()) {
             let message = format!("there is another port \"{}\"", port.name);
             block.findings().add(at, Code::InvalidValue, message);
         }
@@ -261,11 +378,43 @@ fn limits(fields: &mut Fields<'_>, program: &mut Program) {
     let mut block = Fields::new(map, at, fields.findings());
     program.memory_bytes = match block.text_node("memory") {
         Some(node) if node.scalar_text().as_deref() == Some("none") => 0,
-        Some(node) => bytes(&mut block, &node).unwrap_or_default(),
+        Some(node) => {
+            bytes_from(&mut block, &node, LEAST_MEMORY_BYTES, "`none` is for no bound").unwrap_or_default()
+        }
         None => 0,
     };
-    program.open_files = block.count("open_files").unwrap_or(OPEN_FILES);
+    program.open_files = open_files(&mut block).unwrap_or(OPEN_FILES);
     block.finish(&LIMITS);
+}
+
+/// The descriptors that a program may open; 0 for no bound.
+fn open_files(block: &mut Fields<'_>) -> Option<u32> {
+    let at = block.value_at("open_files");
+    let number = block.count("open_files")?;
+    if (1..LEAST_OPEN_FILES).contains(&number) {
+        let message = format!("\"open_files\" is at least {LEAST_OPEN_FILES}, not {number}");
+        let at = at.unwrap_or(block.at());
+        let hint = "0 is for no bound";
+        block
+            .findings()
+            .add_with_hint(at, Code::InvalidValue, message, hint);
+        return None;
+    }
+    Some(number)
+}
+
+/// A size that is not smaller than another one.
+fn bytes_from(block: &mut Fields<'_>, node: &Node, least: u64, hint: &str) -> Option<u64> {
+    let read = bytes(block, node)?;
+    if read >= least {
+        return Some(read);
+    }
+    let text = node.scalar_text().unwrap_or_default();
+    let message = format!("\"{text}\" is too small: at least {least} bytes are needed");
+    block
+        .findings()
+        .add_with_hint(node.at, Code::InvalidValue, message, hint);
+    None
 }
 
 fn bytes(block: &mut Fields<'_>, node: &Node) -> Option<u64> {
@@ -322,9 +471,15 @@ pub(crate) fn logs(fields: &mut Fields<'_>) -> OutputLimits {
     if let Some((map, at)) = fields.map("logs") {
         let mut block = Fields::new(map, at, fields.findings());
         if let Some(node) = block.text_node("max_size") {
-            logs.max_size_bytes = bytes(&mut block, &node).unwrap_or(logs.max_size_bytes);
+            let read = bytes_from(
+                &mut block,
+                &node,
+                LEAST_SIZE_BYTES,
+                "a smaller file tells nothing",
+            );
+            logs.max_size_bytes = read.unwrap_or(logs.max_size_bytes);
         }
-        logs.keep = block.count("keep").unwrap_or(logs.keep);
+        logs.keep = bounds::count(&mut block, "keep", KEPT).unwrap_or(logs.keep);
         block.finish(&LOGS);
     }
     logs

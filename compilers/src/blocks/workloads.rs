@@ -1,5 +1,6 @@
 //! Settings of all jobs and services together, in a manifest.
 
+use super::bounds::{self, Counts};
 use crate::yaml::{Fields, keys::blocks};
 
 blocks! {
@@ -19,6 +20,33 @@ pub struct WorkloadSettings {
     pub jobs_at_once: Option<u32>,
 }
 
+/// Jobs that may run at once.
+const JOBS: Counts = Counts {
+    least: 1,
+    most: 1_000,
+};
+/// The shortest time between two looks at all processes.
+const LEAST_INTERVAL_MS: u64 = 100;
+
+/// The time between two looks; 0 for none.
+fn interval(block: &mut Fields<'_>) -> Option<u64> {
+    let entry = block.take("interval")?;
+    let is_off = entry
+        .value
+        .scalar_text()
+        .is_some_and(|text| crate::text::duration::milliseconds(&text) == Some(0));
+    if is_off {
+        return Some(0);
+    }
+    block.put_back("interval", entry);
+    bounds::milliseconds(
+        block,
+        "interval",
+        LEAST_INTERVAL_MS,
+        "`0s` is for none: what happens is told all the same",
+    )
+}
+
 /// Takes the block `workloads`.
 pub(crate) fn take(fields: &mut Fields<'_>) -> WorkloadSettings {
     let Some((map, at)) = fields.map("workloads") else {
@@ -26,8 +54,8 @@ pub(crate) fn take(fields: &mut Fields<'_>) -> WorkloadSettings {
     };
     let mut block = Fields::new(map, at, fields.findings());
     let settings = WorkloadSettings {
-        interval_ms: block.milliseconds("interval"),
-        jobs_at_once: block.count("jobs_at_once"),
+        interval_ms: interval(&mut block),
+        jobs_at_once: bounds::count(&mut block, "jobs_at_once", JOBS),
     };
     block.finish(&WORKLOADS);
     settings

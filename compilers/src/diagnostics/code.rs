@@ -281,7 +281,7 @@ codes! {
         fix: "Close the block with `{{ end }}`, and call only functions that exist.",
     }
     UnknownVariable = Warning "unknown-variable" {
-        meaning: "A template reads a variable that is not set.",
+        meaning: "A template, or the command of a program, reads a variable that is not set.",
         example: "SELECT '{{ .env.nobody_sets_me }}'",
         fix: "Set it in `.env`, in the manifest under `env:`, or with `--env NAME=VALUE`.",
     }

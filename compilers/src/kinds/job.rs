@@ -5,6 +5,7 @@ use watershed_proto::{JobRetries, JobSchedule, JobSpec};
 use super::reader::{Declared, Reader};
 use crate::{
     blocks::{
+        bounds::{self, Counts},
         program::{self, DOCKER, LIMITS, LOGS, ON_SERVER_STOP, PORT, STOP},
         schedule,
     },
@@ -52,6 +53,13 @@ blocks! {
 /// Treatments of a tick during a run.
 const CONCURRENCY: [&str; 2] = ["forbid", "replace"];
 
+/// The shortest time between two runs.
+const LEAST_EVERY_MS: u64 = 1_000;
+/// The first attempt is one.
+const AT_LEAST_ONE: Counts = Counts {
+    least: 1,
+    most: u32::MAX,
+};
 /// A job need not be repeatable.
 const ATTEMPTS: u32 = 1;
 const BASE_MS: u64 = 1_000;
@@ -78,7 +86,13 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         stop: Some(program::stop(fields)),
         logs: Some(program::logs(fields)),
         on_server_stop: word(fields, "on_server_stop", &ON_SERVER_STOP).unwrap_or_default(),
-        timeout_ms: fields.milliseconds("timeout").unwrap_or_default(),
+        timeout_ms: bounds::milliseconds(
+            fields,
+            "timeout",
+            1,
+            "leave `timeout` out where there is no bound",
+        )
+        .unwrap_or_default(),
         success_codes: program::exit_codes(fields, "success_codes", &[0]),
         retries: Some(retries(fields)),
         schedule: schedule(fields),
@@ -96,9 +110,9 @@ fn retries(fields: &mut Fields<'_>) -> JobRetries {
     };
     if let Some((map, at)) = fields.map("retries") {
         let mut block = Fields::new(map, at, fields.findings());
-        retries.attempts = block.count("attempts").unwrap_or(ATTEMPTS).max(1);
-        retries.base_ms = block.milliseconds("base").unwrap_or(BASE_MS);
-        retries.cap_ms = block.milliseconds("cap").unwrap_or(CAP_MS);
+        retries.attempts = bounds::count(&mut block, "attempts", AT_LEAST_ONE).unwrap_or(ATTEMPTS);
+        retries.base_ms = program::wait(&mut block, "base").unwrap_or(BASE_MS);
+        retries.cap_ms = program::wait(&mut block, "cap").unwrap_or(CAP_MS);
         block.finish(&RETRIES);
     }
     retries
@@ -109,7 +123,13 @@ fn schedule(fields: &mut Fields<'_>) -> Option<JobSchedule> {
     let mut block = Fields::new(map, at, fields.findings());
     let (has_cron, has_every) = (block.has("cron"), block.has("every"));
     let times = schedule::cron_and_zone(&mut block);
-    let every_ms = block.milliseconds("every").or(times.every_ms).unwrap_or_default();
+    let every_ms = bounds::milliseconds(
+        &mut block,
+        "every",
+        LEAST_EVERY_MS,
+        "leave `schedule` out for a job that runs once",
+    );
+    let every_ms = every_ms.or(times.every_ms).unwrap_or_default();
     let schedule = JobSchedule {
         cron: times.cron.unwrap_or_default(),
         time_zone: times.time_zone.unwrap_or_default(),

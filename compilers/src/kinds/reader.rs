@@ -34,6 +34,8 @@ pub(crate) struct About<'a> {
     pub(crate) version: u32,
     pub(crate) display_name: String,
     pub(crate) sql: Option<SqlText>,
+    /// The names that its list `refs` has.
+    pub(crate) refs: Vec<String>,
     pub(crate) templating: bool,
     /// Keys of the file itself: others come from defaults or overrides, where more is let pass.
     pub(crate) own_keys: BTreeSet<String>,

@@ -4,7 +4,10 @@ use watershed_proto::{HealthCheck, HttpCheck, Port, RestartPolicy, Rollout, Serv
 
 use super::reader::{Declared, Reader};
 use crate::{
-    blocks::program::{self, DOCKER, LIMITS, LOGS, ON_SERVER_STOP, PORT, STOP},
+    blocks::{
+        bounds::{self, Counts},
+        program::{self, DOCKER, LIMITS, LOGS, ON_SERVER_STOP, PORT, STOP},
+    },
     diagnostics::Code,
     resource::{Kind, Spec},
     text::names,
@@ -25,7 +28,7 @@ blocks! {
         "limits": Block(&LIMITS), "The most that it may use.";
         "logs": Block(&LOGS), "What is kept of its output.";
         "on_server_stop": Word(&ON_SERVER_STOP), "Whether it goes on when the server stops; `keep` under `start`, `stop` under `run`.";
-        "replicas": Count, "Running copies; 1.";
+        "replicas": Count, "Running copies, at most 1,000; 1.";
         "restart": Block(&RESTART), "What follows an exit.";
         "checks": List(&Block(&CHECK)), "How its health is found out.";
         "rollout": Block(&ROLLOUT), "How a new release takes the place of the old one.";
@@ -37,7 +40,7 @@ blocks! {
         "base": Duration, "The wait before the first restart, doubled with each failure; `10s`.";
         "cap": Duration, "The longest such wait; `5m`.";
         "attempts": Count, "Failures in a row after which a person must look; 5, and 0 for no bound.";
-        "stable_window": Duration, "How long it must have been ready for its failures to be forgotten; `10m`.";
+        "stable_window": Duration, "How long it must have been ready for its failures to be forgotten, or `never`; `10m`.";
         "success_codes": List(&Count), "Exit codes that mean success; `[0]`.";
         "no_retry_codes": List(&Count), "Exit codes after which no restart helps; `[126, 127]`.";
     }
@@ -83,6 +86,13 @@ const ON_FAILURE: [&str; 3] = ["restart", "stop", "alert"];
 const STRATEGIES: [&str; 2] = ["rolling", "replace"];
 const ON_DEADLINE: [&str; 2] = ["fail", "force"];
 
+/// The most replicas of a service: what a machine can bear of programs that do anything.
+pub const REPLICAS_MAX: u32 = 1_000;
+/// The shortest time between two probes: one of each copy would be all that a machine does.
+const LEAST_INTERVAL_MS: u64 = 50;
+/// The shortest deadline: nothing is ready before it has lived for 0.75 s.
+const LEAST_DEADLINE_MS: u64 = 1_000;
+
 /// 10 s to 5 min keeps a crash loop cheap; 10 min is twice the longest wait, so a loop at it is never stable.
 const BASE_MS: u64 = 10_000;
 const CAP_MS: u64 = 300_000;
@@ -94,6 +104,18 @@ const TIMEOUT_MS: u64 = 2_000;
 const THRESHOLD: u32 = 3;
 const MIN_HEALTHY_MS: u64 = 10_000;
 const DEADLINE_MS: u64 = 600_000;
+
+/// Numbers of copies.
+const COPIES: Counts = Counts {
+    least: 0,
+    most: REPLICAS_MAX,
+};
+const AT_LEAST_ONE: Counts = Counts {
+    least: 1,
+    most: u32::MAX,
+};
+const EACH_COPY: &str = "each copy is asked so often";
+const MIN_LIFE: &str = "nothing is ready before it has lived for 0.75 s";
 
 /// Reads a service.
 pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
@@ -112,7 +134,7 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     let description = reader.text("description");
     let fields = &mut reader.fields;
     let replicas_at = fields.value_at("replicas");
-    let replicas = fields.count("replicas").unwrap_or(1);
+    let replicas = bounds::count(fields, "replicas", COPIES).unwrap_or(1);
     let has_fixed = program.ports.iter().any(|port| port.fixed > 0);
     if let Some(at) = replicas_at.filter(|_| replicas > 1 && has_fixed) {
         let message = "several replicas can't listen on one fixed port";
@@ -144,15 +166,25 @@ fn restart(fields: &mut Fields<'_>) -> RestartPolicy {
     let mut block = Fields::new(map, at, fields.findings());
     let policy = RestartPolicy {
         policy: word(&mut block, "policy", &POLICIES).unwrap_or_else(|| "always".to_owned()),
-        base_ms: block.milliseconds("base").unwrap_or(BASE_MS),
-        cap_ms: block.milliseconds("cap").unwrap_or(CAP_MS),
+        base_ms: program::wait(&mut block, "base").unwrap_or(BASE_MS),
+        cap_ms: program::wait(&mut block, "cap").unwrap_or(CAP_MS),
         attempts: block.count("attempts").unwrap_or(ATTEMPTS),
-        stable_window_ms: block.milliseconds("stable_window").unwrap_or(STABLE_MS),
+        stable_window_ms: stable_window(&mut block).unwrap_or(STABLE_MS),
         success_codes: program::exit_codes(&mut block, "success_codes", &[0]),
         no_retry_codes: program::exit_codes(&mut block, "no_retry_codes", &[126, 127]),
     };
     block.finish(&RESTART);
     policy
+}
+
+/// The time after which a process was stable; 0 for never.
+fn stable_window(block: &mut Fields<'_>) -> Option<u64> {
+    let entry = block.take("stable_window")?;
+    if entry.value.scalar_text().as_deref() == Some("never") {
+        return Some(0);
+    }
+    block.put_back("stable_window", entry);
+    block.milliseconds("stable_window")
 }
 
 fn checks(fields: &mut Fields<'_>, ports: &[Port]) -> Vec<HealthCheck> {
@@ -182,9 +214,11 @@ fn check(fields: &mut Fields<'_>, node: Node, ports: &[Port]) -> Option<HealthCh
         tcp: tcp(&mut block, ports),
         command: block.texts("command").unwrap_or_default(),
         readiness: block.bool("readiness").unwrap_or_default(),
-        interval_ms: block.milliseconds("interval").unwrap_or(INTERVAL_MS).max(1),
-        timeout_ms: block.milliseconds("timeout").unwrap_or(TIMEOUT_MS),
-        threshold: block.count("threshold").unwrap_or(THRESHOLD).max(1),
+        interval_ms: bounds::milliseconds(&mut block, "interval", LEAST_INTERVAL_MS, EACH_COPY)
+            .unwrap_or(INTERVAL_MS),
+        timeout_ms: bounds::milliseconds(&mut block, "timeout", 1, "no answer comes in no time")
+            .unwrap_or(TIMEOUT_MS),
+        threshold: bounds::count(&mut block, "threshold", AT_LEAST_ONE).unwrap_or(THRESHOLD),
         start_period_ms: block.milliseconds("start_period").unwrap_or_default(),
         min_healthy_time_ms: block.milliseconds("min_healthy_time").unwrap_or(MIN_HEALTHY_MS),
         on_failure: word(&mut block, "on_failure", &ON_FAILURE).unwrap_or_else(|| "restart".to_owned()),
@@ -270,9 +304,10 @@ fn rollout(fields: &mut Fields<'_>) -> Rollout {
     let mut block = Fields::new(map, at, fields.findings());
     let rollout = Rollout {
         strategy: word(&mut block, "strategy", &STRATEGIES).unwrap_or_else(|| "rolling".to_owned()),
-        surge: block.count("surge").unwrap_or(1),
-        unavailable: block.count("unavailable").unwrap_or_default(),
-        deadline_ms: block.milliseconds("deadline").unwrap_or(DEADLINE_MS),
+        surge: bounds::count(&mut block, "surge", COPIES).unwrap_or(1),
+        unavailable: bounds::count(&mut block, "unavailable", COPIES).unwrap_or_default(),
+        deadline_ms: bounds::milliseconds(&mut block, "deadline", LEAST_DEADLINE_MS, MIN_LIFE)
+            .unwrap_or(DEADLINE_MS),
         on_deadline: word(&mut block, "on_deadline", &ON_DEADLINE).unwrap_or_else(|| "fail".to_owned()),
     };
     if rollout.surge == 0 && rollout.unavailable == 0 {

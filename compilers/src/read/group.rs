@@ -448,6 +448,7 @@ impl Group<'_> {
                 version: common.version,
                 display_name: common.display_name,
                 sql: settings.sql,
+                refs: draft.refs.iter().map(|to| to.name.clone()).collect(),
                 templating: settings.templating,
                 own_keys,
             },

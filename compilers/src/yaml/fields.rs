@@ -53,6 +53,28 @@ impl<'f> Fields<'f> {
         self.map.get(key).map(|entry| entry.value.at)
     }
 
+    /// Returns the places of the texts of a list, or of the one text in its place.
+    pub(crate) fn texts_at(&self, key: &str) -> Vec<At> {
+        let Some(entry) = self.map.get(key) else {
+            return Vec::new();
+        };
+        match entry.value.as_list() {
+            Some(items) => items.iter().map(|item| item.at).collect(),
+            None => vec![entry.value.at],
+        }
+    }
+
+    /// Returns the places of the keys of a mapping.
+    pub(crate) fn keys_at(&self, key: &str) -> BTreeMap<String, At> {
+        match self.map.get(key).map(|entry| &entry.value.data) {
+            Some(Data::Map(map)) => map
+                .iter()
+                .map(|(name, entry)| (name.clone(), entry.key_at))
+                .collect(),
+            _ => BTreeMap::new(),
+        }
+    }
+
     /// Gives back a field that was only looked at.
     pub(crate) fn put_back(&mut self, key: &str, entry: Entry) {
         self.map.insert(key.to_owned(), entry);
