@@ -1,5 +1,5 @@
-//! What jobs and services need of a project: the values of templates in their commands and environments, and what models
-//! have made.
+//! The parts of a project that jobs and services need: the values of templates in their commands and environments, and
+//! the builds of models.
 
 use std::collections::BTreeMap;
 

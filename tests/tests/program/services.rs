@@ -325,3 +325,149 @@ fn transitions_are_events_of_what_goes_on() {
     );
     start.stop();
 }
+
+/// W8: a look that builds nothing may note the time of a young file, which is no news to anybody.
+#[test]
+fn a_job_that_reads_a_model_runs_once_while_nothing_is_built() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/m.sql", "SELECT * FROM 'x.csv'"),
+        ("jobs/j.yaml", "type: job\nrefs: [m]\nrun: echo ran >> ran\n"),
+        ("x.csv", "k,v\n1,10\n"),
+    ]);
+    let ran = || {
+        fs::read_to_string(project.path().join("ran"))
+            .unwrap()
+            .lines()
+            .count()
+    };
+    for _ in 0..3 {
+        project.run(0);
+        assert_eq!(ran(), 1);
+    }
+    project.write("x.csv", "k,v\n1,10\n2,20\n");
+    project.run(0);
+    assert_eq!(ran(), 2, "another build is another run");
+}
+
+/// W5: what a person has mended starts again, whether somebody runs the project or not.
+#[test]
+fn a_retry_starts_the_failed_copies_of_a_service_and_waits_for_them() {
+    const FRAGILE: &str =
+        "type: service\nrun: test -e ok && exec sleep 100000; exit 1\nrestart: {base: 10ms, attempts: 2}\n";
+    let project = Sandbox::with(&[("watershed.yaml", ""), ("services/api.yaml", FRAGILE)]);
+    ends(&project.call(&["run"]), 1);
+    ends(&project.call(&["retry", "api"]), 1);
+    let starts = |project: &Sandbox| {
+        let document = project.call(&["history", "api", "--json"]).json();
+        let told = document["transitions"].as_array().cloned().unwrap_or_default();
+        told.iter().filter(|one| one["reason"] == "start").count()
+    };
+    assert_eq!(starts(&project), 4, "it was tried again");
+    project.write("ok", "");
+    ends(&project.call(&["retry", "api"]), 0);
+
+    project.remove("ok");
+    project.edit("services/api.yaml", "attempts: 2", "attempts: 1");
+    let start = Going::settled(&project);
+    until("it has failed", || stages(&project) == ["failed"]);
+    ends(&project.call(&["retry", "api"]), 1);
+    project.write("ok", "");
+    ends(&project.call(&["retry", "api"]), 0);
+    assert_eq!(stages(&project), ["ready"]);
+    start.stop();
+}
+
+/// A service with a readiness check, whose releases come up unless their label is bad.
+const CHECKED: &str = "type: service
+run: test \"$LABEL\" != bad || exit 9; exec sleep 100000
+environment: {LABEL: first}
+stop: {grace: 1s}
+restart: {base: 100ms, attempts: 3}
+checks:
+  - {command: [test, -f, up], readiness: true, interval: 100ms, min_healthy_time: 0s}
+rollout: {deadline: 10m}
+";
+
+/// W11: a release that does not come up is told with the reason, while the one before it serves.
+#[test]
+fn a_release_that_does_not_come_up_says_why_and_is_none_to_go_back_to() {
+    let project = Sandbox::with(&[("watershed.yaml", ""), ("up", ""), ("services/api.yaml", CHECKED)]);
+    let start = Going::settled(&project);
+    until("it is ready", || stages(&project) == ["ready"]);
+    project.edit("services/api.yaml", "LABEL: first", "LABEL: bad");
+    let told = "release 2 is not coming up: replica 1 of service/api exited";
+    let error = || {
+        let document = project.call(&["status", "api", "--json"]).json();
+        let message = document["resources"][0]["error"]["message"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        (document["exit_code"].clone(), message)
+    };
+    until("status says why", || {
+        let (code, message) = error();
+        code == 1 && message.starts_with(told)
+    });
+    let explained = project.call(&["explain", "api"]).stdout;
+    assert!(
+        explained
+            .replace("\n          ", "")
+            .contains("release 2 is not coming up"),
+        "{explained}"
+    );
+    let all = project.call(&["explain", "--json"]).json();
+    assert_eq!(
+        all["causes"].as_array().map(Vec::len),
+        Some(1),
+        "one trouble is one cause: {all}"
+    );
+    ends(&project.call(&["rollback", "api"]), 0);
+    until("the release before serves alone", || {
+        let found = replicas(&project, "api");
+        found.len() == 1 && found[0]["release"] == 1 && found[0]["stage"] == "ready"
+    });
+    start.stop();
+}
+
+/// W16: the command ends when the new copies are ready, and says after how long.
+#[test]
+fn a_restart_ends_when_the_new_copies_are_ready() {
+    let project = project();
+    let start = Going::settled(&project);
+    until("both are ready", || stages(&project) == ["ready", "ready"]);
+    let before = pids(&project);
+    let said = project.call(&["restart", "api"]);
+    ends(&said, 0);
+    assert!(
+        said.stdout.contains("2 replicas, ready after "),
+        "{}",
+        said.stdout
+    );
+    until("the old ones are gone", || {
+        let now = pids(&project);
+        now.len() == 2 && now.is_disjoint(&before) && stages(&project) == ["ready", "ready"]
+    });
+    start.stop();
+}
+
+/// W13: a refresh that is asked for is stored, so whoever goes on asks for nothing twice.
+#[test]
+fn a_refresh_whose_process_is_killed_runs_its_job_once() {
+    const WAITS: &str =
+        "type: job\nrun: echo begun >> began; while ! test -f go; do sleep 0.05; done; echo ended >> ended\n";
+    let project = Sandbox::with(&[("watershed.yaml", ""), ("go", ""), ("jobs/j.yaml", WAITS)]);
+    let start = Going::settled(&project);
+    project.remove("go");
+    let lines =
+        |file: &str| fs::read_to_string(project.path().join(file)).map_or(0, |text| text.lines().count());
+    assert_eq!((lines("began"), lines("ended")), (1, 1));
+    std::thread::scope(|scope| {
+        let refresh = scope.spawn(|| project.call(&["refresh", "j"]));
+        until("it runs again", || lines("began") == 2);
+        start.kill();
+        project.write("go", "");
+        ends(&refresh.join().unwrap(), 0);
+    });
+    assert_eq!((lines("began"), lines("ended")), (2, 2));
+}

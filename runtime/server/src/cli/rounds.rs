@@ -88,9 +88,14 @@ impl Rounds {
                 let line = self.lines.line(event, console.result_width());
                 say(console, &line.unwrap_or_default())?;
             }
-            // `status` and `logs` have what becomes of programs; whoever wants each step reads events.
-            Event::Transition { .. }
-            | Event::AlertEvaluated { .. }
+            Event::Transition { .. } => {
+                // A step of a program makes no round: nothing was behind. `history` has the others.
+                if told::is_news(event) {
+                    let line = self.lines.line(event, console.result_width());
+                    say(console, &line.unwrap_or_default())?;
+                }
+            }
+            Event::AlertEvaluated { .. }
             | Event::RunStarted { .. }
             | Event::ResourceStarted { .. }
             | Event::RunFinished { .. } => {}

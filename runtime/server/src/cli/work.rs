@@ -11,6 +11,7 @@ use super::project::Location;
 use super::session::{self, Purpose, Session};
 use super::signals;
 use crate::Options;
+use crate::documents::Time;
 use crate::exit::Exit;
 use crate::instance::Stop;
 use crate::socket::{Connection, PartitionChoice, Request, RunRequest, Selection};
@@ -112,8 +113,11 @@ fn work_at(
         selection,
         events: console.events(format),
         progress: console.shows_progress(format),
+        goes_on_since: None,
     });
+    let began = Time::now();
     super::block_on(async {
+        let mut request = request;
         let wait = shared.wait.map(|wait| wait.0);
         let stop = Stop::default();
         let mut listens = false;
@@ -135,6 +139,9 @@ fn work_at(
                         return shown;
                     }
                     console.note("the process that did the work has ended; going on\n");
+                    if let Some(run) = request.run_mut() {
+                        run.goes_on_since = Some(began);
+                    }
                 }
             }
         }

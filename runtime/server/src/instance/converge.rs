@@ -277,6 +277,7 @@ impl Instance {
             course.occasion.started_at,
             course.occasion.command,
             course.control,
+            course.run.goes_on_since,
         );
         tokio::pin!(settled);
         let mut progress = Progress::new(course.run.progress);
@@ -332,8 +333,11 @@ impl Instance {
         began: Time,
         command: Command,
         control: &Control,
+        goes_on_since: Option<Time>,
     ) -> Result<Option<BTreeSet<Uid>>, Halt> {
-        let early = self.refresh_early(&wish, control).await;
+        let early = self.refresh_early(&wish, control, goes_on_since).await;
+        // As they were before this command asked for anything.
+        let stored = self.stored_requests(goes_on_since);
         self.controller.wait_until_idle(UNTIL_DONE).await?;
         let mut selected = None;
         match wish {
@@ -353,6 +357,8 @@ impl Instance {
             }
             Wish::Reconcile(names) => self.ask(self.named(&names)?).await?,
             Wish::Refresh(which, how, reach) => self.refresh(&which, how, reach, early).await?,
+            // Its choice is stored with its request.
+            Wish::Partitions(names, _) if self.are_all_in(&names, &stored)? => {}
             Wish::Partitions(names, choice) => {
                 let uids = super::partitions::ask(&self.engine, &self.entries(), &names, &choice).await?;
                 self.choice.chosen.add(uids.iter().copied());
@@ -365,10 +371,10 @@ impl Instance {
                 let asked = self.approve(&names).await?;
                 settle(asked).await?;
             }
-            Wish::Retry(names) => self.retry(&names, began).await?,
+            Wish::Retry(names) => self.retry(&names, began, &stored).await?,
         }
         self.controller.wait_until_idle(UNTIL_DONE).await?;
-        while command != Command::Start && self.wait_for_more().await? {
+        while command != Command::Start && self.wait_for_more(began).await? {
             self.controller.wait_until_idle(UNTIL_DONE).await?;
         }
         Ok(selected)
@@ -414,7 +420,7 @@ impl Instance {
     }
 
     /// Tries what has failed, but for what was tried since the command began: a start asks for everything.
-    async fn retry(&self, names: &[String], began: Time) -> Result<(), Halt> {
+    async fn retry(&self, names: &[String], began: Time, stored: &BTreeSet<Uid>) -> Result<(), Halt> {
         let entries = self.entries();
         let named: Result<Vec<&Entry>, Refusal> = names
             .iter()
@@ -423,14 +429,22 @@ impl Instance {
         for entry in named? {
             self.choice.chosen.add([entry.row.uid]);
             let run = entry.row.last_run.as_ref();
-            let is_tried = run.is_some_and(|run| run.started_at.0 >= began.millis());
+            let is_program = programs::is_program(&entry.row);
+            let is_tried = match is_program {
+                true => programs::has_run_since(&entry.row, began),
+                false => run.is_some_and(|run| run.started_at.0 >= began.millis()),
+            };
             let is_told = is_alert_or_message(&entry.row);
+            // The process that did the work before has asked for it.
+            if (is_told || is_program) && stored.contains(&entry.row.uid) {
+                continue;
+            }
             // A start looks at a managed resource that has failed, and lets its failure stand.
             if is_tried && !is_told && !is_managed(&entry.row) {
                 continue;
             }
             // The end of a program is remembered until somebody asks for another try.
-            if is_told || programs::is_program(&entry.row) {
+            if is_told || is_program {
                 settle(vec![
                     self.controller
                         .refresh(Target::Uid(entry.row.uid), Refresh::Plain)
@@ -446,6 +460,14 @@ impl Instance {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether all resources of these names are among others.
+    fn are_all_in(&self, typed: &[String], others: &BTreeSet<Uid>) -> Result<bool, Refusal> {
+        if others.is_empty() {
+            return Ok(false);
+        }
+        Ok(self.named(typed)?.iter().all(|uid| others.contains(uid)))
     }
 
     /// The resources of these names, which somebody asks for: a run for others does not pass them over.

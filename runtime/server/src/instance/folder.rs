@@ -24,7 +24,7 @@ use super::{
     output, partitions, plan, read, stream_query, trash,
 };
 use crate::exit::Exit;
-use crate::report::kinds::checks;
+use crate::report::kinds::{checks, programs};
 use crate::report::{Entry, Hidden, names};
 use crate::socket::{
     Answer, ExportRequest, MetricsRequest, ProgramOutput, Refusal, Replies, Reply, Request, Service,
@@ -93,6 +93,7 @@ impl Folder {
                 let entries = self.entries().await?;
                 let document = self.reading(&entries, |r| r.status(&names, &selection, Hidden::unless(all)));
                 let mut document = document?;
+                programs::say_last_known(&mut document);
                 if !names.is_empty() {
                     checks::show_in(&mut document, &entries, &self.state.programs());
                 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
+use watershed_controller::history::Trigger;
 use watershed_controller::resource::Target;
 use watershed_controller::{Refresh, Request, RequestError, Uid};
 use watershed_reconcilers::model;
@@ -11,6 +12,7 @@ use super::Instance;
 use super::converge::{Halt, Reach, Which, Wish, settle};
 use super::order::{parents_first, with_dependents};
 use super::stop::Control;
+use crate::documents::Time;
 use crate::report::{Entry, names};
 use crate::selection::States;
 
@@ -37,7 +39,15 @@ impl Early {
 impl Instance {
     /// Asks for a refresh of resources that the catalog has, before anything runs: where their files were edited, the work
     /// of the edit answers it. Names that the files alone know are left for later.
-    pub(super) async fn refresh_early(&self, wish: &Wish, control: &Control) -> Early {
+    ///
+    /// Where a command goes on whose work another process did, what that has asked for is stored: it is done, or is being
+    /// done, and asking once more would repeat it.
+    pub(super) async fn refresh_early(
+        &self,
+        wish: &Wish,
+        control: &Control,
+        goes_on_since: Option<Time>,
+    ) -> Early {
         let (Wish::Refresh(which, how, reach), Control::Own(_)) = (wish, control) else {
             return Early::default();
         };
@@ -53,8 +63,11 @@ impl Instance {
         };
         let uids = reached(entries, uids.unwrap_or_default(), *reach);
         self.choice.chosen.add(uids.iter().copied());
+        let mut open = uids.clone();
+        let asked = self.stored_requests(goes_on_since);
+        open.retain(|uid| !asked.contains(uid));
         Early {
-            requests: self.request_refreshes(&uids, *how).await,
+            requests: self.request_refreshes(&open, *how).await,
             uids: uids.into_iter().collect(),
             known: Some(entries.iter().map(|entry| entry.row.uid).collect()),
         }
@@ -87,12 +100,39 @@ impl Instance {
         Ok(())
     }
 
+    /// Returns the resources of which a refresh was stored since a time before this command asked for anything; none without a
+    /// time.
+    pub(super) fn stored_requests(&self, since: Option<Time>) -> BTreeSet<Uid> {
+        let of = |since| stored_requests(&self.found.entries, since).collect();
+        since.map(of).unwrap_or_default()
+    }
+
     async fn request_refreshes(&self, uids: &[Uid], how: Refresh) -> Vec<Result<Request, RequestError>> {
         let asked = uids
             .iter()
             .map(|uid| self.controller.refresh(Target::Uid(*uid), how));
         join_all(asked).await
     }
+}
+
+/// Returns the resources of which a refresh is stored that was asked for since a time: no completed run has seen it, or one
+/// that began since then has.
+fn stored_requests(entries: &[Entry], since: Time) -> impl Iterator<Item = Uid> {
+    let is_asked = move |entry: &&Entry| {
+        let row = &entry.row;
+        let run = row.last_run.as_ref();
+        let has_seen = run.is_some_and(|run| {
+            let seen = run.seen.as_ref();
+            seen.is_some_and(|seen| seen.refreshes == row.refreshes)
+        });
+        let began_since = || {
+            run.is_some_and(|run| {
+                run.started_at.0 >= since.millis() && run.reason.trigger == Trigger::Refresh
+            })
+        };
+        row.refreshes != Default::default() && (!has_seen || began_since())
+    };
+    entries.iter().filter(is_asked).map(|entry| entry.row.uid)
 }
 
 fn reached(entries: &[Entry], uids: Vec<Uid>, reach: Reach) -> Vec<Uid> {

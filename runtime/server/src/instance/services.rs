@@ -1,11 +1,13 @@
 //! Changes of services by hand: they are stored with what is wanted, so the controller carries them out (rule W16).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use watershed_controller::resource::Row;
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, Handle, Resource};
+use watershed_core::ErrorKind;
 use watershed_proto::Operator;
-use watershed_workloads::service::{self, ServiceRecord};
+use watershed_workloads::service::{self, REPLICAS_MAX, ServiceRecord};
 use watershed_workloads::{Program, Service};
 
 use super::operate::{document, listed};
@@ -20,6 +22,8 @@ use crate::state_folder::StateFolder;
 
 /// The time in which the store has to take changes made by hand.
 const GRACE: Duration = Duration::from_secs(10);
+/// The time that a copy has to stop, beside that in which another one is to be ready.
+const STOP: Duration = Duration::from_secs(30);
 
 impl Instance {
     /// Scales, restarts or rolls back services.
@@ -78,17 +82,25 @@ async fn operate(
     }
     let mut resources = Vec::new();
     for (entry, service, detail) in found {
+        let began = Instant::now();
         let updated = handle.update_spec(entry.row.uid, &service).await;
         updated.map_err(|error| Refusal::new(Exit::NotNow, error.to_string()))?;
+        let detail = match (change, life) {
+            (ServiceChange::Restart { .. }, Life::Live) => until_restarted(handle, entry, &service, began)
+                .await
+                .map(|after| format!("{detail}, {after}"))?,
+            _ => detail,
+        };
         resources.push(Operated {
             kind: entry.row.kind.to_string(),
             name: entry.row.name.to_string(),
             changed: true,
             paused: entry.row.paused,
-            phase: if life == Life::Live {
-                Phase::Pending
-            } else {
-                Phase::Idle
+            phase: match change {
+                ServiceChange::Scale(_) | ServiceChange::Rollback { .. } if life == Life::Live => {
+                    Phase::Pending
+                }
+                _ => Phase::Idle,
             },
             detail,
         });
@@ -99,6 +111,67 @@ async fn operate(
         ServiceChange::Rollback { .. } => Operation::Rollback,
     };
     Ok(document(project, operation, resources, life))
+}
+
+/// Waits until the copies of a service that is restarted are there and ready: `ready after 4.1 s`.
+///
+/// # Errors
+/// When they do not come up: what was ready before stays, unless all were restarted at once.
+async fn until_restarted(
+    handle: &Handle,
+    entry: &Entry,
+    service: &Service,
+    began: Instant,
+) -> Result<String, Refusal> {
+    let asked = service
+        .0
+        .operator
+        .as_ref()
+        .map_or(0, |operator| operator.restarts);
+    // Each copy may take its whole time, and stop in its grace period.
+    let each = service::time_to_be_ready(&service.0).saturating_add(STOP);
+    let longest = each.saturating_mul(entry_replicas(entry).saturating_add(1));
+    let ended = |found: Option<&Resource>| found.is_none_or(|found| restarted(&found.row, asked).is_some());
+    // Whether it has ended is read below.
+    let _ = handle.wait_until(entry.row.key(), ended, longest).await;
+    let name = &entry.row.name;
+    let found = handle.get(entry.row.uid).ok();
+    let refuse = |why: String| {
+        let message = format!("service/{name} was not ready after its restart: {why}");
+        let hint = format!("see `watershed status {name}` and `watershed logs {name}`");
+        Err(Refusal::new(Exit::ProjectError, message).hint(hint))
+    };
+    match found.and_then(|found| restarted(&found.row, asked)) {
+        Some(Ok(())) => {
+            let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+            Ok(format!("ready after {}.{} s", ms / 1_000, ms % 1_000 / 100))
+        }
+        Some(Err(why)) => refuse(why),
+        None => refuse("it takes longer than it may".to_owned()),
+    }
+}
+
+/// Returns what has come of a restart, once something has.
+fn restarted(row: &Row, asked: u64) -> Option<Result<(), String>> {
+    let record = Resource::state_of::<ServiceRecord>(row).ok().flatten()?;
+    // Another one that came meanwhile stands for it.
+    if record.restarted >= asked {
+        return Some(record.restart_failed.map_or(Ok(()), Err));
+    }
+    // An error of before is gone with the run that takes up the restart.
+    let has_seen = row.last_run.as_ref().and_then(|run| run.seen.as_ref());
+    let has_seen = has_seen.is_some_and(|seen| seen.spec_version == row.spec_version);
+    let error = row
+        .error
+        .as_ref()
+        .filter(|error| error.kind != ErrorKind::Transient);
+    let error = error.filter(|_| has_seen && record.restarts >= asked)?;
+    Some(Err(error.message.to_string()))
+}
+
+fn entry_replicas(entry: &Entry) -> u32 {
+    let record = Resource::state_of::<ServiceRecord>(&entry.row).ok().flatten();
+    record.map_or(1, |record| record.replicas)
 }
 
 /// Returns the service as it is wanted then, with the change in words.
@@ -119,6 +192,10 @@ fn changed(entry: &Entry, change: ServiceChange, life: Life) -> Result<(&Entry, 
         Life::AtRest => "; it takes effect when the project runs",
     };
     let detail = match change {
+        ServiceChange::Scale(Some(wanted)) if wanted > REPLICAS_MAX => {
+            let message = format!("a service has at most {REPLICAS_MAX} replicas, not {wanted}");
+            return Err(Refusal::new(Exit::Usage, message));
+        }
         ServiceChange::Scale(wanted) => {
             let before = operator
                 .replicas
@@ -139,10 +216,7 @@ fn changed(entry: &Entry, change: ServiceChange, life: Life) -> Result<(&Entry, 
             operator.restarts += 1;
             operator.is_now = now;
             let replicas = record.replicas;
-            format!(
-                "{replicas} replicas, {}",
-                if now { "all at once" } else { "one after another" }
-            )
+            crate::render::units::count(u64::from(replicas), "replica")
         }
         ServiceChange::Rollback { to } => {
             let release = release_to(&record, to, name.as_str())?;
@@ -157,16 +231,16 @@ fn changed(entry: &Entry, change: ServiceChange, life: Life) -> Result<(&Entry, 
     Ok((entry, service, detail))
 }
 
-/// Finds the release that is meant: the given one, or the newest that ran before the active one.
+/// Finds the release that is meant: the given one, or the newest before the active one that ever came up.
 fn release_to(record: &ServiceRecord, to: Option<u64>, name: &str) -> Result<u64, Refusal> {
-    let earlier = record
-        .releases
-        .iter()
-        .filter(|release| release.number < record.target());
+    let earlier = || {
+        let releases = record.releases.iter();
+        releases.filter(|release| release.number < record.target())
+    };
     let found = match to {
         Some(number) => record.release(number).map(|release| release.number),
-        None => earlier
-            .filter(|release| release.failed.is_none())
+        None => earlier()
+            .filter(|release| release.may_serve_again())
             .map(|release| release.number)
             .max(),
     };
@@ -178,6 +252,9 @@ fn release_to(record: &ServiceRecord, to: Option<u64>, name: &str) -> Result<u64
             .collect();
         let message = match to {
             Some(number) => format!("service/{name} has no release {number}"),
+            None if earlier().next().is_some() => {
+                format!("no earlier release of service/{name} ever came up")
+            }
             None => format!("service/{name} has no earlier release"),
         };
         Refusal::new(Exit::Usage, message).hint(format!("it keeps: {}", known.join(", ")))

@@ -15,7 +15,7 @@ const LABEL: usize = 9;
 /// The answer of `explain`, in lines of at most `width` columns where that is known.
 pub(crate) fn explain(document: &ExplainDocument, now: Time, width: Option<u16>) -> String {
     let mut out = match &document.resource {
-        Some(resource) => headline(resource, now, width),
+        Some(resource) => headline(resource, document.live, now, width),
         None => project_lines(document),
     };
     let about = document.resource.as_ref().map(Explained::id);
@@ -50,10 +50,13 @@ fn is_said(cause: &RootCause, about: Option<&ResourceName>) -> bool {
     about == Some(&cause.resource) && matches!(cause.code, Blocker::Idle | Blocker::Runs)
 }
 
-fn headline(resource: &Explained, now: Time, width: Option<u16>) -> String {
+fn headline(resource: &Explained, live: bool, now: Time, width: Option<u16>) -> String {
+    // Nobody looks at processes where no process runs the project.
+    let is_last_known = !live && ["job", "service", "replica"].contains(&resource.kind.as_str());
     let (what, style) = match (resource.phase, resource.health) {
         (Phase::Running, _) => ("runs now", GOOD),
         (Phase::Pending, _) => ("waits", WARN),
+        (Phase::Idle, Health::Ok) if is_last_known => ("was up to date", DIM),
         (Phase::Idle, Health::Ok) => ("is up to date", GOOD),
         (Phase::Idle, Health::Failed) => ("has failed", BAD),
         (Phase::Idle, Health::Blocked) => ("is blocked", WARN),
@@ -68,6 +71,9 @@ fn headline(resource: &Explained, now: Time, width: Option<u16>) -> String {
         resource.kind, resource.name
     );
     let mut line = |label: &str, text: String| out.push_str(&labelled(label, DIM, &text, DIM, width));
+    if is_last_known {
+        line("known", super::programs::LAST_KNOWN.to_owned());
+    }
     if let Some(reason) = resource.reason {
         let because = match resource.cause.is_empty() {
             true => reason.as_str().to_owned(),
@@ -146,6 +152,7 @@ fn block(cause: &RootCause, about: Option<&ResourceName>, now: Time, width: Opti
     let mut message = format!("{whose}{}", cause.message);
     if let Some(until) = cause.until {
         let what = match cause.code {
+            Blocker::Unready | Blocker::Retrying if cause.resource.kind == "service" => "the next start is",
             Blocker::Retrying => "it is tried again",
             _ => "it is run again",
         };

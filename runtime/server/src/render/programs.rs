@@ -7,6 +7,9 @@ use super::palette::{DIM, STRONG, WARN};
 use super::units::{ago, ahead, count, duration};
 use crate::documents::{ResourceDocument, RunDocument, Time};
 
+/// The word about processes at which nobody looks.
+pub(super) const LAST_KNOWN: &str = "this is what was last known: no process runs the project";
+
 /// Services whose replicas a status lists: one that names a few of them is about them.
 const MOST_SERVICES: usize = 3;
 
@@ -22,20 +25,36 @@ pub(super) fn time(value: &Value, key: &str) -> Option<Time> {
     serde_json::from_value(value.get(key)?.clone()).ok()
 }
 
-/// Returns a program in a few words: `2 of 3 ready`, `exited with code 3`.
+/// Returns a program in a few words: `2 of 3 ready`, `exited with code 3`. What keeps one back whose copies are ready stands
+/// beside them.
 pub(super) fn glance(resource: &ResourceDocument) -> String {
     let Some(result) = &resource.result else {
         return String::new();
     };
-    match resource.kind.as_str() {
+    let standing = match resource.kind.as_str() {
         "service" => format!(
             "{} of {} ready",
             number(result, "replicas_ready"),
             number(result, "replicas_wanted")
         ),
         "job" | "replica" | "managed" => text(result, "stage").to_owned(),
-        _ => String::new(),
+        _ => return String::new(),
+    };
+    let is_program = matches!(resource.kind.as_str(), "service" | "job");
+    match resource.blocked_by.as_slice() {
+        [] => standing,
+        causes if is_program => {
+            let causes: Vec<String> = causes.iter().map(ToString::to_string).collect();
+            format!("{standing}, edits wait for {}", super::units::some_of(&causes, 3))
+        }
+        _ => standing,
     }
+}
+
+/// Returns whether nobody looks at the processes of a resource.
+pub(super) fn is_last_known(resource: &ResourceDocument) -> bool {
+    let result = resource.result.as_ref();
+    result.is_some_and(|result| result.get("last_known").is_some())
 }
 
 /// Returns the replicas of the services of a document that is about a few resources.
@@ -60,6 +79,9 @@ fn detail(service: &ResourceDocument, now: Time, width: Option<u16>) -> Option<S
         number(result, "release"),
         released.unwrap_or_default(),
     );
+    if is_last_known(service) {
+        out.push_str(&format!("  {DIM}{LAST_KNOWN}{DIM:#}\n"));
+    }
     let replicas = result.get("replicas").and_then(Value::as_array)?;
     if replicas.is_empty() {
         return Some(out);

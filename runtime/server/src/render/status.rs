@@ -72,6 +72,10 @@ pub(crate) fn status(document: &RunDocument, now: Time, width: Option<u16>) -> S
         ));
     }
     out.push_str(&verdict(document));
+    if document.resources.iter().any(programs::is_last_known) {
+        let word = programs::LAST_KNOWN;
+        out.push_str(&format!("{DIM}jobs and services: {word}{DIM:#}\n"));
+    }
     out
 }
 

@@ -48,7 +48,8 @@ impl Lines {
         }
     }
 
-    /// The line of an event; none for those that are neither the end of a run nor of a message.
+    /// The line of an event; none for those that are neither the end of a run nor of a message, nor a step of a program that
+    /// is told.
     pub(crate) fn line(&mut self, event: &Event, width: Option<u16>) -> Option<String> {
         let cells = match event {
             Event::ResourceFinished { .. } => self.end_of_run(event, width)?,
@@ -76,6 +77,16 @@ impl Lines {
             } => {
                 let more = format!("{receiver}: {failure}");
                 self.message(*at, ("not sent", BAD), title, &more, width)
+            }
+            Event::Transition {
+                at,
+                resource,
+                reason,
+                detail,
+                ..
+            } => {
+                let word = story(event)?;
+                self.step(*at, word, resource, &more_of(reason, detail), width)
             }
             _ => return None,
         };
@@ -127,6 +138,24 @@ impl Lines {
         cells
     }
 
+    /// A step in the life of a program is none on the way of a command.
+    fn step(
+        &mut self,
+        at: Time,
+        what: (&'static str, Style),
+        resource: &ResourceName,
+        more: &str,
+        width: Option<u16>,
+    ) -> Vec<Cell> {
+        let begin = match self.begin {
+            Begin::Progress => " ".repeat(self.begun),
+            Begin::Clock => super::units::clock(at),
+        };
+        let mut cells = self.begin(begin, what, resource.kind.clone(), &resource.name, width);
+        cells.push(Cell::left(first_line(more), Style::new()));
+        cells
+    }
+
     /// The columns that all lines have.
     fn begin(
         &mut self,
@@ -147,6 +176,44 @@ impl Lines {
     }
 }
 
+/// Returns the word for a step in the life of a program that a person wants to hear of: an end that nobody meant, a check
+/// that has failed, a step of a release. The others are left to `status` and `history`.
+fn story(event: &Event) -> Option<(&'static str, Style)> {
+    let Event::Transition {
+        resource, to, reason, ..
+    } = event
+    else {
+        return None;
+    };
+    Some(match (resource.kind.as_str(), reason.as_str(), to.as_str()) {
+        ("service", "rollout", _) => ("rollout", DIM),
+        ("service", "rollout_complete", _) => ("rolled out", GOOD),
+        ("service", "rollout_failed" | "restart_failed" | "never_ready" | "stopped_by_check", _) => {
+            ("failed", BAD)
+        }
+        ("service", "restarted", _) => ("restart", DIM),
+        ("replica", "check" | "stopped_by_check", _) => ("check", WARN),
+        ("replica", "exited" | "crash_loop_back_off" | "no_retry_code", _) => ("crashed", BAD),
+        ("job", "exited", "backing_off") => ("crashed", BAD),
+        ("replica" | "job", _, "failed") => ("failed", BAD),
+        // It could not be started, or has no room.
+        ("replica" | "job", reason, "pending") if !HARMLESS.contains(&reason) => ("waits", WARN),
+        _ => return None,
+    })
+}
+
+/// Reasons for which a program is pending and nothing is wrong.
+const HARMLESS: [&str; 5] = ["ended", "requested", "other_start", "stopped", "finished_before"];
+
+fn more_of(reason: &str, detail: &str) -> String {
+    let reason = reason.replace('_', " ");
+    match (reason.as_str(), detail) {
+        (_, "") => reason,
+        ("exited" | "rollout" | "rollout complete" | "restarted" | "check", detail) => detail.to_owned(),
+        (reason, detail) => format!("{reason}: {detail}"),
+    }
+}
+
 /// Returns true if an event is told to everybody: something was done, found, fixed or sent.
 pub(crate) fn is_news(event: &Event) -> bool {
     let (work, run, about) = match event {
@@ -154,6 +221,7 @@ pub(crate) fn is_news(event: &Event) -> bool {
         Event::NotificationDelivered { .. }
         | Event::NotificationDelayed { .. }
         | Event::NotificationDead { .. } => return true,
+        Event::Transition { .. } => return story(event).is_some(),
         _ => return false,
     };
     match run.outcome {
@@ -305,6 +373,69 @@ mod tests {
             Ended::default()
         )));
     }
+    #[test]
+    fn crashes_checks_and_rollouts_are_told_in_a_line_each() {
+        let mut lines = Lines::new(Begin::Progress);
+        let step = |kind: &str, name: &str, to: &str, reason: &str, detail: &str| Event::Transition {
+            at: Time::from_millis(0),
+            resource: ResourceName::new(kind, name),
+            from: "running".to_owned(),
+            to: to.to_owned(),
+            reason: reason.to_owned(),
+            detail: detail.to_owned(),
+        };
+        for (event, line) in [
+            (
+                step("replica", "web.1", "backing_off", "exited", "code 9"),
+                "crashed    replica  web.1         code 9",
+            ),
+            (
+                step("replica", "web.1", "failed", "crash_loop_back_off", "code 9"),
+                "crashed    replica  web.1         crash loop back off: code 9",
+            ),
+            (
+                step("replica", "web.1", "stopping", "check", "http /health: restart"),
+                "check      replica  web.1         http /health: restart",
+            ),
+            (
+                step(
+                    "replica",
+                    "web.1",
+                    "pending",
+                    "insufficient_resources",
+                    "there is no room",
+                ),
+                "waits      replica  web.1         insufficient resources: there is no room",
+            ),
+            (
+                step("service", "web", "rolling_out", "rollout", "release 2"),
+                "rollout    service  web           release 2",
+            ),
+            (
+                step(
+                    "service",
+                    "web",
+                    "running",
+                    "rollout_failed",
+                    "release 2 made no progress in time",
+                ),
+                "failed     service  web           rollout failed: release 2 made no progress in time",
+            ),
+        ] {
+            assert!(is_news(&event));
+            assert_eq!(plain(&mut lines, &event, None).trim(), line);
+        }
+        for (kind, to, reason) in [
+            ("replica", "running", "ready"),
+            ("replica", "pending", "ended"),
+            ("replica", "stopping", "restarted"),
+            ("service", "running", "scaled"),
+            ("job", "completed", "completed"),
+        ] {
+            assert!(!is_news(&step(kind, "web", to, reason, "")), "{kind} {reason}");
+        }
+    }
+
     #[test]
     fn messages_stand_below_what_sent_them() {
         let mut lines = Lines::new(Begin::Progress);

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use watershed_core::{Row, Uid};
 
+use super::copies::Copies;
 use super::difference::Declarations;
 use super::health::HealthReport;
 use super::kinds::managed::Parts;
-use super::kinds::programs::Replicas;
+use super::kinds::programs::show_copies;
 use super::summary::{Done, outcomes};
 use super::{Entry, Hidden, kinds, made, resource};
 use crate::documents::{
@@ -94,7 +95,7 @@ impl Account<'_> {
         let about = listed.clone().filter(|entry| self.is_selected(&entry.row));
         let found: Vec<Diagnostic> = about.flat_map(|entry| kinds::problems(&entry.row)).collect();
         self.findings.extend(found);
-        let (replicas, parts) = (Replicas::of(self.entries), Parts::of(self.entries));
+        let (copies, parts) = (Copies::of(self.entries), Parts::of(self.entries));
         for entry in listed {
             let row = &entry.row;
             let Some(resource_health) = health_report.get(row) else {
@@ -103,7 +104,7 @@ impl Account<'_> {
             let warnings = resource::warnings(&self.findings, row);
             let mut told = resource::document(row, resource_health, self.done.work(row.uid), warnings);
             resource::say_as_found(&mut told, &self.findings);
-            replicas.show_in(&mut told.result, row);
+            show_copies(&copies, &mut told.result, row);
             parts.show_in(&mut told.result, row);
             told.selected = self.is_selected(row);
             // Names are followed all the same.
@@ -125,6 +126,12 @@ impl Account<'_> {
                 ) {
                     // What only waits is no failure of this command.
                     (Outcome::Skipped, Health::Unready) => Outcome::Unchanged,
+                    // Its copies have failed, whatever became of its own runs.
+                    (Outcome::Done | Outcome::Unchanged, Health::Failed)
+                        if resource_health.trouble.is_some() =>
+                    {
+                        Outcome::Failed
+                    }
                     (outcome, _) => outcome,
                 },
             );
@@ -222,8 +229,9 @@ impl Account<'_> {
         let found = |severity| self.findings.iter().any(|finding| finding.severity == severity);
         let warned = self.warnings == Warnings::AreErrors && found(Severity::Warning);
         // Hidden resources fail too: a project that can't be listed, for instance. A receiver that refuses a message is no
-        // mistake of the project.
-        let counts = |row: &Row| row.hidden && !kinds::is_alert_or_message(row);
+        // mistake of the project, and a service tells of its copies.
+        let counts =
+            |row: &Row| row.hidden && !kinds::is_alert_or_message(row) && !kinds::programs::is_copy(row);
         let hidden = self
             .entries
             .iter()

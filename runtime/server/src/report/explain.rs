@@ -5,6 +5,7 @@ mod retries;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use watershed_core::{Explanation, Key, RetryPolicy, Settled, Stage, Subject, Uid};
+use watershed_workloads::service::{self, Trouble};
 
 use super::document::{Project, findings};
 use super::health::{HealthReport, ResourceHealth};
@@ -166,6 +167,10 @@ impl<'a> Inquiry<'a> {
                 }
                 _ => false,
             };
+            // A service tells of its copies.
+            if super::kinds::programs::is_copy(&entry.row) {
+                continue;
+            }
             // Who is hidden is not listed, but may be what keeps all others back.
             if is_root && (entry.is_listed(Hidden::Leave) || resource_health.health == Health::Failed) {
                 roots.push(entry);
@@ -272,9 +277,24 @@ impl<'a> Inquiry<'a> {
                 .plain(Blocker::Cancelled, &id, "a person stopped it")
                 .hint(format!("`watershed reconcile {id}` asks for it again")),
             _ if entry.row.paused => self.paused(entry),
-            _ if super::health::own_error(&entry.row).is_some() => self.failed(entry, settled, said),
+            _ if self.has_failed(entry) => self.failed(entry, settled, said),
             _ => self.at_peace(entry),
         }
+    }
+
+    fn trouble(&self, entry: &Entry) -> Option<&Trouble> {
+        self.health_report.get(&entry.row)?.trouble.as_ref()
+    }
+
+    fn has_failed(&self, entry: &Entry) -> bool {
+        let resource_health = self.health_report.get(&entry.row);
+        resource_health.is_some_and(|resource_health| resource_health.error(&entry.row).is_some())
+    }
+
+    /// The time of the next start of a copy of a service.
+    fn next_start(&self, entry: &Entry) -> Option<Time> {
+        let next = self.trouble(entry)?.next?;
+        Some(Time::from_millis(next.0))
     }
 
     fn paused(&self, entry: &Entry) -> RootCause {
@@ -291,6 +311,7 @@ impl<'a> Inquiry<'a> {
     fn failed(&self, entry: &Entry, settled: &Settled, said: &Explanations) -> RootCause {
         let id = name_of(entry);
         let error = self.error(entry);
+        let is_of_copy = super::health::own_error(&entry.row).is_none();
         let at = error.as_ref().and_then(|error| error.at.clone());
         let retries = said.get(&entry.row.uid).and_then(|said| match said.because {
             watershed_core::Blocker::RetryIn(wait) => i64::try_from(wait.as_millis()).ok(),
@@ -304,6 +325,7 @@ impl<'a> Inquiry<'a> {
             Settled::OnCycle => Blocker::OnCycle,
             _ if is_cycle => Blocker::OnCycle,
             Settled::Retrying => Blocker::Retrying,
+            _ if is_of_copy && error.as_ref().is_some_and(|error| error.retryable) => Blocker::Retrying,
             _ => Blocker::Failed,
         };
         let retryable = error.as_ref().is_some_and(|error| error.retryable);
@@ -320,12 +342,16 @@ impl<'a> Inquiry<'a> {
             },
             _ => format!("`watershed retry {id}` tries it now"),
         };
-        let failure = retries::failure(entry, retries::policy(entry, said));
+        let failure = match is_of_copy {
+            true => "not all of its copies come up".to_owned(),
+            false => retries::failure(entry, retries::policy(entry, said)),
+        };
         let cause = self.plain(code, &id, failure).hint(hint);
+        let until = retries.map(|wait| Time::from_millis(self.now.millis().saturating_add(wait)));
         RootCause {
             error,
             at,
-            until: retries.map(|wait| Time::from_millis(self.now.millis().saturating_add(wait))),
+            until: until.or_else(|| self.next_start(entry)),
             ..cause
         }
     }
@@ -337,7 +363,11 @@ impl<'a> Inquiry<'a> {
             .health_report
             .get(&entry.row)
             .map(|resource_health| resource_health.health);
-        let until = entry.row.next_reconcile.map(|at| Time::from_millis(at.0));
+        // A service looks at itself when its time to become ready is over, which is no start of anything.
+        let until = match id.kind == service::KIND {
+            true => self.next_start(entry),
+            false => entry.row.next_reconcile.map(|at| Time::from_millis(at.0)),
+        };
         let cause = match (health, self.life) {
             (Some(Health::NeverBuilt), Life::AtRest) => self
                 .plain(

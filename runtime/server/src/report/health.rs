@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use watershed_core::{Error, ErrorKind, Key, Required, Row, RunResult, Settled, Stage};
+use watershed_workloads::service::Trouble;
 
+use super::copies::Copies;
 use super::{Entry, freshness};
 use crate::documents::{Health, Phase, ResourceName};
 
@@ -20,6 +22,16 @@ pub(crate) struct ResourceHealth {
     pub(crate) phase: Phase,
     /// The root causes that keep it from being built, by name.
     pub(crate) blocked_by: Vec<ResourceName>,
+    /// The trouble of the copy of a service that is worst off.
+    pub(crate) trouble: Option<Trouble>,
+}
+
+impl ResourceHealth {
+    /// Returns the failure of a resource: its own, or that of a copy of a service, which has no name that people know.
+    pub(crate) fn error<'a>(&'a self, row: &'a Row) -> Option<&'a Error> {
+        let own = own_error(row).map(Arc::as_ref);
+        own.or_else(|| self.trouble.as_ref().and_then(|trouble| trouble.error.as_ref()))
+    }
 }
 
 impl HealthReport {
@@ -27,13 +39,21 @@ impl HealthReport {
     /// the causes that are named.
     pub(crate) fn from_entries(entries: &[Entry]) -> Self {
         let mut causes = Causes::new(entries);
+        let copies = Copies::of(entries);
         let judge = |entry: &Entry| {
             let blocked_by = causes.blockers_of(entry);
             let keeps = causes.worst(&blocked_by);
+            let trouble = copies.trouble(&entry.row);
+            let has_failed = trouble.as_ref().is_some_and(|trouble| trouble.error.is_some());
             let resource_health = ResourceHealth {
-                health: health(entry, keeps, causes.are_older_in(&entry.row)),
+                health: match health(entry, keeps, causes.are_older_in(&entry.row)) {
+                    found @ (Health::Paused | Health::Unsupported | Health::Blocked) => found,
+                    _ if has_failed => Health::Failed,
+                    found => found,
+                },
                 phase: phase(entry),
                 blocked_by,
+                trouble,
             };
             (entry.row.uid, resource_health)
         };

@@ -4,6 +4,7 @@
 //!
 //! | module | says |
 //! |---|---|
+//! | [`copies`] | copies of services, and what is wrong with them |
 //! | [`data_tests`] | tests of models and what they came to |
 //! | [`explain`] | why something is not running: root causes |
 //! | [`freshness`] | rows that are older than they may be |
@@ -20,6 +21,7 @@
 //! | [`problems`] | everything that is wrong, once |
 //! | [`summary`] | the numbers of a command |
 
+pub(crate) mod copies;
 pub(crate) mod data_tests;
 pub(crate) mod difference;
 pub(crate) mod document;

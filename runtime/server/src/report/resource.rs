@@ -5,7 +5,7 @@ use std::sync::Arc;
 use watershed_core::{Cause, Error, Key, LastRun as StoredRun, Reason as StoredReason, Row, RunResult};
 use watershed_reconcilers::model::STALE_INPUT;
 
-use super::health::{ResourceHealth, is_dependency, own_error};
+use super::health::{ResourceHealth, is_dependency};
 use super::{data_tests, kinds};
 use crate::documents::{
     At, Diagnostic, LastRun, Link, Outcome, Reason, ResourceDocument, ResourceError, ResourceName, Severity,
@@ -32,13 +32,13 @@ pub(crate) fn document(
         selected: true,
         phase: resource_health.phase,
         health: resource_health.health,
-        error: own_error(row).map(|error| failure(error)),
+        error: resource_health.error(row).map(failure),
         blocked_by: resource_health.blocked_by.clone(),
         unready: row
             .unready
             .as_deref()
             .map(str::to_owned)
-            .filter(|_| row.error.is_none()),
+            .filter(|_| row.error.is_none() && resource_health.error(row).is_none()),
         warnings,
         work,
         last_run: row

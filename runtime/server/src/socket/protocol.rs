@@ -237,6 +237,20 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Returns the manner of the work that it asks for; none if it asks for none.
+    pub fn run_mut(&mut self) -> Option<&mut RunRequest> {
+        match self {
+            Self::Run(run)
+            | Self::Reconcile { run, .. }
+            | Self::Refresh { run, .. }
+            | Self::Approve { run, .. }
+            | Self::Retry { run, .. } => Some(run),
+            _ => None,
+        }
+    }
+}
+
 /// The partitions that are listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartitionsRequest {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::documents::ResourceName;
+use crate::documents::{ResourceName, Time};
 
 /// The options of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +26,10 @@ pub struct RunRequest {
     /// Tell the progress too.
     #[serde(default)]
     pub progress: bool,
+    /// The time at which the command began that goes on here: the process that did its work has ended. What it asked for
+    /// since then is stored, and not to be asked for again.
+    #[serde(default)]
+    pub goes_on_since: Option<Time>,
 }
 
 /// A choice among a project's resources, as it is typed behind `--select` and `--exclude`. Empty, it stands for all.

@@ -24,7 +24,7 @@ pub enum Trigger {
 pub enum Standing {
     /// The version of its state: of kinds of which nothing better is known.
     State(u64),
-    /// What identifies what it has made: its last build or run. Looking at it again makes nothing, whatever is noted of
+    /// The identity of what it has made: of its last build or run. Looking at it again makes nothing, whatever is noted of
     /// the look.
     Made(Vec<u8>),
 }

@@ -51,7 +51,7 @@ pub(super) struct There {
 pub(super) struct Facts<'a> {
     pub(super) spec: &'a ServiceSpec,
     pub(super) program: Program,
-    /// What the file says beside its program.
+    /// The settings that the file says beside its program.
     pub(super) manners: Manners,
     pub(super) settings: RolloutSettings,
     pub(super) there: &'a [There],

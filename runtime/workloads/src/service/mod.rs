@@ -246,7 +246,7 @@ fn there(one: &Owned) -> There {
 struct Writer<'a> {
     context: &'a Context<ServiceReconciler>,
     spec: &'a ServiceSpec,
-    /// What the file says beside its program.
+    /// The settings that the file says beside its program.
     manners: Manners,
     owned: &'a [Owned],
     services: Vec<String>,

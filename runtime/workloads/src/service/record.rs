@@ -29,7 +29,7 @@ pub struct Release {
     /// The reason why it failed, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// What is said beside its program and speaks of it; none in a record of before.
+    /// The settings that were said with its program and speak of it; none in a record of before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manners: Option<Manners>,
     /// True once the service was ready, or at its end, with it; none where that was not noted.

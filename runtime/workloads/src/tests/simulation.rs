@@ -76,7 +76,7 @@ fn later(seed: u64) -> SmallRng {
     SmallRng::seed_from_u64(seed ^ 0x5eed)
 }
 
-/// What a service has of its name, and of what was added later.
+/// Returns a service with the settings that come of its name, and those that were added later.
 fn settle_service(name: &str, mut spec: ServiceSpec, later: &mut SmallRng) -> ServiceSpec {
     if let Some(restart) = spec.restart.as_mut().filter(|_| name == ENDS_WELL) {
         restart.policy = "on_failure".into();

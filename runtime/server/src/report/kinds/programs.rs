@@ -1,18 +1,17 @@
 //! Jobs, services and their replicas in documents.
 
-use std::collections::HashMap;
-
 use serde_json::{Value, json};
 use watershed_controller::Resource;
 use watershed_controller::message::Message;
-use watershed_core::{Attempts, Row, Timestamp, Uid};
+use watershed_core::{Attempts, Row, Timestamp};
 use watershed_workloads::Transition;
 use watershed_workloads::job::{self, JobRecord};
 use watershed_workloads::replica::{self, LastExit, ReplicaRecord, ReplicaSpec, Stage};
 use watershed_workloads::service::{self, ServiceRecord};
 
-use crate::documents::{HistoryTransition, ResourceName, Time};
+use crate::documents::{HistoryTransition, ResourceName, RunDocument, Time};
 use crate::report::Entry;
+use crate::report::copies::Copies;
 use crate::report::resource::run_id;
 
 /// Returns the result of a program; none of other kinds, and before it was ever started.
@@ -65,46 +64,53 @@ pub(crate) fn past_transitions(entries: &[Entry], of: Option<&Row>) -> Vec<Histo
         .collect()
 }
 
+/// Returns true if a resource is a copy of a service, which tells of its failures.
+pub(crate) fn is_copy(row: &Row) -> bool {
+    row.kind.as_str() == replica::KIND && !row.intents.is_deleted()
+}
+
+/// Says in a document that what it tells of processes was last known: no process runs the project, so nobody looks at them.
+pub(crate) fn say_last_known(document: &mut RunDocument) {
+    let programs = document
+        .resources
+        .iter_mut()
+        .filter(|one| [job::KIND, service::KIND, replica::KIND].contains(&one.kind.as_str()));
+    for result in programs.filter_map(|one| one.result.as_mut()) {
+        if let Value::Object(result) = result {
+            result.insert("last_known".to_owned(), true.into());
+        }
+    }
+}
+
 /// Returns true if a resource is a program, or one running copy of one.
 pub(crate) fn is_program(row: &Row) -> bool {
     [job::KIND, service::KIND, replica::KIND].contains(&row.kind.as_str())
 }
 
-/// The replicas of all services of one reading.
-pub(crate) struct Replicas<'a>(HashMap<Uid, Vec<&'a Row>>);
+/// Returns true if the process of a job was started at a time or later: a look at one that has finished starts none, and
+/// copies of services that have failed wait for a request whatever else is started.
+pub(crate) fn has_run_since(row: &Row, time: Time) -> bool {
+    let job = || state::<JobRecord>(row).filter(|_| row.kind.as_str() == job::KIND);
+    job().is_some_and(|record| record.counter > 0 && record.started.0 >= time.millis())
+}
 
-impl<'a> Replicas<'a> {
-    /// Finds the owners of all replicas, in one pass.
-    pub(crate) fn of(entries: &'a [Entry]) -> Self {
-        let mut by_owner: HashMap<Uid, Vec<&Row>> = HashMap::new();
-        let rows = entries.iter().map(|entry| entry.row.as_ref());
-        for row in rows.filter(|row| row.kind.as_str() == replica::KIND && !row.intents.is_deleted()) {
-            if let Some(owner) = row.owner {
-                by_owner.entry(owner).or_default().push(row);
-            }
-        }
-        Self(by_owner)
+/// Puts the copies of a service into its result, in order of their numbers.
+pub(crate) fn show_copies(copies: &Copies<'_>, result: &mut Option<Value>, service: &Row) {
+    let Some(Value::Object(result)) = result else {
+        return;
+    };
+    if service.kind.as_str() != service::KIND {
+        return;
     }
-
-    /// Puts the replicas of a service into its result, in order of their numbers.
-    pub(crate) fn show_in(&self, result: &mut Option<Value>, service: &Row) {
-        let Some(Value::Object(result)) = result else {
-            return;
-        };
-        if service.kind.as_str() != service::KIND {
-            return;
-        }
-        let rows = self.0.get(&service.uid).into_iter().flatten();
-        let replica = |row: &&Row| {
-            let spec = Resource::spec_of::<ReplicaSpec>(row).ok()?;
-            let record = state::<ReplicaRecord>(row).unwrap_or_default();
-            Some((spec.number, replica_state(&spec, &record)))
-        };
-        let mut replicas: Vec<(u64, Value)> = rows.filter_map(replica).collect();
-        replicas.sort_by_key(|(number, _)| *number);
-        let replicas: Vec<Value> = replicas.into_iter().map(|(_, replica)| replica).collect();
-        result.insert("replicas".to_owned(), replicas.into());
-    }
+    let copy = |row: &&Row| {
+        let spec = Resource::spec_of::<ReplicaSpec>(row).ok()?;
+        let record = state::<ReplicaRecord>(row).unwrap_or_default();
+        Some((spec.number, replica_state(&spec, &record)))
+    };
+    let mut replicas: Vec<(u64, Value)> = copies.of_service(service).iter().filter_map(copy).collect();
+    replicas.sort_by_key(|(number, _)| *number);
+    let replicas: Vec<Value> = replicas.into_iter().map(|(_, replica)| replica).collect();
+    result.insert("replicas".to_owned(), replicas.into());
 }
 
 fn state<M: Message>(row: &Row) -> Option<M> {
@@ -136,6 +142,7 @@ fn service_state(record: &ServiceRecord) -> Value {
         "candidate": record.candidate.as_ref().map(|candidate| candidate.release),
         "replicas_wanted": record.replicas,
         "replicas_ready": record.ready,
+        "replicas_completed": record.completed,
         "ports": record.ports,
     })
 }
@@ -150,18 +157,30 @@ fn replica_state(spec: &ReplicaSpec, record: &ReplicaRecord) -> Value {
         "release": spec.release,
         "stage": stage,
         "reason": record.reason,
-        "since": time(record.ready_since.unwrap_or(record.since)),
+        "since": since(record.ready_since.unwrap_or(record.since)),
+        "message": record.failed_start.as_ref().map(|failed| failed.message.as_str()),
         "process": record.backend_id.as_ref().filter(|_| record.is_open),
         "ports": record.ports,
         "last_exit": record.last_exit.as_ref().map(exit),
         "failures": record.exits.count,
         "attempts": spec.restart.attempts,
-        "next_start": next(record.exits).filter(|_| record.stage == Stage::BackingOff),
+        "next_start": match record.stage {
+            Stage::BackingOff => next(record.exits),
+            Stage::Pending => next(record.starts),
+            _ => None,
+        },
     })
 }
 
+/// The time of something; null where it has not happened.
+fn since(at: Timestamp) -> Option<Value> {
+    (at != Timestamp::default()).then(|| time(at))
+}
+
+/// The next attempt: never later than its wait from now on, also where the clock was set back since.
 fn next(attempts: Attempts) -> Option<Value> {
-    attempts.next.map(time)
+    let now = Timestamp(Time::now().millis());
+    attempts.by_clock(now).next.map(time)
 }
 
 fn exit(last: &LastExit) -> Value {
