@@ -152,7 +152,7 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         self.changed()
     }
 
-    /// Returns the time that an invocation may go on after its cancel; 10 s unless set, which is what a controller that
+    /// Sets the time that an invocation may go on after its cancel; 10 s unless set, which is what a controller that
     /// is dropped waits.
     #[must_use]
     pub fn cancel_within(mut self, within: Duration) -> Self {

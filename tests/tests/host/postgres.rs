@@ -52,7 +52,7 @@ async fn an_instance_that_is_held_is_handed_over_by_a_shutdown() {
         matches!(
             refused,
             Err(StartError::Store {
-                source: StoreError::Blocker { .. },
+                source: StoreError::Held { .. },
                 ..
             })
         ),

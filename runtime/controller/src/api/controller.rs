@@ -106,7 +106,7 @@ impl Controller {
     }
 
     /// Stops in order: takes no further calls, cancels what runs, waits up to `grace` for it, commits, and gives the
-    /// lease back. RemoteCall again meanwhile, the grace is over at once.
+    /// lease back. Asked again meanwhile, the grace is over at once.
     ///
     /// Reads go on after it. Cancel-safe: the shutdown goes on without the future.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), ShutdownError> {
@@ -299,7 +299,7 @@ impl Builder {
         self
     }
 
-    /// Returns the time that a call may wait, where another process holds the instance, until that one takes it;
+    /// Sets the time that a call may wait, where another process holds the instance, until that one takes it;
     /// [`DEFAULT_CALL_TIMEOUT`] unless set. It is then taken back and refused as
     /// [`Refusal::Unattended`](watershed_core::Refusal::Unattended).
     #[must_use]

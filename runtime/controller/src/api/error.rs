@@ -73,8 +73,8 @@ pub enum EditError {
     #[error(transparent)]
     Encode(#[from] Arc<EncodeError>),
     /// The edit was carried out; the wait for what comes of it has ended without that.
-    #[error("the edit was carried out")]
-    Wait(#[source] WaitError),
+    #[error("the edit was carried out, and the wait for what comes of it has ended: {0}")]
+    Wait(WaitError),
 }
 
 impl From<EncodeError> for EditError {

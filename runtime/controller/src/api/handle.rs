@@ -89,6 +89,13 @@ pub struct Handle {
     by: Option<Caller>,
 }
 
+/// Lets a function take a handle and a controller in the same way.
+impl AsRef<Handle> for Handle {
+    fn as_ref(&self) -> &Handle {
+        self
+    }
+}
+
 /// The way in which a resource is deleted.
 ///
 /// See [`Handle`] for an example.
@@ -228,7 +235,7 @@ impl Handle {
         self.done(Call::Nudge(target.into())).await
     }
 
-    /// Debouncer every resource whose requeue time, retry or resync falls due within its kind's nudging interval.
+    /// Nudges every resource whose requeue time, retry or resync falls due within its kind's nudging interval.
     pub async fn nudge_all(&self) -> Result<(), RequestError> {
         self.done(Call::NudgeAll).await
     }
@@ -307,7 +314,7 @@ impl Handle {
 
 /// Reads.
 impl Handle {
-    /// One resource whole. Caller name only live ones are found; by uid also one whose delete is unfinished.
+    /// One resource whole. By name only live ones are found; by uid also one whose delete is unfinished.
     pub fn get(&self, target: impl Into<Target>) -> Result<Resource, RequestError> {
         Ok(self.shared.view.get(&target.into())?)
     }

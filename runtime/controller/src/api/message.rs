@@ -48,6 +48,11 @@ use crate::tasks::panics;
 /// assert!(matches!(Count::decode(2, b""), Err(DecodeError::UnknownFormat { found: 2, known: 1, .. })));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no message: it has no stable bytes",
+    note = "for a type with serde's traits write `watershed_controller::json_message!({Self}, format = 1);`",
+    note = "for a type of prost `watershed_controller::prost_message!({Self}, format = 1);`"
+)]
 pub trait Message: Sized + Send + Sync + 'static {
     /// The number of the format that [`encode`](Self::encode) writes.
     const FORMAT: u32;

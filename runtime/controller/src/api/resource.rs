@@ -111,8 +111,8 @@ impl Resource {
     /// json_message!(Page, format = 1);
     ///
     /// let index = Resource::declare("page", "index", &Page("all".into()))?;
-    /// let mut index = index.with_refs([Ref::completed("page", "home")]);
-    /// index.hidden = true;
+    /// let index = index.with_refs([Ref::completed("page", "home"), Ref::ready("server", "main")]);
+    /// let index = index.with_label("team", "web").hidden();
     /// // It is tried again more often than its kind says.
     /// let index = index.with_retry(RetryPolicy::Backoff {
     ///     base: Duration::from_secs(1),

@@ -129,7 +129,7 @@ impl Participant {
                 match store.open(&instance).await {
                     Ok(opened) => return opened,
                     Err(error) => {
-                        tracing::debug!(%error, "the lease can't be taken and is tried resume");
+                        tracing::debug!(%error, "the lease can't be taken and is tried again");
                         sleep(CAMPAIGN_AGAIN).await;
                     }
                 }

@@ -1,11 +1,11 @@
-//! Debounces debouncer before the core sees them: the first counts at once, further ones once they pause, or when one has
+//! Debounces nudges before the core sees them: the first counts at once, further ones once they pause, or when one has
 //! waited for long.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use watershed_core::{Kind, KindOptions, Mono, Nudging, Uid};
 
-/// The debouncer of one resource.
+/// The nudges of one resource.
 #[derive(Debug, Clone, Copy)]
 struct Nudged {
     nudging: Nudging,

@@ -60,7 +60,7 @@ pub(crate) struct Host {
     pub(crate) starting: Vec<Invocation>,
     pub(crate) workers: Workers,
     pub(crate) timer: Option<Mono>,
-    /// Debouncer that are debounced before the core sees them.
+    /// Nudges, which are debounced before the core sees them.
     pub(crate) debouncer: Debouncer,
     /// The end of the loop, until the driver takes it up.
     pub(crate) stop: Option<Stop>,
@@ -395,7 +395,7 @@ impl Host {
         }
     }
 
-    /// Hands to the workers what was started, unless the lease is in lease_change; then it waits for the next turn.
+    /// Hands to the workers what was started, unless the lease is in doubt; then it waits for the next turn.
     fn begin_starting(&mut self) {
         if !self.starting.is_empty() && self.lease_status() == LeaseStatus::Valid {
             let begins = self.workers.begin(&mut self.starting);

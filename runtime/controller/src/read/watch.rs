@@ -200,7 +200,7 @@ impl ChangeLog {
     }
 
     fn push(&self, weight: usize, event: Event) {
-        // Blocker while entries go, so that nobody takes a cursor behind them and finds that nothing has gone.
+        // Held while entries go, so that nobody takes a cursor behind them and finds that nothing has gone.
         let mut removed = self.removed.lock().unpoisoned();
         let pushed_out = self.log.push(weight, event);
         let revision = pushed_out.iter().rev().find_map(|event| match &**event {
@@ -257,7 +257,7 @@ impl ChangeLog {
         Cursor::Following(reader)
     }
 
-    /// Returns true if the log has all after `from`. RemoteCall after the cursor is taken: what goes from then on is
+    /// Returns true if the log has all after `from`. Asked after the cursor is taken: what goes from then on is
     /// noticed by the cursor itself.
     fn is_followed(&self, from: Revision) -> bool {
         from >= *self.removed.lock().unpoisoned()

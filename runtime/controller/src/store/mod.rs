@@ -237,7 +237,7 @@ pub enum StoreError {
     Closed,
     /// Another process holds the instance by a lease.
     #[error("instance \"{instance}\" is held by another process")]
-    Blocker {
+    Held {
         /// The instance.
         instance: String,
         /// The term of that lease, in milliseconds.

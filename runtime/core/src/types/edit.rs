@@ -118,7 +118,7 @@ pub struct NewResource {
     pub labels: Arc<BTreeMap<Arc<str>, Arc<str>>>,
     /// Left out of listings unless requested.
     pub hidden: bool,
-    /// True if and when it is tried again after a failure; none for what its kind says.
+    /// Its own policy for retries; none for what its kind says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPolicy>,
 }
@@ -164,6 +164,27 @@ impl NewResource {
     #[must_use]
     pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
+        self
+    }
+
+    /// The same as something that belongs to this resource.
+    #[must_use]
+    pub fn with_owner(mut self, owner: Uid) -> Self {
+        self.owner = Some(owner);
+        self
+    }
+
+    /// The same with one more label.
+    #[must_use]
+    pub fn with_label(mut self, key: impl Into<Arc<str>>, value: impl Into<Arc<str>>) -> Self {
+        Arc::make_mut(&mut self.labels).insert(key.into(), value.into());
+        self
+    }
+
+    /// The same, left out of listings unless they ask for hidden ones.
+    #[must_use]
+    pub fn hidden(mut self) -> Self {
+        self.hidden = true;
         self
     }
 

@@ -102,6 +102,13 @@ impl Error {
         said(self) == said(other)
     }
 
+    /// The same with a hint at a way to fix it.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<Arc<str>>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
     /// A permanent error.
     pub fn permanent(code: impl Into<Arc<str>>, message: impl Into<Arc<str>>) -> Self {
         Self::new(ErrorKind::Permanent, code, message)

@@ -105,6 +105,6 @@ pub struct Explanation {
     pub next_reconcile: Option<Timestamp>,
     /// Failures in a row.
     pub attempts: u32,
-    /// True if and when it is tried again after one: its own policy, or that of its kind.
+    /// The policy for retries in force: its own, or that of its kind.
     pub retry: RetryPolicy,
 }

@@ -154,9 +154,9 @@ pub struct KindOptions {
     pub state_format: u32,
     /// Its resources settle once before any other regular invocation starts.
     pub first: bool,
-    /// True if its resources are requested at start.
+    /// The resources of it that are requested at a start.
     pub at_start: AtStart,
-    /// True if a finished parent alone is a reason to run.
+    /// The weight of a finished parent: whether that alone is a reason to run.
     pub parents: Parents,
     /// The treatment of its running invocations when a timed request comes for an ancestor.
     pub on_timed_ancestor: OnTimedAncestor,
@@ -170,9 +170,9 @@ pub struct KindOptions {
     pub requeue_interval: Duration,
     /// The time that timed requests alone may keep its resources waiting; then those of their ancestors are deferred.
     pub timed_patience: Duration,
-    /// True if transient errors are tried again, unless a resource has a policy of its own.
+    /// The retries of transient errors, unless a resource has a policy of its own.
     pub retry: RetryPolicy,
-    /// True if its resources are requested when something happens to what they own.
+    /// The events of what its resources own for which they are requested.
     pub on_owned: OnOwned,
     /// The time that one invocation may take; then it is cancelled and has failed. None for no such bound.
     pub deadline: Option<Duration>,

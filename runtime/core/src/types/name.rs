@@ -78,6 +78,24 @@ impl fmt::Display for Kind {
     }
 }
 
+impl From<String> for Kind {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<&String> for Kind {
+    fn from(text: &String) -> Self {
+        Self::new(text.as_str())
+    }
+}
+
+impl From<&Kind> for Kind {
+    fn from(same: &Kind) -> Self {
+        same.clone()
+    }
+}
+
 impl From<&str> for Kind {
     fn from(text: &str) -> Self {
         Self::new(text)
@@ -204,6 +222,24 @@ impl fmt::Display for Name {
     }
 }
 
+impl From<String> for Name {
+    fn from(text: String) -> Self {
+        Self::new(text)
+    }
+}
+
+impl From<&String> for Name {
+    fn from(text: &String) -> Self {
+        Self::new(text.as_str())
+    }
+}
+
+impl From<&Name> for Name {
+    fn from(same: &Name) -> Self {
+        same.clone()
+    }
+}
+
 impl From<&str> for Name {
     fn from(text: &str) -> Self {
         Self::new(text)
@@ -277,6 +313,22 @@ impl Ref {
         }
     }
 
+    /// A ref that waits until its target is ready.
+    pub fn ready(kind: impl Into<Kind>, name: impl Into<Name>) -> Self {
+        Self {
+            required: Required::Ready,
+            ..Self::completed(kind, name)
+        }
+    }
+
+    /// A ref that needs its target to exist, and is no edge.
+    pub fn exists(kind: impl Into<Kind>, name: impl Into<Name>) -> Self {
+        Self {
+            required: Required::Exists,
+            ..Self::completed(kind, name)
+        }
+    }
+
     /// Returns the key by which the ref finds its target.
     pub fn key(&self) -> Key {
         Key {
@@ -297,12 +349,36 @@ mod tests {
     use std::collections::hash_map::DefaultHasher;
     use std::hash::{Hash, Hasher};
 
-    use super::Name;
+    use super::{Key, Kind, Name, Ref};
 
     fn hash(name: &Name) -> u64 {
         let mut hasher = DefaultHasher::new();
         name.hash(&mut hasher);
         hasher.finish()
+    }
+
+    #[test]
+    fn a_name_or_a_kind_is_made_from_whatever_holds_its_text() {
+        let text = String::from("Home");
+        let names: [Name; 4] = [
+            text.as_str().into(),
+            (&text).into(),
+            text.clone().into(),
+            (&Name::from("home")).into(),
+        ];
+        assert!(names.iter().all(|name| *name == names[0]));
+        let kinds: [Kind; 4] = [
+            text.as_str().into(),
+            (&text).into(),
+            text.clone().into(),
+            (&Kind::from("Home")).into(),
+        ];
+        assert!(kinds.iter().all(|kind| *kind == kinds[0]));
+        let key = Key::new("page", "home");
+        assert_eq!(
+            Ref::ready(&key.kind, &key.name).key(),
+            Ref::exists("page", text).key()
+        );
     }
 
     #[test]

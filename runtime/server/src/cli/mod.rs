@@ -10,6 +10,7 @@ mod completions;
 mod consent;
 mod console;
 mod debug;
+mod failing;
 mod failure;
 mod hints;
 mod init;

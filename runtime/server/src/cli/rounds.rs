@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::console::{Console, Verbosity};
+use super::failing::{Failing, Heard};
 use super::failure::Failure;
 use crate::documents::{Diagnostic, Event, Outcome, RunDocument, Severity, Time};
 use crate::render::diagnostics::{Details, Drawing};
@@ -19,6 +20,7 @@ pub(super) struct Rounds {
     lines: told::Lines,
     /// Mistakes that are there at the moment.
     errors: Vec<Diagnostic>,
+    failing: Failing,
     /// Resources that were not built in this round because of others.
     skipped: u64,
     has_told: bool,
@@ -33,6 +35,7 @@ impl Rounds {
             project: document.project.clone(),
             lines: told::Lines::new(Begin::Clock),
             errors,
+            failing: Failing::default(),
             skipped: 0,
             has_told: false,
         }
@@ -41,9 +44,21 @@ impl Rounds {
     /// Tells one event.
     pub(super) fn event(&mut self, console: &mut Console, event: &Event) -> Result<(), Failure> {
         match event {
-            Event::ResourceFinished { run, .. } => {
+            Event::ResourceFinished { resource, run, .. } => {
+                let is_verbose = console.verbosity >= Verbosity::Verbose;
+                match self.failing.hear(event) {
+                    // Everybody was told when it came first.
+                    Heard::Again if !is_verbose => return Ok(()),
+                    Heard::Over(times) if run.outcome != Outcome::Skipped => {
+                        let (at, times) = (clock(Time::now()), count(times, "time"));
+                        let name = &resource.name;
+                        let text = format!("  {DIM}{at}  {name} has ended the same way {times}{DIM:#}\n");
+                        self.tell(console, &text)?;
+                    }
+                    _ => {}
+                }
                 self.skipped += u64::from(run.outcome == Outcome::Skipped);
-                if told::is_news(event) || console.verbosity >= Verbosity::Verbose {
+                if told::is_news(event) || is_verbose {
                     let line = self.lines.line(event, console.result_width());
                     self.tell(console, &line.unwrap_or_default())?;
                 }

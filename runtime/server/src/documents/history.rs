@@ -114,4 +114,16 @@ pub struct HistoryRun {
     pub work: Work,
     /// Its failure.
     pub error: Option<ResourceError>,
+    /// The runs in a row that ended as this one did, which is the last of them; none if it is the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
+}
+
+/// Runs in a row that ended in the same way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Repeats {
+    /// Their number, the last one included.
+    pub runs: u32,
+    /// The time at which the first of them began.
+    pub since: Time,
 }

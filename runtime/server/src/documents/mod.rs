@@ -48,7 +48,7 @@ pub use explain::{Blocker, ExplainDocument, Explained, Retry, RootCause};
 pub use export::ExportDocument;
 pub use failure::{At, ResourceError};
 pub use graph::{Edge, GraphDocument, Node};
-pub use history::{HistoryDocument, HistoryRun, HistoryTransition, Moment};
+pub use history::{HistoryDocument, HistoryRun, HistoryTransition, Moment, Repeats};
 pub use logs::{LogLevel, LogLine, LogsDocument, OutputLine};
 pub use metrics::{MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 pub use name::ResourceName;

@@ -6,11 +6,11 @@ use std::time::Duration;
 use futures::future::join_all;
 use watershed_controller::explain::Blocker;
 use watershed_controller::resource::{Settled, Stage, Target};
-use watershed_controller::{Refresh, RequestError, Uid, WaitError};
+use watershed_controller::{Refresh, RequestError, Select, Uid, WaitError};
 use watershed_reconcilers::model::rest;
 
 use super::observer::Observer;
-use super::order::parents_first;
+use super::order::{parents_first, with_below};
 use super::progress::Progress;
 use super::sharing::Holder;
 use super::stop::{Control, asked};
@@ -338,7 +338,11 @@ impl Instance {
         let early = self.refresh_early(&wish, control, goes_on_since).await;
         // As they were before this command asked for anything.
         let stored = self.stored_requests(goes_on_since);
-        self.controller.wait_until_idle(UNTIL_DONE).await?;
+        match (&wish, control) {
+            // Beside a process that works on all day, whoever asks for some of it waits for those alone.
+            (Wish::Reconcile(_), Control::Foreign) => self.parse().await?,
+            _ => self.controller.wait_until_idle(UNTIL_DONE).await?,
+        }
         let mut selected = None;
         match wish {
             Wish::Start => selected = self.choice.made()?,
@@ -355,7 +359,12 @@ impl Instance {
                 self.ask(self.uids(|entry| chosen.contains(&entry.row.uid)))
                     .await?;
             }
-            Wish::Reconcile(names) => self.ask(self.named(&names)?).await?,
+            Wish::Reconcile(names) => {
+                let uids = self.named(&names)?;
+                self.ask(uids.clone()).await?;
+                self.settle_with_below(&uids, began).await?;
+                return Ok(selected);
+            }
             Wish::Refresh(which, how, reach) => self.refresh(&which, how, reach, early).await?,
             // Its choice is stored with its request.
             Wish::Partitions(names, _) if self.are_all_in(&names, &stored)? => {}
@@ -374,7 +383,7 @@ impl Instance {
             Wish::Retry(names) => self.retry(&names, began, &stored).await?,
         }
         self.controller.wait_until_idle(UNTIL_DONE).await?;
-        while command != Command::Start && self.wait_for_more(began).await? {
+        while command != Command::Start && self.wait_for_more(began, &|_| true).await? {
             self.controller.wait_until_idle(UNTIL_DONE).await?;
         }
         Ok(selected)
@@ -389,9 +398,9 @@ impl Instance {
 
     /// Returns the time that it is until the first retry of a failed run, if that is soon. Deletes and renames that
     /// fail are tried again for ever, so they are no reason to wait.
-    pub(super) async fn next_retry(&self) -> Result<Option<Duration>, Halt> {
+    pub(super) async fn next_retry(&self, of: &Among<'_>) -> Result<Option<Duration>, Halt> {
         let (mut next, entries) = (None, self.entries());
-        let retrying = entries.iter().filter(|entry| {
+        let retrying = entries.iter().filter(|entry| of(entry)).filter(|entry| {
             let marks = &entry.row.intents;
             let is_retrying = entry.status.stage == Stage::Settled(Settled::Retrying);
             let is_in_vain = managed::has_given_up(&entry.row);
@@ -417,6 +426,31 @@ impl Instance {
             next = [next, soon].into_iter().flatten().min();
         }
         Ok(next)
+    }
+
+    /// Waits until these and all below them have settled, their retries that are due soon and what starts among them
+    /// included; for nothing else.
+    async fn settle_with_below(&self, uids: &[Uid], began: Time) -> Result<(), Halt> {
+        loop {
+            let all = Select::all();
+            let mut changes = self.controller.watch(self.controller.list(all).revision);
+            let entries = self.entries();
+            let below = with_below(&entries, uids);
+            let is_unsettled = |entry: &Entry| !matches!(entry.status.stage, Stage::Settled(_));
+            let waits = entries
+                .iter()
+                .any(|entry| below.contains(&entry.row.uid) && is_unsettled(entry));
+            if waits {
+                if changes.next().await.is_none() {
+                    return Err(Halt::Ended);
+                }
+            } else if !self
+                .wait_for_more(began, &|entry| below.contains(&entry.row.uid))
+                .await?
+            {
+                return Ok(());
+            }
+        }
     }
 
     /// Tries what has failed, but for what was tried since the command began: a start asks for everything.
@@ -502,6 +536,9 @@ impl Instance {
         settle(join_all(asked).await).await
     }
 }
+
+/// Chooses among resources.
+pub(super) type Among<'a> = dyn Fn(&Entry) -> bool + Sync + 'a;
 
 /// Waits for requests that were recorded. One whose resource is gone by now has nothing to wait for.
 pub(super) async fn settle(

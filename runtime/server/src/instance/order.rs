@@ -76,3 +76,68 @@ pub(super) fn with_dependents(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
     }
     all.into_iter().collect()
 }
+/// These resources and all that stand below them: what reads them and what they own, however far away.
+pub(super) fn with_below(entries: &[Entry], uids: &[Uid]) -> BTreeSet<Uid> {
+    let by_key: HashMap<Key, Uid> = entries
+        .iter()
+        .map(|entry| (entry.row.key(), entry.row.uid))
+        .collect();
+    let mut below: HashMap<Uid, Vec<Uid>> = HashMap::new();
+    for entry in entries {
+        let above = entry.row.refs.iter().filter_map(|to| by_key.get(&to.key()));
+        for above in above.copied().chain(entry.row.owner) {
+            below.entry(above).or_default().push(entry.row.uid);
+        }
+    }
+    let mut found: BTreeSet<Uid> = uids.iter().copied().collect();
+    let mut open = uids.to_vec();
+    while let Some(next) = open.pop() {
+        let new = below
+            .get(&next)
+            .into_iter()
+            .flatten()
+            .filter(|uid| found.insert(**uid));
+        open.extend(new);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::report::fixture::{entry, model};
+
+    #[test]
+    fn below_a_resource_stands_what_reads_or_belongs_to_it_or_to_something_below() {
+        let rows = [
+            model("a", &[]),
+            model("b", &["a"]),
+            model("c", &["b", "other"]),
+            model("other", &[]),
+            model("part", &[]),
+            model("reader_of_part", &["part"]),
+        ];
+        let mut entries: Vec<Entry> = rows.into_iter().map(entry).collect();
+        let owner = entries.first().map(|entry| entry.row.uid);
+        if let Some(part) = entries.get_mut(4) {
+            std::sync::Arc::make_mut(&mut part.row).owner = owner;
+        }
+        let below = |name: &str| {
+            let is_it = |entry: &&Entry| entry.row.name.as_str() == name;
+            let uids: Vec<Uid> = entries.iter().filter(is_it).map(|entry| entry.row.uid).collect();
+            let below = with_below(&entries, &uids);
+            let found = entries.iter().filter(|entry| below.contains(&entry.row.uid));
+            found
+                .map(|entry| entry.row.name.as_str())
+                .collect::<BTreeSet<_>>()
+        };
+        assert_eq!(
+            below("a"),
+            BTreeSet::from(["a", "b", "c", "part", "reader_of_part"])
+        );
+        assert_eq!(below("other"), BTreeSet::from(["c", "other"]));
+        assert_eq!(below("c"), BTreeSet::from(["c"]));
+    }
+}

@@ -7,8 +7,8 @@ use watershed_controller::history::HistoryRow;
 use watershed_controller::resource::Row;
 
 use crate::documents::{
-    Command, Diagnostic, HistoryRun, HistoryTransition, Reason, ResourceDocument, ResourceName, RunDocument,
-    Time,
+    Command, Diagnostic, HistoryRun, HistoryTransition, Reason, Repeats, ResourceDocument, ResourceName,
+    RunDocument, Time,
 };
 use crate::report::difference::Declarations;
 use crate::report::document::{self, About, Account, Occasion, Project, Warnings};
@@ -222,5 +222,9 @@ fn history_run(run: &HistoryRow) -> HistoryRun {
         outcome,
         work: resource::work(run.result, run.error.as_deref()),
         error: run.error.as_deref().map(resource::failure),
+        repeats: run.repeats.map(|repeats| Repeats {
+            runs: repeats.runs,
+            since: Time::from_millis(repeats.since.0),
+        }),
     }
 }

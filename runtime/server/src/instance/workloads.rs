@@ -14,7 +14,7 @@ use watershed_workloads::replica::{ReplicaRecord, Stage};
 use watershed_workloads::service::ServiceRecord;
 use watershed_workloads::{JOBS_AT_ONCE, SCAN_INTERVAL, Service, Workloads, replica, service};
 
-use super::converge::{Halt, UNTIL_DONE};
+use super::converge::{Among, Halt, UNTIL_DONE};
 use super::{Files, Instance, Options, managed};
 use crate::documents::Time;
 use crate::report::Entry;
@@ -69,14 +69,14 @@ pub(super) fn open(
 }
 
 impl Instance {
-    /// Waits for a retry that is due soon, or for a service or managed resource that is about to be ready, as far as it may be
-    /// so since the command began. Returns false if there is none.
-    pub(super) async fn wait_for_more(&self, began: Time) -> Result<bool, Halt> {
+    /// Waits for a retry that is due soon, or for a service or managed resource that is about to be ready, among these and as far
+    /// as it may be so since the command began. Returns false if there is none.
+    pub(super) async fn wait_for_more(&self, began: Time, of: &Among<'_>) -> Result<bool, Halt> {
         let mut changes = self
             .controller
             .watch(self.controller.list(Select::all()).revision);
-        let retry = self.next_retry().await?;
-        let starting = self.is_something_starting(began);
+        let retry = self.next_retry(of).await?;
+        let starting = self.longest_start(began, of);
         let is_starting = starting.is_some();
         if !is_starting && retry.is_none() {
             return Ok(false);
@@ -91,14 +91,14 @@ impl Instance {
     }
 
     /// Returns the time for which a service that is not ready, or a managed resource that is not where it should be, is waited
-    /// for: none if there is no such thing, or each has failed or is meant to stand still.
-    fn is_something_starting(&self, began: Time) -> Option<Duration> {
+    /// for among these: none if there is no such thing, or each has failed or is meant to stand still.
+    fn longest_start(&self, began: Time, of: &Among<'_>) -> Option<Duration> {
         let entries = self.entries();
-        let of = |entry: &Entry| match managed::is_moving(&entry.row) {
+        let time = |entry: &Entry| match managed::is_moving(&entry.row) {
             true => Some(UNTIL_DONE),
             false => time_to_start(entry, &entries, began),
         };
-        entries.iter().filter_map(of).max()
+        entries.iter().filter(|entry| of(entry)).filter_map(time).max()
     }
 
     /// Stops the programs that end with this one: all those of a command that ends when its work is done, and those that

@@ -12,7 +12,7 @@ use super::summary::{blocked_by, first_line, is_waiting, output_kind, output_row
 use super::units::{ago, count, duration};
 use crate::documents::{
     GraphDocument, Health, HistoryDocument, HistoryRun, HistoryTransition, LastRun, Moment, Outcome, Phase,
-    ResourceDocument, RunDocument, Time, Work,
+    Repeats, ResourceDocument, RunDocument, Time, Work,
 };
 use crate::report::kinds::PROJECT_PARSER;
 
@@ -248,6 +248,13 @@ fn history_line(run: &HistoryRun, project: &str, now: Time) -> Vec<Cell> {
         .as_ref()
         .map(|error| first_line(&error.message))
         .unwrap_or_default();
+    let why = match run.repeats {
+        Some(Repeats { runs, since }) => {
+            let runs = count(u64::from(runs), "time");
+            format!("{runs} since {}; {why}", ago(since, now))
+        }
+        None => why,
+    };
     vec![
         Cell::left(ago(run.started_at, now), DIM),
         Cell::left(did, outcome_style(run.outcome)),

@@ -38,7 +38,7 @@ pub(crate) struct View {
     names: Shards<Key, Uid>,
     /// The number of live resources of each kind; a name alone is looked up in each.
     kinds: RwLock<BTreeMap<Kind, usize>>,
-    /// Blocker while names move, and by who looks for one in every kind and has not found just one: what passes from one
+    /// Held while names move, and by who looks for one in every kind and has not found just one: what passes from one
     /// kind to another meanwhile is found in none, or in both.
     moving: RwLock<()>,
     progress: Mutex<Progress>,

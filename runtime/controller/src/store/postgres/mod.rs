@@ -147,7 +147,7 @@ impl PostgresStore {
         })
     }
 
-    /// Returns the time that leases last that are not renewed; [`TERM`] unless set. A holder starts nothing after half
+    /// Sets the time that leases last that are not renewed; [`TERM`] unless set. A holder starts nothing after half
     /// of it without a renewal and stops after two thirds.
     #[must_use]
     pub fn term(mut self, term: Duration) -> Self {
@@ -238,7 +238,7 @@ impl PostgresStore {
         }
         if self.when_held == WhenHeld::Refuse {
             let for_ms = self.held_for(instance).await?.as_millis();
-            return Err(StoreError::Blocker {
+            return Err(StoreError::Held {
                 instance: instance.to_owned(),
                 for_ms: u64::try_from(for_ms).unwrap_or(u64::MAX),
             });

@@ -1,0 +1,136 @@
+//! Resources that fail over and over in the same way: `start` tells each failure once, and how often it came when that is
+//! over.
+
+use std::collections::BTreeMap;
+
+use crate::documents::{Event, LastRun, Outcome, ResourceName};
+
+/// The failures that stand, with how often each came.
+#[derive(Debug, Default)]
+pub(super) struct Failing(BTreeMap<ResourceName, Standing>);
+
+#[derive(Debug)]
+struct Standing {
+    outcome: Outcome,
+    message: Option<String>,
+    times: u64,
+}
+
+/// The news of the end of a run.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// It says something new.
+    News,
+    /// It says what was told already, and came by itself.
+    Again,
+    /// It says something new of what had failed so many times in the same way.
+    Over(u64),
+}
+
+impl Failing {
+    /// Takes the end of a run.
+    pub(super) fn hear(&mut self, event: &Event) -> Heard {
+        let Event::ResourceFinished {
+            resource, run, error, ..
+        } = event
+        else {
+            return Heard::News;
+        };
+        let before = match run.outcome {
+            Outcome::Failed | Outcome::Skipped => {
+                let message = error.as_ref().map(|error| error.message.clone());
+                if let Some(standing) = self.0.get_mut(resource)
+                    && comes_by_itself(run)
+                    && (standing.outcome, &standing.message) == (run.outcome, &message)
+                {
+                    standing.times += 1;
+                    return Heard::Again;
+                }
+                let standing = Standing {
+                    outcome: run.outcome,
+                    message,
+                    times: 1,
+                };
+                self.0.insert(resource.clone(), standing)
+            }
+            Outcome::Done | Outcome::Unchanged => self.0.remove(resource),
+            Outcome::Cancelled | Outcome::NotSelected => None,
+        };
+        match before {
+            Some(before) if before.times > 1 => Heard::Over(before.times),
+            _ => Heard::News,
+        }
+    }
+}
+
+/// Returns true if a run came of the clock or of something outside. Whoever edits a file or asks is told in any case.
+fn comes_by_itself(run: &LastRun) -> bool {
+    run.reason.0.is_timed() || run.chain.iter().any(|link| link.reason.0.is_timed())
+}
+
+#[cfg(test)]
+mod tests {
+    use watershed_controller::history::Trigger;
+
+    use super::*;
+    use crate::documents::{Ended, Link, Reason, ResourceError, Time, Work};
+
+    fn ended(name: &str, outcome: Outcome, message: &str, first: Trigger) -> Event {
+        let link = |trigger| Link {
+            resource: ResourceName::new("model", name),
+            reason: Reason(trigger),
+            origin: None,
+            omitted: 0,
+        };
+        let error = (outcome == Outcome::Failed).then(|| ResourceError {
+            code: "away".to_owned(),
+            message: message.to_owned(),
+            hint: None,
+            details: None,
+            at: None,
+            retryable: true,
+        });
+        Event::ResourceFinished {
+            at: Time::from_millis(1),
+            resource: ResourceName::new("model", name),
+            work: Work::None,
+            error,
+            about: Ended::default(),
+            run: LastRun {
+                id: "1.1".to_owned(),
+                reason: Reason(Trigger::Parent),
+                cause: Vec::new(),
+                chain: vec![link(first), link(Trigger::Parent)],
+                started_at: Time::from_millis(0),
+                duration_ms: 1,
+                outcome,
+            },
+        }
+    }
+
+    #[test]
+    fn a_failure_is_told_once_and_counted_until_it_is_another_or_over() {
+        let (by_clock, by_hand) = (Trigger::Retrigger, Trigger::Edited);
+        let mut failing = Failing::default();
+        let mut hear = |outcome, message, trigger| failing.hear(&ended("a", outcome, message, trigger));
+        assert_eq!(hear(Outcome::Failed, "away", by_clock), Heard::News);
+        for _ in 0..9 {
+            assert_eq!(hear(Outcome::Failed, "away", by_clock), Heard::Again);
+        }
+        assert_eq!(hear(Outcome::Cancelled, "", by_clock), Heard::News);
+        assert_eq!(hear(Outcome::Failed, "refused", by_clock), Heard::Over(10));
+        assert_eq!(
+            hear(Outcome::Failed, "refused", by_hand),
+            Heard::News,
+            "somebody waits for it"
+        );
+        assert_eq!(hear(Outcome::Done, "", by_clock), Heard::News);
+        assert_eq!(hear(Outcome::Skipped, "", by_clock), Heard::News);
+        assert_eq!(hear(Outcome::Skipped, "", by_clock), Heard::Again);
+        assert_eq!(hear(Outcome::Unchanged, "", by_clock), Heard::Over(2));
+        assert_eq!(
+            failing.hear(&ended("b", Outcome::Failed, "away", by_clock)),
+            Heard::News
+        );
+    }
+}
