@@ -245,3 +245,40 @@ fn readers_whose_texts_are_edited_along_are_not_built() {
     assert_eq!((build("ground"), build("reader")), (base, reader));
     assert_eq!(project.done(0), "");
 }
+
+#[test]
+fn files_that_are_renamed_or_trade_their_names_keep_their_parts() {
+    let file = |word: &str| {
+        format!(
+            "type: managed\nstages: [absent, active, gone]\ndesired: active\nsteps:\n  \
+             active: {{command: [sh, -c, \"echo {word} up >> called\"]}}\n  \
+             gone: {{command: [sh, -c, \"echo {word} down >> called\"]}}\nparts:\n  \
+             - {{name: a, parts: [{{name: x}}]}}\n"
+        )
+    };
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("o.yaml", &file("o")),
+        ("q.yaml", &file("q")),
+    ]);
+    project.run(0);
+    let called = || fs::read_to_string(project.path().join("called")).expect("steps were taken");
+    let before = called();
+    assert_eq!(before.lines().count(), 6, "{before}");
+    let stage = |name: &str| {
+        let document = project.call(&["status", name, "--json"]).json();
+        document["resources"][0]["result"]["stage"].clone()
+    };
+    let rename = |from: &str, to: &str| {
+        fs::rename(project.path().join(from), project.path().join(to)).expect("it is there");
+    };
+    rename("o.yaml", "p.yaml");
+    project.run(0);
+    assert_eq!(["p.a", "p.a.x", "q.a"].map(stage), ["active"; 3].map(Value::from));
+    for (from, to) in [("p.yaml", "t"), ("q.yaml", "p.yaml"), ("t", "q.yaml")] {
+        rename(from, to);
+    }
+    project.run(0);
+    assert_eq!(["q.a", "q.a.x", "p.a"].map(stage), ["active"; 3].map(Value::from));
+    assert_eq!(called(), before, "nothing is done outside");
+}

@@ -31,6 +31,9 @@ use crate::{managed, model::retries};
 /// The kind that others read by name.
 const MODEL: &str = Kind::Model.as_str();
 
+/// The most levels of parts below a managed resource.
+const PART_LEVELS: usize = 4;
+
 /// Version of the spec messages of parsed kinds.
 const SPEC_FORMAT: u32 = 1;
 
@@ -90,6 +93,8 @@ struct Comparison<'a> {
     owned: BTreeMap<Key, &'a Row>,
     /// Names that belong to resources of somebody else.
     others: BTreeSet<Key>,
+    /// The parts of managed resources, by their owner.
+    parts: BTreeMap<Uid, Vec<&'a Row>>,
     wanted: BTreeMap<Key, Wanted<'a>>,
     /// Rows whose files do not compile, and why.
     kept: BTreeMap<Key, Fault>,
@@ -100,7 +105,18 @@ impl<'a> Comparison<'a> {
     fn new(parsed: &'a Parsed<'a>, rows: &'a [Arc<Row>], parser: Uid) -> Self {
         let live = rows.iter().filter(|row| !row.intents.is_deleted());
         let (owned, others) = live.partition::<Vec<_>, _>(|row| row.owner == Some(parser));
+        let mut parts = BTreeMap::<Uid, Vec<&Row>>::new();
+        for row in others
+            .iter()
+            .copied()
+            .filter(|row| row.kind.as_str() == managed::KIND)
+        {
+            if let Some(owner) = row.owner {
+                parts.entry(owner).or_default().push(row.as_ref());
+            }
+        }
         Self {
+            parts,
             parsed,
             parser,
             owned: owned.into_iter().map(|row| (row.key(), row.as_ref())).collect(),
@@ -384,9 +400,30 @@ impl<'a> Comparison<'a> {
             ..Update::default()
         };
         let name = Name::from(resource.name.as_str());
-        let rename = (!row.name.same_case(&name)).then(|| Edit::rename(row.uid, name));
-        let update = (update != Update::default()).then(|| Edit::update(row.uid, update));
-        rename.into_iter().chain(update).collect()
+        let mut edits = Vec::new();
+        if !row.name.same_case(&name) {
+            self.rename_parts(row, name.as_str(), PART_LEVELS, &mut edits);
+            edits.push(Edit::rename(row.uid, name));
+        }
+        edits.extend((update != Update::default()).then(|| Edit::update(row.uid, update)));
+        edits
+    }
+
+    /// Renames the parts of a managed resource with it, in the same batch: so files that trade their names do as well. Those of
+    /// another name than the owner's are the owner's to rename.
+    fn rename_parts(&self, owner: &Row, name: &str, levels: usize, edits: &mut Vec<Edit>) {
+        let Some(below) = levels.checked_sub(1) else {
+            return;
+        };
+        for part in self.parts.get(&owner.uid).into_iter().flatten() {
+            let end = part.name.as_str().strip_prefix(owner.name.as_str());
+            let Some(end) = end.filter(|end| end.starts_with('.')) else {
+                continue;
+            };
+            let name = format!("{name}{end}");
+            self.rename_parts(part, &name, below, edits);
+            edits.push(Edit::rename(part.uid, Name::from(name.as_str())));
+        }
     }
 }
 

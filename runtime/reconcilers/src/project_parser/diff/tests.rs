@@ -551,3 +551,55 @@ fn what_reports_how_resources_stand_reads_all_others_and_none_that_reads_it() {
     let edits = catalog.parse(&renamed, &[]);
     assert!(edits.contains(&"rename failed broken".to_owned()), "{edits:?}");
 }
+
+/// A managed resource whose meaning is `meaning`.
+fn managed_one(name: &str, meaning: &str) -> Resource {
+    let print = fingerprint(meaning);
+    let spec = watershed_proto::ManagedSpec {
+        desired: "active".into(),
+        meaning: Some(print.to_proto()),
+        ..watershed_proto::ManagedSpec::default()
+    };
+    Resource {
+        kind: Kind::Managed,
+        paths: vec![format!("managed/{name}.yaml")],
+        spec: Spec::Managed(Box::new(spec)),
+        meaning: print,
+        ..model(name, "", &[])
+    }
+}
+
+/// Parts are rows of their owner, which no file declares.
+fn add_part(catalog: &mut Catalog, owner: &str, name: &str) {
+    let owner = catalog.rows.values().find(|row| row.name.as_str() == owner);
+    let owner = owner.map(|row| row.uid);
+    catalog.next += 1;
+    let uid = Uid(Uuid::from_u128(catalog.next));
+    let new = NewResource {
+        owner,
+        ..NewResource::new(uid, Kind::Managed.as_str(), name, Vec::new())
+    };
+    catalog.rows.insert(catalog.next, Arc::new(row(new)));
+}
+
+#[test]
+fn parts_are_renamed_with_their_owners_also_where_those_trade_names() {
+    let mut catalog = Catalog::of(&[managed_one("a", "1"), managed_one("b", "2")]);
+    for (owner, name) in [("a", "a.x"), ("a.x", "a.x.y"), ("b", "b.x"), ("b", "other")] {
+        add_part(&mut catalog, owner, name);
+    }
+    let swapped = [managed_one("a", "2"), managed_one("b", "1")];
+    assert_eq!(
+        catalog.parse(&swapped, &[]),
+        [
+            "rename a b",
+            "rename a.x b.x",
+            "rename a.x.y b.x.y",
+            "rename b a",
+            "rename b.x a.x",
+            "update a paths",
+            "update b paths"
+        ]
+    );
+    assert_eq!(catalog.parse(&swapped, &[]), NOTHING);
+}
