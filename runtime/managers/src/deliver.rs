@@ -23,6 +23,15 @@ pub struct Received {
 
 json_message!(Received, format = 1);
 
+/// A resource that an event concerns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Delivery {
+    /// The resource.
+    pub key: Key,
+    /// False if the event had come before, and counts no second time.
+    pub is_new: bool,
+}
+
 /// Events that were taken in by one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
@@ -120,6 +129,15 @@ impl EventDoor {
     /// # Errors
     /// If it could not be stored.
     pub async fn deliver_to(&self, event: &CloudEvent) -> Result<Vec<Key>, EditError> {
+        let delivered = self.deliver_each(event).await?.into_iter();
+        Ok(delivered.map(|delivery| delivery.key).collect())
+    }
+
+    /// The same, and says of each resource whether the event is new to it.
+    ///
+    /// # Errors
+    /// If it could not be stored.
+    pub async fn deliver_each(&self, event: &CloudEvent) -> Result<Vec<Delivery>, EditError> {
         let mut matched = Vec::new();
         for kind in &self.kinds {
             let listing = self.handle.list(Select::kind(kind.clone()).with_hidden());
@@ -128,31 +146,35 @@ impl EventDoor {
                 .iter()
                 .filter(|found| is_concerned(found, event));
             for resource in concerned {
-                self.store(event, resource).await?;
-                matched.push(resource.key());
+                let is_new = self.store(event, resource).await?;
+                let key = resource.key();
+                matched.push(Delivery { key, is_new });
             }
         }
         Ok(matched)
     }
 
-    async fn store(&self, event: &CloudEvent, target: &Resource) -> Result<(), EditError> {
+    /// Stores an event for a resource. Returns false if it is stored already.
+    async fn store(&self, event: &CloudEvent, target: &Resource) -> Result<bool, EditError> {
         // Sources are URIs of any length, and names are neither with slashes nor long.
         let identity = blake3::hash(event.identity().as_bytes()).to_hex();
         let name = format!("{identity} {}", target.row.uid);
-        if self.handle.get(Key::new(EVENT_KIND, name.as_str())).is_err() {
+        let mut is_new = self.handle.get(Key::new(EVENT_KIND, name.as_str())).is_err();
+        if is_new {
             let received = Received { event: event.clone() };
             let mut new = Resource::declare(EVENT_KIND, &name, &received)?;
             new.owner = Some(target.row.uid);
             new.hidden = true;
             match self.handle.create(new).await {
+                Ok(_) => {}
                 // It was stored meanwhile.
-                Ok(_) | Err(EditError::Refused(Refusal::NameTaken { .. })) => {}
+                Err(EditError::Refused(Refusal::NameTaken { .. })) => is_new = false,
                 Err(error) => return Err(error),
             }
         }
         // Also for one that came before: it may not have been told. One that is gone needs nothing.
         let _ = self.handle.nudge(target.row.uid).await;
-        Ok(())
+        Ok(is_new)
     }
 }
 

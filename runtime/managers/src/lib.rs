@@ -116,7 +116,7 @@ mod tree;
 mod window;
 
 pub use cloud::{BATCH_MAX, BODY_MAX, BadEvent, CloudEvent, Data};
-pub use deliver::{EVENT_KIND, EVENTS_KEPT, EventDoor, NotTaken, Received, Taken};
+pub use deliver::{Delivery, EVENT_KIND, EVENTS_KEPT, EventDoor, NotTaken, Received, Taken};
 pub use desired::{Desired, OnPartFailure, Wanted, desired_of, with_desired};
 pub use discover::{DISCOVER_EVERY, Discovery};
 pub use event::{EventMatch, Rule};

@@ -25,6 +25,9 @@ pub struct Transition {
     pub detail: String,
     /// The invocation that recorded it.
     pub invocation: InvocationId,
+    /// The epoch of that invocation; 0 in records of before it was kept.
+    #[serde(default)]
+    pub epoch: u64,
 }
 
 /// The sorts of causes of a change.

@@ -250,7 +250,9 @@ fn while_it_goes_on_events_count_once_and_what_vanishes_comes_back() {
     let set = lab.call(&["set", "monday", "desired=active"]);
     assert!(set.stdout.contains("desired gone -> active"), "{}", set.stdout);
     until("the session is back", || stage(&lab, "monday") == "active");
-    ends(&event(&lab, "1", "lab.submitted", "monday"), 0);
+    let again = event(&lab, "1", "lab.submitted", "monday");
+    ends(&again, 0);
+    says(&again, "it had come before");
     ends(&lab.call(&["reconcile", "monday"]), 0);
     assert_eq!(stage(&lab, "monday"), "active");
 
@@ -376,6 +378,12 @@ fn a_failed_part_leaves_the_others_alone_where_the_owner_continues() {
         (&json!("active"), &json!("prepared"))
     );
     assert_eq!(parts[1]["failure"]["code"], "step-failed");
+    assert_eq!(result(&project, "a")["degraded_by"], json!(["y"]));
+    says(&project.call(&["status", "a"]), "degraded by y");
+    says(
+        &project.call(&["explain", "a"]),
+        "its part \"a.y\" has failed: active: broken",
+    );
     project.remove("fail-a.y-active");
     ends(&project.call(&["retry", "a.y"]), 0);
     assert_eq!(stage(&project, "a.y"), "active");
@@ -538,7 +546,13 @@ fn a_window_says_when_it_is_there_and_a_run_waits_for_none() {
     });
     assert_eq!(seen, ["gone expired", "active active", "absent before"]);
     let shown = project.call(&["show", "past", "--json"]);
-    assert!(shown.stdout.contains("\"missed\""), "{}", shown.stdout);
+    let change = &shown.json()["state"]["transitions"][0];
+    assert_eq!(change["reason"], "missed");
+    assert_ne!(change["run"], "");
+    for command in ["status", "show", "history"] {
+        says(&project.call(&[command, "past"]), "missed");
+    }
+    says(&project.call(&["show", "now"]), "prepared -> active");
     let status = project.call(&["status", "now"]);
     assert!(
         status

@@ -471,3 +471,23 @@ fn a_refresh_whose_process_is_killed_runs_its_job_once() {
     });
     assert_eq!((lines("began"), lines("ended")), (2, 2));
 }
+
+#[test]
+fn a_program_finds_the_addresses_of_what_it_refers_to_in_a_variable_and_in_a_file() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "programs/api.yaml",
+            "type: service\nrun: exec sleep 100000\nports: [{name: PORT}]\nreplicas: 2\n",
+        ),
+        (
+            "programs/look.yaml",
+            "type: job\nrefs: [api]\nrun: 'echo \"$API_PORT\" > seen; cat \"$API_PORT_FILE\" >> seen'\n",
+        ),
+    ]);
+    ends(&project.call(&["run"]), 0);
+    let seen = fs::read_to_string(project.path().join("seen")).expect("the job has run");
+    let lines: Vec<&str> = seen.lines().collect();
+    assert!(lines[0].matches("127.0.0.1:").count() == 2, "{seen}");
+    assert_eq!(lines, [lines[0], lines[0]], "{seen}");
+}

@@ -302,6 +302,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
             reason,
             detail: detail.into(),
             invocation: self.context.invocation(),
+            epoch: self.context.epoch().0,
         };
         push(&mut record.transitions, transition);
         if self.stages.is_nothing(to) {

@@ -20,7 +20,7 @@ pub struct HistoryDocument {
     pub environment: String,
     /// The runs.
     pub runs: Vec<HistoryRun>,
-    /// The transitions of jobs and services, evaluations of alerts and files of reports, the latest first.
+    /// The transitions of jobs, services and managed resources, evaluations of alerts and files of reports, the latest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transitions: Vec<HistoryTransition>,
 }
@@ -59,8 +59,8 @@ impl Moment<'_> {
     }
 }
 
-/// A past transition of a job, a service or one of its replicas: another stage, or an event worth telling. An alert that was
-/// evaluated goes from verdict to verdict, a report that was made from nothing to nothing.
+/// A past transition of a job, a service or one of its replicas, or a managed resource: another stage, or an event worth
+/// telling. An alert that was evaluated goes from verdict to verdict, a report that was made from nothing to nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistoryTransition {
     /// The time.

@@ -164,15 +164,22 @@ async fn tell(handle: &Handle, events: &[CloudEvent], life: Life) -> Result<Vec<
     let door = EventDoor::new(handle.clone(), [KIND]);
     let mut told = Vec::new();
     for event in events {
-        let matched = door.deliver_to(event).await;
+        let matched = door.deliver_each(event).await;
         let matched = matched.map_err(|error| Refusal::new(Exit::NotNow, error.to_string()))?;
-        for key in matched {
-            let Ok(found) = handle.get(key) else { continue };
+        for delivery in matched {
+            let Ok(found) = handle.get(delivery.key) else {
+                continue;
+            };
             let mut detail = format!("of \"{}\" {}", event.kind, event.identity());
-            if life == Life::AtRest {
-                detail.push_str("; it takes effect when the project runs");
+            match (delivery.is_new, life) {
+                (false, _) => detail.push_str("; it had come before, and counts once"),
+                (true, Life::AtRest) => detail.push_str("; it takes effect when the project runs"),
+                (true, Life::Live) => {}
             }
-            told.push(operated(&found.row, detail, life));
+            told.push(Operated {
+                changed: delivery.is_new,
+                ..operated(&found.row, detail, life)
+            });
         }
     }
     Ok(told)

@@ -13,6 +13,7 @@ use crate::documents::{
 use crate::report::difference::Declarations;
 use crate::report::document::{self, About, Account, Occasion, Project, Warnings};
 use crate::report::kinds::alerts::past_questions;
+use crate::report::kinds::managed::past_changes;
 use crate::report::kinds::programs::past_transitions;
 use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, kinds, names, resource};
@@ -174,6 +175,7 @@ impl Reading<'_> {
         let of = typed.map(|name| names::resolve(self.entries, name));
         let past = |of: Option<&Row>| {
             let mut past = past_transitions(self.entries, of);
+            past.extend(past_changes(self.entries, of));
             past.extend(past_questions(self.entries, of));
             past
         };

@@ -6,6 +6,7 @@ use watershed_compilers::Arguments;
 use super::alerts;
 use super::columns::{Cell, fitting};
 use super::explain::{labelled, ran};
+use super::managed;
 use super::palette::{BAD, DIM, STRONG};
 use super::status::health_style;
 use super::units::{ahead, count};
@@ -50,6 +51,7 @@ pub(crate) fn declared(document: &ShowDocument, now: Time, width: Option<u16>) -
     if let Some(next) = resource.next_run_at {
         line("next run", &ahead(next, now), plain);
     }
+    out.push_str(&managed::shown(document, now, width));
     out.push_str(&settings(&document.spec, width));
     out.push_str(&format!(" {DIM}`--json` has all of it{DIM:#}\n"));
     out

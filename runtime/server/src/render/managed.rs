@@ -6,7 +6,7 @@ use super::columns::{Cell, fitting};
 use super::palette::{BAD, DIM, STRONG, WARN};
 use super::programs::{number, text, time};
 use super::units::{ago, ahead, clock};
-use crate::documents::{ResourceDocument, RunDocument, Time};
+use crate::documents::{ResourceDocument, RunDocument, ShowDocument, Time};
 
 /// Owners whose parts a status lists: one that names a few of them is about them.
 const MOST_OWNERS: usize = 3;
@@ -31,6 +31,11 @@ fn detail(resource: &ResourceDocument, now: Time, width: Option<u16>) -> Option<
         about.push(format!("by event {event}"));
     }
     about.extend(result.get("window").map(|window| told_window(window, now)));
+    about.extend(result.get("missed").map(|_| "missed".to_owned()));
+    if let Some(names) = result.get("degraded_by").and_then(Value::as_array) {
+        let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+        about.push(format!("degraded by {}", names.join(", ")));
+    }
     let step = step(result, now);
     if !step.is_empty() {
         about.push(step);
@@ -55,6 +60,43 @@ fn detail(resource: &ResourceDocument, now: Time, width: Option<u16>) -> Option<
     rows.extend(parts.iter().map(|part| line(part, now)));
     out.push_str(&fitting("  ", &rows, width));
     Some(out)
+}
+
+/// Returns how a managed resource stands, for `show`: window, step and parts, its data, and the changes of its stage, the latest
+/// first. Nothing of other kinds.
+pub(super) fn shown(document: &ShowDocument, now: Time, width: Option<u16>) -> String {
+    let Some(mut out) =
+        detail(&document.resource, now, width).filter(|_| document.resource.kind == "managed")
+    else {
+        return String::new();
+    };
+    let list = |key: &str| document.state.get(key).and_then(Value::as_array);
+    let data = document.state.get("data").and_then(Value::as_object);
+    let datum = |(key, value): (&String, &Value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        vec![Cell::left(key.as_str(), DIM), Cell::plain(value)]
+    };
+    let data: Vec<Vec<Cell>> = data.into_iter().flatten().map(datum).collect();
+    out.push_str(&fitting("  ", &data, width));
+    let change = |change: &Value| {
+        let at = time(change, "at").map(|at| ago(at, now)).unwrap_or_default();
+        let stages = format!("{} -> {}", text(change, "from"), text(change, "to"));
+        vec![
+            Cell::left(at, DIM),
+            Cell::plain(stages),
+            Cell::left(text(change, "reason"), DIM),
+            Cell::plain(text(change, "detail")),
+        ]
+    };
+    let changes: Vec<Vec<Cell>> = list("transitions")
+        .into_iter()
+        .flatten()
+        .rev()
+        .map(change)
+        .collect();
+    out.push_str(&fitting("  ", &changes, width));
+    out.push('\n');
+    out
 }
 
 /// `window active, ends in 38 min, cleanup by 11:10:00`

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use watershed_controller::Resource;
 use watershed_core::{Row, Timestamp, Uid};
-use watershed_managers::{Current, Desired, ManagedState, Record, Transition, desired_of, record_of};
+use watershed_managers::{Current, Desired, ManagedState, Reason, Record, Transition, desired_of, record_of};
 use watershed_proto::ManagedSpec;
 use watershed_reconcilers::managed::{self, Known, Spec};
 
-use crate::documents::Time;
+use crate::documents::{HistoryTransition, ResourceName, Time};
 use crate::report::Entry;
+use crate::report::resource::run_id;
 
 /// Returns true if a resource is a managed one, or what is left of a deleted one.
 pub(crate) fn is_managed(row: &Row) -> bool {
@@ -46,6 +47,10 @@ pub(super) fn result(row: &Row) -> Option<Value> {
         "failure": record.failure.as_ref().map(|failure| json!({"code": &*failure.code, "message": &*failure.message})),
         "event": told(&record, desired.as_ref()),
     });
+    let last = record.transitions.last().map(|last| last.reason);
+    if let (Some(Reason::Missed), Some(said)) = (last, said.as_object_mut()) {
+        said.insert("missed".to_owned(), true.into());
+    }
     if let (Some(window), Some(said)) = (&record.window, said.as_object_mut()) {
         let now = Timestamp(Time::now().millis());
         let window = json!({
@@ -82,7 +87,39 @@ fn transition(one: &Transition) -> Value {
         "at": time(one.at),
         "reason": one.reason.as_str(),
         "detail": one.detail,
+        "run": run_of(one),
     })
+}
+
+/// The run that recorded a change; empty where that was not kept.
+fn run_of(one: &Transition) -> String {
+    match one.epoch {
+        0 => String::new(),
+        epoch => run_id(epoch, one.invocation.0),
+    }
+}
+
+/// Returns the changes of the stages of all managed resources, or of one and its parts, in the words of `history`.
+pub(crate) fn past_changes(entries: &[Entry], of: Option<&Row>) -> Vec<HistoryTransition> {
+    let is_meant = |row: &Row| of.is_none_or(|of| row.uid == of.uid || row.owner == Some(of.uid));
+    let rows = entries.iter().map(|entry| entry.row.as_ref());
+    let told = |row: &Row| {
+        let resource = ResourceName::new(row.kind.as_str(), row.name.as_str());
+        let past = record(row).map(|record| record.transitions).unwrap_or_default();
+        past.into_iter().map(move |one| HistoryTransition {
+            at: Time::from_millis(one.at.0),
+            resource: resource.clone(),
+            from: one.from.to_string(),
+            to: one.to.to_string(),
+            reason: one.reason.as_str().to_owned(),
+            run: run_of(&one),
+            detail: one.detail,
+            moment: None,
+            rows: None,
+            messages: Vec::new(),
+        })
+    };
+    rows.filter(|row| is_meant(row)).flat_map(told).collect()
 }
 
 fn since(record: &Record) -> Value {
@@ -166,6 +203,16 @@ impl<'a> Parts<'a> {
         let mut parts: Vec<(u32, Value)> = rows.iter().map(part).collect();
         parts.sort_by_key(|(order, _)| *order);
         let parts: Vec<Value> = parts.into_iter().map(|(_, part)| part).collect();
+        // An owner that takes its parts down with a failed one has failed itself.
+        let has_failed = |part: &&Value| !part["failure"].is_null();
+        let failed: Vec<&Value> = parts
+            .iter()
+            .filter(has_failed)
+            .map(|part| &part["name"])
+            .collect();
+        if said.get("failure").is_some_and(Value::is_null) && !failed.is_empty() {
+            said.insert("degraded_by".to_owned(), json!(failed));
+        }
         said.insert("parts".to_owned(), parts.into());
     }
 }
