@@ -195,11 +195,7 @@ fn findings_about_defaults_stand_in_the_manifest_of_today() {
         path: "watershed.yaml".into(),
     };
     project.apply([written("rill.yaml", MANIFEST), gone], &Counting::default());
-    let paths: Vec<String> = project
-        .diagnostics()
-        .into_iter()
-        .map(|one| one.path.clone())
-        .collect();
+    let paths: Vec<String> = project.diagnostics().iter().map(|one| one.path.clone()).collect();
     assert_eq!(paths, ["rill.yaml"]);
 }
 
@@ -209,7 +205,7 @@ fn a_manifest_is_missed_unless_not_all_files_were_listed() {
         let mut project = Project::default();
         let files = (0..count).map(|at| written(&format!("models/m{at}.sql"), ""));
         project.apply(files, &Counting::default());
-        let codes = project.diagnostics().into_iter().map(|one| one.code);
+        let codes = project.diagnostics().iter().map(|one| one.code);
         codes.filter(|code| *code == crate::Code::ManifestMissing).count()
     };
     assert_eq!((missed(1), missed(Project::MAX_FILES + 1)), (1, 0));
