@@ -204,6 +204,11 @@ impl Outputs {
         self.approved_edits.lock().unpoisoned().get(&uid) == Some(&edit_digest(spec))
     }
 
+    /// Forgets what a person let through of a resource: it is built.
+    pub(crate) fn forget_approval(&self, uid: Uuid) {
+        self.approved_edits.lock().unpoisoned().remove(&uid);
+    }
+
     /// Gives the statements with which all work in the engine begins.
     pub fn begin_with(&self, sessions: Vec<(Session, Version)>) {
         let versions = sessions

@@ -18,6 +18,7 @@ mod queries;
 mod readers;
 mod renames;
 mod sharing;
+mod step_histories;
 mod steps;
 mod trash;
 mod values;

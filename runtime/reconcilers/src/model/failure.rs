@@ -7,7 +7,7 @@ use watershed_drivers::objects::StoreError;
 
 use watershed_compilers::RenderError;
 use watershed_core::{Error, ErrorKind, Ref, SourcePosition};
-use watershed_drivers::olap::{BuildError, Failure, OpenError, RenameError, SqlError};
+use watershed_drivers::olap::{BuildError, ColumnsDiffer, Failure, OpenError, RenameError, SqlError};
 use watershed_drivers::volume::Bytes;
 use watershed_proto::Fault;
 
@@ -315,7 +315,7 @@ pub(super) fn from_build(error: &BuildError) -> (Error, Option<usize>) {
     match error {
         BuildError::NameTaken { .. } => (taken_name(error.to_string()), None),
         BuildError::Absent => (Error::transient("output-missing", error.to_string()), None),
-        BuildError::Columns(_) => (changed_columns(error.to_string()), None),
+        BuildError::Columns(differ) => (changed_columns(differ), None),
         BuildError::NoColumns => (
             Error {
                 hint: Some(EMPTY_HINT.into()),
@@ -349,12 +349,21 @@ pub(super) fn from_build(error: &BuildError) -> (Error, Option<usize>) {
     }
 }
 
-fn changed_columns(message: String) -> Error {
-    let hint = "`output.on_schema_change: append_new_columns` (or `ignore`) takes such rows; \
-                `watershed refresh --full NAME` makes the table anew";
+fn changed_columns(differ: &ColumnsDiffer) -> Error {
+    let hint = match differ.retyped.is_empty() {
+        true => {
+            "`output.on_schema_change: append_new_columns` (or `ignore`) takes such rows; \
+             `watershed refresh --full NAME` makes the table anew"
+        }
+        false => {
+            "cast it in the query to the type that the table has; \
+             `output.on_schema_change: append_new_columns` has the table's become wider where one type holds both; \
+             `watershed refresh --full NAME` makes the table anew"
+        }
+    };
     Error {
         hint: Some(hint.into()),
-        ..Error::permanent("columns-changed", message)
+        ..Error::permanent("columns-changed", differ.to_string())
     }
 }
 

@@ -178,6 +178,7 @@ impl Run<'_> {
             ..record
         })
         .await?;
+        self.model.outputs.forget_approval(self.uid());
         if let Some(orphan) = orphan {
             self.drop_orphan(orphan).await?;
         }

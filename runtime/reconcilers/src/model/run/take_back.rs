@@ -173,6 +173,7 @@ impl Run<'_> {
             ..record
         };
         self.set_state(&record).await?;
+        self.model.outputs.forget_approval(self.uid());
         if let Some(orphan) = known_output.orphan {
             self.drop_orphan(orphan).await?;
         }

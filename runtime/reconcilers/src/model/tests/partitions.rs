@@ -342,7 +342,7 @@ async fn a_list_without_a_row_is_a_mistake_at_the_first_build_alone() {
     change(&mut world, "1,1,a\n").await;
     assert_eq!(rows(&world).await, "1a");
     let build = world.state("m").build_id;
-    assert_eq!(change(&mut world, "").await, ["built a", "checked m"]);
+    assert_eq!(change(&mut world, "").await, ["restored a", "checked m"]);
     assert_eq!(
         (rows(&world).await, world.state("m").build_id),
         ("1a".to_owned(), build)
