@@ -282,3 +282,35 @@ fn a_model_whose_tests_cant_be_read_has_failed_them() {
     assert_eq!(said.code, Some(1), "{}", said.stdout);
     assert_eq!(said.json()["models"][0]["error"]["code"], "companion-error");
 }
+
+#[test]
+fn accepted_values_are_values_of_the_columns_type() {
+    let project = orders(
+        "\
+type: model
+materialize: true
+sql: SELECT * FROM (VALUES ('S', 1.5, DATE '2024-01-01'), ('42', 2.0, NULL), ('007', 7.0, NULL)) AS t(size, v, day)
+tests:
+  - {name: texts, accepted_values: {column: size, values: [S, M, 42, '007']}}
+  - {name: numbers, accepted_values: {column: v, values: [1.50, 2, 7, x]}}
+  - {name: days, accepted_values: {column: day, values: ['2024-01-01']}}
+  - {name: another text, severity: warn, accepted_values: {column: size, values: [S, 42, 7]}}
+  - {name: rounded, severity: warn, accepted_values: {column: v, values: [1.54, 2, 7]}}
+  - {name: cut, severity: warn, accepted_values: {column: day, values: ['2024-01-01 10:30:00']}}
+  - {name: none of them, severity: warn, accepted_values: {column: v, values: [x]}}
+",
+    );
+    let document = project.call(&["run", "--json"]).json();
+    assert_eq!(
+        tests_of(&document, "orders"),
+        [
+            "texts passed error 0",
+            "numbers passed error 0",
+            "days passed error 0",
+            "another text failed warning 1",
+            "rounded failed warning 1",
+            "cut failed warning 1",
+            "none of them failed warning 3",
+        ]
+    );
+}

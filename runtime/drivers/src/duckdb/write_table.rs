@@ -15,7 +15,7 @@ use crate::olap::{
 };
 
 /// Types that another system has no column of, by their beginning.
-const UNKNOWN_ELSEWHERE: [&str; 5] = ["STRUCT", "UNION", "MAP", "BIT", "TIMESTAMP_NS"];
+const UNKNOWN_ELSEWHERE: [&str; 6] = ["STRUCT", "UNION", "MAP", "BIT", "TIMESTAMP_NS", "TIME_NS"];
 
 /// Types that a lake has no column of, by their beginning: alone, or as a part of another.
 const UNKNOWN_IN_LAKES: [&str; 4] = ["ENUM(", "UNION(", "BIT", "BIGNUM"];

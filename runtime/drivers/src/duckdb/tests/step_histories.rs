@@ -215,8 +215,11 @@ impl Reference {
 
     /// Returns whether found rows are these, in whatever order.
     fn is(&self, mut found: Vec<Vec<String>>) -> bool {
-        self.0.len() == found.len()
-            && self.0.iter().all(|row| {
+        // Texts first: a number may look like one of them.
+        let mut rows: Vec<&Row> = self.0.iter().collect();
+        rows.sort_by_key(|row| row.iter().filter(|meant| !matches!(meant, Text(_))).count());
+        rows.len() == found.len()
+            && rows.into_iter().all(|row| {
                 let is_it = |found: &Vec<String>| row.iter().zip(found).all(|(meant, text)| meant.is(text));
                 let at = found.iter().position(is_it);
                 at.map(|at| found.swap_remove(at)).is_some()
