@@ -371,7 +371,7 @@ fn a_name_that_the_view_does_not_have_is_told_before_anybody_asks() {
 }
 
 #[test]
-fn an_alert_by_intervals_looks_at_each_day_once_and_tells_once() {
+fn an_alert_by_intervals_looks_at_each_day_once_and_tells_of_each_change_once() {
     let project = project();
     project.write("alerts/bad_days.yaml", ALERT);
     project.run(0);
@@ -391,9 +391,11 @@ fn an_alert_by_intervals_looks_at_each_day_once_and_tells_once() {
     );
     project.run(0);
     let messages = archived(&project);
-    let [message] = messages.as_slice() else {
-        panic!("one message: {messages:?}");
+    let [message, recovered] = messages.as_slice() else {
+        panic!("a failure of two days, and the day that passed: {messages:?}");
     };
+    assert_eq!(recovered["title"], "Bad days: has recovered");
+    assert_eq!(recovered["moment"], "2024-03-05T00:00:00Z");
     assert_eq!(message["title"], "Bad days: 2 rows");
     assert_eq!(
         message["moment"], "2024-03-04T00:00:00Z",
@@ -423,7 +425,7 @@ fn an_alert_by_intervals_looks_at_each_day_once_and_tells_once() {
         ]
     );
     project.run(0);
-    assert_eq!(archived(&project).len(), 1, "no day is looked at twice");
+    assert_eq!(archived(&project).len(), 2, "no day is looked at twice");
 }
 
 /// N5.

@@ -273,8 +273,7 @@ impl Reconciler for Notifications {
         if let Some(next) = policy::known_next(record.next, now) {
             return said(context.spec(), &record, Some(next));
         }
-        let lane = lane(&context)?;
-        let others: Vec<Queued> = lane.iter().map(|(_, queued)| *queued).collect();
+        let others: Vec<Queued> = lane(&context)?.iter().map(|(_, queued)| *queued).collect();
         if !policy::is_its_turn(context.spec().order, &others) {
             return Ok(Outcome::unchanged()
                 .unready("it waits for an earlier message to the same receiver")
@@ -304,7 +303,8 @@ impl Reconciler for Notifications {
         crash::point(crash::MARKED);
         match record.kept_until() {
             Some(until) => {
-                tell_next(&context, &lane).await;
+                // Listed anew: messages that came meanwhile have found this one open, and wait.
+                tell_next(&context, &lane(&context)?).await;
                 said(context.spec(), &record, Some(until))
             }
             None => said(context.spec(), &record, record.next),

@@ -122,9 +122,9 @@ mod tests {
     /// The messages of days that are looked at in goes of these lengths.
     fn messages(settings: &Settings, days: &[Verdict], looks: &[usize]) -> Vec<Told> {
         let (mut memory, mut found) = (Memory::default(), Vec::new());
-        let mut left = (0_i64..).zip(days);
+        let mut left = (0_i64..).zip(days).peekable();
         let mut looks = looks.iter().copied().cycle();
-        while left.len() > 0 {
+        while left.peek().is_some() {
             let mut news = None;
             for (day, verdict) in left.by_ref().take(looks.next().unwrap_or(1).max(1)) {
                 let around = Circumstances {
