@@ -396,7 +396,7 @@ fn a_release_that_does_not_come_up_says_why_and_is_none_to_go_back_to() {
     let start = Going::settled(&project);
     until("it is ready", || stages(&project) == ["ready"]);
     project.edit("services/api.yaml", "LABEL: first", "LABEL: bad");
-    let told = "release 2 is not coming up: replica 1 of service/api exited";
+    let told = "release 2 is not coming up: replica 1 of service/api exited 3 times in a row";
     let error = || {
         let document = project.call(&["status", "api", "--json"]).json();
         let message = document["resources"][0]["error"]["message"]
