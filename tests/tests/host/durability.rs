@@ -167,8 +167,10 @@ pub(crate) async fn restarts_where_it_was(open: impl AsyncFn() -> Box<dyn Store>
     let history = controller.history(key("b"), 10).await.unwrap();
     assert_eq!(
         history.iter().map(|run| run.reason.trigger).collect::<Vec<_>>(),
-        [Trigger::Start, Trigger::Created]
+        [Trigger::Start],
+        "it failed again as before"
     );
+    assert_eq!(history[0].repeats.map(|repeats| repeats.runs), Some(2));
     assert!(
         controller.history(key("a"), 10).await.unwrap().len() == 1,
         "a run without work leaves no entry"

@@ -115,7 +115,7 @@ async fn a_state_whose_decoder_panics_is_unreadable_and_kept() {
     controller.shutdown(SOON).await.unwrap();
 }
 
-/// Whose specs blow up.
+/// Reads specs that blow up.
 struct Bombs;
 
 impl Reconciler for Bombs {

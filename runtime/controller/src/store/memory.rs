@@ -158,12 +158,12 @@ impl Instance {
     fn record(&mut self, entry: Entry) {
         let now = entry.row.ended_at.0;
         let entries = self.history.entry(entry.row.uid).or_default();
-        if entries.iter().rev().any(|old| old.id == entry.id) {
-            return; // The commit is written for a second time.
-        }
         if let Some((epoch, invocation)) = entry.row.replaces {
             let id = (epoch, Some(invocation));
             entries.retain(|old| old.id != id);
+        }
+        if entries.iter().rev().any(|old| old.id == entry.id) {
+            return; // The commit is written for a second time.
         }
         let does_work = entry.row.result.is_work();
         entries.push_back(entry);

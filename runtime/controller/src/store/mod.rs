@@ -52,7 +52,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// others: enough to see a pattern, little enough to never matter. Failures, however many, push no build out.
 pub const HISTORY_PER_RESOURCE: u32 = 100;
 
-/// What the text of an entry holds if its run did work.
+/// The texts in an entry by which a run is known that did work.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 const WORK_IN_HISTORY: [&str; 4] = [
     r#""result":{"done":"built"}"#,

@@ -13,7 +13,7 @@ pub(crate) struct SubjectEdits {
     pub(super) name: Option<Name>,
     pub(super) delete: Option<bool>,
     /// Set if it is deleted because its owner is, and no edit names it.
-    pub(super) by_owner: bool,
+    pub(super) owned: bool,
     pub(super) create: Option<Box<NewResource>>,
 }
 

@@ -62,7 +62,7 @@ impl SubjectEdits {
     fn to_delete() -> Self {
         Self {
             delete: Some(false),
-            by_owner: true,
+            owned: true,
             ..Self::default()
         }
     }

@@ -26,7 +26,7 @@ pub(crate) enum Step {
         slot: Slot,
         force: bool,
         /// Set if no edit names it: it goes because its owner does.
-        by_owner: bool,
+        owned: bool,
     },
 }
 
@@ -281,7 +281,7 @@ fn step(graph: &Graph, slot: Slot, subject_edits: SubjectEdits) -> Option<Step> 
         Some(force) => Some(Step::Delete {
             slot,
             force,
-            by_owner: subject_edits.by_owner,
+            owned: subject_edits.owned,
         }),
         None => Some(Step::Change {
             slot,

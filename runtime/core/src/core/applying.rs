@@ -110,11 +110,7 @@ impl<'a> Applying<'a> {
         for step in steps {
             match step {
                 Step::Create(new) => self.create(*new),
-                Step::Delete {
-                    slot,
-                    force,
-                    by_owner,
-                } => self.delete(slot, force, by_owner),
+                Step::Delete { slot, force, owned } => self.delete(slot, force, owned),
                 Step::Change {
                     slot,
                     update,
@@ -240,11 +236,11 @@ impl<'a> Applying<'a> {
             Step::Delete {
                 slot,
                 force: false,
-                by_owner,
+                owned,
             }
                 // A resource that deletes itself is gone at once (C14), and so is one that nothing could have made: no order
                 // holds for these.
-                if !self.deletes_itself(*slot, *by_owner) && self.core.graph.can_run(*slot) =>
+                if !self.deletes_itself(*slot, *owned) && self.core.graph.can_run(*slot) =>
             {
                 Some((*slot, self.core.graph.delete_targets(*slot)))
             }
@@ -293,14 +289,13 @@ impl<'a> Applying<'a> {
         self.tally.requests.push((slot, Trigger::Created, true));
     }
 
-    /// Returns true if the resource's own invocation deletes it by name. One that deletes its owner is not done with what
-    /// it made itself: its reconciler removes that like anybody's who goes with an owner (C15).
-    fn deletes_itself(&self, slot: Slot, by_owner: bool) -> bool {
-        self.own == Some(slot) && !by_owner
+    /// Returns true if its own invocation deletes it by name, and not by that of its owner (C14, C15).
+    fn deletes_itself(&self, slot: Slot, owned: bool) -> bool {
+        self.own == Some(slot) && !owned
     }
 
     /// Marks a resource that is unbound by now, or takes it out at once.
-    fn delete(&mut self, slot: Slot, force: bool, by_owner: bool) {
+    fn delete(&mut self, slot: Slot, force: bool, owned: bool) {
         if self.core.graph[slot].is_live() {
             self.leave_graph(slot);
             self.core.graph[slot].set_life(Life::Deleted);
@@ -308,7 +303,7 @@ impl<'a> Applying<'a> {
         let never_made = !self.core.graph.can_run(slot) && self.core.graph[slot].row().state.is_none();
         // Without a reconciler nothing can undo it. That is no loss where nothing was ever made; unreadable bytes may stand
         // for something that was.
-        let by_itself = self.deletes_itself(slot, by_owner);
+        let by_itself = self.deletes_itself(slot, owned);
         if by_itself || force || (never_made && self.core.graph[slot].unreadable().is_none()) {
             if force {
                 let reason = self.reason_by(slot, Trigger::Deleted);

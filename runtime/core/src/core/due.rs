@@ -28,7 +28,7 @@ impl Core {
             Timer::OpRetry(slot) => self.op_retry_is_due(slot),
             Timer::Nudge(slot) => self.nudge(slot),
             Timer::Retry(slot) => self.retry_reconcile(slot),
-            Timer::Forgive(slot) => self.forgive(slot),
+            Timer::Forgive(slot) => self.graph[slot].set_backed_off(0),
             Timer::Resync(slot) => self.resync(slot),
             Timer::Deadline(invocation) => self.deadline_is_over(invocation),
             Timer::Abandon(invocation) => self.abandon(invocation),

@@ -14,6 +14,9 @@ use crate::{
     Trigger, Uid,
 };
 
+/// The result of a run, and the runs that its entry of history stands for.
+type Ended = (RunResult, Option<Repeats>);
+
 impl Core {
     /// Requests a live resource by a request of its own. One that cancels also has a failed rename tried at once; one that
     /// wants something else than before forgets how often it has failed.
@@ -71,14 +74,10 @@ impl Core {
     }
 
     /// Writes into its row how a resource's last run ended, and which runs its entry of history stands for.
-    pub(super) fn write_last_run(
-        &mut self,
-        slot: Slot,
-        run: &Running,
-        (result, repeats): (RunResult, Option<Repeats>),
-    ) {
+    pub(super) fn write_last_run(&mut self, slot: Slot, run: &Running, ended: Ended) {
+        let ended = (run, ended.0, ended.1);
         self.journal
-            .write_last_run(&mut self.graph, self.now.wall, slot, (run, result, repeats));
+            .write_last_run(&mut self.graph, self.now.wall, slot, ended);
     }
 
     /// Adds a row of history, unless the run found nothing to do. Returns which runs it stands for, if a next one may join

@@ -13,11 +13,6 @@ use crate::types::index::Slot;
 use crate::{Cause, InvocationId, Reason, Settled, Trigger};
 
 impl Core {
-    /// It has stayed successful for long enough: waits are short again.
-    pub(super) fn forgive(&mut self, slot: Slot) {
-        self.graph[slot].set_backed_off(0);
-    }
-
     /// The resource has another policy: it holds also for the failure that stands, whose wait is counted from when it
     /// failed. Requests nothing by itself.
     pub(super) fn follow_new_policy(&mut self, slot: Slot) {
@@ -29,7 +24,9 @@ impl Core {
         let was_set = self.timers.clear(Timer::Retry(slot));
         let retries = self.retries;
         let exhausted = retries.set(&self.graph, &mut self.timers, self.now.mono, slot);
-        self.follow_new_reset(slot);
+        if self.timers.clear(Timer::Forgive(slot)) {
+            remember_waits(&mut self.graph, &mut self.timers, self.now.mono, slot);
+        }
         let (settles_as, resource) = (rest(&self.graph, &self.timers, slot), &self.graph[slot]);
         if let Some(before @ (Settled::Failed | Settled::Retrying)) = resource.settled()
             && *before != settles_as
@@ -41,13 +38,6 @@ impl Core {
         // none.
         if exhausted && was_set {
             self.request_owner(slot, News::Exhausted);
-        }
-    }
-
-    /// Applies a new reset time to failures that make waits long after a success.
-    fn follow_new_reset(&mut self, slot: Slot) {
-        if self.timers.clear(Timer::Forgive(slot)) {
-            remember_waits(&mut self.graph, &mut self.timers, self.now.mono, slot);
         }
     }
 
