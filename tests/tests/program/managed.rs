@@ -382,7 +382,7 @@ fn a_failed_part_leaves_the_others_alone_where_the_owner_continues() {
     says(&project.call(&["status", "a"]), "degraded by y");
     says(
         &project.call(&["explain", "a"]),
-        "its part \"a.y\" has failed: active: broken",
+        "its part \"a.y\" has failed: active: exit 1: broken",
     );
     project.remove("fail-a.y-active");
     ends(&project.call(&["retry", "a.y"]), 0);

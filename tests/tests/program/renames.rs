@@ -248,16 +248,28 @@ fn readers_whose_texts_are_edited_along_are_not_built() {
 
 #[test]
 fn files_that_are_renamed_or_trade_their_names_keep_their_parts() {
+    // A thing outside has the mark of its resource, as names change.
+    let script = r#"
+uid=$(sed 's/.*"resource": *{\([^}]*\).*/\1/; s/.*"uid": *"\([^"]*\)".*/\1/')
+mkdir -p things
+case $1 in
+observe) if [ -e "things/$uid" ]; then echo '{"stage": "active"}'; else echo '{"stage": "absent"}'; fi ;;
+up) : > "things/$uid"; echo "$2 up" >> called ;;
+down) rm -f "things/$uid"; echo "$2 down" >> called ;;
+esac
+"#;
     let file = |word: &str| {
         format!(
-            "type: managed\nstages: [absent, active, gone]\ndesired: active\nsteps:\n  \
-             active: {{command: [sh, -c, \"echo {word} up >> called\"]}}\n  \
-             gone: {{command: [sh, -c, \"echo {word} down >> called\"]}}\nparts:\n  \
+            "type: managed\nstages: [absent, active, gone]\ndesired: active\n\
+             observe: {{command: [sh, thing.sh, observe]}}\nsteps:\n  \
+             active: {{command: [sh, thing.sh, up, {word}]}}\n  \
+             gone: {{command: [sh, thing.sh, down, {word}]}}\nparts:\n  \
              - {{name: a, parts: [{{name: x}}]}}\n"
         )
     };
     let project = Sandbox::with(&[
         ("watershed.yaml", ""),
+        ("thing.sh", script),
         ("o.yaml", &file("o")),
         ("q.yaml", &file("q")),
     ]);
