@@ -138,7 +138,7 @@ fn a_type_that_holds_another_gives_every_value_back_as_it_was() {
                 Fit::Never => {
                     let named = |cautious: &&str| from.starts_with(*cautious) || into.starts_with(*cautious);
                     assert!(
-                        !all || CAUTIOUS.iter().any(|it| named(&it)),
+                        !all || CAUTIOUS.iter().any(named),
                         "{from} into {into}: refused for nothing"
                     );
                 }
