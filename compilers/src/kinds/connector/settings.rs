@@ -244,7 +244,7 @@ pub(super) const INSTEAD: &[(&str, &str)] = &[
     ("openai", NO_ASSISTANT),
 ];
 
-/// What there is in the place of an assistant.
+/// The advice where a connector is to an assistant.
 const NO_ASSISTANT: &str = "no assistant is asked anything: what is about one is kept, and does nothing";
 
 /// Beginnings of paths that name a database of MotherDuck and no file.
