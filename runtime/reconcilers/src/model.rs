@@ -13,7 +13,7 @@
 //! | `export` | the files that its rows are written to, and whose they are |
 //! | [`freshness`] | how old the rows may become |
 //! | [`retries`] | when a failed build is tried again |
-//! | `schedule` | when it is built again by time |
+//! | `schedule`, `counting` | when it is built again by time, and from which time on that counts |
 //! | `partitions` | the list of a model's partitions, and which are to be built |
 //! | `state` | what an incremental build leaves for the next |
 //! | `upload` | the objects that its rows are written to, and whose they are |
@@ -26,6 +26,7 @@
 
 pub mod columns;
 mod contents;
+mod counting;
 pub mod data_tests;
 pub mod due;
 mod export;

@@ -68,6 +68,7 @@
 
 mod alerts;
 mod answers;
+mod asking;
 mod assertions;
 mod attacks;
 mod azure;

@@ -1,4 +1,4 @@
-//! Who is told of what by an alert: it depends on what was so, and not on how often or when the program looked.
+//! News of alerts: they depend on what was so, and not on how often or when the program looked.
 
 use std::fs;
 

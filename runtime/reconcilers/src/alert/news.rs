@@ -1,28 +1,10 @@
 //! News of evaluations that follow one another: each is decided for itself, as if it had been looked at alone, so that it does
 //! not matter how many are looked at in one go (N5). A failure that goes on makes one message of the days of one look.
 
-use serde::{Deserialize, Serialize};
 use watershed_controller::Timestamp;
 
 use super::policy::{Memory, Settings, Telling, Verdict, decide};
-use super::record::{Entry, Finding};
-
-/// Evaluations that people are told of together: one, or failures that go on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct News {
-    /// The newest finding.
-    pub finding: Finding,
-    /// The moment of that one.
-    pub moment: Timestamp,
-    /// The intervals that failed.
-    pub failed: u32,
-    /// The decision whether people are told; none in what an earlier version stored, which decided later.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub telling: Option<Telling>,
-    /// The entries that go into the history with the messages, the oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub entries: Vec<Entry>,
-}
+use super::record::{Entry, Finding, News};
 
 /// The circumstances of a decision.
 #[derive(Debug, Clone, Copy)]
@@ -74,14 +56,6 @@ pub(super) fn follow(
             };
             (before, next)
         }
-    }
-}
-
-impl News {
-    /// Returns true if people are told of a failure.
-    fn fails(&self) -> bool {
-        let is_told = matches!(self.telling, Some(Telling::Verdict { .. }));
-        is_told && self.finding.verdict == Verdict::Fail
     }
 }
 

@@ -75,10 +75,10 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 
 /// Returns that the watermark of what is read can't be read.
 pub(super) fn no_watermark() -> Finding {
-    Finding::failed(&Error::permanent(
-        "no-watermark",
-        "the watermark of what it reads can't be read",
-    ))
+    Finding {
+        error: "the watermark of what it reads can't be read".to_owned(),
+        ..Finding::of(Verdict::Error)
+    }
 }
 
 /// Returns an error for a question that has no form here: the old interface's queries by name.

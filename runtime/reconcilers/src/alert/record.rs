@@ -5,10 +5,7 @@ use watershed_controller::{Timestamp, json_message};
 use watershed_core::Error;
 use watershed_delivery::{Key, Notification, Table};
 
-use super::{
-    news::News,
-    policy::{Memory, Verdict},
-};
+use super::policy::{Memory, Telling, Verdict};
 
 /// The most entries of a history (rule N4). They are for people and decide nothing.
 pub const ENTRIES_MAX: usize = 25;
@@ -102,6 +99,31 @@ impl Finding {
             "" => &self.error,
             cause => cause,
         }
+    }
+}
+
+/// Evaluations that people are told of together: one, or failures that go on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct News {
+    /// The newest finding.
+    pub finding: Finding,
+    /// The moment of that one.
+    pub moment: Timestamp,
+    /// The intervals that failed.
+    pub failed: u32,
+    /// The decision whether people are told; none in what an earlier version stored, which decided later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub telling: Option<Telling>,
+    /// The entries that go into the history with the messages, the oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entries: Vec<Entry>,
+}
+
+impl News {
+    /// Returns true if people are told of a failure.
+    pub(super) fn fails(&self) -> bool {
+        let is_told = matches!(self.telling, Some(Telling::Verdict { .. }));
+        is_told && self.finding.verdict == Verdict::Fail
     }
 }
 
