@@ -147,14 +147,14 @@ fn what_goes_with_its_owner_is_deleted_by_its_reconciler_first_whoever_asks() {
                     .iter()
                     .position(|it| *it == format!("delete {}", NAMES[index]))
             };
-            for index in 0..3 {
+            for (index, name) in NAMES.iter().enumerate() {
                 let goes = goes_with(index, gone);
                 let by_itself = index == by && by == gone;
                 assert_eq!(place(index).is_some(), goes && !by_itself, "{world}: {deleted:?}");
                 if let (Some(here), Some(owner)) = (place(index), owner_of(index).and_then(place)) {
                     assert!(here < owner, "{world}: {deleted:?}");
                 }
-                let is_there = bench.rows.values().any(|row| row.name.as_str() == NAMES[index]);
+                let is_there = bench.rows.values().any(|row| row.name.as_str() == *name);
                 assert_eq!(is_there, !goes, "{world}");
             }
         }

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn refused(limits: Limits, options: KindOptions) -> Option<String> {
-        let problem = limits.check(&[options.clone()]).err();
+        let problem = limits.check(std::slice::from_ref(&options)).err();
         let opened = Core::open(Now::default(), limits, vec![options], Stored::default()).err();
         assert_eq!(
             opened,
