@@ -112,6 +112,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
             let why = format!("{} is not finished", action.name);
             return Some(Tried::Blocked(Blocked::Waits(why)));
         }
+        current.attempts = current.attempts.by_clock(now);
         // A request may come early: it neither spends an attempt nor shortens the wait.
         if !current.attempts.is_due(now) && !current.attempts.is_used_up() {
             let wait = current.attempts.wait(now);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use watershed_controller::{Key, Select};
+use watershed_controller::clock::TokioClock;
+use watershed_controller::{Key, Select, Timestamp};
 
 use super::stand::{BEGIN, Stand};
 use super::world::{ATTEMPTS, Answer, Child, Node, World};
@@ -175,6 +176,21 @@ async fn a_step_has_so_many_attempts_with_growing_waits_and_a_nudge_changes_neit
     assert_eq!(stand.world.acts().len(), 4, "no further attempt");
     stand.controller.retry(uid).await.unwrap();
     stand.idle().await;
+    assert_eq!(stand.stage("a"), "active");
+    stand.check();
+}
+
+/// M5: a wait is never longer than it was to be.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_back_makes_no_wait_longer() {
+    let mut stand = Stand::new(World::default()).await;
+    stand.world.answer("a", "prepared", &[Answer::Fail, Answer::Fail]);
+    stand.apply("a", active(), Node::default()).await;
+    // The first wait is over, and the second of 2 s has begun.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    stand.clock = TokioClock::starting_at(Timestamp(BEGIN.0 - 3_600_000));
+    stand.restart().await;
+    stand.pass(3).await;
     assert_eq!(stand.stage("a"), "active");
     stand.check();
 }
