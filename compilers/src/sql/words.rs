@@ -1,6 +1,20 @@
 //! Words of SQL around the names of tables.
 
-use super::{scan::Expect, token::Token};
+use super::token::Token;
+
+/// The expected role of a name, by the tokens before it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Expect {
+    /// Nothing in particular.
+    #[default]
+    Anything,
+    /// A table: the words before it ask for one.
+    Table,
+    /// More of a list of tables, if a comma comes.
+    MoreTables,
+    /// Inside a call whose FROM is none, as in `extract(year FROM x)`.
+    CallWithFrom,
+}
 
 /// Statements that begin with a word, and with the table that they are about.
 const LEADS: [&str; 8] = [

@@ -26,6 +26,7 @@ pub mod policy;
 pub mod replica;
 pub mod service;
 
+mod addresses;
 mod backends;
 mod cancels;
 mod crash;

@@ -7,10 +7,10 @@ use watershed_controller::message::to_json;
 use watershed_core::Error;
 use watershed_proto as proto;
 
+use crate::addresses::Addresses;
 use crate::backend::{Container, Mount, Program as Started, Pull};
 use crate::project::Project;
 use crate::render::Render;
-use crate::service::Addresses;
 
 /// A program with its surroundings, as it was declared: values may be templates.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

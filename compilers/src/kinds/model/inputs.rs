@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use watershed_proto::{LocalFiles, MapValue, ModelSpec, OutputKind, Value};
 
-use super::{MODEL, keys::HOOKS};
+use super::{MODEL, keys::HOOKS, unknown::COLUMNS};
 use crate::{
     diagnostics::{At, Code, Role},
     kinds::{common::COMMON, reader::Reader},
@@ -103,7 +103,8 @@ impl Reader<'_, '_> {
         }
         self.unused_keys(spec, &rest);
         self.unknown_keys(spec, &rest, |key| {
-            is_known(key) || READER_OPTIONS.contains(&key) || nearest(key).is_some()
+            let is_option = READER_OPTIONS.contains(&key) && key != COLUMNS;
+            is_known(key) || is_option || nearest(key).is_some()
         });
         self.hooks(spec, &rest);
         // Templates in them are read already.

@@ -11,10 +11,13 @@ use crate::{
     yaml::{Data, Map, Node},
 };
 
+/// An option of readers that in a model of SQL is dbt's key for what is known of columns.
+pub(super) const COLUMNS: &str = "columns";
+
 /// Keys of dbt at the top of a model, and what is written here.
 const HABITS: [(&str, &str); 8] = [
     (
-        "columns",
+        COLUMNS,
         "a column has no settings here; what should hold for one is among the `tests:` of the model",
     ),
     ("data_tests", TESTS),
@@ -56,7 +59,7 @@ impl Reader<'_, '_> {
                 continue;
             }
             self.unknown_key(key, entry.key_at);
-            if key == "columns" {
+            if key == COLUMNS {
                 for (place, inner) in tests_of_columns(&entry.value) {
                     let message = format!("`columns[].{inner}` is not known, and nothing takes it");
                     let findings = self.fields.findings();

@@ -6,6 +6,7 @@
 use watershed_proto::ModelSpec;
 
 use super::inputs::{READER_OPTIONS, is_known};
+use super::unknown::COLUMNS;
 use crate::{
     diagnostics::{At, Code, Role},
     kinds::{model::keys::HOOKS, reader::Reader},
@@ -97,7 +98,8 @@ impl Reader<'_, '_> {
         };
         let unused = rest.iter().filter(|(key, entry)| {
             let is_key = is_known(key) || READER_OPTIONS.contains(&key.as_str());
-            is_key && !entry.value.is_null() && !way.uses(key)
+            let is_of_columns = key.as_str() == COLUMNS && way == Way::Sql && driver == "duckdb";
+            is_key && !is_of_columns && !entry.value.is_null() && !way.uses(key)
         });
         for (key, entry) in unused {
             let text = entry.value.scalar_text().unwrap_or_default();

@@ -167,7 +167,9 @@ impl Journal {
             repeats: before.map(|_| repeats),
             replaces: before.map(|(id, _)| id),
         });
-        (!result.is_work()).then_some(repeats)
+        // What was written names the run that wrote it, so that run's entry stays.
+        let may_be_joined = !result.is_work() && !has_written_state(row);
+        may_be_joined.then_some(repeats)
     }
 
     /// History of a delete that gave up on the reconciler.
@@ -222,11 +224,16 @@ impl Journal {
 
 /// Returns true if a reconcile found all as it should be, and left it so: no error before it, no state written.
 fn finds_nothing(row: &Row, run: &Running, result: RunResult) -> bool {
-    let state_before = row.last_run.as_ref().map(|last| last.state_version);
     run.phase() == Phase::Reconcile
         && matches!(result, RunResult::Done(Work::None | Work::Checked))
         && row.error.is_none()
-        && row.state_version == state_before.unwrap_or_default()
+        && !has_written_state(row)
+}
+
+/// Returns true if the state was written since the last run that counts.
+fn has_written_state(row: &Row) -> bool {
+    let before = row.last_run.as_ref().map(|last| last.state_version);
+    row.state_version != before.unwrap_or_default()
 }
 
 /// Returns the entry of the last run, and the runs that it stands for, if a run that ends so says nothing new.

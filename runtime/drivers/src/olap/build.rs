@@ -221,7 +221,7 @@ pub enum BuildError {
     /// The columns of the new rows are not those of the table.
     #[error("{}", .0)]
     Columns(ColumnsDiffer),
-    /// What the statement reads has neither values nor names of columns.
+    /// The input of the statement has neither values nor names of columns.
     #[error("what is read is empty, which is no answer: not even the names of its columns are there")]
     NoColumns,
     /// Two of the new rows have one key.

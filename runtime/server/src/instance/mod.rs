@@ -49,6 +49,7 @@ mod query;
 mod questions;
 mod read;
 mod refresh;
+mod retry;
 mod service;
 mod services;
 mod sharing;

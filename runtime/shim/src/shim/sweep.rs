@@ -1,4 +1,4 @@
-//! What ended starts have left: found by tag, by mark, or as children of the shim, and killed.
+//! The sweep of what ended starts have left: found by tag, by mark, or as children of the shim, and killed.
 
 use std::collections::BTreeSet;
 

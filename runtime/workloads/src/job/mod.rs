@@ -8,6 +8,7 @@ mod ending;
 mod moments;
 mod pass;
 mod record;
+mod start;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -11,15 +11,15 @@ use watershed_core::{Attempts, Row};
 use super::moments::{left, until, until_moment};
 use super::record::{JobRecord, JobStage, JobStop};
 use super::{JobReconciler, cancel};
-use crate::backend::{self, Backend, Limits, Observation, Output, Phase, Start, StartId, Stop, Then};
+use crate::backend::{Backend, StartId, Stop, Then};
 use crate::crash::{self, crash_point};
 use crate::policy::exit::{NO_ROOM, StartFailure};
 use crate::policy::run_key::{self, Ref, RunKey, Standing, Trigger};
 use crate::policy::schedule;
-use crate::program::{Ports, Program};
+use crate::program::Program;
 use crate::replica::backend_error;
-use crate::service::{self, Addresses};
-use crate::settings::{self, JobSettings, Logs, Stopping};
+use crate::service;
+use crate::settings::{self, JobSettings, Stopping};
 use crate::shared::{self, Shared};
 use crate::transition::{Transition, push};
 
@@ -27,7 +27,7 @@ use crate::transition::{Transition, push};
 pub(super) struct Pass<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) context: &'a Context<JobReconciler>,
-    program: Program,
+    pub(super) program: Program,
     pub(super) backend: Arc<dyn Backend>,
     pub(super) settings: JobSettings,
     pub(super) uid: String,
@@ -236,87 +236,6 @@ impl<'a> Pass<'a> {
         self.retry_later(self.context.now().after(NO_ROOM))
     }
 
-    /// Begins a start: its number is stored before it is made.
-    async fn begin(&mut self, key: RunKey, trigger: Trigger) -> Result<(), Error> {
-        if self.record.run.is_none_or(|(run, _)| run != key) {
-            (self.record.exits, self.record.starts) = (Attempts::default(), Attempts::default());
-        }
-        if let Trigger::Refresh(asked) = trigger {
-            self.record.refreshes = asked;
-        }
-        let nothing = Ports::new();
-        let ports = self
-            .shared
-            .ports
-            .take(&self.program.ports, &self.record.ports, &nothing);
-        self.record.counter += 1;
-        self.record.is_open = true;
-        self.record.run = Some((key, trigger));
-        self.record.started = self.context.now();
-        self.record.backend_id = None;
-        self.record.stop = None;
-        self.record.ports = ports.clone().unwrap_or_default();
-        self.enter(JobStage::Running, "start", "");
-        self.store().await?;
-        match ports {
-            // The wait that follows orders what is not there.
-            Ok(_) => Ok(()),
-            Err(error) => self.refuse(StartFailure::PortBusy, error.to_string()),
-        }
-    }
-
-    /// Orders the start of the record, once more if it is there already.
-    async fn order(&mut self) -> Result<(), Error> {
-        let spec = &self.context.spec().0;
-        let render = self.shared.render.as_ref();
-        let project = &self.shared.project;
-        let services = service::services(self.context.refs());
-        let addresses = Addresses::now(&self.context.controller(), &project.output, &services);
-        let (program, environment) = match self
-            .program
-            .start(project, render, &self.record.ports, &addresses)
-        {
-            Ok(started) => started,
-            Err(error) if &*error.code == "bad-folder" => {
-                return self.refuse(StartFailure::BadFolder, error.message.to_string());
-            }
-            Err(error) => return self.refuse(StartFailure::BadCommand, error.message.to_string()),
-        };
-        let logs = Logs::from(spec.logs.as_ref());
-        let start = Start {
-            id: self.start_id()?,
-            program,
-            environment,
-            limits: Limits {
-                memory: (self.program.memory > 0).then_some(self.program.memory),
-                open_files: (self.program.open_files > 0).then(|| self.program.open_files.into()),
-            },
-            output: Some(Output {
-                path: project.output(&self.start_id()?),
-                max_size: logs.max_size,
-                keep: logs.keep,
-            }),
-        };
-        crash_point(crash::START_BEFORE);
-        let started = self.backend.start(start).await;
-        crash_point(crash::START_AFTER);
-        match started {
-            Ok(observation) => self.shared.observations.note(observation),
-            Err(backend::Error::Occupied { living }) => {
-                self.stop_other(living.clone()).await?;
-                return Err(backend_error(&backend::Error::Occupied { living }));
-            }
-            Err(error) if error.is_transient() => {
-                // Whether there is a process is seen later.
-                self.not_started(StartFailure::EngineUnreachable, error.to_string());
-                self.record.is_open = self.record.stage != JobStage::Failed;
-                self.store().await?;
-            }
-            Err(error) => return Err(backend_error(&error)),
-        }
-        Ok(())
-    }
-
     /// Ends starts that the record does not stand for: the catalog is older than they are, or a request that was given
     /// up was carried out after all. Forgets those that have ended.
     async fn end_others(&mut self) -> Result<Ended, Error> {
@@ -355,7 +274,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    async fn stop_other(&self, id: StartId) -> Result<(), Error> {
+    pub(super) async fn stop_other(&self, id: StartId) -> Result<(), Error> {
         let stopping = Stopping::from(self.context.spec().0.stop.as_ref());
         let stop = Stop {
             id,
@@ -368,18 +287,6 @@ impl<'a> Pass<'a> {
             Some(observation) => self.shared.observations.note(observation),
             None => self.shared.observations.forget(&self.uid),
         }
-        Ok(())
-    }
-
-    fn refuse(&self, failure: StartFailure, message: String) -> Result<(), Error> {
-        self.shared.observations.note(Observation {
-            id: self.start_id()?,
-            epoch: self.backend.epoch(),
-            backend_id: None,
-            started: self.context.now(),
-            stopping: false,
-            phase: Phase::NotStarted { failure, message },
-        });
         Ok(())
     }
 

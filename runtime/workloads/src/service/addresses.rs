@@ -1,31 +1,21 @@
-//! Addresses of services, for the programs that refer to them (rule W17).
+//! Addresses of services at this moment, and the files in which they stand from then on (rule W17).
 //!
 //! Each start of a process gets those of that moment. What changes while it runs stands in files, one for each port of a
 //! service, which its service keeps: the same text as the variable has.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use watershed_controller::{Handle, Resource};
 use watershed_core::{RefView, Uid};
 
 use super::record::ServiceRecord;
+use crate::addresses::{Addresses, text, variable};
 use crate::message::Service;
 
 /// The folder of the files, below that of programs' output.
 const FOLDER: &str = "addresses";
-
-/// The addresses that one start of a process gets.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Addresses {
-    /// Those of ready replicas, by variable.
-    pub variables: BTreeMap<String, String>,
-    /// The files in which they stand from then on, by variable. A container can't see them.
-    pub files: BTreeMap<String, PathBuf>,
-}
 
 impl Addresses {
     /// Returns those of services at this moment.
@@ -60,25 +50,6 @@ pub(crate) fn services(refs: &[RefView]) -> Vec<String> {
         .filter(|reference| reference.kind.as_str() == super::KIND)
         .map(|reference| reference.name.to_string())
         .collect()
-}
-
-/// Returns the variable with the addresses of a port of a service: `API_PORT` for the port `PORT` of the service `api`.
-pub(super) fn variable(service: &str, port: &str) -> String {
-    let upper = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
-    let prefix: String = service.chars().map(upper).collect();
-    format!("{prefix}_{port}")
-}
-
-/// Returns the addresses of ports of the loopback interface, as programs get them.
-pub(super) fn text(numbers: &[u16]) -> String {
-    let all: Vec<String> = numbers.iter().map(|port| format!("127.0.0.1:{port}")).collect();
-    all.join(",")
 }
 
 fn file_of(folder: &Path, service: Uid, port: &str) -> PathBuf {
@@ -144,6 +115,5 @@ mod tests {
         }
         remove_files(folder.path(), uid);
         assert!(!folder.path().join(FOLDER).exists());
-        assert_eq!(variable("my-api", "PORT"), "MY_API_PORT");
     }
 }

@@ -18,12 +18,12 @@ use watershed_controller::{Context, Error, Key, KindOptions, Outcome, Reconciler
 use watershed_core::{Edit, Name, Row, SourcePosition, Uid, Work};
 use watershed_proto::ServiceSpec;
 
-pub use self::addresses::Addresses;
 pub(crate) use self::addresses::services;
 use self::converge::{Decided, Facts, There, decide};
 pub use self::record::{Candidate, Halt, RELEASES_MAX, Release, Restarting, ServiceRecord};
 pub use self::trouble::{Trouble, trouble};
 
+pub use crate::addresses::Addresses;
 use crate::backend;
 use crate::message::Service;
 use crate::policy::readiness::is_service_ready;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use watershed_controller::json_message;
 use watershed_core::Timestamp;
 
-use super::addresses;
+use crate::addresses;
 use crate::policy::rollout::Progress;
 use crate::program::Program;
 use crate::settings::Manners;

@@ -92,6 +92,7 @@ mod tests {
             number,
             release: 1 + number / 10,
             program: crate::Program::default(),
+            services: Vec::new(),
             addresses: std::collections::BTreeMap::new(),
             is_wanted: true,
             restarts: 0,

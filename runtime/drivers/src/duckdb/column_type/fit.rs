@@ -1,4 +1,4 @@
-//! Whether a type holds all values of another, and the type that holds those of two.
+//! The way in which a type takes the values of another, and the type that holds those of two.
 //!
 //! A value is held if the cast makes the same value of it, and the cast back the one that it was. So a number may become a longer
 //! one or a text, and nothing is rounded, cut or set to another zone. Whatever is not known here holds itself alone.
