@@ -1,14 +1,15 @@
 //! The part that all reconcilers of one project share.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::kind::{Nudging, Parents};
 use watershed_controller::{Context, Error, KindOptions, Reconciler, RetryPolicy};
-use watershed_core::{Row, Uid};
+use watershed_core::{Row, Timestamp, Uid};
 
 use crate::backend::{self, Backend};
 use crate::backends::Backends;
@@ -19,6 +20,7 @@ use crate::probe::Probes;
 use crate::program::Program;
 use crate::project::Project;
 use crate::render::Render;
+use crate::sync::Unpoisoned;
 
 /// The part that all reconcilers of one project share.
 pub(crate) struct Shared {
@@ -37,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) leaving: CancellationToken,
     /// Scans that were asked for.
     pub(crate) scans: Scans,
+    pub(crate) looks: Looks,
     /// The time between two scans; zero for none.
     pub(crate) interval: Duration,
     /// True if waits are spread by chance (rule W5); not under test.
@@ -48,6 +51,22 @@ pub(crate) struct Shared {
 pub(crate) struct Scans {
     pub(crate) asked: watch::Sender<u64>,
     pub(crate) made: watch::Sender<u64>,
+}
+
+/// The last look of this process at each service.
+#[derive(Default)]
+pub(crate) struct Looks(Mutex<BTreeMap<Uid, Timestamp>>);
+
+impl Looks {
+    /// Notes a look, and returns the time of the one before; none if this process has not looked yet.
+    pub(crate) fn note(&self, service: Uid, now: Timestamp) -> Option<Timestamp> {
+        self.0.lock().unpoisoned().insert(service, now)
+    }
+
+    /// Forgets a service that is gone.
+    pub(crate) fn forget(&self, service: Uid) {
+        self.0.lock().unpoisoned().remove(&service);
+    }
 }
 
 /// Returns the options that kinds with processes have in common.

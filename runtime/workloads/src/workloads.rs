@@ -23,7 +23,7 @@ use crate::render::{Render, Verbatim};
 use crate::replica::{self, ReplicaReconciler, ReplicaSpec};
 use crate::service::{self, ServiceReconciler};
 use crate::settings::Stopping;
-use crate::shared::{Scans, Shared};
+use crate::shared::{Looks, Scans, Shared};
 use crate::watcher::Watcher;
 
 /// The time between two scans (rule W2).
@@ -123,6 +123,7 @@ impl WorkloadsBuilder {
     /// Returns the workloads.
     pub fn build(self) -> Workloads {
         let shared = Shared {
+            looks: Looks::default(),
             probes: Probes::new(self.asks, self.output.clone()),
             project: Project {
                 root: self.root,

@@ -57,6 +57,8 @@ pub(super) struct Facts<'a> {
     pub(super) there: &'a [There],
     pub(super) refreshes: u64,
     pub(super) now: Timestamp,
+    /// The time of the look before this one; none if this process has not looked yet.
+    pub(super) looked: Option<Timestamp>,
     pub(super) invocation: InvocationId,
     pub(super) epoch: u64,
 }
@@ -109,7 +111,9 @@ pub(super) fn last_chance(overdue: &mut Option<Timestamp>, until: Timestamp, fac
     // Some may not even be there.
     let missing = u32::try_from(facts.there.len()).unwrap_or(u32::MAX) < facts.settings.bounds.replicas;
     let is_starting = missing || facts.there.iter().any(|one| one.is_starting);
-    if overdue.is_none() && !is_starting && facts.now <= until.after(IN_TIME) {
+    // Where nothing has looked since they run, their checks may not have been asked either.
+    let is_known = facts.looked.is_some_and(|looked| facts.there.iter().all(|one| one.at <= looked));
+    if overdue.is_none() && is_known && !is_starting && facts.now <= until.after(IN_TIME) {
         return facts.now;
     }
     let chance = LAST_CHANCE.min(facts.settings.deadline);

@@ -97,6 +97,7 @@ impl Reconciler for ServiceReconciler {
                 there: &there,
                 refreshes: refreshes.plain.saturating_add(refreshes.full),
                 now: context.now(),
+                looked: self.shared.looks.note(context.uid(), context.now()),
                 invocation: context.invocation(),
                 epoch: context.epoch().0,
             },
@@ -134,6 +135,7 @@ impl Reconciler for ServiceReconciler {
 
     /// Its replicas are deleted with it; only the files of its addresses are its own.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        self.shared.looks.forget(context.uid());
         addresses::remove_files(&self.shared.project.output, context.uid());
         Ok(Outcome::unchanged())
     }
