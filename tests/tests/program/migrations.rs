@@ -300,7 +300,10 @@ fn a_mended_migration_is_not_shown_with_the_error_of_its_old_text() {
         ("init.sql", "-- @type: migration\nSELECT nope\n"),
     ]);
     project.run(1);
-    project.write("init.sql", "-- @type: migration\nCREATE OR REPLACE MACRO x(a) AS a;\n");
+    project.write(
+        "init.sql",
+        "-- @type: migration\nCREATE OR REPLACE MACRO x(a) AS a;\n",
+    );
     let said = project.call(&["run"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     assert!(!said.stderr.contains("nope"), "{}", said.stderr);

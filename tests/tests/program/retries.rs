@@ -58,7 +58,11 @@ fn attempts_end_survive_the_process_and_are_forgotten_by_an_edit() {
     let retry = ["delay: 0", "if_error_matches: late"];
     let project = project(&[&["attempts: 2"], &retry[..]].concat());
     project.run(1);
-    assert_eq!(runs(&project, "flaky"), ["retry failed"], "what is told again is counted");
+    assert_eq!(
+        runs(&project, "flaky"),
+        ["retry failed"],
+        "what is told again is counted"
+    );
     let history = project.call(&["history", "flaky", "--json"]).json();
     assert_eq!(history["runs"][0]["repeats"]["runs"], 2);
     let policy = json!({"attempts": 2, "delay_ms": 0, "longest_delay_ms": 300_000});

@@ -112,7 +112,9 @@ pub(super) fn last_chance(overdue: &mut Option<Timestamp>, until: Timestamp, fac
     let missing = u32::try_from(facts.there.len()).unwrap_or(u32::MAX) < facts.settings.bounds.replicas;
     let is_starting = missing || facts.there.iter().any(|one| one.is_starting);
     // Where nothing has looked since they run, their checks may not have been asked either.
-    let is_known = facts.looked.is_some_and(|looked| facts.there.iter().all(|one| one.at <= looked));
+    let is_known = facts
+        .looked
+        .is_some_and(|looked| facts.there.iter().all(|one| one.at <= looked));
     if overdue.is_none() && is_known && !is_starting && facts.now <= until.after(IN_TIME) {
         return facts.now;
     }
