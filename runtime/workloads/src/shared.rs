@@ -22,6 +22,9 @@ use crate::project::Project;
 use crate::render::Render;
 use crate::sync::Unpoisoned;
 
+/// Tells what a resource has made.
+pub(crate) type Made = dyn Fn(&Row) -> Option<Vec<u8>> + Send + Sync;
+
 /// The part that all reconcilers of one project share.
 pub(crate) struct Shared {
     pub(crate) project: Project,
@@ -32,7 +35,7 @@ pub(crate) struct Shared {
     pub(crate) cancels: Cancels,
     pub(crate) render: Arc<dyn Render>,
     /// Tells what a resource has made, for jobs that refer to it.
-    pub(crate) made: Arc<dyn Fn(&Row) -> Option<Vec<u8>> + Send + Sync>,
+    pub(crate) made: Arc<Made>,
     /// Tells whether this program does anything for a job or service.
     pub(crate) chooses: Arc<dyn Fn(Uid) -> bool + Send + Sync>,
     /// Set when the program is about to end: nothing is started any more, and what runs is left to it.

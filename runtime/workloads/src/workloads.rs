@@ -23,7 +23,7 @@ use crate::render::{Render, Verbatim};
 use crate::replica::{self, ReplicaReconciler, ReplicaSpec};
 use crate::service::{self, ServiceReconciler};
 use crate::settings::Stopping;
-use crate::shared::{Looks, Scans, Shared};
+use crate::shared::{Looks, Made, Scans, Shared};
 use crate::watcher::Watcher;
 
 /// The time between two scans (rule W2).
@@ -50,7 +50,7 @@ pub struct WorkloadsBuilder {
     asks: Arc<dyn Asks>,
     interval: Duration,
     jobs_at_once: usize,
-    made: Arc<dyn Fn(&Row) -> Option<Vec<u8>> + Send + Sync>,
+    made: Arc<Made>,
     chooses: Arc<dyn Fn(Uid) -> bool + Send + Sync>,
     jitter: bool,
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use watershed::socket::{Address, Connection, Reply, Request};
@@ -105,7 +106,7 @@ impl Drop for Start {
 
 /// Asks over a connection of its own, as the program does.
 pub(crate) async fn ask(address: &Address, sql: &str) -> Result<Vec<Vec<Value>>, String> {
-    let connection = Connection::open(address)
+    let connection = Connection::open(address, Duration::from_secs(10))
         .await
         .map_err(|error| error.to_string())?;
     let request = Request::Query {
