@@ -99,7 +99,7 @@ pub fn draw<'a>(found: impl Into<Drawn<'a>>, source: Option<&str>, colour: Colou
     let span = found.span;
     let source = source.map(|source| source.strip_prefix('\u{feff}').unwrap_or(source));
     let excerpt = source.and_then(|source| excerpt(source, span));
-    let group: Group<'_> = match excerpt.filter(|(text, _)| text.len() <= LONGEST) {
+    let group: Group<'_> = match excerpt {
         Some((text, range)) => title.element(
             Snippet::source(text)
                 .line_start(span.line as usize)
@@ -145,7 +145,8 @@ fn told(seen: &RelatedSpan<'_>) -> String {
     }
 }
 
-/// The lines that a finding is about, and its bytes in them.
+/// The lines that a finding is about, and its bytes in them. None where they are too long: of these no more is read than it
+/// takes to see that, as there may be very many findings in one line.
 fn excerpt(source: &str, span: Span) -> Option<(&str, Range<usize>)> {
     if span == Span::START {
         return None;
@@ -156,14 +157,15 @@ fn excerpt(source: &str, span: Span) -> Option<(&str, Range<usize>)> {
     } else {
         span.end_line.max(first)
     };
-    let mut lines = source.split_inclusive('\n').skip(first as usize - 1);
-    let begin = offset(source, lines.next()?);
-    let end_line = match last - first {
-        0 => source.get(begin..)?.split_inclusive('\n').next()?,
-        more => lines.nth(more as usize - 1)?,
-    };
+    let begin = start_of_line(source, first as usize)?;
+    let rest = source.get(begin..)?;
+    let near = rest.as_bytes().get(..LONGEST + 2);
+    if near.is_some_and(|near| !near.contains(&b'\n')) {
+        return None;
+    }
+    let end_line = rest.split_inclusive('\n').nth((last - first) as usize)?;
     let end = offset(source, end_line) + end_line.trim_end_matches(['\n', '\r']).len();
-    let text = source.get(begin..end)?;
+    let text = source.get(begin..end).filter(|text| text.len() <= LONGEST)?;
     let from = column(text, span.column);
     let to = if last == span.end_line {
         offset(source, end_line) - begin + column(end_line, span.end_column)
@@ -178,6 +180,18 @@ fn excerpt(source: &str, span: Span) -> Option<(&str, Range<usize>)> {
         from + text[from..].chars().next().map_or(0, char::len_utf8)
     };
     Some((text, from..to))
+}
+
+/// Returns the offset of a line, counted from 1; none if the text has fewer.
+fn start_of_line(source: &str, line: usize) -> Option<usize> {
+    let start = match line {
+        0 | 1 => 0,
+        _ => {
+            let before = source.split_inclusive('\n').nth(line - 2)?;
+            offset(source, before) + before.len()
+        }
+    };
+    (start < source.len()).then_some(start)
 }
 
 /// Returns the offset of a part of a text.
