@@ -129,13 +129,7 @@ impl Lines {
         more: &str,
         width: Option<u16>,
     ) -> Vec<Cell> {
-        let begin = match self.begin {
-            Begin::Progress => " ".repeat(self.begun),
-            Begin::Clock => super::units::clock(at),
-        };
-        let mut cells = self.begin(begin, what, "message".to_owned(), title, width);
-        cells.push(Cell::left(first_line(more), Style::new()));
-        cells
+        self.step(at, what, &ResourceName::new("message", title), more, width)
     }
 
     /// A step in the life of a program is none on the way of a command.
