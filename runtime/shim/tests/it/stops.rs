@@ -121,6 +121,21 @@ async fn with_child(rig: &Rig, client: &Client, uid: &str, mode: &str) -> (u32, 
     (pid(&process), child)
 }
 
+/// The tick of the clock since boot in which a process began.
+fn begun(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, after_name) = stat.rsplit_once(") ").unwrap();
+    after_name.split(' ').nth(19).unwrap().parse().unwrap()
+}
+
+/// The tick of a process that begins now.
+fn begins_now() -> u64 {
+    let mut child = std::process::Command::new("true").spawn().unwrap();
+    let tick = begun(child.id());
+    child.wait().unwrap();
+    tick
+}
+
 /// W14: of several starts only what the ended one has left is killed, as far as anybody can tell whose it is.
 #[tokio::test]
 async fn what_an_ended_start_has_left_dies_and_what_others_have_started_lives() {
@@ -129,6 +144,8 @@ async fn what_an_ended_start_has_left_dies_and_what_others_have_started_lives() 
     let (older, of_older) = with_child(&rig, &client, "older", "hide").await;
     let (ended, of_ended) = with_child(&rig, &client, "ended", "hide").await;
     let (bare, of_bare) = with_child(&rig, &client, "bare", "bare").await;
+    // The kernel tells when a process began in hundredths of a second: of two in one, neither is known to be older.
+    until_true("a process that begins now is younger", || begins_now() > begun(of_bare)).await;
     let (newer, of_newer) = with_child(&rig, &client, "newer", "bare").await;
     crate::support::kill(ended);
     until_true("its child is gone", || !is_alive(of_ended)).await;
