@@ -10,9 +10,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use watershed_api::documents::Time;
 use watershed_drivers::crash_point;
-
-use crate::documents::Time;
 
 /// The first line of every such file. Another form has another number.
 const FIRST_LINE: &str = "watershed backup 1\n";

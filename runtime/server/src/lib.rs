@@ -3,18 +3,16 @@
 //! | module | holds |
 //! |---|---|
 //! | [`instance`] | a project brought to life: start at [`Runtime`] |
-//! | [`documents`] | what the program prints for other programs |
+//! | [`documents`] | what the program prints for other programs, from [`watershed_api`] |
 //! | [`logs`] | what invocations say, kept on disk |
 //! | [`state_folder`] | where an environment's state is kept and who may touch it |
-//! | [`exit`] | the exit codes |
+//! | [`exit`] | the exit codes, from there too |
 //!
 //! [`main`] is the program. Its command line, and the socket by which its commands talk to the process that owns a state
 //! folder, are no part of the library.
 
 mod backup;
 mod cli;
-pub mod documents;
-pub mod exit;
 mod hiding;
 pub mod instance;
 pub mod logs;
@@ -34,7 +32,8 @@ pub use instance::{
     ResolveError, Runtime, Source, Viewer,
 };
 pub use instance::{directory, links};
-pub use socket::Selection;
+pub use watershed_api::request::Selection;
+pub use watershed_api::{documents, exit};
 pub use watershed_drivers::olap::Exported;
 pub use watershed_metrics as metrics;
 

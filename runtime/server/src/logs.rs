@@ -32,11 +32,11 @@ use tokio::sync::broadcast;
 use tracing_subscriber::Layer;
 use tracing_subscriber::registry::LookupSpan;
 use uuid::Uuid;
+use watershed_api::documents::LogLine;
 
 pub(crate) use self::layer::INSTANCE_SPAN;
 use self::writer::Writer;
 pub(crate) use self::writer::Written;
-use crate::documents::LogLine;
 
 /// The size at which a file of lines is put aside, in place of the one that was put aside before: a few thousand lines.
 pub const FILE_BYTES: u64 = 256 * 1024;

@@ -19,12 +19,12 @@ use std::sync::{Arc, Mutex};
 use watershed_core::Uid;
 use watershed_reconcilers::chosen::{Candidate, Choose, Chosen};
 
-use crate::exit::Exit;
 use crate::report::Entry;
-use crate::socket::{Refusal, Selection};
 use crate::sync::Unpoisoned;
 use expression::Expression;
 use listing::Listing;
+use watershed_api::request::Selection;
+use watershed_api::{Code, Problem};
 
 /// The knowledge that a listing has of how its resources stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,20 +35,30 @@ pub(crate) enum States {
     Unknown,
 }
 
-impl Selection {
+/// Reads a choice, and finds the resources that it stands for.
+pub(crate) trait Evaluate {
     /// Refuses what can't be read, before anything is done.
     ///
     /// # Errors
     /// When an option can't be read; the place is named.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        Expression::read(self).map(drop)
-    }
+    fn check(&self) -> Result<(), Problem>;
 
     /// Returns the resources of one reading that are chosen; none if everything is.
     ///
     /// # Errors
     /// When an option can't be read, or nothing matches it.
-    pub(crate) fn among(&self, entries: &[Entry], states: States) -> Result<Option<BTreeSet<Uid>>, Refusal> {
+    fn among(&self, entries: &[Entry], states: States) -> Result<Option<BTreeSet<Uid>>, Problem>;
+
+    /// Returns the choice for reconcilers and forecasts, made once the files have been read.
+    fn chosen(&self) -> Choice;
+}
+
+impl Evaluate for Selection {
+    fn check(&self) -> Result<(), Problem> {
+        Expression::read(self).map(drop)
+    }
+
+    fn among(&self, entries: &[Entry], states: States) -> Result<Option<BTreeSet<Uid>>, Problem> {
         if self.is_empty() {
             return Ok(None);
         }
@@ -57,8 +67,8 @@ impl Selection {
         let candidates: Vec<Candidate<'_>> = listed.map(Candidate::from).collect();
         let expression = Expression::read(self)?;
         if states == States::Unknown && expression.asks_for_states() {
-            let refusal = Refusal::new(
-                Exit::Usage,
+            let refusal = Problem::new(
+                Code::BadArgument,
                 "`state:` can't be known without a look at the catalog",
             );
             return Err(refusal.hint("`plan` and `status` look at it"));
@@ -66,8 +76,7 @@ impl Selection {
         evaluate::evaluate(&expression, &Listing::new(&candidates)).map(Some)
     }
 
-    /// Returns the choice for reconcilers and forecasts, made once the files have been read.
-    pub(crate) fn chosen(&self) -> Choice {
+    fn chosen(&self) -> Choice {
         if self.is_empty() {
             return Choice::default();
         }
@@ -90,7 +99,7 @@ impl Selection {
     }
 }
 
-type Made = Result<BTreeSet<Uid>, Refusal>;
+type Made = Result<BTreeSet<Uid>, Problem>;
 
 /// A choice that is made once the files have been read.
 #[derive(Debug, Clone, Default)]
@@ -107,7 +116,7 @@ impl Choice {
     ///
     /// # Errors
     /// When nothing matched.
-    pub(crate) fn made(&self) -> Result<Option<BTreeSet<Uid>>, Refusal> {
+    pub(crate) fn made(&self) -> Result<Option<BTreeSet<Uid>>, Problem> {
         match &self.made {
             None => Ok(None),
             Some(made) => made

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::documents::Time;
+use watershed_api::documents::Time;
 
 /// The file in an environment's folder.
 const FILE: &str = "last-success";

@@ -8,8 +8,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
-use watershed::socket::{Address, Connection, Reply, Request};
+use watershed::socket::{Address, Connection};
 use watershed::state_folder::StateFolder;
+use watershed_api::{Reply, Request};
 
 /// The program to measure.
 fn program() -> OsString {

@@ -12,7 +12,8 @@ const PAGE: &str = "docs/diagnostics.md";
 /// The heading below which the codes stand that are not the compiler's.
 const RUNS: &str = "## Codes of runs and commands";
 /// The crates whose errors people read.
-const CRATES: [&str; 7] = [
+const CRATES: [&str; 8] = [
+    "runtime/api/src",
     "runtime/core/src",
     "runtime/controller/src",
     "runtime/drivers/src",
@@ -176,7 +177,8 @@ fn codes_in(source: &str) -> BTreeSet<String> {
     // The kind of the error stands first.
     let statements = behind("Error::new(").filter_map(|rest| rest.split(';').next());
     found.extend(statements.filter_map(|text| texts(text).find(|text| is_code(text))));
-    let lists = behind("CODES: [&str").filter_map(|rest| rest.split("];").next());
+    let lists = behind("CODES: [&str").chain(behind("TABLE: [Line"));
+    let lists = lists.filter_map(|rest| rest.split("];").next());
     found.extend(lists.flat_map(texts));
     for (begin, end) in MATCHES {
         let arms = behind(begin).filter_map(|rest| rest.split(end).next());

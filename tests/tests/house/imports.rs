@@ -7,6 +7,7 @@ use crate::{list, metadata, text};
 /// For each crate of ours, which others of ours it may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("watershed-proto", &[]),
+    ("watershed-api", &[]),
     ("watershed-core", &[]),
     ("watershed-stategraph", &[]),
     ("watershed-drivers", &[]),
@@ -59,6 +60,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "watershed",
         &[
+            "watershed-api",
             "watershed-proto",
             "watershed-compilers",
             "watershed-controller",

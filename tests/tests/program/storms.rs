@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
-use watershed::socket::{Address, Connection, Reply, Request};
+use watershed::socket::{Address, Connection};
 use watershed::state_folder::StateFolder;
+use watershed_api::{Exit, Reply, Request};
 
 use crate::going::Going;
 use crate::sandbox::Sandbox;
@@ -220,7 +221,7 @@ fn read(state: &Path, stop: &AtomicBool) -> Result<u64, String> {
                     }
                     Reply::Rows(_) => answers += 1,
                     // It was killed, or is ending.
-                    Reply::Refused(refusal) if refusal.exit_code == 3 => {}
+                    Reply::Refused(refusal) if refusal.code.exit() == Exit::NotNow => {}
                     Reply::Refused(refusal) => return Err(refusal.message),
                     _ => {}
                 }

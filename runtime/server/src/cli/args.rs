@@ -16,7 +16,6 @@ mod shared;
 
 use super::candidates::complete_names;
 use super::values::{Limit, Size, Variable, Wait};
-use crate::socket::Selection;
 pub(super) use asked::{Alert, AlertAction, AlertTest, Call, Report, ReportAction, ReportRun, Snooze};
 pub(super) use kept::{Backup, Consent, Empty, Restore, RestoreBackup, Trash, TrashAction};
 pub(super) use managed::{Event, Set};
@@ -24,6 +23,7 @@ pub(super) use metrics::Metrics;
 pub(super) use programs::{Logs, Restart, Rollback, Scale};
 pub(super) use rows::{Partitions, Query, Show};
 pub(super) use shared::Shared;
+use watershed_api::request::Selection;
 use watershed_reconcilers::model::sample::Sample;
 
 /// Builds the tables that a folder of SQL and YAML declares, and keeps them up to date: in the right order, rebuilt when

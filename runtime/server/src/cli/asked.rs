@@ -3,14 +3,14 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
+use watershed_api::request::{AlertTestRequest, CallRequest, Callee, ChangeByHand};
+use watershed_api::{Exit, Request};
 
 use super::args::{AlertAction, AlertTest, Call, Format, Refresh, ReportAction, ReportRun, Shared, Snooze};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::project::Location;
 use super::{look, managed, metrics, work};
-use crate::exit::Exit;
-use crate::socket::{AlertTestRequest, CallRequest, Callee, ChangeByHand, Request};
 
 /// `call`
 pub(super) fn call(console: &mut Console, shared: &Shared, args: &Call) -> Result<Exit, Failure> {

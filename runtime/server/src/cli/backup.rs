@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use watershed_api::{Exit, Request};
+
 use super::args::{Backup, Format, RestoreBackup, Shared};
 use super::consent;
 use super::console::{Console, choose_format};
@@ -9,9 +11,7 @@ use super::failure::Failure;
 use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
-use crate::exit::Exit;
 use crate::instance;
-use crate::socket::Request;
 
 /// `backup`
 pub(super) fn backup(console: &mut Console, shared: &Shared, args: &Backup) -> Result<Exit, Failure> {

@@ -1,5 +1,7 @@
 //! `doctor`, `gc`: looking after what a project keeps.
 
+use watershed_api::{Exit, Request};
+
 use super::args::{Doctor, Format, Gc, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
@@ -7,9 +9,7 @@ use super::look::look_at;
 use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
-use crate::exit::Exit;
 use crate::instance::{self, Folder, Hold};
-use crate::socket::Request;
 
 /// `doctor`
 pub(super) fn doctor(console: &mut Console, shared: &Shared, args: &Doctor) -> Result<Exit, Failure> {

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use watershed_api::request::RunRequest;
+use watershed_api::{Answer, Exit, Reply};
+
 use super::args::{Compile, Format, Schema, Shared, Validate};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::present::Presenter;
 use super::project::Location;
-use crate::exit::Exit;
 use crate::instance::{self, Specs, compiled_sql, validated};
 use crate::render::ci;
-use crate::socket::{Answer, Reply, RunRequest};
 
 /// `validate`
 pub(super) fn validate(console: &mut Console, shared: &Shared, args: &Validate) -> Result<Exit, Failure> {

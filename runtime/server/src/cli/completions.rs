@@ -7,13 +7,13 @@ use clap::FromArgMatches as _;
 use clap_complete::CompleteEnv;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Shells;
+use watershed_api::Exit;
 
 use super::args::{Cli, Completions, Shared};
 use super::candidates::find_names_by;
 use super::console::Console;
 use super::failure::Failure;
 use super::project::Location;
-use crate::exit::Exit;
 use crate::instance;
 
 /// Set by the shell when it asks for candidates.

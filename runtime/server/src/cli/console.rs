@@ -4,12 +4,12 @@ use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
+use watershed_api::request::Events;
 
 use super::args::{Color, Format, Shared};
 use super::failure::Failure;
 use crate::render::Colour;
 use crate::render::palette::{BAD, HINT};
-use crate::socket::Events;
 
 /// The form of a result, chosen from `--format`, `--json` and what the command can write.
 pub(super) fn choose_format(shared: &Shared, known: &[Format], default: Format) -> Result<Format, Failure> {

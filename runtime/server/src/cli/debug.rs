@@ -1,11 +1,11 @@
 //! `debug`: for whoever suspects the program itself.
 
+use watershed_api::{Exit, Request};
+
 use super::args::{Debug, Debugging, Format, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::look::look;
-use crate::exit::Exit;
-use crate::socket::Request;
 
 /// `debug check`
 pub(super) fn debug(console: &mut Console, shared: &Shared, args: &Debug) -> Result<Exit, Failure> {

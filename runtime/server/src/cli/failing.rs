@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::documents::{Event, LastRun, Outcome, ResourceName};
+use watershed_api::documents::{Event, LastRun, Outcome, ResourceName};
 
 /// The failures that stand, with how often each came.
 #[derive(Debug, Default)]
@@ -65,20 +65,18 @@ impl Failing {
 
 /// Returns true if a run came of the clock or of something outside. Whoever edits a file or asks is told in any case.
 fn comes_by_itself(run: &LastRun) -> bool {
-    run.reason.0.is_timed() || run.chain.iter().any(|link| link.reason.0.is_timed())
+    run.reason.is_timed() || run.chain.iter().any(|link| link.reason.is_timed())
 }
 
 #[cfg(test)]
 mod tests {
-    use watershed_controller::history::Trigger;
-
     use super::*;
-    use crate::documents::{Ended, Link, Reason, ResourceError, Time, Work};
+    use watershed_api::documents::{Ended, Link, Reason, ResourceError, Time, Work};
 
-    fn ended(name: &str, outcome: Outcome, message: &str, first: Trigger) -> Event {
-        let link = |trigger| Link {
+    fn ended(name: &str, outcome: Outcome, message: &str, first: Reason) -> Event {
+        let link = |reason| Link {
             resource: ResourceName::new("model", name),
-            reason: Reason(trigger),
+            reason,
             origin: None,
             omitted: 0,
         };
@@ -98,9 +96,9 @@ mod tests {
             about: Ended::default(),
             run: LastRun {
                 id: "1.1".to_owned(),
-                reason: Reason(Trigger::Parent),
+                reason: Reason::Parent,
                 cause: Vec::new(),
-                chain: vec![link(first), link(Trigger::Parent)],
+                chain: vec![link(first), link(Reason::Parent)],
                 started_at: Time::from_millis(0),
                 duration_ms: 1,
                 outcome,
@@ -110,7 +108,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_once_and_counted_until_it_is_another_or_over() {
-        let (by_clock, by_hand) = (Trigger::Retrigger, Trigger::Edited);
+        let (by_clock, by_hand) = (Reason::Retrigger, Reason::Edited);
         let mut failing = Failing::default();
         let mut hear = |outcome, message, trigger| failing.hear(&ended("a", outcome, message, trigger));
         assert_eq!(hear(Outcome::Failed, "away", by_clock), Heard::News);

@@ -2,10 +2,10 @@
 
 use std::io;
 
+use watershed_api::documents::{CommandError, ErrorDocument};
+use watershed_api::{Code, Exit, Problem};
+
 use super::mistake::Mistake;
-use crate::documents::{CommandError, ErrorDocument};
-use crate::exit::Exit;
-use crate::socket::Refusal;
 
 /// A command that ends without a result: what was attempted, what may help, the exit code.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Failure {
     pub(super) fn document(&self) -> ErrorDocument {
         let mistake = self.error.downcast_ref::<Mistake>();
         let code = match mistake {
-            Some(mistake) => mistake.fault.code.clone(),
+            Some(mistake) => mistake.named.code.clone(),
             None => self.exit.name().to_owned(),
         };
         let hidden = |text: &str| crate::hiding::redact_all(text).into_owned();
@@ -119,28 +119,24 @@ impl From<serde_json::Error> for Failure {
 #[error("the work is not done")]
 pub(super) struct OwnerEnded;
 
-/// A refused request, as the program ends with it.
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        let (exit, message) = (Exit::from_code(refusal.exit_code), refusal.message);
-        let mut failure = match refusal.fault {
-            Some(fault) => Self {
-                exit,
-                error: anyhow::Error::new(Mistake {
-                    message,
-                    fault,
-                    text: None,
-                }),
-                hint: None,
-            },
-            None => Self::new(exit, message),
+/// A request without an answer, as the program ends with it.
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        let error = match problem.at {
+            Some(named) => anyhow::Error::new(Mistake {
+                message: problem.message,
+                named: *named,
+                text: None,
+            }),
+            None => anyhow::Error::msg(problem.message),
         };
-        if refusal.owner_ended {
-            failure.error = failure.error.context(OwnerEnded);
-        }
         Self {
-            hint: refusal.hint,
-            ..failure
+            exit: problem.code.exit(),
+            error: match problem.code {
+                Code::Stopping => error.context(OwnerEnded),
+                _ => error,
+            },
+            hint: problem.hint.map(|hint| hint.to_string()),
         }
     }
 }

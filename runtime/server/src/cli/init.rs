@@ -4,13 +4,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use watershed_api::Exit;
 use watershed_compilers::MANIFESTS;
 
 use super::args::{Init, Shared, Template};
 use super::console::Console;
 use super::failure::Failure;
 use super::project::is_project;
-use crate::exit::Exit;
 use crate::render::palette::{DIM, GOOD, STRONG};
 
 /// A file of a template: where it goes, and what it holds.

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use watershed_api::Exit;
+
 use super::failure::Failure;
-use crate::exit::Exit;
 
 /// Returns the first `most` bytes of a file; `-` is standard input.
 pub(super) fn bytes(file: &Path, most: u64) -> Result<Vec<u8>, Failure> {

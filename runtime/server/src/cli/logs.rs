@@ -1,11 +1,12 @@
 //! `logs`: what programs wrote, and what the runs of other resources said.
 
+use watershed_api::request::ProgramOutput;
+use watershed_api::{Exit, Request};
+
 use super::args::{Format, Logs, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::look::look;
-use crate::exit::Exit;
-use crate::socket::{ProgramOutput, Request};
 
 /// `logs`
 pub(super) fn logs(console: &mut Console, shared: &Shared, args: &Logs) -> Result<Exit, Failure> {

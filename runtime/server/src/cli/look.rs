@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use watershed_api::request::{ExportRequest, PartitionsRequest, Rows, TestRequest};
+use watershed_api::{Exit, Request};
 use watershed_drivers::olap::FileFormat;
 
 use super::args::{Format, Graph, History, Partitions, Plan, Query, Shared, Show, Status, Test};
@@ -13,10 +15,9 @@ use super::mistake::TYPED;
 use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
-use crate::exit::Exit;
 use crate::instance::{Folder, Hold};
 use crate::render::palette::WARN;
-use crate::socket::{ExportRequest, PartitionsRequest, Request, Rows, Service as _, TestRequest};
+use crate::socket::Service as _;
 
 /// Rows of a table unless `--limit` says otherwise: more than anybody reads.
 pub(super) const TABLE_LIMIT: u64 = 1_000;

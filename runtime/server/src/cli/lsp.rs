@@ -9,6 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
+use watershed_api::documents::{ResourceDocument, Time};
+use watershed_api::request::Selection;
+use watershed_api::{Answer, Exit, Reply, Request};
 use watershed_compilers::{FileEvent, Kind, Project, ResourceKey, SqlParser};
 use watershed_drivers::regular;
 use watershed_drivers::watch::{Anew, ChangedPaths, Subscription, Tree, WatchError, Watcher};
@@ -21,11 +24,9 @@ use super::args::{Lsp, Shared};
 use super::failure::Failure;
 use super::project::{Location, is_project};
 use super::session::{self, Purpose, Session};
-use crate::documents::{ResourceDocument, Time};
-use crate::exit::Exit;
 use crate::instance;
 use crate::render::units;
-use crate::socket::{Answer, Reply, Request, Selection, Service as _};
+use crate::socket::Service as _;
 use crate::sync::Unpoisoned;
 
 /// The time for which a look at outputs is good. A look costs milliseconds; tables change more slowly than people ask.

@@ -2,9 +2,10 @@
 
 use std::fs;
 
+use watershed_api::Exit;
+
 use super::args::Man;
 use super::failure::Failure;
-use crate::exit::Exit;
 
 /// Writes `watershed.1` and a page for each command into the folder.
 pub(super) fn run(args: &Man) -> Result<Exit, Failure> {

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use watershed_managers::{BODY_MAX, CloudEvent};
+use watershed_api::request::ChangeByHand;
+use watershed_api::{Exit, Request};
+use watershed_managers::BODY_MAX;
 
 use super::args::{Event, Format, Set, Shared};
 use super::console::{Console, choose_format};
@@ -11,9 +13,7 @@ use super::input;
 use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
-use crate::exit::Exit;
 use crate::instance;
-use crate::socket::{ChangeByHand, Request};
 
 /// `set`
 pub(super) fn set(console: &mut Console, shared: &Shared, args: &Set) -> Result<Exit, Failure> {
@@ -26,22 +26,25 @@ pub(super) fn set(console: &mut Console, shared: &Shared, args: &Set) -> Result<
 
 /// `event`
 pub(super) fn event(console: &mut Console, shared: &Shared, args: &Event) -> Result<Exit, Failure> {
-    let events = read(&args.file)?;
-    operate(console, shared, ChangeByHand::Events(events))
+    let body = read(&args.file)?;
+    let told = operate(console, shared, ChangeByHand::Events(body));
+    told.map_err(|failure| match failure.message().strip_prefix("no event: ") {
+        Some(reason) => Failure {
+            error: anyhow::anyhow!("`{}` holds no event: {reason}", args.file.display()),
+            ..failure
+        },
+        None => failure,
+    })
 }
 
-/// Reads one event, or a list of them.
-fn read(file: &Path) -> Result<Vec<CloudEvent>, Failure> {
+/// Reads a file of events: one, or a list of them.
+fn read(file: &Path) -> Result<String, Failure> {
     let most = u64::try_from(BODY_MAX).unwrap_or(u64::MAX).saturating_add(1);
-    let body = input::bytes(file, most)?;
-    let events = match body.trim_ascii_start().first() {
-        Some(b'[') => CloudEvent::batch(&body),
-        _ => CloudEvent::structured(&body).map(|event| vec![event]),
-    };
-    events.map_err(|error| {
-        let message = format!("`{}` holds no event: {error}", file.display());
-        Failure::new(Exit::Usage, message)
-            .hint("a CloudEvent 1.0 as JSON, with `specversion`, `id`, `source` and `type`")
+    String::from_utf8(input::bytes(file, most)?).map_err(|_| {
+        Failure::usage(format!(
+            "`{}` holds no event: the text is not in UTF-8",
+            file.display()
+        ))
     })
 }
 

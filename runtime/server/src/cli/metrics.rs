@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use watershed_api::request::MetricsRequest;
+use watershed_api::{Exit, Request};
 use watershed_compilers::nearest_name;
 use watershed_reconcilers::project_parser::compilation;
 
@@ -12,9 +14,7 @@ use super::failure::Failure;
 use super::input;
 use super::look;
 use super::project::Location;
-use crate::exit::Exit;
 use crate::instance::compiler_options;
-use crate::socket::{MetricsRequest, Request};
 
 /// Largest file of a query or of attributes, in bytes.
 const LARGEST_FILE: u64 = 1 << 20;

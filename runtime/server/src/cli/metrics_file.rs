@@ -3,16 +3,17 @@
 use std::path::Path;
 use std::time::Duration;
 
+use watershed_api::documents::Time;
+use watershed_api::request::StatsForm;
+use watershed_api::{Answer, Exit, Reply, Request};
 use watershed_controller::stats::Page;
 
 use super::args::Shared;
 use super::failure::Failure;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
-use crate::documents::Time;
-use crate::exit::Exit;
 use crate::instance::{Folder, Hold};
-use crate::socket::{Answer, Reply, Request, Service as _, StatsForm};
+use crate::socket::Service as _;
 use crate::success::Readers;
 
 /// Writes the numbers of the project as they are after a run, and how that run ended. A relative path starts from `here`.

@@ -1,10 +1,9 @@
 //! A mistake in a statement that a person typed, drawn over its line.
 
+use watershed_api::Mistake as Named;
+use watershed_api::documents::At;
 use watershed_compilers::diagnostics::{Colour, Drawn, Span, draw};
 use watershed_drivers::olap::TextPosition;
-
-use crate::documents::At;
-use crate::socket::Fault;
 
 /// The name of a statement that stands in no file.
 pub(super) const TYPED: &str = "query";
@@ -14,7 +13,7 @@ pub(super) const TYPED: &str = "query";
 #[error("{message}")]
 pub(super) struct Mistake {
     pub(super) message: String,
-    pub(super) fault: Fault,
+    pub(super) named: Named,
     /// The name of the file that holds the statement, and its text.
     pub(super) text: Option<(String, String)>,
 }
@@ -22,7 +21,7 @@ pub(super) struct Mistake {
 impl Mistake {
     /// Returns the place, where the engine named one.
     pub(super) fn at(&self) -> Option<At> {
-        let ((path, sql), offset) = self.text.as_ref().zip(self.fault.offset)?;
+        let ((path, sql), offset) = self.text.as_ref().zip(self.named.offset)?;
         let place = TextPosition::at_byte(sql, offset.min(sql.len()));
         Some(At {
             path: path.clone(),
@@ -37,7 +36,7 @@ impl Mistake {
         let (path, sql) = self.text.as_ref()?;
         let drawn = Drawn {
             severity: watershed_compilers::Severity::Error,
-            code: &self.fault.code,
+            code: &self.named.code,
             path,
             span: Span {
                 line: at.line,

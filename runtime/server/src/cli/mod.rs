@@ -43,12 +43,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
+use watershed_api::Exit;
+use watershed_api::documents::Operation;
 
 use self::args::{Cli, Command};
 use self::console::Console;
 use self::failure::Failure;
-use crate::documents::Operation;
-use crate::exit::Exit;
 use crate::{Files, Options};
 
 /// Runs the program with the arguments of the process.

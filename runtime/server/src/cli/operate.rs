@@ -1,5 +1,9 @@
 //! `explain`, `pause`, `resume`, `cancel`, `stats`: the operator's hands.
 
+use watershed_api::documents::Operation;
+use watershed_api::request::StatsForm;
+use watershed_api::{Exit, Request};
+
 use super::args::{Explain, Format, Operate, Shared, Stats};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
@@ -7,10 +11,7 @@ use super::look::look;
 use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
-use crate::documents::Operation;
-use crate::exit::Exit;
 use crate::instance;
-use crate::socket::{Request, StatsForm};
 use crate::state_folder::Lock;
 
 /// `explain`
@@ -66,7 +67,7 @@ async fn alone(
     _lock: Lock,
     operation: Operation,
     names: &[String],
-) -> Result<crate::socket::Answer, Failure> {
+) -> Result<watershed_api::Answer, Failure> {
     instance::operate_alone(&options.project(), &location.state, operation, names)
         .await
         .map_err(|error| session::open_failure(error, &location.state.path()))?

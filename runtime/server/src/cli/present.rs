@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use watershed_api::documents::{
+    Column, Diagnostic, Event, HistoryDocument, Line, LogLevel, LogLine, LogsDocument, MetricsDocument,
+    OutputLine, QueryDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, TestsDocument,
+    Time,
+};
+use watershed_api::{Answer, Exit, Problem, Reply};
 
 use super::args::Format;
 use super::console::{Console, Verbosity};
 use super::failure::Failure;
 use super::rounds::Rounds;
-use crate::documents::{
-    Column, Diagnostic, Event, HistoryDocument, Line, LogLevel, LogLine, LogsDocument, MetricsDocument,
-    OutputLine, QueryDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, TestsDocument,
-    Time,
-};
-use crate::exit::Exit;
 use crate::render::diagnostics::{Details, Drawing};
 use crate::render::palette::{DIM, HINT, WARN};
 use crate::render::progress::Bar;
@@ -27,7 +27,6 @@ use crate::render::{
     partitions, plan, rows, status, table, trash, units,
 };
 use crate::report::problems::{ReportedProblems, problems};
-use crate::socket::{Answer, Refusal, Reply};
 
 /// The interval at which the bar is drawn anew while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
@@ -281,7 +280,7 @@ impl<'a> Presenter<'a> {
             Answer::Tests(document) => self.tests(&document),
             Answer::Show(document) => match self.format {
                 Format::Table | Format::Vertical => self.fields(&document),
-                Format::Csv | Format::Jsonl => Err(Refusal::without_rows(&document.resource.name).into()),
+                Format::Csv | Format::Jsonl => Err(Problem::without_rows(&document.resource.name).into()),
                 _ => self.written(&document),
             },
             Answer::Compile(document) => match self.format {
@@ -390,7 +389,7 @@ impl<'a> Presenter<'a> {
 
     /// The end of what ran or looked: findings beside the result, the result, the code.
     pub(super) fn run(&mut self, document: &RunDocument) -> Result<Exit, Failure> {
-        use crate::documents::Command;
+        use watershed_api::documents::Command;
         match self.format {
             Format::Json => self.console.document(document)?,
             // The last event holds it.

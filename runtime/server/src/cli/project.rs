@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use watershed_api::Exit;
 use watershed_compilers::MANIFESTS;
 use watershed_reconcilers::model::sample::Sample;
 
 use super::args::Shared;
 use super::failure::Failure;
-use crate::exit::Exit;
 use crate::instance::state_name;
 use crate::state_folder::{self, STATE_FOLDER, StateFolder};
 

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use watershed_api::documents::{Diagnostic, Event, Outcome, RunDocument, Severity, Time};
+
 use super::console::{Console, Verbosity};
 use super::failing::{Failing, Heard};
 use super::failure::Failure;
-use crate::documents::{Diagnostic, Event, Outcome, RunDocument, Severity, Time};
 use crate::render::diagnostics::{Details, Drawing};
 use crate::render::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use crate::render::summary::first_line;

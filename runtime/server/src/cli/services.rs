@@ -1,14 +1,15 @@
 //! `scale`, `restart`, `rollback`: services, changed by hand.
 
+use watershed_api::request::ServiceChange;
+use watershed_api::{Exit, Request};
+
 use super::args::{Format, Restart, Rollback, Scale, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
-use crate::exit::Exit;
 use crate::instance;
-use crate::socket::{Request, ServiceChange};
 
 /// `scale`
 pub(super) fn scale(console: &mut Console, shared: &Shared, args: &Scale) -> Result<Exit, Failure> {

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use watershed_api::documents::Command;
+use watershed_api::{Exit, Reply, Request};
 use watershed_controller::shutdown::ShutdownError;
 use watershed_drivers::volume::{Bytes, Volume};
 
 use super::failure::Failure;
 use super::project::{Location, state_failure};
-use crate::documents::Command;
-use crate::exit::Exit;
 use crate::instance::{CloseError, Instance, OpenError, Runtime, Stop};
-use crate::socket::{Address, ConnectError, Connection, Listener, Replies, Reply, Request, replies};
+use crate::socket::{Address, ConnectError, Connection, Listener, Replies, replies};
 use crate::state_folder::{Lock, Patience};
 
 /// The time to wait for a folder or an engine's file that another process holds, unless `--wait` says otherwise: longer

@@ -1,8 +1,9 @@
 //! `shim`: the parent of a project's local processes, which outlives the command that started it.
 
+use watershed_api::Exit;
+
 use super::args::Shim;
 use super::failure::Failure;
-use crate::exit::Exit;
 
 /// Serves until nothing runs and nobody is connected.
 #[cfg(target_os = "linux")]

@@ -5,9 +5,9 @@ use std::sync::{Arc, mpsc};
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use watershed_api::Exit;
 
 use super::failure::Failure;
-use crate::exit::Exit;
 use crate::instance::{Stop, Stopping};
 
 /// Has a file that grows beyond what the system allows fail like a full disk, instead of ending the process. A handler,

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use watershed_api::Exit;
+use watershed_api::request::RunRequest;
+
 use super::args::{Format, Shared, Start};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::present::Presenter;
 use super::project::Location;
 use super::{memory, session, signals};
-use crate::exit::Exit;
 use crate::instance::{Stayed, Stop};
-use crate::socket::RunRequest;
 use crate::state_folder::Lock;
 use crate::{Files, Options};
 

@@ -1,5 +1,8 @@
 //! `trash`: what nothing stands for any more.
 
+use watershed_api::request::TrashRequest;
+use watershed_api::{Answer, Exit, Reply, Request};
+
 use super::args::{Empty, Format, Restore, Shared, Trash, TrashAction};
 use super::consent;
 use super::console::{Console, choose_format};
@@ -8,10 +11,8 @@ use super::look::look_at;
 use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
-use crate::exit::Exit;
 use crate::instance::{Folder, Hold};
 use crate::render::units::count;
-use crate::socket::{Answer, Reply, Request, TrashRequest};
 
 /// `trash`
 pub(super) fn trash(console: &mut Console, shared: &Shared, args: &Trash) -> Result<Exit, Failure> {

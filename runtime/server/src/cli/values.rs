@@ -4,9 +4,8 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
 
+use watershed_api::documents::Time;
 use watershed_compilers::parse_size;
-
-use crate::documents::Time;
 
 /// `KEY=VALUE` of `--env`.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,6 +2,10 @@
 
 use std::time::Instant;
 
+use watershed_api::documents::Time;
+use watershed_api::request::{PartitionChoice, RunRequest, Selection};
+use watershed_api::{Exit, Request};
+
 use super::args::{Format, Operate, Reconcile, Refresh, Run, Shared};
 use super::console::{Console, Verbosity, choose_format};
 use super::failure::{Failure, OwnerEnded};
@@ -11,10 +15,9 @@ use super::project::Location;
 use super::session::{self, Purpose, Session};
 use super::signals;
 use crate::Options;
-use crate::documents::Time;
-use crate::exit::Exit;
 use crate::instance::Stop;
-use crate::socket::{Connection, PartitionChoice, Request, RunRequest, Selection};
+use crate::selection::Evaluate as _;
+use crate::socket::Connection;
 use crate::state_folder::Lock;
 
 /// `run`

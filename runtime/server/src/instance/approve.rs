@@ -1,15 +1,14 @@
 //! Letting through what is held because it loses rows.
 
 use futures::future::join_all;
+use watershed_api::{Code, Problem};
 use watershed_controller::resource::Target;
 use watershed_controller::{Refresh, Request, RequestError};
 use watershed_reconcilers::model::HELD_CODE;
 
 use super::Instance;
 use super::converge::refused;
-use crate::exit::Exit;
 use crate::report::names;
-use crate::socket::Refusal;
 
 impl Instance {
     /// Lets the held edits of resources through, and the drops of those whose files are gone. Returns the builds that were
@@ -17,7 +16,7 @@ impl Instance {
     pub(super) async fn approve(
         &self,
         typed: &[String],
-    ) -> Result<Vec<Result<Request, RequestError>>, Refusal> {
+    ) -> Result<Vec<Result<Request, RequestError>>, Problem> {
         let entries = self.entries();
         let (mut edited, mut gone) = (Vec::new(), Vec::new());
         for name in typed {
@@ -25,7 +24,7 @@ impl Instance {
             let code = entry.row.error.as_ref().map(|error| &*error.code);
             if code != Some(HELD_CODE) {
                 let message = format!("{} has no edit that waits for approval", entry.row.key());
-                return Err(Refusal::new(Exit::Usage, message));
+                return Err(Problem::new(Code::BadArgument, message));
             }
             match entry.row.intents.is_deleted() {
                 true => gone.push(entry.row.uid),

@@ -4,23 +4,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
+use watershed_api::documents::{BackupAction, BackupDocument, Time};
+use watershed_api::{Answer, Code, Problem};
 use watershed_controller::store::SqliteReader;
 use watershed_drivers::duckdb::{Access, Engine};
 
 use super::look::look;
 use super::{INSTANCE, Instance, Options, care, engine_options};
 use crate::backup::{self, Manifest, ReadError, beside};
-use crate::documents::{BackupAction, BackupDocument, Time};
-use crate::exit::Exit;
 use crate::report::document::Project;
-use crate::socket::{Answer, Refusal};
 use crate::state_folder::StateFolder;
 
 impl Instance {
     /// Writes a backup while everything goes on; builds wait while the engine's file is copied.
-    pub(super) async fn backup(&self, file: &Path, force: bool) -> Result<Answer, Refusal> {
+    pub(super) async fn backup(&self, file: &Path, force: bool) -> Result<Answer, Problem> {
         let state = self.options.state_folder();
-        let state = state.map_err(|error| Refusal::new(Exit::NotNow, crate::chain(&error)))?;
+        let state = state.map_err(|error| Problem::new(Code::Unavailable, crate::chain(&error)))?;
         write(&self.engine, &state, &self.project, file, force).await
     }
 }
@@ -34,7 +33,7 @@ pub(crate) async fn backup_alone(
     state: &StateFolder,
     file: &Path,
     force: bool,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     let engine = Engine::new(engine_options(options, state, Access::ReadWrite));
     let written = write(&engine, state, &options.project(), file, force).await;
     if let Err(error) = engine.close().await {
@@ -49,16 +48,16 @@ async fn write(
     project: &Project,
     file: &Path,
     force: bool,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     if !state.exists() {
-        return Err(Refusal::new(
-            Exit::ProjectError,
+        return Err(Problem::new(
+            Code::NotBuilt,
             "nothing was run yet, so there is nothing to keep",
         ));
     }
     if file.exists() && !force {
         let message = format!("`{}` is there already", file.display());
-        return Err(Refusal::new(Exit::Usage, message).hint("`--force` replaces it"));
+        return Err(Problem::new(Code::AlreadyExists, message).hint("`--force` replaces it"));
     }
     // The catalog first: what the engine holds beyond it is found there, as after a crash.
     let catalog = beside(file, ".catalog.part");
@@ -96,7 +95,7 @@ async fn write(
     let written = written.map_err(|failure| care::refusal(&failure))?;
     let (manifest, bytes) = written.map_err(|error| {
         let message = format!("`{}` can't be written: {error}", file.display());
-        Refusal::new(Exit::NotNow, message)
+        Problem::new(Code::Unavailable, message)
     })?;
     Ok(answer(BackupAction::Backup, project, file, &manifest, bytes))
 }
@@ -111,7 +110,7 @@ pub(crate) async fn restore_alone(
     state: &StateFolder,
     file: &Path,
     dry_run: bool,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     let replaced = state.exists() || state.engine().exists();
     let partial = state.begin_swap().map_err(|error| {
         let folder = state.path();
@@ -119,7 +118,7 @@ pub(crate) async fn restore_alone(
             "the state folder `{}` can't be written: {error}",
             folder.display()
         );
-        Refusal::new(Exit::NotNow, message)
+        Problem::new(Code::Unavailable, message)
     })?;
     let checked = check(options, state, file, &partial).await;
     let manifest = match checked {
@@ -133,7 +132,7 @@ pub(crate) async fn restore_alone(
     let names: Vec<String> = manifest.parts.iter().map(|part| part.name.clone()).collect();
     let swapped = state.commit_swap(&names);
     swapped.map_err(|error| {
-        let refusal = Refusal::new(Exit::NotNow, crate::chain(&error));
+        let refusal = Problem::new(Code::Unavailable, crate::chain(&error));
         refusal.hint("run the command again")
     })?;
     Ok(restored(options, file, &manifest, replaced, false))
@@ -145,13 +144,13 @@ async fn check(
     state: &StateFolder,
     file: &Path,
     into: &Path,
-) -> Result<Manifest, Refusal> {
+) -> Result<Manifest, Problem> {
     let unreadable = |error: ReadError| {
-        let exit = match error {
-            ReadError::Io(_) => Exit::Usage,
-            ReadError::Other | ReadError::Newer | ReadError::Damaged(_) => Exit::StateFolder,
+        let code = match error {
+            ReadError::Io(_) => Code::BadArgument,
+            ReadError::Other | ReadError::Newer | ReadError::Damaged(_) => Code::StateUnreadable,
         };
-        let refusal = Refusal::new(exit, format!("`{}` can't be restored: {error}", file.display()));
+        let refusal = Problem::new(code, format!("`{}` can't be restored: {error}", file.display()));
         match error {
             ReadError::Newer => refusal.hint("use the newer version of watershed; nothing was touched"),
             _ => refusal.hint("nothing was touched"),
@@ -161,7 +160,7 @@ async fn check(
     let unpacked = tokio::task::spawn_blocking(move || backup::unpack(&from, &to, &StateFolder::SWAPPED));
     let unpacked = unpacked
         .await
-        .map_err(|panic| Refusal::new(Exit::NotNow, panic.to_string()))?;
+        .map_err(|panic| Problem::new(Code::Defect, panic.to_string()))?;
     let manifest = unpacked.map_err(unreadable)?;
     let reader = SqliteReader::new(into.join("catalog.db"));
     look(move |runtime| runtime.block_on(reader.read(INSTANCE))).await?;

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use watershed_api::documents::{Operated, Operation, Phase, Time};
+use watershed_api::request::ChangeByHand;
+use watershed_api::{Answer, Code, Problem};
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, Handle, Resource};
 use watershed_core::{Row, Timestamp, Update};
@@ -12,12 +15,9 @@ use watershed_reconcilers::managed::{KIND, Spec};
 
 use super::operate::{document, listed};
 use super::{INSTANCE, Instance, OpenError};
-use crate::documents::{Operated, Operation, Phase, Time};
-use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::report::names;
-use crate::socket::{Answer, ChangeByHand, Refusal};
 use crate::state_folder::StateFolder;
 
 /// The time in which the store has to take changes made by hand.
@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 impl Instance {
     /// Carries a change out.
-    pub(super) async fn change_by_hand(&self, change: ChangeByHand) -> Result<Answer, Refusal> {
+    pub(super) async fn change_by_hand(&self, change: ChangeByHand) -> Result<Answer, Problem> {
         operate(self.controller(), &self.project, change, Life::Live).await
     }
 }
@@ -38,14 +38,14 @@ pub(crate) async fn change_alone(
     project: &Project,
     state: &StateFolder,
     change: ChangeByHand,
-) -> Result<Result<Answer, Refusal>, OpenError> {
+) -> Result<Result<Answer, Problem>, OpenError> {
     let store = SqliteStore::open(state.catalog()).await?;
     let controller = Controller::builder().instance(INSTANCE).store(store);
     let controller = controller.passive_kind(EVENT_KIND).start().await?;
     let answer = operate(controller.as_ref(), project, change, Life::AtRest).await;
     Ok(match controller.shutdown(GRACE).await {
         Ok(()) => answer,
-        Err(error) => answer.and(Err(Refusal::new(Exit::NotNow, error.to_string()))),
+        Err(error) => answer.and(Err(Problem::new(Code::Unavailable, error.to_string()))),
     })
 }
 
@@ -54,12 +54,12 @@ async fn operate(
     project: &Project,
     change: ChangeByHand,
     life: Life,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     let (operation, resources) = match change {
         ChangeByHand::Set { name, desired } => {
             (Operation::Set, vec![set(handle, &name, &desired, life).await?])
         }
-        ChangeByHand::Events(events) => (Operation::Event, tell(handle, &events, life).await?),
+        ChangeByHand::Events(body) => (Operation::Event, tell(handle, &events(&body)?, life).await?),
         ChangeByHand::Snooze { name, until_ms } => {
             let until = until_ms.map(Timestamp);
             (Operation::Snooze, vec![snooze(handle, &name, until, life).await?])
@@ -68,22 +68,24 @@ async fn operate(
     Ok(document(project, operation, resources, life))
 }
 
-async fn set(handle: &Handle, typed: &str, desired: &str, life: Life) -> Result<Operated, Refusal> {
+async fn set(handle: &Handle, typed: &str, desired: &str, life: Life) -> Result<Operated, Problem> {
     let entries = listed(handle);
     let row = &names::resolve(&entries, typed)?.row;
     if row.kind.as_str() != KIND {
         let message = format!("`{}/{}` is no managed resource", row.kind, row.name);
-        return Err(Refusal::new(Exit::Usage, message));
+        return Err(Problem::new(Code::WrongState, message));
     }
     let spec = Resource::spec_of::<Spec>(row);
-    let spec = spec.map_err(|error| Refusal::new(Exit::StateFolder, error.to_string()))?;
+    let spec = spec.map_err(|error| Problem::new(Code::StateUnreadable, error.to_string()))?;
     let stages = &spec.spec.0.stages;
     if !stages.iter().any(|stage| stage == desired) {
         let message = format!(
             "\"{desired}\" is none of the stages of `{}/{}`",
             row.kind, row.name
         );
-        return Err(Refusal::new(Exit::Usage, message).hint(format!("one of `{}`", stages.join("`, `"))));
+        return Err(
+            Problem::new(Code::BadArgument, message).hint(format!("one of `{}`", stages.join("`, `")))
+        );
     }
     let before = set_desired(handle, row.key(), desired.into()).await;
     let before = before.map_err(|error| not_set(&error))?;
@@ -97,12 +99,13 @@ async fn set(handle: &Handle, typed: &str, desired: &str, life: Life) -> Result<
     })
 }
 
-fn not_set(error: &SetError) -> Refusal {
-    let refusal = Refusal::new(
+fn not_set(error: &SetError) -> Problem {
+    let refusal = Problem::new(
         match error {
-            SetError::Owned { .. } | SetError::NoStage { .. } => Exit::Usage,
-            SetError::Unreadable(_) => Exit::StateFolder,
-            SetError::Unknown(_) | SetError::Refused(_) => Exit::NotNow,
+            SetError::Owned { .. } => Code::WrongState,
+            SetError::NoStage { .. } => Code::BadArgument,
+            SetError::Unreadable(_) => Code::StateUnreadable,
+            SetError::Unknown(_) | SetError::Refused(_) => Code::Unavailable,
         },
         error.to_string(),
     );
@@ -120,7 +123,7 @@ async fn snooze(
     typed: &str,
     until: Option<Timestamp>,
     life: Life,
-) -> Result<Operated, Refusal> {
+) -> Result<Operated, Problem> {
     let entries = listed(handle);
     // Models may have the names of alerts.
     let key = match typed.contains('/') {
@@ -130,7 +133,7 @@ async fn snooze(
     let row = &names::resolve(&entries, &key)?.row;
     if row.kind.as_str() != alert::KIND {
         let message = format!("`{}/{}` is no alert", row.kind, row.name);
-        return Err(Refusal::new(Exit::Usage, message));
+        return Err(Problem::new(Code::WrongState, message));
     }
     let now = Timestamp(Time::now().millis());
     let before = alert::snooze::end(&row.labels, now);
@@ -138,7 +141,7 @@ async fn snooze(
         labels: Some(Arc::new(alert::snooze::labels(&row.labels, until, now))),
         ..Update::default()
     };
-    let refused = |error: String| Refusal::new(Exit::NotNow, error);
+    let refused = |error: String| Problem::new(Code::Unavailable, error);
     let edited = handle.update(row.uid, update).await;
     edited.map_err(|error| refused(error.to_string()))?;
     if life == Life::Live {
@@ -159,13 +162,26 @@ async fn snooze(
     })
 }
 
+/// Reads one event, or a list of them.
+fn events(body: &str) -> Result<Vec<CloudEvent>, Problem> {
+    let body = body.trim_start();
+    let events = match body.starts_with('[') {
+        true => CloudEvent::batch(body.as_bytes()),
+        false => CloudEvent::structured(body.as_bytes()).map(|event| vec![event]),
+    };
+    events.map_err(|error| {
+        Problem::new(Code::BadArgument, format!("no event: {error}"))
+            .hint("a CloudEvent 1.0 as JSON, with `specversion`, `id`, `source` and `type`")
+    })
+}
+
 /// Takes events in, and returns the resources that they concern.
-async fn tell(handle: &Handle, events: &[CloudEvent], life: Life) -> Result<Vec<Operated>, Refusal> {
+async fn tell(handle: &Handle, events: &[CloudEvent], life: Life) -> Result<Vec<Operated>, Problem> {
     let door = EventDoor::new(handle.clone(), [KIND]);
     let mut told = Vec::new();
     for event in events {
         let matched = door.deliver_each(event).await;
-        let matched = matched.map_err(|error| Refusal::new(Exit::NotNow, error.to_string()))?;
+        let matched = matched.map_err(|error| Problem::new(Code::Unavailable, error.to_string()))?;
         for delivery in matched {
             let Ok(found) = handle.get(delivery.key) else {
                 continue;

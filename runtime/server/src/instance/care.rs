@@ -5,6 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
+use watershed_api::documents::{
+    CheckDocument, Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside, Time,
+};
+use watershed_api::{Answer, Code, Exit, Problem};
 use watershed_controller::Uid;
 use watershed_controller::resource::Stage;
 use watershed_drivers::duckdb::{Access, Compacted, Engine};
@@ -13,12 +17,9 @@ use watershed_drivers::volume::{Bytes, Volume};
 use watershed_reconcilers::model;
 
 use super::{Instance, Options, compiled, engine_options};
-use crate::documents::{CheckDocument, Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside, Time};
-use crate::exit::Exit;
 use crate::report::Entry;
 use crate::report::document::Project;
 use crate::report::explain::Life;
-use crate::socket::{Answer, Refusal};
 use crate::state_folder::StateFolder;
 
 /// Suffixes of the files beside a catalog that belong to it, and beside an engine's file.
@@ -27,13 +28,13 @@ const BESIDE_ENGINE: [&str; 2] = [".wal", ".proof"];
 
 impl Instance {
     /// Looks for damage while everything goes on.
-    pub(super) async fn doctor(&self) -> Result<Answer, Refusal> {
+    pub(super) async fn doctor(&self) -> Result<Answer, Problem> {
         let state = self
             .options
             .state_folder()
-            .map_err(|error| Refusal::new(Exit::NotNow, crate::chain(&error)))?;
+            .map_err(|error| Problem::new(Code::Unavailable, crate::chain(&error)))?;
         let Answer::Check(catalog) = self.check().await? else {
-            return Err(Refusal::new(Exit::NotNow, "the catalog was not checked"));
+            return Err(Problem::new(Code::Defect, "the catalog was not checked"));
         };
         let looked = match state.engine().exists() {
             true => look_at(&self.engine).await?,
@@ -48,7 +49,7 @@ impl Instance {
     }
 
     /// Gives room back.
-    pub(super) async fn gc(&self) -> Result<Answer, Refusal> {
+    pub(super) async fn gc(&self) -> Result<Answer, Problem> {
         let compacted = collect(&self.engine).await;
         compacted
             .map(|done| collected(&self.project, done))
@@ -63,7 +64,7 @@ pub(super) async fn doctor_at_rest(
     state: &StateFolder,
     catalog: Option<&CheckDocument>,
     entries: Vec<Entry>,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     let mut checks = checks_at_rest(options, state, catalog).await?;
     let found = damaged_files(options, entries).await?;
     let found = found.into_iter().map(|(_, finding)| finding).collect();
@@ -80,7 +81,7 @@ async fn checks_at_rest(
     options: &Options,
     state: &StateFolder,
     catalog: Option<&CheckDocument>,
-) -> Result<Vec<DoctorCheck>, Refusal> {
+) -> Result<Vec<DoctorCheck>, Problem> {
     let mut looked = Looked::default();
     if state.engine().exists() {
         let engine = Engine::new(engine_options(options, state, Access::ReadOnly));
@@ -107,7 +108,7 @@ pub(super) async fn repair(
     options: &Options,
     state: &StateFolder,
     catalog: &CheckDocument,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     let checks = checks_at_rest(options, state, Some(catalog)).await?;
     let mut repairs = Repairs::default();
     for check in checks.iter().filter(|check| !check.findings.is_empty()) {
@@ -125,7 +126,7 @@ pub(super) async fn repair(
         let moved = set_aside(check.what, &file.0, &file.1);
         repairs.set_aside.push(moved.map_err(|error| {
             let message = format!("`{}` can't be set aside: {error}", file.0.display());
-            Refusal::new(Exit::NotNow, message)
+            Problem::new(Code::Unavailable, message)
         })?);
     }
     Ok(doctored(&options.project(), checks, repairs, Life::AtRest))
@@ -135,7 +136,7 @@ pub(super) async fn repair(
 ///
 /// # Errors
 /// When the engine's file can't be used, or there is no room for a copy of it.
-pub(crate) async fn gc_alone(options: &Options, state: &StateFolder) -> Result<Answer, Refusal> {
+pub(crate) async fn gc_alone(options: &Options, state: &StateFolder) -> Result<Answer, Problem> {
     let engine = Engine::new(engine_options(options, state, Access::ReadWrite));
     engine.limit_trash(compiled::trash_limits(options).await);
     let compacted = collect(&engine).await;
@@ -147,12 +148,13 @@ pub(crate) async fn gc_alone(options: &Options, state: &StateFolder) -> Result<A
 }
 
 /// A failure of the engine, as a command ends with it.
-pub(super) fn refusal(failure: &Failure) -> Refusal {
-    let exit = match failure {
-        Failure::Open(OpenError::Damaged { .. } | OpenError::Newer { .. }) => Exit::StateFolder,
-        _ => Exit::NotNow,
+pub(super) fn refusal(failure: &Failure) -> Problem {
+    let code = match failure {
+        Failure::Open(OpenError::Damaged { .. } | OpenError::Newer { .. }) => Code::StateUnreadable,
+        Failure::Open(OpenError::Locked { .. }) => Code::HeldElsewhere,
+        _ => Code::Unavailable,
     };
-    let refusal = Refusal::new(exit, failure.to_string());
+    let refusal = Problem::new(code, failure.to_string());
     match failure.hint() {
         Some(hint) => refusal.hint(hint),
         None => refusal,
@@ -184,7 +186,7 @@ struct Repairs {
 }
 
 /// Reads all of an engine's file, and the trash if that can be read.
-async fn look_at(engine: &Engine) -> Result<Looked, Refusal> {
+async fn look_at(engine: &Engine) -> Result<Looked, Problem> {
     let cancel = CancellationToken::new();
     let verified = engine
         .verify(&cancel)
@@ -201,7 +203,7 @@ async fn look_at(engine: &Engine) -> Result<Looked, Refusal> {
     })
 }
 
-async fn mend_trash(options: &Options, state: &StateFolder) -> Result<Vec<String>, Refusal> {
+async fn mend_trash(options: &Options, state: &StateFolder) -> Result<Vec<String>, Problem> {
     let engine = Engine::new(engine_options(options, state, Access::ReadWrite));
     let mended = engine.mend_trash(&CancellationToken::new()).await;
     if let Err(error) = engine.close().await {
@@ -225,7 +227,7 @@ fn checks(state: &StateFolder, catalog: &CheckDocument, looked: Looked) -> Vec<D
 }
 
 /// Looks at the files that models' rows were written to. Each finding comes with the model that wrote the file.
-async fn damaged_files(options: &Options, entries: Vec<Entry>) -> Result<Vec<(Uid, String)>, Refusal> {
+async fn damaged_files(options: &Options, entries: Vec<Entry>) -> Result<Vec<(Uid, String)>, Problem> {
     let root = options.root.clone();
     let looked = tokio::task::spawn_blocking(move || {
         let rows = entries.iter().map(|entry| &entry.row);
@@ -238,8 +240,8 @@ async fn damaged_files(options: &Options, entries: Vec<Entry>) -> Result<Vec<(Ui
             .collect()
     });
     looked.await.map_err(|error| {
-        Refusal::new(
-            Exit::NotNow,
+        Problem::new(
+            Code::Unavailable,
             format!("files of models can't be looked at: {error}"),
         )
     })

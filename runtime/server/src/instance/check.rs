@@ -1,5 +1,7 @@
 //! The check that the controller and its catalog hold together.
 
+use watershed_api::documents::{CheckDocument, CheckFinding, Compared, ResourceName};
+use watershed_api::{Answer, Code, Exit, Problem};
 use watershed_controller::Limits;
 use watershed_controller::consistency::{CheckError, Compared as CoreCompared, Consistency, Finding, Rule};
 use watershed_controller::resource::Revision;
@@ -7,34 +9,31 @@ use watershed_controller::store::SqliteReader;
 use watershed_core::{Core, Now, Stored};
 
 use super::Instance;
-use crate::documents::{CheckDocument, CheckFinding, Compared, ResourceName};
-use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::explain::Life;
-use crate::socket::{Answer, Refusal};
 
 /// The rule of findings about the catalog's file.
 const FILE: &str = "file";
 
 impl Instance {
     /// Checks the controller as it is, and compares its catalog with the stored one.
-    pub(super) async fn check(&self) -> Result<Answer, Refusal> {
+    pub(super) async fn check(&self) -> Result<Answer, Problem> {
         let state = self
             .options
             .state_folder()
-            .map_err(|error| Refusal::new(Exit::NotNow, crate::chain(&error)))?;
+            .map_err(|error| Problem::new(Code::Unavailable, crate::chain(&error)))?;
         let file = SqliteReader::new(state.catalog());
         let damage = super::look::look(move |runtime| runtime.block_on(file.integrity())).await?;
         match self.controller.check_consistency().await {
             Ok(found) => Ok(answer(&self.project, &found, file_findings(damage), Life::Live)),
-            Err(CheckError::Refused(error)) => Err(Refusal::new(Exit::NotNow, error.to_string())),
-            Err(CheckError::Store(error)) => Err(Refusal::new(Exit::StateFolder, crate::chain(&error))),
+            Err(CheckError::Refused(error)) => Err(Problem::new(Code::Unavailable, error.to_string())),
+            Err(CheckError::Store(error)) => Err(Problem::new(Code::StateUnreadable, crate::chain(&error))),
         }
     }
 }
 
 /// A file that can't be read, with what is wrong with it.
-pub(super) fn unreadable(project: &Project, refusal: Refusal, damage: Vec<String>) -> Answer {
+pub(super) fn unreadable(project: &Project, refusal: Problem, damage: Vec<String>) -> Answer {
     let mut damage = file_findings(damage);
     damage.push(CheckFinding {
         rule: Rule::StoreAgrees.as_str().to_owned(),

@@ -5,6 +5,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use watershed_api::documents::{self, Command, CompileDocument, Diagnostic, ResourceName, RunDocument};
+use watershed_api::request::RunRequest;
+use watershed_api::{Code, Problem};
 use watershed_compilers::{
     Health, ManagerSettings, Project, Resource, ResourceKey, Severity, Spec, WorkloadSettings,
 };
@@ -18,21 +21,18 @@ use watershed_reconcilers::project_parser::touched::Scope;
 use watershed_reconcilers::secrets::Secrets;
 
 use super::Options;
-use crate::documents::{self, Command, CompileDocument, Diagnostic, ResourceName, RunDocument};
-use crate::exit::Exit;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings};
 use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, kinds, names};
-use crate::selection::States;
-use crate::socket::{Refusal, RunRequest};
+use crate::selection::{Evaluate as _, States};
 use crate::state_folder::StateFolder;
 
 /// Compiles the project's files. What the engine's parser says is kept for the next process, owner or not.
 ///
 /// # Errors
 /// When the project's folder can't be listed.
-pub(crate) async fn compile(options: &Options, state: &StateFolder) -> Result<Compilation, Refusal> {
+pub(crate) async fn compile(options: &Options, state: &StateFolder) -> Result<Compilation, Problem> {
     let compiler = compiler_options(options);
     // A folder that can't be written costs time, no more.
     let cache = state.create_root().is_ok().then(|| state.parse_cache());
@@ -44,9 +44,9 @@ pub(crate) async fn compile(options: &Options, state: &StateFolder) -> Result<Co
     });
     match compiled.await {
         Ok(Ok(compilation)) => Ok(compilation),
-        Ok(Err(error)) => Err(Refusal::new(Exit::ProjectError, crate::chain(&error))),
-        Err(panic) => Err(Refusal::new(
-            Exit::NotNow,
+        Ok(Err(error)) => Err(Problem::new(Code::ProjectError, crate::chain(&error))),
+        Err(panic) => Err(Problem::new(
+            Code::Unavailable,
             format!("the compiler ended by a defect: {panic}"),
         )),
     }
@@ -89,7 +89,7 @@ pub(crate) fn validated(
     occasion: &Occasion,
     run: &RunRequest,
     specs: Specs,
-) -> Result<RunDocument, Refusal> {
+) -> Result<RunDocument, Problem> {
     let entries = entries(project, Built::Unknown);
     let chosen = run.selection.among(&entries, States::Unknown)?;
     let hidden = Hidden::unless(run.all);
@@ -135,7 +135,7 @@ pub(crate) fn compiled_sql(
     options: &Options,
     project: &Project,
     typed: &str,
-) -> Result<CompileDocument, Refusal> {
+) -> Result<CompileDocument, Problem> {
     let entries = entries(project, Built::Unknown);
     // Of several resources of one name, the one that has SQL is meant.
     let models: Vec<Entry> = entries
@@ -160,8 +160,8 @@ pub(crate) fn compiled_sql(
             .error
             .as_ref()
             .map_or("it has no SQL", |error| error.message.as_ref());
-        return Err(Refusal::new(
-            Exit::ProjectError,
+        return Err(Problem::new(
+            Code::ProjectError,
             format!("`{typed}` can't be compiled: {why}"),
         ));
     };
@@ -180,7 +180,7 @@ pub(crate) fn compiled_sql(
             error.message,
             place.unwrap_or_default()
         );
-        let refusal = Refusal::new(Exit::ProjectError, message);
+        let refusal = Problem::new(Code::ProjectError, message);
         match &error.hint {
             Some(hint) => refusal.hint(hint.as_ref()),
             None => refusal,

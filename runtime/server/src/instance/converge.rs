@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::future::join_all;
+use watershed_api::documents::{Command, Event, Outcome, RunDocument, Time};
+use watershed_api::request::{Events, PartitionChoice, RunRequest, Selection};
+use watershed_api::{Answer, Code, Exit, Problem, Reply};
 use watershed_controller::resource::{Settled, Stage, Target};
 use watershed_controller::{Refresh, RequestError, Select, Uid, WaitError};
 use watershed_reconcilers::model::rest;
@@ -14,16 +17,14 @@ use super::order::{parents_first, with_below};
 use super::progress::Progress;
 use super::sharing::Holder;
 use super::stop::{Control, asked};
-use crate::documents::{Command, Event, Outcome, RunDocument, Time};
-use crate::exit::Exit;
 use crate::render::told;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings, findings};
 use crate::report::kinds::PROJECT_PARSER;
 use crate::report::problems::{ReportedProblems, problems};
 use crate::report::{Entry, Hidden, names};
-use crate::selection::States;
-use crate::socket::{Answer, Events, PartitionChoice, Refusal, Replies, Reply, RunRequest, Selection};
+use crate::selection::{Evaluate as _, States};
+use crate::socket::Replies;
 
 /// A wait without a deadline of its own: whoever waits may stop it.
 pub(super) const UNTIL_DONE: Duration = Duration::MAX;
@@ -141,12 +142,15 @@ impl Instance {
         run: &RunRequest,
         control: &Control,
         replies: &Replies,
-    ) -> Result<RunDocument, Refusal> {
+    ) -> Result<RunDocument, Problem> {
         let mut course = self.begin(command, run, control, replies).await;
         let ended = self.follow(wish, &mut course).await?;
         let document = self.conclude(&mut course, ended).await;
         if matches!(control, Control::Foreign) && ended == Ended::Stopped {
-            return Err(Refusal::owner_ended("the process that did the work was stopped"));
+            return Err(
+                Problem::new(Code::Stopping, "the process that did the work was stopped")
+                    .hint("run the command again"),
+            );
         }
         let diagnostics = match course.is_for_some() {
             true => problems(&document),
@@ -267,7 +271,7 @@ impl Instance {
     }
 
     /// Tells events until everything is settled or something ends the run.
-    pub(super) async fn follow(&self, wish: Wish, course: &mut Course<'_>) -> Result<Ended, Refusal> {
+    pub(super) async fn follow(&self, wish: Wish, course: &mut Course<'_>) -> Result<Ended, Problem> {
         let settled = self.carry_out(
             wish,
             course.occasion.started_at,
@@ -418,7 +422,7 @@ impl Instance {
     }
 
     /// Returns whether all resources of these names are among others.
-    fn are_all_in(&self, typed: &[String], others: &BTreeSet<Uid>) -> Result<bool, Refusal> {
+    fn are_all_in(&self, typed: &[String], others: &BTreeSet<Uid>) -> Result<bool, Problem> {
         if others.is_empty() {
             return Ok(false);
         }
@@ -426,7 +430,7 @@ impl Instance {
     }
 
     /// The resources of these names, which somebody asks for: a run for others does not pass them over.
-    pub(super) fn named(&self, typed: &[String]) -> Result<Vec<Uid>, Refusal> {
+    pub(super) fn named(&self, typed: &[String]) -> Result<Vec<Uid>, Problem> {
         let uids = names::resolve_all(&self.entries(), typed)?;
         self.choice.chosen.add(uids.iter().copied());
         Ok(uids)
@@ -481,7 +485,7 @@ pub(super) enum Halt {
     /// The controller ended first.
     Ended,
     /// It can't be.
-    Refused(Refusal),
+    Refused(Problem),
 }
 
 impl From<WaitError> for Halt {
@@ -490,8 +494,8 @@ impl From<WaitError> for Halt {
     }
 }
 
-impl From<Refusal> for Halt {
-    fn from(refusal: Refusal) -> Self {
+impl From<Problem> for Halt {
+    fn from(refusal: Problem) -> Self {
         Self::Refused(refusal)
     }
 }
@@ -526,8 +530,19 @@ async fn tell(replies: &Replies, event: Event) {
 }
 
 /// A refused request, as a command ends with it.
-pub(super) fn refused(error: &RequestError) -> Refusal {
-    Refusal::new(Exit::NotNow, error.to_string())
+pub(super) fn refused(error: &RequestError) -> Problem {
+    use watershed_controller::Refusal;
+    let RequestError::Refused(refusal) = error;
+    let code = match refusal {
+        Refusal::Unknown(_) => Code::UnknownName,
+        Refusal::Ambiguous { .. } => Code::AmbiguousName,
+        Refusal::ShuttingDown => Code::Stopping,
+        Refusal::OutcomeUnknown => Code::OutcomeUnknown,
+        Refusal::LeaseLost | Refusal::NotUnderstood => Code::HeldElsewhere,
+        Refusal::Unattended => Code::Unattended,
+        _ => Code::Unavailable,
+    };
+    Problem::new(code, error.to_string())
 }
 
 /// The end of a command that ran something.

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use watershed_api::documents::{ResourceError, Severity, TestCounts, TestedModel, TestsDocument, Time};
+use watershed_api::request::TestRequest;
+use watershed_api::{Answer, Code, Exit, Problem};
 use watershed_controller::Key;
 use watershed_controller::resource::Row;
 use watershed_drivers::olap::Olap;
@@ -11,19 +14,16 @@ use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model::data_tests::Tests;
 use watershed_reconcilers::secrets::Secrets;
 
-use crate::documents::{ResourceError, Severity, TestCounts, TestedModel, TestsDocument, Time};
-use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::{Entry, data_tests, health, kinds, names, resource};
-use crate::selection::States;
-use crate::socket::{Answer, Refusal, TestRequest};
+use crate::selection::{Evaluate as _, States};
 
 /// The models that are meant: those named, or by name all of the selected ones that have tests, and those whose files
 /// can't be read: what tests they have is not known.
 ///
 /// # Errors
 /// When a name is unknown, means several, or is none of a model, or nothing is selected.
-pub(super) fn chosen(entries: &[Entry], request: &TestRequest) -> Result<Vec<Arc<Row>>, Refusal> {
+pub(super) fn chosen(entries: &[Entry], request: &TestRequest) -> Result<Vec<Arc<Row>>, Problem> {
     let typed = &request.names;
     if typed.is_empty() {
         let selected = request.selection.among(entries, States::Known)?;
@@ -53,8 +53,8 @@ pub(super) fn chosen(entries: &[Entry], request: &TestRequest) -> Result<Vec<Arc
         let found = names::resolve(&models, name).or_else(|_| names::resolve(entries, name))?;
         match found.row.kind.as_str() {
             kinds::MODEL => Ok(Arc::clone(&found.row)),
-            kind => Err(Refusal::new(
-                Exit::Usage,
+            kind => Err(Problem::new(
+                Code::BadArgument,
                 format!("`{name}` is a {kind}, and models have tests"),
             )),
         }

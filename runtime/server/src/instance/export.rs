@@ -3,32 +3,33 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use watershed_api::documents::ExportDocument;
+use watershed_api::request::{ExportRequest, Rows};
+use watershed_api::{Answer, Code, Problem};
 use watershed_drivers::duckdb::Engine;
 use watershed_drivers::olap::{Existing, Export, ExportError, Exported, FileFormat, Layout, Olap};
 use watershed_reconcilers::secrets::Secrets;
 
 use super::query;
 use super::read::{Reading, Shown};
-use crate::documents::ExportDocument;
-use crate::exit::Exit;
-use crate::socket::{Answer, ExportRequest, Refusal, Replies, Rows};
+use crate::socket::Replies;
 
 impl Reading<'_> {
     /// The export that a request asks for.
     ///
     /// # Errors
     /// When the resource is unknown or has no rows, or files of that name are of no known form.
-    pub(super) fn export(&self, request: ExportRequest) -> Result<Export, Refusal> {
+    pub(super) fn export(&self, request: ExportRequest) -> Result<Export, Problem> {
         let sql = match request.rows {
             Rows::Of(name) => match self.show(&name)? {
                 Shown::Rows { sql, .. } => sql,
-                Shown::Document(_) => return Err(Refusal::without_rows(&name)),
+                Shown::Document(_) => return Err(Problem::without_rows(&name)),
             },
             Rows::Query(sql) => sql,
         };
         let Some(format) = FileFormat::from_path(&request.file) else {
             let message = format!("`{}` is no .csv, .xlsx or .parquet file", request.file.display());
-            return Err(Refusal::new(Exit::Usage, message));
+            return Err(Problem::new(Code::BadArgument, message));
         };
         Ok(Export {
             sql,
@@ -52,7 +53,7 @@ pub(super) async fn write(
     secrets: &Secrets,
     export: &Export,
     replies: &Replies,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     let refused = query::refuse_files(engine, &export.sql).await;
     refused.map_err(|refusal| query::redacted(refusal, secrets))?;
     let cancel = CancellationToken::new();
@@ -80,14 +81,14 @@ fn answer(export: &Export, exported: Exported) -> Answer {
     })
 }
 
-fn refusal(error: &ExportError) -> Refusal {
+fn refusal(error: &ExportError) -> Problem {
     match error {
-        ExportError::Exists(_) => Refusal::new(Exit::Usage, error.to_string())
+        ExportError::Exists(_) => Problem::new(Code::AlreadyExists, error.to_string())
             .hint("`--force` replaces it when the new one is whole"),
-        ExportError::NotAFile(_) => Refusal::new(Exit::Usage, error.to_string())
+        ExportError::NotAFile(_) => Problem::new(Code::BadArgument, error.to_string())
             .hint("without `--out`, `--format csv` writes rows to standard output"),
-        ExportError::Sheet(_) => Refusal::new(Exit::Usage, error.to_string()),
-        ExportError::Io { .. } => Refusal::new(Exit::NotNow, error.to_string()),
+        ExportError::Sheet(_) => Problem::new(Code::BadArgument, error.to_string()),
+        ExportError::Io { .. } => Problem::new(Code::Unavailable, error.to_string()),
         ExportError::Query(error) => query::refusal(error),
     }
 }

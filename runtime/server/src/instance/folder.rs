@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use watershed_api::request::{ExportRequest, MetricsRequest, ProgramOutput, TestRequest, TrashRequest};
+use watershed_api::{Answer, Code, Problem, Reply, Request};
 use watershed_controller::history::HistoryRow;
 use watershed_controller::resource::Revision;
 use watershed_controller::store::SqliteReader;
@@ -23,13 +25,9 @@ use super::{
     INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, metrics, operate,
     output, partitions, plan, read, stream_query, trash,
 };
-use crate::exit::Exit;
 use crate::report::kinds::{checks, programs};
 use crate::report::{Entry, Hidden, names};
-use crate::socket::{
-    Answer, ExportRequest, MetricsRequest, ProgramOutput, Refusal, Replies, Reply, Request, Service,
-    TestRequest, TrashRequest,
-};
+use crate::socket::{Replies, Service};
 use crate::state_folder::{Lock, StateFolder};
 
 /// A state folder that nobody owns; or none at all, where nothing was run yet; or one whose owner says nothing.
@@ -60,7 +58,7 @@ impl Folder {
         matches!(self.hold, Hold::Locked(_))
     }
 
-    async fn answer(&self, request: Request, replies: &Replies) -> Result<(), Refusal> {
+    async fn answer(&self, request: Request, replies: &Replies) -> Result<(), Problem> {
         let answer = match request {
             Request::Query {
                 sql,
@@ -172,8 +170,8 @@ impl Folder {
             | Request::Retry { .. }
             | Request::Backup { .. }
             | Request::Gc => {
-                return Err(Refusal::new(
-                    Exit::NotNow,
+                return Err(Problem::new(
+                    Code::Unattended,
                     "a folder without an owner is only looked at",
                 ));
             }
@@ -191,12 +189,12 @@ impl Folder {
     }
 
     /// The catalog's resources; where there is no catalog, what the files declare.
-    async fn entries(&self) -> Result<Vec<Entry>, Refusal> {
+    async fn entries(&self) -> Result<Vec<Entry>, Problem> {
         Ok(self.found().await?.0)
     }
 
     /// The same with the revision that they were read at.
-    async fn found(&self) -> Result<(Vec<Entry>, Revision), Refusal> {
+    async fn found(&self) -> Result<(Vec<Entry>, Revision), Problem> {
         match self.catalog() {
             Some(catalog) => {
                 let stored = look(move |runtime| runtime.block_on(catalog.read(INSTANCE))).await?;
@@ -215,7 +213,7 @@ impl Folder {
         &self,
         name: Option<&str>,
         limit: u64,
-    ) -> Result<(Vec<Entry>, Vec<HistoryRow>), Refusal> {
+    ) -> Result<(Vec<Entry>, Vec<HistoryRow>), Problem> {
         let entries = self.entries().await?;
         let Some(catalog) = self.catalog() else {
             return Ok((entries, Vec::new()));
@@ -236,7 +234,7 @@ impl Folder {
         Ok((entries, runs))
     }
 
-    async fn check(&self) -> Result<Answer, Refusal> {
+    async fn check(&self) -> Result<Answer, Problem> {
         let project = self.options.project();
         let (Some(file), Some(catalog)) = (self.catalog(), self.catalog()) else {
             return Ok(check::check_at_rest(&project, Stored::default(), Vec::new()));
@@ -250,7 +248,7 @@ impl Folder {
     }
 
     /// The same, where a file that is no catalog at all is a finding too.
-    async fn check_or_damage(&self) -> Result<Answer, Refusal> {
+    async fn check_or_damage(&self) -> Result<Answer, Problem> {
         if let Some(file) = self.catalog()
             && let Err(error) = look(move |runtime| Ok(runtime.block_on(file.integrity()))).await?
             && error.is_damage()
@@ -264,7 +262,7 @@ impl Folder {
         self.check().await
     }
 
-    async fn doctor(&self) -> Result<Answer, Refusal> {
+    async fn doctor(&self) -> Result<Answer, Problem> {
         let catalog = match self.check_or_damage().await? {
             Answer::Check(catalog) if self.is_locked() => Some(catalog),
             _ => None,
@@ -275,15 +273,15 @@ impl Folder {
     }
 
     /// Looks for damage, and sets aside what is damaged. The lock is to keep everybody else out.
-    pub(crate) async fn repair(&self) -> Result<Answer, Refusal> {
+    pub(crate) async fn repair(&self) -> Result<Answer, Problem> {
         match self.check_or_damage().await? {
             Answer::Check(catalog) => care::repair(&self.options, &self.state, &catalog).await,
-            _ => Err(Refusal::new(Exit::NotNow, "the catalog was not checked")),
+            _ => Err(Problem::new(Code::Defect, "the catalog was not checked")),
         }
     }
 
     /// Looks at the trash, or does something with it; then the lock is to keep everybody else out.
-    pub(crate) async fn trash(&self, request: &TrashRequest) -> Result<Answer, Refusal> {
+    pub(crate) async fn trash(&self, request: &TrashRequest) -> Result<Answer, Problem> {
         let engine = match request {
             TrashRequest::List => self.engine(Access::ReadOnly)?,
             TrashRequest::Restore { .. } | TrashRequest::Empty { .. } => self.engine(Access::ReadWrite)?,
@@ -306,7 +304,7 @@ impl Folder {
         is_there.then(|| SqliteReader::new(self.state.catalog()))
     }
 
-    async fn logs(&self, name: &str, last: Last, program: Option<ProgramOutput>) -> Result<Answer, Refusal> {
+    async fn logs(&self, name: &str, last: Last, program: Option<ProgramOutput>) -> Result<Answer, Problem> {
         let entries = self.entries().await?;
         let project = self.options.project();
         if let Some(part) = program {
@@ -327,7 +325,7 @@ impl Folder {
         logs::logs_at_rest(&project, &self.state.logs(), &entries, recent, name, last).await
     }
 
-    async fn test(&self, request: &TestRequest, replies: &Replies) -> Result<Answer, Refusal> {
+    async fn test(&self, request: &TestRequest, replies: &Replies) -> Result<Answer, Problem> {
         let entries = self.entries().await?;
         let rows = data_tests::chosen(&entries, request)?;
         let engine = self.engine(Access::ReadOnly)?;
@@ -342,17 +340,17 @@ impl Folder {
         let _interrupt = cancel.clone().drop_guard();
         let answer = tokio::select! {
             answer = data_tests::tested(&engine, &project, &secrets, &rows, request, &cancel) => answer,
-            () = replies.closed() => return Err(Refusal::new(Exit::Interrupted, "interrupted")),
+            () = replies.closed() => return Err(Problem::new(Code::Interrupted, "interrupted")),
         };
         close(&engine).await;
         Ok(answer)
     }
 
     /// The engine.
-    fn engine(&self, access: Access) -> Result<Engine, Refusal> {
+    fn engine(&self, access: Access) -> Result<Engine, Problem> {
         if !self.is_locked() || !self.state.engine().exists() {
-            let refusal = Refusal::new(
-                Exit::ProjectError,
+            let refusal = Problem::new(
+                Code::NotBuilt,
                 "nothing was built yet, so there is nothing to ask",
             );
             return Err(refusal.hint("`watershed run` builds the project"));
@@ -366,7 +364,7 @@ impl Folder {
         limit: Option<u64>,
         timeout: Option<Duration>,
         replies: &Replies,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), Problem> {
         // The engine answers also where the catalog can't be read.
         let entries = self.entries().await.unwrap_or_default();
         let (engine, secrets) = self.asked_engine(&entries).await?;
@@ -375,7 +373,7 @@ impl Folder {
         Ok(())
     }
 
-    async fn export(&self, request: ExportRequest, replies: &Replies) -> Result<Answer, Refusal> {
+    async fn export(&self, request: ExportRequest, replies: &Replies) -> Result<Answer, Problem> {
         let entries = self.entries().await?;
         let export = self.reading(&entries, |reading| reading.export(request))?;
         let (engine, secrets) = self.asked_engine(&entries).await?;
@@ -384,7 +382,7 @@ impl Folder {
         written
     }
 
-    async fn metrics(&self, request: MetricsRequest, replies: &Replies) -> Result<Answer, Refusal> {
+    async fn metrics(&self, request: MetricsRequest, replies: &Replies) -> Result<Answer, Problem> {
         let entries = self.entries().await?;
         let (engine, secrets) = self.asked_engine(&entries).await?;
         let entries = metrics::Entries(&entries);
@@ -407,7 +405,7 @@ impl Folder {
         answer
     }
 
-    async fn question(&self, request: Request, replies: &Replies) -> Result<Answer, Refusal> {
+    async fn question(&self, request: Request, replies: &Replies) -> Result<Answer, Problem> {
         let entries = self.entries().await?;
         let (engine, secrets) = self.asked_engine(&entries).await?;
         let entries = metrics::Entries(&entries);
@@ -433,14 +431,14 @@ impl Folder {
         let answer = match request {
             Request::Call(request) => questions.call(*request, replies).await,
             Request::TestAlert(request) => questions.test_alert(request).await,
-            _ => Err(Refusal::new(Exit::NotNow, "this is no question")),
+            _ => Err(Problem::new(Code::Defect, "this is no question")),
         };
         close(&engine).await;
         answer
     }
 
     /// The engine for a statement of a person's, and the secrets that its errors must not quote.
-    async fn asked_engine(&self, entries: &[Entry]) -> Result<(Engine, Secrets), Refusal> {
+    async fn asked_engine(&self, entries: &[Entry]) -> Result<(Engine, Secrets), Problem> {
         let engine = self.engine(Access::ReadOnly)?;
         let secrets = compiled::secrets_in_files(&self.options, &self.state).await;
         let sessions = catalog::sessions(

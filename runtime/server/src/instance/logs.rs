@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
+use watershed_api::documents::{LogLine, LogsDocument, Time};
+use watershed_api::{Answer, Code, Problem, Reply};
 use watershed_controller::Uid;
 use watershed_controller::history::HistoryRow;
 
 use super::{Instance, read};
-use crate::documents::{LogLine, LogsDocument, Time};
-use crate::exit::Exit;
 use crate::logs;
 use crate::report::document::Project;
 use crate::report::{Entry, names};
-use crate::socket::{Answer, Refusal, Replies, Reply};
+use crate::socket::Replies;
 
 /// The part of what was said before that is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ impl Instance {
     ///
     /// # Errors
     /// When there is and was no such resource or there are several, or the files can't be read.
-    pub async fn logs(&self, name: &str, limit: usize) -> Result<Vec<LogLine>, Refusal> {
+    pub async fn logs(&self, name: &str, limit: usize) -> Result<Vec<LogLine>, Problem> {
         let uid = self.said_by(name).await?;
         read_lines(&self.logs, uid, limit).await
     }
@@ -46,7 +46,7 @@ impl Instance {
     ///
     /// # Errors
     /// As [`logs`](Self::logs).
-    pub async fn follow_logs(&self, name: &str) -> Result<LogFollower, Refusal> {
+    pub async fn follow_logs(&self, name: &str) -> Result<LogFollower, Problem> {
         let uid = self.said_by(name).await?;
         Ok(self.follower(uid))
     }
@@ -74,7 +74,7 @@ impl Instance {
         last: Last,
         follow: bool,
         replies: &Replies,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer, Problem> {
         let uid = self.said_by(name).await?;
         // Before the files are read, so that nothing is said in between.
         let mut follower = self.follower(uid);
@@ -97,14 +97,14 @@ impl Instance {
         }
     }
 
-    async fn said_by(&self, name: &str) -> Result<Uid, Refusal> {
+    async fn said_by(&self, name: &str) -> Result<Uid, Problem> {
         let entries = self.entries();
         let found = names::resolve_with_deleted(&entries, name).map(|entry| entry.row.uid);
         match found {
             Ok(uid) => Ok(uid),
             Err(refusal) => {
                 let all = self.controller.recent_history(read::MOST_SEARCHED).await;
-                let all = all.map_err(|error| Refusal::new(Exit::StateFolder, error.to_string()))?;
+                let all = all.map_err(|error| Problem::new(Code::StateUnreadable, error.to_string()))?;
                 uid_among(all, name, refusal)
             }
         }
@@ -172,10 +172,10 @@ pub(super) async fn logs_at_rest(
     project: &Project,
     folder: &Path,
     entries: &[Entry],
-    recent: impl AsyncFnOnce() -> Result<Vec<HistoryRow>, Refusal>,
+    recent: impl AsyncFnOnce() -> Result<Vec<HistoryRow>, Problem>,
     name: &str,
     last: Last,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     let uid = match names::resolve_with_deleted(entries, name) {
         Ok(entry) => entry.row.uid,
         Err(refusal) => uid_among(recent().await?, name, refusal)?,
@@ -184,13 +184,13 @@ pub(super) async fn logs_at_rest(
 }
 
 /// The resource that was last called so.
-fn uid_among(runs: Vec<HistoryRow>, name: &str, refusal: Refusal) -> Result<Uid, Refusal> {
+fn uid_among(runs: Vec<HistoryRow>, name: &str, refusal: Problem) -> Result<Uid, Problem> {
     let unknown = refusal.clone();
     let runs = read::uid_of_removed(runs, Some(name), refusal)?;
     runs.first().map(|run| run.uid).ok_or(unknown)
 }
 
-async fn last_lines(folder: &Path, uid: Uid, last: Last) -> Result<Vec<LogLine>, Refusal> {
+async fn last_lines(folder: &Path, uid: Uid, last: Last) -> Result<Vec<LogLine>, Problem> {
     let mut lines = read_lines(folder, uid, last.lines()).await?;
     if let Some(since) = last.since {
         lines.retain(|line| line.at >= since);
@@ -198,11 +198,11 @@ async fn last_lines(folder: &Path, uid: Uid, last: Last) -> Result<Vec<LogLine>,
     Ok(lines)
 }
 
-async fn read_lines(folder: &Path, uid: Uid, limit: usize) -> Result<Vec<LogLine>, Refusal> {
+async fn read_lines(folder: &Path, uid: Uid, limit: usize) -> Result<Vec<LogLine>, Problem> {
     let lines = logs::read(folder, uid.0, limit).await;
     lines.map_err(|error| {
-        Refusal::new(
-            Exit::NotNow,
+        Problem::new(
+            Code::Unavailable,
             format!("can't read the logs in `{}`: {error}", folder.display()),
         )
     })

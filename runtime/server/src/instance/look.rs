@@ -1,32 +1,30 @@
 //! Looks into a catalog at rest.
 
+use watershed_api::{Code, Problem};
 use watershed_controller::store::StoreError;
-
-use crate::exit::Exit;
-use crate::socket::Refusal;
 
 /// Looks into the catalog on a thread of its own, as its futures stay on the thread that they began on.
 pub(super) async fn look<T: Send + 'static>(
     look: impl FnOnce(tokio::runtime::Handle) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, Refusal> {
+) -> Result<T, Problem> {
     let runtime = tokio::runtime::Handle::current();
     match tokio::task::spawn_blocking(move || look(runtime)).await {
         Ok(looked) => looked.map_err(unreadable),
-        Err(panic) => Err(Refusal::new(
-            Exit::NotNow,
+        Err(panic) => Err(Problem::new(
+            Code::Unavailable,
             format!("the look ended by a defect: {panic}"),
         )),
     }
 }
 
 /// A catalog that can't be read, as a command ends with it.
-pub(super) fn unreadable(error: StoreError) -> Refusal {
-    let exit = match error {
-        StoreError::Newer { .. } => Exit::StateFolder,
-        _ if error.is_damage() => Exit::StateFolder,
-        _ => Exit::NotNow,
+pub(super) fn unreadable(error: StoreError) -> Problem {
+    let code = match error {
+        StoreError::Newer { .. } => Code::StateUnreadable,
+        _ if error.is_damage() => Code::StateUnreadable,
+        _ => Code::Unavailable,
     };
-    let refusal = Refusal::new(exit, crate::chain(&error));
+    let refusal = Problem::new(code, crate::chain(&error));
     match error {
         _ if error.is_damage() => refusal.hint("nothing was touched; move the folder away and run again"),
         StoreError::Older { .. } => refusal.hint("`watershed run` brings it up to date, and keeps a copy"),

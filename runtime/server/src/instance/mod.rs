@@ -103,9 +103,9 @@ pub(crate) use self::stay::Stayed;
 pub(crate) use self::stop::{Stop, Stopping};
 use crate::report::document::Project;
 use crate::report::{Entry, names};
-use crate::selection::Choice;
-use crate::socket::Refusal;
+use crate::selection::{Choice, Evaluate as _};
 use crate::state_folder::{self, Lock, STATE_FOLDER, StateFolder};
+use watershed_api::Problem;
 pub use watershed_reconcilers::directory::{self, Directory};
 pub use watershed_reconcilers::links::{self, Links};
 use watershed_reconcilers::resolvers::Cache;
@@ -417,7 +417,7 @@ impl Instance {
     ///
     /// # Errors
     /// When there is no such resource or there are several, or the controller is shutting down.
-    pub async fn reconcile(&self, name: &str) -> Result<Request, Refusal> {
+    pub async fn reconcile(&self, name: &str) -> Result<Request, Problem> {
         let entries = self.entries();
         let uid = names::resolve(&entries, name)?.row.uid;
         self.controller

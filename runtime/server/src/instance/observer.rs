@@ -15,7 +15,9 @@ mod stories;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use watershed_controller::history::{HistoryRow, InvocationId, Trigger};
+use watershed_api::documents::{Ended, Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
+use watershed_api::request::Activity;
+use watershed_controller::history::{HistoryRow, InvocationId};
 use watershed_controller::resource::{NoOpRun, Row, Stage};
 use watershed_controller::watch::{Changes, Removed, StatusUpdate, Watch};
 use watershed_controller::{Event as Seen, Handle, Key, Ref, Select, Uid};
@@ -23,12 +25,10 @@ use watershed_controller::{Event as Seen, Handle, Key, Ref, Select, Uid};
 use self::messages::Messages;
 use self::missed::{Missed, ReportedRuns};
 use self::stories::Stories;
-use crate::documents::{Ended, Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
 use crate::report::health::own_error;
 use crate::report::problems::Problem;
 use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, kinds, resource};
-use crate::socket::Activity;
 
 /// Follows one controller.
 pub(crate) struct Observer {
@@ -450,7 +450,7 @@ impl Observer {
         let at = Time::now();
         let run = LastRun {
             id: format!("revision-{}", removed.revision),
-            reason: begun.reason.unwrap_or(Reason(Trigger::Deleted)),
+            reason: begun.reason.unwrap_or(Reason::Deleted),
             cause: Vec::new(),
             chain: Vec::new(),
             started_at: begun.at,
@@ -499,7 +499,11 @@ impl Observer {
         let Some(known) = self.known.get(&uid).filter(|known| known.open.is_none()) else {
             return;
         };
-        let reason = update.status.reason.as_ref().map(|reason| Reason(reason.trigger));
+        let reason = update
+            .status
+            .reason
+            .as_ref()
+            .map(|reason| crate::report::resource::reason_of(reason.trigger));
         let at = Time::from_millis(since.0);
         let start = started(&known.name, reason, at);
         let (shows, untold) = (self.shows(known), self.untold(known));

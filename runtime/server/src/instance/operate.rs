@@ -3,19 +3,21 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use watershed_api::documents::{
+    OperateDocument, Operated, Operation, Phase, ProcessStats, StatsDocument, Time,
+};
+use watershed_api::request::StatsForm;
+use watershed_api::{Answer, Code, Exit, Problem};
 use watershed_controller::resource::{Revision, Stage, Target};
 use watershed_controller::stats::Stats;
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, Handle, RequestError, Select, Uid};
 
 use super::{INSTANCE, Instance, OpenError};
-use crate::documents::{OperateDocument, Operated, Operation, Phase, ProcessStats, StatsDocument, Time};
-use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::explain::{Explanations, Inquiry, Life};
 use crate::report::metrics::{self, Source};
 use crate::report::{Entry, messages, names};
-use crate::socket::{Answer, Refusal, StatsForm};
 use crate::state_folder::StateFolder;
 
 /// The time for which a cancelled run is waited for before the state of things is reported.
@@ -25,7 +27,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 impl Instance {
     /// Says why a resource is not running, or what keeps the project back.
-    pub(super) async fn explain(&self, name: Option<&str>) -> Result<Answer, Refusal> {
+    pub(super) async fn explain(&self, name: Option<&str>) -> Result<Answer, Problem> {
         let entries = self.entries();
         let about = name
             .map(|name| names::resolve_with_deleted(&entries, name))
@@ -44,7 +46,7 @@ impl Instance {
     }
 
     /// Pauses, resumes or cancels resources.
-    pub(super) async fn operate(&self, operation: Operation, typed: &[String]) -> Result<Answer, Refusal> {
+    pub(super) async fn operate(&self, operation: Operation, typed: &[String]) -> Result<Answer, Problem> {
         operate(
             self.controller.as_ref(),
             &self.project,
@@ -108,7 +110,7 @@ pub(crate) async fn operate_alone(
     state: &StateFolder,
     operation: Operation,
     typed: &[String],
-) -> Result<Result<Answer, Refusal>, OpenError> {
+) -> Result<Result<Answer, Problem>, OpenError> {
     let store = SqliteStore::open(state.catalog()).await?;
     let controller = Controller::builder()
         .instance(INSTANCE)
@@ -118,7 +120,7 @@ pub(crate) async fn operate_alone(
     let answer = operate(controller.as_ref(), project, operation, typed, Life::AtRest).await;
     Ok(match controller.shutdown(GRACE).await {
         Ok(()) => answer,
-        Err(error) => answer.and(Err(Refusal::new(Exit::NotNow, error.to_string()))),
+        Err(error) => answer.and(Err(Problem::new(Code::Unavailable, error.to_string()))),
     })
 }
 
@@ -128,9 +130,9 @@ async fn operate(
     operation: Operation,
     typed: &[String],
     life: Life,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     let entries = listed(handle);
-    let named: Result<Vec<&Entry>, Refusal> =
+    let named: Result<Vec<&Entry>, Problem> =
         typed.iter().map(|name| names::resolve(&entries, name)).collect();
     let mut resources = Vec::new();
     for entry in named? {
@@ -230,11 +232,11 @@ pub(super) fn nothing_runs(
     entries: &[Entry],
     operation: Operation,
     typed: &[String],
-) -> Result<Answer, Refusal> {
-    let named: Result<Vec<&Entry>, Refusal> =
+) -> Result<Answer, Problem> {
+    let named: Result<Vec<&Entry>, Problem> =
         typed.iter().map(|name| names::resolve(entries, name)).collect();
     if operation != Operation::Cancel {
-        let refusal = Refusal::new(Exit::NotNow, "nothing was run here yet, so nothing is stored");
+        let refusal = Problem::new(Code::Unattended, "nothing was run here yet, so nothing is stored");
         return Err(refusal.hint("`watershed run` builds the project"));
     }
     let resources = named?.into_iter().map(|entry| Operated {
@@ -256,7 +258,7 @@ pub(super) fn explain_at_rest(
     project: &Project,
     entries: &[Entry],
     name: Option<&str>,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     let about = name
         .map(|name| names::resolve_with_deleted(entries, name))
         .transpose()?;

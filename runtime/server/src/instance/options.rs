@@ -5,9 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use watershed_api::request::Selection;
 use watershed_reconcilers::model::sample::Sample;
-
-use crate::socket::Selection;
 
 /// A project to be brought to life, and what it may use.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use watershed_api::documents::{LogsDocument, OutputLine};
+use watershed_api::request::ProgramOutput;
+use watershed_api::{Answer, Code, Problem, Reply};
 use watershed_controller::{Resource, Timestamp};
 use watershed_reconcilers::secrets::Secrets;
 use watershed_workloads::backend::docker::{Containers, Part, Reader as ContainerReader};
@@ -14,11 +17,9 @@ use watershed_workloads::{Job, service};
 
 use super::logs::Last;
 use super::{Instance, workloads};
-use crate::documents::{LogsDocument, OutputLine};
-use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::{Entry, names};
-use crate::socket::{Answer, ProgramOutput, Refusal, Replies, Reply};
+use crate::socket::Replies;
 use crate::state_folder::StateFolder;
 
 /// The pause between two looks at a file that is followed.
@@ -40,7 +41,7 @@ struct Source {
 ///
 /// # Errors
 /// When the name is unknown or means several, or there is no such replica.
-fn sources(entries: &[Entry], name: &str, part: ProgramOutput) -> Result<Option<Vec<Source>>, Refusal> {
+fn sources(entries: &[Entry], name: &str, part: ProgramOutput) -> Result<Option<Vec<Source>>, Problem> {
     let row = match names::resolve_with_deleted(entries, name) {
         Ok(entry) => &entry.row,
         // Maybe it was one that is gone: those have no output.
@@ -87,7 +88,7 @@ fn sources(entries: &[Entry], name: &str, part: ProgramOutput) -> Result<Option<
         _ => return Ok(None),
     };
     if let (Some(number), true) = (part.replica, found.is_empty()) {
-        let refusal = Refusal::new(Exit::Usage, format!("`{name}` has no replica {number}"));
+        let refusal = Problem::new(Code::UnknownName, format!("`{name}` has no replica {number}"));
         return Err(refusal.hint(format!("`watershed status {name}` lists them")));
     }
     found.sort();
@@ -124,7 +125,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Opens sources that were not open, and drops those that are gone. Returns their lines so far.
-    async fn open(&mut self, sources: Vec<Source>, last: Last) -> Result<Vec<OutputLine>, Refusal> {
+    async fn open(&mut self, sources: Vec<Source>, last: Last) -> Result<Vec<OutputLine>, Problem> {
         let mut lines = Vec::new();
         self.open.retain(|source, _| sources.contains(source));
         for source in sources {
@@ -158,7 +159,7 @@ impl<'a> Reader<'a> {
         &mut self,
         source: &Source,
         part: Part,
-    ) -> Result<(Follow, Vec<String>), Refusal> {
+    ) -> Result<(Follow, Vec<String>), Problem> {
         let begun = self.containers.output(&source.uid, source.counter, part).await;
         let mut reader = begun.map_err(|error| unread(source, &error))?;
         let found = match reader.as_mut().filter(|_| !self.follow) {
@@ -168,7 +169,7 @@ impl<'a> Reader<'a> {
         Ok((Follow::Container(reader), found))
     }
 
-    fn more(&mut self) -> Result<Vec<OutputLine>, Refusal> {
+    fn more(&mut self) -> Result<Vec<OutputLine>, Problem> {
         let mut lines = Vec::new();
         let mut open = std::mem::take(&mut self.open);
         for (source, follow) in &mut open {
@@ -202,9 +203,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn unread(source: &Source, error: &dyn std::error::Error) -> Refusal {
+fn unread(source: &Source, error: &dyn std::error::Error) -> Problem {
     let message = format!("can't read the output of `{}`: {error}", source.program);
-    Refusal::new(Exit::StateFolder, message)
+    Problem::new(Code::StateUnreadable, message)
 }
 
 /// Returns the output of a program of a folder that nobody runs; none if the name is not that of a program.
@@ -219,7 +220,7 @@ pub(super) async fn at_rest(
     name: &str,
     part: ProgramOutput,
     last: Last,
-) -> Result<Option<Answer>, Refusal> {
+) -> Result<Option<Answer>, Problem> {
     let Some(sources) = sources(entries, name, part)? else {
         return Ok(None);
     };
@@ -239,7 +240,7 @@ impl Instance {
         last: Last,
         follow: bool,
         replies: &Replies,
-    ) -> Result<Option<Answer>, Refusal> {
+    ) -> Result<Option<Answer>, Problem> {
         let programs = self.state_path().join(crate::state_folder::PROGRAMS);
         let secrets = self.outputs.secrets();
         let Some(found) = sources(&self.entries(), name, part)? else {

@@ -2,19 +2,19 @@
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use watershed_api::documents::{
+    PartitionEntry, PartitionState, PartitionTotals, PartitionsDocument, ResourceName, Time,
+};
+use watershed_api::request::{PartitionChoice, PartitionsRequest};
+use watershed_api::{Answer, Code, Problem};
 use watershed_controller::Uid;
 use watershed_drivers::duckdb::Engine;
 use watershed_drivers::olap::{Failure, Olap as _, PartitionPhase, PartitionRun};
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model;
 
-use crate::documents::{
-    PartitionEntry, PartitionState, PartitionTotals, PartitionsDocument, ResourceName, Time,
-};
-use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::{Entry, names};
-use crate::socket::{Answer, PartitionChoice, PartitionsRequest, Refusal};
 
 /// Lists the partitions of a model.
 ///
@@ -25,7 +25,7 @@ pub(super) async fn list(
     project: &Project,
     entries: &[Entry],
     request: &PartitionsRequest,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     let entry = partitioned(entries, &request.name)?;
     let runs = runs_of(engine, entry.row.uid.0).await?;
     let mut counts = PartitionTotals::default();
@@ -63,7 +63,7 @@ pub(super) async fn ask(
     entries: &[Entry],
     typed: &[String],
     choice: &PartitionChoice,
-) -> Result<Vec<Uid>, Refusal> {
+) -> Result<Vec<Uid>, Problem> {
     let mut asked = Vec::new();
     for name in typed {
         let entry = partitioned(entries, name)?;
@@ -73,7 +73,7 @@ pub(super) async fn ask(
                 "\"{}\" is not incremental: all its partitions are built together",
                 entry.row.name
             );
-            return Err(Refusal::new(Exit::Usage, message).hint("`watershed refresh NAME` builds it"));
+            return Err(Problem::new(Code::WrongState, message).hint("`watershed refresh NAME` builds it"));
         }
         let uid = entry.row.uid.0;
         let runs = runs_of(engine, uid).await?;
@@ -102,7 +102,7 @@ fn chosen<'a>(
     runs: &'a [PartitionRun],
     choice: &PartitionChoice,
     name: &str,
-) -> Result<Vec<&'a PartitionRun>, Refusal> {
+) -> Result<Vec<&'a PartitionRun>, Problem> {
     match choice {
         PartitionChoice::Errored => {
             let failed = runs.iter().filter(|run| run.phase == PartitionPhase::Failed);
@@ -113,7 +113,7 @@ fn chosen<'a>(
 }
 
 /// The partition that a person means: by its key, the beginning of it, or a value in its data.
-fn meant<'a>(runs: &'a [PartitionRun], typed: &str, name: &str) -> Result<&'a PartitionRun, Refusal> {
+fn meant<'a>(runs: &'a [PartitionRun], typed: &str, name: &str) -> Result<&'a PartitionRun, Problem> {
     let by_key: Vec<_> = runs
         .iter()
         .filter(|run| run.partition.key.starts_with(typed))
@@ -124,12 +124,13 @@ fn meant<'a>(runs: &'a [PartitionRun], typed: &str, name: &str) -> Result<&'a Pa
     };
     match found.as_slice() {
         [one] => Ok(one),
-        [] => Err(
-            Refusal::new(Exit::Usage, format!("\"{name}\" has no partition \"{typed}\""))
-                .hint(format!("`watershed partitions {name}` lists them")),
-        ),
-        several => Err(Refusal::new(
-            Exit::Usage,
+        [] => Err(Problem::new(
+            Code::UnknownName,
+            format!("\"{name}\" has no partition \"{typed}\""),
+        )
+        .hint(format!("`watershed partitions {name}` lists them"))),
+        several => Err(Problem::new(
+            Code::AmbiguousName,
             format!("\"{typed}\" means {} partitions of \"{name}\"", several.len()),
         )
         .hint("name one by its key")),
@@ -148,25 +149,25 @@ fn has_value(run: &PartitionRun, typed: &str) -> bool {
 }
 
 /// The model of a name, which has partitions.
-fn partitioned<'a>(entries: &'a [Entry], name: &str) -> Result<&'a Entry, Refusal> {
+fn partitioned<'a>(entries: &'a [Entry], name: &str) -> Result<&'a Entry, Problem> {
     let entry = names::resolve(entries, name)?;
     let spec = ModelSpec::decode(entry.row.spec.as_ref()).unwrap_or_default();
     if entry.row.kind.as_str() == model::KIND && spec.partitions.is_some() {
         return Ok(entry);
     }
     let message = format!("{} \"{}\" has no partitions", entry.row.kind, entry.row.name);
-    Err(Refusal::new(Exit::Usage, message).hint("a model has some that says `partitions:` in its file"))
+    Err(Problem::new(Code::WrongState, message).hint("a model has some that says `partitions:` in its file"))
 }
 
-async fn runs_of(engine: &Engine, uid: Uuid) -> Result<Vec<PartitionRun>, Refusal> {
+async fn runs_of(engine: &Engine, uid: Uuid) -> Result<Vec<PartitionRun>, Problem> {
     let runs = engine.partitions(uid, &CancellationToken::new()).await;
     runs.map_err(|failure| refused(&failure))
 }
 
-fn refused(failure: &Failure) -> Refusal {
+fn refused(failure: &Failure) -> Problem {
     match failure {
         Failure::Open(_) => super::care::refusal(failure),
-        other => Refusal::new(Exit::NotNow, other.to_string()),
+        other => Problem::new(Code::Unavailable, other.to_string()),
     }
 }
 

@@ -5,6 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use watershed_api::documents::{
+    PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, ResourceName, SqlChange,
+};
+use watershed_api::request::Selection;
+use watershed_api::{Code, Exit, Problem};
 use watershed_controller::resource::Row;
 use watershed_controller::{Timestamp, Uid};
 use watershed_drivers::duckdb::Engine;
@@ -15,10 +20,8 @@ use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{model, project_parser};
 
 use super::{Options, compiled};
-use crate::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, ResourceName, SqlChange};
-use crate::exit::Exit;
 use crate::report::{Entry, health, kinds, resource};
-use crate::socket::{Refusal, Selection};
+use crate::selection::Evaluate as _;
 use crate::state_folder::StateFolder;
 
 /// A plan that is asked for.
@@ -40,12 +43,12 @@ pub(super) struct Asked<'a> {
 ///
 /// # Errors
 /// When the files can't be compiled as a whole, as without a manifest.
-pub(super) async fn plan(asked: Asked<'_>) -> Result<PlanDocument, Refusal> {
+pub(super) async fn plan(asked: Asked<'_>) -> Result<PlanDocument, Problem> {
     let compilation = compiled::compile(asked.options, asked.state).await?;
     asked.secrets.learn(compilation.project().variables());
     let rows: Vec<Arc<Row>> = asked.entries.iter().map(|entry| Arc::clone(&entry.row)).collect();
     let refused = |error: watershed_controller::Error| {
-        let refusal = Refusal::new(Exit::ProjectError, error.message.to_string());
+        let refusal = Problem::new(Code::ProjectError, error.message.to_string());
         match &error.hint {
             Some(hint) => refusal.hint(hint.as_ref()),
             None => refusal,

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use watershed_api::documents::Column;
+use watershed_api::{Answer, Code, Problem, Reply};
 use watershed_drivers::duckdb::Engine;
 use watershed_drivers::olap::{Olap, Query, QueryError, Rows, SoleError, SqlError};
 use watershed_reconcilers::{model, secrets::Secrets};
 
 use super::sharing::Holder;
-use crate::documents::Column;
-use crate::exit::Exit;
-use crate::socket::{Answer, Fault, Refusal, Replies, Reply};
+use crate::socket::Replies;
 
 /// Runs one read-only statement and sends its rows. Ends early when nobody listens any more.
 pub(crate) async fn stream(
@@ -56,7 +56,7 @@ pub(crate) async fn stream(
 ///
 /// # Errors
 /// When it names one.
-pub(super) async fn refuse_files(engine: &Engine, sql: &str) -> Result<(), Refusal> {
+pub(super) async fn refuse_files(engine: &Engine, sql: &str) -> Result<(), Problem> {
     let (root, sql) = (engine.options().root.clone(), sql.to_owned());
     let looking = move || model::refuse_files_of_statement(&root, &sql).err();
     let looked = tokio::task::spawn_blocking(looking).await;
@@ -64,13 +64,11 @@ pub(super) async fn refuse_files(engine: &Engine, sql: &str) -> Result<(), Refus
     let Ok(Some(error)) = looked else {
         return Ok(());
     };
-    let mut refusal = Refusal::new(Exit::ProjectError, error.message.to_string());
-    refusal.hint = error.hint.as_deref().map(str::to_owned);
-    refusal.fault = Some(Fault {
-        code: error.code.to_string(),
-        offset: None,
-    });
-    Err(refusal)
+    let problem = Problem::new(Code::ProjectError, error.message.to_string());
+    Err(Problem {
+        hint: error.hint.as_deref().map(Into::into),
+        ..problem.at(&*error.code, None)
+    })
 }
 
 async fn send(rows: &mut Rows, replies: &Replies) -> Result<Reply, QueryError> {
@@ -92,32 +90,31 @@ async fn send(rows: &mut Rows, replies: &Replies) -> Result<Reply, QueryError> {
 }
 
 /// The same without secrets.
-pub(super) fn redacted(mut refusal: Refusal, secrets: &Secrets) -> Refusal {
+pub(super) fn redacted(mut refusal: Problem, secrets: &Secrets) -> Problem {
     refusal.message = secrets.redact(&refusal.message).into_owned();
-    refusal.hint = refusal.hint.map(|hint| secrets.redact(&hint).into_owned());
+    refusal.hint = refusal
+        .hint
+        .map(|hint| secrets.redact(hint.as_str()).into_owned().into());
     refusal
 }
 
-pub(super) fn refusal(error: &QueryError) -> Refusal {
+pub(super) fn refusal(error: &QueryError) -> Problem {
     match error {
         QueryError::Timeout(_) => {
-            Refusal::new(Exit::NotNow, error.to_string()).hint("`--timeout D` gives it more time")
+            Problem::new(Code::DeadlinePassed, error.to_string()).hint("`--timeout D` gives it more time")
         }
-        QueryError::NotReading => Refusal::new(Exit::ProjectError, error.to_string())
+        QueryError::NotReading => Problem::new(Code::ProjectError, error.to_string())
             .hint("tables are changed by changing the project's files"),
-        QueryError::NotOne(SoleError::Several { offset }) => Refusal {
-            fault: Some(Fault {
-                code: SEVERAL_CODE.to_owned(),
-                offset: Some(*offset),
-            }),
-            ..Refusal::new(Exit::ProjectError, error.to_string())
+        QueryError::NotOne(SoleError::Several { offset }) => {
+            Problem::new(Code::ProjectError, error.to_string())
+                .at(SEVERAL_CODE, Some(*offset))
+                .hint("ask one at a time")
         }
-        .hint("ask one at a time"),
         QueryError::Failed(watershed_drivers::olap::Failure::Sql(sql)) => refusal_from(sql),
         QueryError::Failed(failure @ watershed_drivers::olap::Failure::Open(_)) => {
             super::care::refusal(failure)
         }
-        error => Refusal::new(Exit::ProjectError, error.to_string()),
+        error => Problem::new(Code::ProjectError, error.to_string()),
     }
 }
 
@@ -125,18 +122,14 @@ pub(super) fn refusal(error: &QueryError) -> Refusal {
 const SEVERAL_CODE: &str = "several-statements";
 
 /// A mistake in the statement, or in the data that it reads.
-fn refusal_from(error: &SqlError) -> Refusal {
+fn refusal_from(error: &SqlError) -> Problem {
     let message = match &error.data {
         Some(at) => format!("{} ({}:{})", error.message, at.file, at.line),
         None => error.message.clone(),
     };
     let stored = watershed_reconcilers::model::from_sql(error);
-    Refusal {
-        hint: stored.hint.as_deref().map(str::to_owned),
-        fault: Some(Fault {
-            code: stored.code.to_string(),
-            offset: error.offset,
-        }),
-        ..Refusal::new(Exit::ProjectError, message)
+    Problem {
+        hint: stored.hint.as_deref().map(Into::into),
+        ..Problem::new(Code::ProjectError, message).at(&*stored.code, error.offset)
     }
 }

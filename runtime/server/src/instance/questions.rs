@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
+use watershed_api::documents::{AlertTestDocument, CallDocument, ResourceName, TestedReceiver, Time};
+use watershed_api::request::{AlertTestRequest, CallRequest, Callee};
+use watershed_api::{Answer, Code, Exit, Problem};
 use watershed_controller::{Refresh, Request};
 use watershed_core::{Error, Key, Row};
 use watershed_delivery::Attempt;
@@ -24,10 +27,8 @@ use super::metrics::{
     Entries, Shown, columns, range, refusal as metrics_refusal, rows, time, unspoken, zone,
 };
 use super::{Instance, converge, export, query as queries};
-use crate::documents::{AlertTestDocument, CallDocument, ResourceName, TestedReceiver, Time};
-use crate::exit::Exit;
 use crate::report::{document::Project, names};
-use crate::socket::{AlertTestRequest, Answer, CallRequest, Callee, Fault, Refusal, Replies};
+use crate::socket::Replies;
 
 impl Instance {
     pub(super) fn questions<'a>(&'a self, entries: &'a Entries<'a>) -> Questions<'a> {
@@ -95,7 +96,7 @@ impl Instance {
     ///
     /// # Errors
     /// When there is no such alert, or the controller is shutting down.
-    pub async fn evaluate_alert(&self, name: &str) -> Result<Request, Refusal> {
+    pub async fn evaluate_alert(&self, name: &str) -> Result<Request, Problem> {
         self.refresh_one(alert::KIND, name).await
     }
 
@@ -103,11 +104,11 @@ impl Instance {
     ///
     /// # Errors
     /// When there is no such report, or the controller is shutting down.
-    pub async fn run_report(&self, name: &str) -> Result<Request, Refusal> {
+    pub async fn run_report(&self, name: &str) -> Result<Request, Problem> {
         self.refresh_one(report::KIND, name).await
     }
 
-    async fn refresh_one(&self, kind: &str, name: &str) -> Result<Request, Refusal> {
+    async fn refresh_one(&self, kind: &str, name: &str) -> Result<Request, Problem> {
         let entries = self.entries();
         let uid = names::resolve(&entries, &format!("{kind}/{name}"))?.row.uid;
         self.controller
@@ -156,14 +157,14 @@ impl Questions<'_> {
     /// # Errors
     /// A question that can't be understood, that the viewer may not ask, or that the engine can't answer; and a file that
     /// can't be written.
-    pub(super) async fn call(&self, request: CallRequest, replies: &Replies) -> Result<Answer, Refusal> {
+    pub(super) async fn call(&self, request: CallRequest, replies: &Replies) -> Result<Answer, Problem> {
         tokio::select! {
             answered = self.called(request, replies) => answered,
-            () = replies.closed() => Err(Refusal::new(Exit::Interrupted, "interrupted")),
+            () = replies.closed() => Err(Problem::new(Code::Interrupted, "interrupted")),
         }
     }
 
-    async fn called(&self, request: CallRequest, replies: &Replies) -> Result<Answer, Refusal> {
+    async fn called(&self, request: CallRequest, replies: &Replies) -> Result<Answer, Problem> {
         let now = time(request.at.as_deref())?;
         let until = request.at.is_some().then(|| Until::moment(now));
         let viewer = match request.user {
@@ -198,11 +199,14 @@ impl Questions<'_> {
             })));
         };
         if asked.prepared.is_made_over() {
-            return Err(Refusal::new(Exit::Usage, "a file has neither totals nor a pivot"));
+            return Err(Problem::new(
+                Code::BadArgument,
+                "a file has neither totals nor a pivot",
+            ));
         }
         let Some(format) = FileFormat::from_path(file) else {
             let message = format!("`{}` is no .csv, .xlsx or .parquet file", file.display());
-            return Err(Refusal::new(Exit::Usage, message));
+            return Err(Problem::new(Code::BadArgument, message));
         };
         let export = Export {
             sql: asked.prepared.statement(),
@@ -220,7 +224,7 @@ impl Questions<'_> {
         let written = export::write(self.engine, self.views.secrets, &export, replies).await;
         // What the engine says may quote rows that a user may not see.
         written.map_err(|refusal| match viewer {
-            Viewer::User(_) if refusal.exit_code == Exit::ProjectError.code() => unspoken(),
+            Viewer::User(_) if refusal.code == Code::ProjectError => unspoken(),
             _ => refusal,
         })
     }
@@ -232,7 +236,7 @@ impl Questions<'_> {
         viewer: &Viewer,
         (now, execution_time): (Timestamp, Option<Until>),
         is_export: bool,
-    ) -> Result<Asked, Refusal> {
+    ) -> Result<Asked, Problem> {
         let row = self.row(api::KIND, typed)?;
         let data: DataResolver = api::call(row.name.as_str());
         let ask = Ask {
@@ -258,10 +262,10 @@ impl Questions<'_> {
         })
     }
 
-    async fn report(&self, typed: &str, now: Timestamp, until: Option<Until>) -> Result<Asked, Refusal> {
+    async fn report(&self, typed: &str, now: Timestamp, until: Option<Until>) -> Result<Asked, Problem> {
         let row = self.row(report::KIND, typed)?;
         let spec = ReportSpec::decode(row.spec.as_ref())
-            .map_err(|error| Refusal::new(Exit::StateFolder, error.to_string()))?;
+            .map_err(|error| Problem::new(Code::StateUnreadable, error.to_string()))?;
         let at = watershed_core::Timestamp(now.as_millisecond());
         let making = Making {
             resolvers: self.resolvers(),
@@ -286,7 +290,7 @@ impl Questions<'_> {
     ///
     /// # Errors
     /// An alert that is unknown, does not compile, or has a question that can't be asked here.
-    pub(super) async fn test_alert(&self, request: AlertTestRequest) -> Result<Answer, Refusal> {
+    pub(super) async fn test_alert(&self, request: AlertTestRequest) -> Result<Answer, Problem> {
         let row = self.row(alert::KIND, &request.name)?;
         let moment = time(request.at.as_deref())?;
         let at = watershed_core::Timestamp(moment.as_millisecond());
@@ -351,34 +355,37 @@ impl Questions<'_> {
             .map_err(|error| redacted(error.message))
     }
 
-    fn row(&self, kind: &str, typed: &str) -> Result<&Row, Refusal> {
+    fn row(&self, kind: &str, typed: &str) -> Result<&Row, Problem> {
         let plain = typed.strip_prefix(kind).and_then(|rest| rest.strip_prefix('/'));
         let name = format!("{kind}/{}", plain.unwrap_or(typed));
         let found = names::resolve(self.entries.0, &name)?;
         match found.row.key() == Key::new(kind, plain.unwrap_or(typed)) {
             true => Ok(&found.row),
-            false => Err(Refusal::new(Exit::Usage, format!("there is no {kind} `{typed}`"))),
+            false => Err(Problem::new(
+                Code::UnknownName,
+                format!("there is no {kind} `{typed}`"),
+            )),
         }
     }
 
     /// The refusal that an error of a resource is.
-    fn of_resource(&self, error: &Error) -> Refusal {
-        let refusal = Refusal {
-            hint: error.hint.as_deref().map(str::to_owned),
-            fault: Some(Fault {
-                code: error.code.to_string(),
-                offset: None,
-            }),
-            ..Refusal::new(Exit::ProjectError, error.message.to_string())
+    fn of_resource(&self, error: &Error) -> Problem {
+        let refusal = Problem {
+            hint: error.hint.as_deref().map(Into::into),
+            ..Problem::new(Code::ProjectError, error.message.to_string()).at(&*error.code, None)
         };
         queries::redacted(refusal, self.views.secrets)
     }
 
-    fn refusal(&self, error: ResolveError) -> Refusal {
+    fn refusal(&self, error: ResolveError) -> Problem {
         match error {
             ResolveError::Metrics(error) => queries::redacted(metrics_refusal(error), self.views.secrets),
-            error @ (ResolveError::NotAllowed(_) | ResolveError::UnknownArgument { .. }) => Refusal {
-                exit_code: Exit::Usage.code(),
+            error @ ResolveError::NotAllowed(_) => Problem {
+                code: Code::NotAllowed,
+                ..self.of_resource(&error.to_error())
+            },
+            error @ ResolveError::UnknownArgument { .. } => Problem {
+                code: Code::BadArgument,
                 ..self.of_resource(&error.to_error())
             },
             error => self.of_resource(&error.to_error()),

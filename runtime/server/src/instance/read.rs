@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use watershed_api::documents::{
+    Command, Diagnostic, HistoryRun, HistoryTransition, Repeats, ResourceDocument, ResourceName, RunDocument,
+    Time,
+};
+use watershed_api::request::Selection;
+use watershed_api::{Answer, Code, Problem};
 use watershed_controller::Uid;
 use watershed_controller::history::HistoryRow;
 use watershed_controller::resource::Row;
 
-use crate::documents::{
-    Command, Diagnostic, HistoryRun, HistoryTransition, Reason, Repeats, ResourceDocument, ResourceName,
-    RunDocument, Time,
-};
 use crate::report::difference::Declarations;
 use crate::report::document::{self, About, Account, Occasion, Project, Warnings};
 use crate::report::kinds::alerts::past_questions;
@@ -17,8 +19,7 @@ use crate::report::kinds::managed::past_changes;
 use crate::report::kinds::programs::past_transitions;
 use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, kinds, names, resource};
-use crate::selection::States;
-use crate::socket::{Answer, Refusal, Selection};
+use crate::selection::{Evaluate as _, States};
 
 /// The number of runs that are searched for a resource that is no longer there.
 pub(super) const MOST_SEARCHED: u32 = 10_000;
@@ -30,8 +31,8 @@ pub(super) const MOST_SEARCHED: u32 = 10_000;
 pub(super) fn uid_of_removed(
     runs: Vec<HistoryRow>,
     typed: Option<&str>,
-    refusal: Refusal,
-) -> Result<Vec<HistoryRow>, Refusal> {
+    refusal: Problem,
+) -> Result<Vec<HistoryRow>, Problem> {
     let typed = typed.unwrap_or_default();
     let is_it = |run: &HistoryRow| {
         let name = run.key.name.as_str();
@@ -70,13 +71,13 @@ impl Reading<'_> {
         typed: &[String],
         selection: &Selection,
         hidden: Hidden,
-    ) -> Result<RunDocument, Refusal> {
+    ) -> Result<RunDocument, Problem> {
         if let Some(chosen) = selection.among(self.entries, States::Known)? {
             let findings = document::findings(self.entries);
             let keep = |row: &Row| chosen.contains(&row.uid);
             return Ok(self.account(Command::Status, findings, hidden, Some(&chosen), keep));
         }
-        let found: Result<Vec<&Entry>, Refusal> = typed
+        let found: Result<Vec<&Entry>, Problem> = typed
             .iter()
             .map(|name| names::resolve(self.entries, name))
             .collect();
@@ -132,7 +133,7 @@ impl Reading<'_> {
         around: Option<&str>,
         selection: &Selection,
         hidden: Hidden,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer, Problem> {
         let around = around
             .map(|name| names::resolve(self.entries, name))
             .transpose()?;
@@ -148,7 +149,7 @@ impl Reading<'_> {
     ///
     /// # Errors
     /// When the name is unknown or means several.
-    pub(crate) fn show(&self, typed: &str) -> Result<Shown, Refusal> {
+    pub(crate) fn show(&self, typed: &str) -> Result<Shown, Problem> {
         use watershed_drivers::olap::quote_identifier;
         let entry = names::resolve(self.entries, typed)?;
         let shown = document::show(self.entries, &entry.row);
@@ -160,12 +161,7 @@ impl Reading<'_> {
         }
         shown
             .map(|shown| Shown::Document(Box::new(Answer::Show(Box::new(shown)))))
-            .ok_or_else(|| {
-                Refusal::new(
-                    crate::exit::Exit::Usage,
-                    format!("there is nothing to show of `{typed}`"),
-                )
-            })
+            .ok_or_else(|| Problem::new(Code::WrongState, format!("there is nothing to show of `{typed}`")))
     }
 
     /// The document of past runs and transitions, of all resources or of the one that was typed. The limit is that of
@@ -216,7 +212,7 @@ fn history_run(run: &HistoryRow) -> HistoryRun {
             .invocation
             .map_or_else(|| "forced".to_owned(), |id| resource::run_id(run.epoch.0, id.0)),
         resource: ResourceName::new(run.key.kind.as_str(), run.key.name.as_str()),
-        reason: Reason(run.reason.trigger),
+        reason: resource::reason_of(run.reason.trigger),
         cause: resource::cause(&run.reason),
         chain: resource::chain(&run.reason, &run.key),
         started_at,

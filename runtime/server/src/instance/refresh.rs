@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures::future::join_all;
+use watershed_api::documents::Time;
 use watershed_controller::history::Trigger;
 use watershed_controller::resource::Target;
 use watershed_controller::{Refresh, Request, RequestError, Uid};
@@ -12,9 +13,8 @@ use super::Instance;
 use super::converge::{Halt, Reach, Which, Wish, settle};
 use super::order::{parents_first, with_dependents};
 use super::stop::Control;
-use crate::documents::Time;
 use crate::report::{Entry, names};
-use crate::selection::States;
+use crate::selection::{Evaluate as _, States};
 
 /// Refreshes that were asked for before the project was brought up to date.
 #[derive(Default)]

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use watershed_api::Problem;
+use watershed_api::documents::Time;
 use watershed_controller::explain::Blocker;
 use watershed_controller::resource::{Settled, Stage, Target};
 use watershed_controller::{Refresh, RequestError, Uid};
 
 use super::converge::{Among, Halt, refused, settle};
 use super::{Instance, managed};
-use crate::documents::Time;
 use crate::report::kinds::managed::is_managed;
 use crate::report::kinds::{is_alert_or_message, programs};
 use crate::report::{Entry, names};
-use crate::socket::Refusal;
 
 /// Retries that are due within this are waited for.
 const SOON: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ impl Instance {
         stored: &BTreeSet<Uid>,
     ) -> Result<(), Halt> {
         let entries = self.entries();
-        let named: Result<Vec<&Entry>, Refusal> = names
+        let named: Result<Vec<&Entry>, Problem> = names
             .iter()
             .map(|name| names::resolve_with_deleted(&entries, name))
             .collect();

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use watershed_api::documents::Command;
+use watershed_api::request::{RunRequest, TestRequest};
+use watershed_api::{Answer, Code, Owner, Problem, Reply, Request};
 use watershed_controller::Refresh;
 use watershed_controller::history::{HistoryError, HistoryRow};
 
@@ -11,11 +14,9 @@ use super::logs::Last;
 use super::read::{Reading, Shown};
 use super::stop::{Control, Stop};
 use super::{Files, Instance, data_tests, export, metrics, partitions, plan, read, stream_query};
-use crate::documents::Command;
-use crate::exit::Exit;
 use crate::report::kinds::checks;
 use crate::report::{Entry, Hidden, names};
-use crate::socket::{Answer, Owner, Refusal, Replies, Reply, Request, RunRequest, Service, TestRequest};
+use crate::socket::{Replies, Service};
 
 impl Service for Instance {
     async fn serve(&self, request: Request, replies: Replies) {
@@ -45,7 +46,7 @@ impl Instance {
         }
     }
 
-    async fn answer(&self, request: Request, replies: &Replies) -> Result<(), Refusal> {
+    async fn answer(&self, request: Request, replies: &Replies) -> Result<(), Problem> {
         match request {
             Request::Run(_)
             | Request::Reconcile { .. }
@@ -137,7 +138,7 @@ impl Instance {
             }
             Request::Plan { exit_code, selection } => {
                 let state = self.options.state_folder();
-                let state = state.map_err(|error| Refusal::new(Exit::StateFolder, error.to_string()))?;
+                let state = state.map_err(|error| Problem::new(Code::StateUnreadable, error.to_string()))?;
                 let entries = self.entries();
                 let asked = plan::Asked {
                     options: &self.options,
@@ -176,7 +177,7 @@ impl Instance {
         }
     }
 
-    async fn work(&self, request: Request, control: &Control, replies: &Replies) -> Result<(), Refusal> {
+    async fn work(&self, request: Request, control: &Control, replies: &Replies) -> Result<(), Problem> {
         let (command, wish, run) = match request {
             Request::Run(run) if matches!(control, Control::Own(_)) => (Command::Run, Wish::Start, run),
             Request::Run(run) if run.selection.is_empty() => (Command::Run, Wish::Everything, run),
@@ -204,7 +205,7 @@ impl Instance {
             }
             Request::Approve { names, run } => (Command::Approve, Wish::Approve(names), run),
             Request::Retry { names, run } => (Command::Retry, Wish::Retry(names), run),
-            other => return Err(Refusal::new(Exit::Usage, format!("{other:?} is no work"))),
+            other => return Err(Problem::new(Code::Defect, format!("{other:?} is no work"))),
         };
         self.same_variables(&run)?;
         let document = self.converge(command, wish, &run, control, replies).await?;
@@ -212,18 +213,18 @@ impl Instance {
         Ok(())
     }
 
-    fn same_variables(&self, run: &RunRequest) -> Result<(), Refusal> {
+    fn same_variables(&self, run: &RunRequest) -> Result<(), Problem> {
         if run.variables == self.options.variables {
             return Ok(());
         }
-        let refusal = Refusal::new(
-            Exit::NotNow,
+        let refusal = Problem::new(
+            Code::HeldElsewhere,
             "the process that owns the folder has other variables (`--env`)",
         );
         Err(refusal.hint("wait until it has ended, or stop it"))
     }
 
-    async fn test(&self, request: &TestRequest, replies: &Replies) -> Result<(), Refusal> {
+    async fn test(&self, request: &TestRequest, replies: &Replies) -> Result<(), Problem> {
         let rows = data_tests::chosen(&self.entries(), request)?;
         let cancel = CancellationToken::new();
         let _interrupt = cancel.clone().drop_guard();
@@ -235,7 +236,7 @@ impl Instance {
         }
     }
 
-    async fn show(&self, name: &str, limit: u64, replies: &Replies) -> Result<(), Refusal> {
+    async fn show(&self, name: &str, limit: u64, replies: &Replies) -> Result<(), Problem> {
         let entries = self.entries();
         match self.reading(&entries).show(name)? {
             Shown::Rows { sql, about } => {
@@ -253,7 +254,7 @@ impl Instance {
         entries: &[Entry],
         name: Option<&str>,
         limit: u64,
-    ) -> Result<Vec<HistoryRow>, Refusal> {
+    ) -> Result<Vec<HistoryRow>, Problem> {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let runs = match name.map(|name| names::resolve(entries, name)).transpose() {
             Ok(None) => self.controller.recent_history(limit).await,
@@ -274,11 +275,11 @@ impl Instance {
     }
 }
 
-async fn end(replies: &Replies, answer: Answer) -> Result<(), Refusal> {
+async fn end(replies: &Replies, answer: Answer) -> Result<(), Problem> {
     let _ = replies.send(Reply::Done(Box::new(answer))).await;
     Ok(())
 }
 
-fn unread(error: &HistoryError) -> Refusal {
-    Refusal::new(Exit::StateFolder, error.to_string())
+fn unread(error: &HistoryError) -> Problem {
+    Problem::new(Code::StateUnreadable, error.to_string())
 }

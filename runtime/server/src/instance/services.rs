@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use watershed_api::documents::{Operated, Operation, Phase};
+use watershed_api::request::ServiceChange;
+use watershed_api::{Answer, Code, Problem};
 use watershed_controller::resource::Row;
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, Handle, Resource};
@@ -12,12 +15,9 @@ use watershed_workloads::{Program, Service};
 
 use super::operate::{document, listed};
 use super::{INSTANCE, Instance, OpenError};
-use crate::documents::{Operated, Operation, Phase};
-use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::report::{Entry, names};
-use crate::socket::{Answer, Refusal, ServiceChange};
 use crate::state_folder::StateFolder;
 
 /// The time in which the store has to take changes made by hand.
@@ -31,7 +31,7 @@ impl Instance {
         &self,
         change: ServiceChange,
         typed: &[String],
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<Answer, Problem> {
         operate(self.controller(), &self.project, change, typed, Life::Live).await
     }
 }
@@ -45,10 +45,10 @@ pub(crate) async fn operate_services_alone(
     state: &StateFolder,
     change: ServiceChange,
     typed: &[String],
-) -> Result<Result<Answer, Refusal>, OpenError> {
+) -> Result<Result<Answer, Problem>, OpenError> {
     if matches!(change, ServiceChange::Restart { .. }) {
-        let refusal = Refusal::new(
-            Exit::NotNow,
+        let refusal = Problem::new(
+            Code::Unattended,
             "no process runs the project, so nothing can be restarted",
         );
         return Ok(Err(refusal.hint("`watershed start` starts its services")));
@@ -59,7 +59,7 @@ pub(crate) async fn operate_services_alone(
     let answer = operate(controller.as_ref(), project, change, typed, Life::AtRest).await;
     Ok(match controller.shutdown(GRACE).await {
         Ok(()) => answer,
-        Err(error) => answer.and(Err(Refusal::new(Exit::NotNow, error.to_string()))),
+        Err(error) => answer.and(Err(Problem::new(Code::Unavailable, error.to_string()))),
     })
 }
 
@@ -69,14 +69,14 @@ async fn operate(
     change: ServiceChange,
     typed: &[String],
     life: Life,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     let entries = listed(handle);
     let mut found = Vec::new();
     for name in typed {
         let entry = names::resolve(&entries, name)?;
         if entry.row.kind.as_str() != service::KIND {
             let message = format!("`{}/{}` is no service", entry.row.kind, entry.row.name);
-            return Err(Refusal::new(Exit::Usage, message));
+            return Err(Problem::new(Code::WrongState, message));
         }
         found.push(changed(entry, change, life)?);
     }
@@ -84,7 +84,7 @@ async fn operate(
     for (entry, service, detail) in found {
         let began = Instant::now();
         let updated = handle.update_spec(entry.row.uid, &service).await;
-        updated.map_err(|error| Refusal::new(Exit::NotNow, error.to_string()))?;
+        updated.map_err(|error| Problem::new(Code::Unavailable, error.to_string()))?;
         let detail = match (change, life) {
             (ServiceChange::Restart { .. }, Life::Live) => until_restarted(handle, entry, &service, began)
                 .await
@@ -122,7 +122,7 @@ async fn until_restarted(
     entry: &Entry,
     service: &Service,
     began: Instant,
-) -> Result<String, Refusal> {
+) -> Result<String, Problem> {
     let asked = service
         .0
         .operator
@@ -139,7 +139,7 @@ async fn until_restarted(
     let refuse = |why: String| {
         let message = format!("service/{name} was not ready after its restart: {why}");
         let hint = format!("see `watershed status {name}` and `watershed logs {name}`");
-        Err(Refusal::new(Exit::ProjectError, message).hint(hint))
+        Err(Problem::new(Code::ProjectError, message).hint(hint))
     };
     match found.and_then(|found| restarted(&found.row, asked)) {
         Some(Ok(())) => {
@@ -175,10 +175,10 @@ fn entry_replicas(entry: &Entry) -> u32 {
 }
 
 /// Returns the service as it is wanted then, with the change in words.
-fn changed(entry: &Entry, change: ServiceChange, life: Life) -> Result<(&Entry, Service, String), Refusal> {
+fn changed(entry: &Entry, change: ServiceChange, life: Life) -> Result<(&Entry, Service, String), Problem> {
     let row = &entry.row;
     let unread = |error: watershed_controller::message::DecodeError| {
-        Refusal::new(Exit::StateFolder, error.to_string())
+        Problem::new(Code::StateUnreadable, error.to_string())
     };
     let mut service = Resource::spec_of::<Service>(row).map_err(unread)?;
     let record = Resource::state_of::<ServiceRecord>(row)
@@ -194,7 +194,7 @@ fn changed(entry: &Entry, change: ServiceChange, life: Life) -> Result<(&Entry, 
     let detail = match change {
         ServiceChange::Scale(Some(wanted)) if wanted > REPLICAS_MAX => {
             let message = format!("a service has at most {REPLICAS_MAX} replicas, not {wanted}");
-            return Err(Refusal::new(Exit::Usage, message));
+            return Err(Problem::new(Code::BadArgument, message));
         }
         ServiceChange::Scale(wanted) => {
             let before = operator
@@ -232,7 +232,7 @@ fn changed(entry: &Entry, change: ServiceChange, life: Life) -> Result<(&Entry, 
 }
 
 /// Finds the release that is meant: the given one, or the newest before the active one that ever came up.
-fn release_to(record: &ServiceRecord, to: Option<u64>, name: &str) -> Result<u64, Refusal> {
+fn release_to(record: &ServiceRecord, to: Option<u64>, name: &str) -> Result<u64, Problem> {
     let earlier = || {
         let releases = record.releases.iter();
         releases.filter(|release| release.number < record.target())
@@ -257,6 +257,6 @@ fn release_to(record: &ServiceRecord, to: Option<u64>, name: &str) -> Result<u64
             }
             None => format!("service/{name} has no earlier release"),
         };
-        Refusal::new(Exit::Usage, message).hint(format!("it keeps: {}", known.join(", ")))
+        Problem::new(Code::UnknownName, message).hint(format!("it keeps: {}", known.join(", ")))
     })
 }

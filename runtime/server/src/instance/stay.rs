@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use watershed_api::Reply;
+use watershed_api::documents::{Command, Diagnostic, Event, RunDocument, Time};
+use watershed_api::request::RunRequest;
+
 use super::Instance;
 use super::converge::{Course, Ended, Wish};
 use super::stop::{Control, Stop, asked};
-use crate::documents::{Command, Diagnostic, Event, RunDocument, Time};
 use crate::report::difference::Declarations;
 use crate::report::problems::{ReportedProblems, problems};
-use crate::socket::{Replies, Reply, RunRequest};
+use crate::socket::Replies;
 
 /// The end of a stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-
-use crate::exit::Exit;
+use watershed_api::Exit;
 
 /// A request to stop a run in order, with the exit code that it then ends with.
 #[derive(Debug, Clone, Default)]

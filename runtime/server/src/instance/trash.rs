@@ -4,18 +4,18 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use watershed_api::documents::{ResourceName, Time, TrashAction, TrashDocument, TrashedTable, WhyTrashed};
+use watershed_api::request::TrashRequest;
+use watershed_api::{Answer, Code, Problem};
 use watershed_drivers::duckdb::Engine;
 use watershed_drivers::olap::{RetrieveError, Thrown, TrashLimits, Trashed};
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model;
 
 use super::{Instance, care};
-use crate::documents::{ResourceName, Time, TrashAction, TrashDocument, TrashedTable, WhyTrashed};
-use crate::exit::Exit;
 use crate::report::Entry;
 use crate::report::document::Project;
 use crate::report::hints::nearest;
-use crate::socket::{Answer, Refusal, TrashRequest};
 
 /// The beginning of names that are ours.
 const RESERVED: &str = "_watershed";
@@ -23,7 +23,7 @@ const RESERVED: &str = "_watershed";
 const SHORTEST_ID: usize = 6;
 
 impl Instance {
-    pub(super) async fn trash(&self, request: &TrashRequest) -> Result<Answer, Refusal> {
+    pub(super) async fn trash(&self, request: &TrashRequest) -> Result<Answer, Problem> {
         let entries = self.entries();
         let hands = Hands {
             engine: &self.engine,
@@ -44,7 +44,7 @@ pub(super) struct Hands<'a> {
 }
 
 impl Hands<'_> {
-    pub(super) async fn carry_out(&self, request: &TrashRequest) -> Result<Answer, Refusal> {
+    pub(super) async fn carry_out(&self, request: &TrashRequest) -> Result<Answer, Problem> {
         let cancel = CancellationToken::new();
         let all = self.engine.weighed_trash(&cancel).await;
         let mut all = all.map_err(|failure| care::refusal(&failure))?;
@@ -67,7 +67,7 @@ impl Hands<'_> {
                     [] => all,
                     names => {
                         let of_name = |name: &String| find_all(&all, name);
-                        let found: Result<Vec<Vec<Trashed>>, Refusal> = names.iter().map(of_name).collect();
+                        let found: Result<Vec<Vec<Trashed>>, Problem> = names.iter().map(of_name).collect();
                         found?.into_iter().flatten().collect()
                     }
                 };
@@ -82,7 +82,7 @@ impl Hands<'_> {
     }
 
     /// Refuses a name that a model of the project has, for it could not be built any more, and one that is ours.
-    fn refuse_name(&self, to: &str, table: &Trashed) -> Result<(), Refusal> {
+    fn refuse_name(&self, to: &str, table: &Trashed) -> Result<(), Problem> {
         let hint = format!(
             "`watershed trash restore {} --as NAME` gives it another name",
             table.name
@@ -91,7 +91,9 @@ impl Hands<'_> {
             .get(..RESERVED.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(RESERVED));
         if to.is_empty() || is_reserved {
-            return Err(Refusal::new(Exit::Usage, format!("a table can't be called `{to}`")).hint(hint));
+            return Err(
+                Problem::new(Code::BadArgument, format!("a table can't be called `{to}`")).hint(hint),
+            );
         }
         let taken = self.entries.iter().find(|entry| {
             let row = &entry.row;
@@ -105,7 +107,7 @@ impl Hands<'_> {
         let name = ResourceName::new(entry.row.kind.as_str(), entry.row.name.as_str());
         let message = format!("`{to}` is the table of {} \"{}\"", name.kind, name.name);
         let hint = format!("{hint}; a model takes its own back when its file is as it was");
-        Err(Refusal::new(Exit::Usage, message).hint(hint))
+        Err(Problem::new(Code::AlreadyExists, message).hint(hint))
     }
 
     fn answer(&self, action: TrashAction, tables: &[Trashed], to: Option<&str>, dry_run: bool) -> Answer {
@@ -149,7 +151,7 @@ fn id(it: &Trashed) -> String {
 }
 
 /// The tables of a name, or of the beginning of an id, the latest first.
-fn find_all(all: &[Trashed], typed: &str) -> Result<Vec<Trashed>, Refusal> {
+fn find_all(all: &[Trashed], typed: &str) -> Result<Vec<Trashed>, Problem> {
     let named = |it: &&Trashed| it.name.eq_ignore_ascii_case(typed);
     let mut found: Vec<Trashed> = all.iter().filter(named).cloned().collect();
     if found.is_empty() && typed.len() >= SHORTEST_ID {
@@ -163,7 +165,7 @@ fn find_all(all: &[Trashed], typed: &str) -> Result<Vec<Trashed>, Refusal> {
     if !found.is_empty() {
         return Ok(found);
     }
-    let refusal = Refusal::new(Exit::Usage, format!("the trash holds no table `{typed}`"));
+    let refusal = Problem::new(Code::UnknownName, format!("the trash holds no table `{typed}`"));
     let names = all.iter().map(|it| it.name.as_str());
     Err(match nearest(typed, names) {
         Some(name) => refusal.hint(format!("did you mean `{name}`?")),
@@ -172,20 +174,22 @@ fn find_all(all: &[Trashed], typed: &str) -> Result<Vec<Trashed>, Refusal> {
 }
 
 /// The table that a person means: of several of a name, the one that came last.
-fn find<'a>(all: &'a [Trashed], typed: &str) -> Result<&'a Trashed, Refusal> {
+fn find<'a>(all: &'a [Trashed], typed: &str) -> Result<&'a Trashed, Problem> {
     let found = find_all(all, typed)?;
     let first = found.first().map(|it| it.tag.build);
-    let gone = || Refusal::new(Exit::Usage, format!("the trash holds no table `{typed}`"));
+    let gone = || Problem::new(Code::UnknownName, format!("the trash holds no table `{typed}`"));
     all.iter().find(|it| Some(it.tag.build) == first).ok_or_else(gone)
 }
 
-fn refused(error: &RetrieveError, table: &Trashed) -> Refusal {
+fn refused(error: &RetrieveError, table: &Trashed) -> Problem {
     match error {
         RetrieveError::Failed(failure) => care::refusal(failure),
-        RetrieveError::Absent => Refusal::new(Exit::NotNow, error.to_string()),
-        RetrieveError::NameTaken { .. } => Refusal::new(Exit::Usage, error.to_string()).hint(format!(
-            "`watershed trash restore {} --as NAME` gives it another name",
-            table.name
-        )),
+        RetrieveError::Absent => Problem::new(Code::Unavailable, error.to_string()),
+        RetrieveError::NameTaken { .. } => {
+            Problem::new(Code::AlreadyExists, error.to_string()).hint(format!(
+                "`watershed trash restore {} --as NAME` gives it another name",
+                table.name
+            ))
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use watershed_api::documents::Time;
 use watershed_compilers::WorkloadSettings;
 use watershed_controller::resource::Row;
 use watershed_controller::{Resource, Select};
@@ -16,7 +17,6 @@ use watershed_workloads::{JOBS_AT_ONCE, SCAN_INTERVAL, Service, Workloads, repli
 
 use super::converge::{Among, Halt, UNTIL_DONE};
 use super::{Files, Instance, Options, managed};
-use crate::documents::Time;
 use crate::report::Entry;
 use crate::state_folder::StateFolder;
 

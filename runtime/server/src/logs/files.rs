@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use uuid::Uuid;
+use watershed_api::documents::LogLine;
 
 use super::FILE_BYTES;
-use crate::documents::LogLine;
 
 /// The extension of the files.
 const ENDING: &str = "jsonl";
@@ -133,7 +133,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::documents::{LogLevel, ResourceName, Time};
+    use watershed_api::documents::{LogLevel, ResourceName, Time};
 
     fn line(id: u64, message: &str) -> LogLine {
         LogLine {

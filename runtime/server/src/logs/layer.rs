@@ -15,9 +15,9 @@ use tracing_subscriber::filter::{FilterExt as _, LevelFilter, filter_fn};
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 use uuid::Uuid;
+use watershed_api::documents::{LogLevel, LogLine, ResourceName, Time};
 
 use super::writer::Writer;
-use crate::documents::{LogLevel, LogLine, ResourceName, Time};
 use crate::report::resource;
 
 /// Details that are remembered of a run until it says something that matters.

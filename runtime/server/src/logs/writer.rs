@@ -9,9 +9,9 @@ use std::thread;
 
 use tokio::sync::broadcast;
 use uuid::Uuid;
+use watershed_api::documents::LogLine;
 
 use super::{AGE, FOLDER_BYTES, files};
-use crate::documents::LogLine;
 
 /// Lines that wait to be written; a disk that is slower than this for long loses some.
 const QUEUE: usize = 8_192;
@@ -177,7 +177,7 @@ fn keep_bounds(folder: &Arc<Path>, grown: i64, folders: &mut HashMap<Arc<Path>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::{LogLevel, ResourceName, Time};
+    use watershed_api::documents::{LogLevel, ResourceName, Time};
 
     fn line(id: u64) -> LogLine {
         LogLine {

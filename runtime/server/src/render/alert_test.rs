@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
+use watershed_api::documents::AlertTestDocument;
 use watershed_delivery::Table;
-
-use crate::documents::AlertTestDocument;
 
 /// Returns the text.
 pub(crate) fn alert_test(document: &AlertTestDocument) -> String {

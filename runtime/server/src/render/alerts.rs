@@ -1,9 +1,9 @@
 //! Alerts, reports and messages in a line: the last verdict, what was told of it, the last file.
 
 use serde_json::Value;
+use watershed_api::documents::{ResourceDocument, Time};
 
 use super::units::{ago, grouped};
-use crate::documents::{ResourceDocument, Time};
 
 /// Returns what is known of an alert, a report or a message at a glance; nothing of other kinds.
 pub(crate) fn glance(resource: &ResourceDocument, now: Time) -> String {

@@ -1,10 +1,10 @@
 //! `backup` and `restore` for people.
 
+use watershed_api::documents::{BackupAction, BackupDocument, Time};
 use watershed_drivers::volume::Bytes;
 
 use super::palette::{GOOD, STRONG};
 use super::units::ago;
-use crate::documents::{BackupAction, BackupDocument, Time};
 
 /// One line.
 pub(crate) fn backup(document: &BackupDocument, now: Time) -> String {

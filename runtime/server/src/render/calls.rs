@@ -1,6 +1,6 @@
 //! Answers of APIs for people.
 
-use crate::documents::CallDocument;
+use watershed_api::documents::CallDocument;
 
 /// Advice where an answer has no rows: an argument that was not given is NULL, and nothing equals that.
 pub(crate) fn advice(document: &CallDocument) -> Vec<String> {

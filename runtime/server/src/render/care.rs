@@ -1,10 +1,10 @@
 //! The results of `doctor` and `gc`, for people.
 
+use watershed_api::documents::{Checked, DoctorDocument, GcDocument};
 use watershed_drivers::volume::Bytes;
 
 use super::palette::{BAD, DIM, GOOD, HINT, STRONG};
 use super::units::count;
-use crate::documents::{Checked, DoctorDocument, GcDocument};
 
 /// A line for each thing that was looked at, its findings, what was set aside, and the verdict.
 pub(crate) fn doctor(document: &DoctorDocument) -> String {

@@ -1,8 +1,9 @@
 //! The consistency of the controller, for people.
 
+use watershed_api::documents::{CheckDocument, Compared};
+
 use super::palette::{BAD, DIM, GOOD, HINT, STRONG};
 use super::units::count;
-use crate::documents::{CheckDocument, Compared};
 
 /// The findings by rule, then the verdict.
 pub(crate) fn check(document: &CheckDocument) -> String {

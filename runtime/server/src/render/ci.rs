@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use watershed_api::documents::{Diagnostic, Severity};
 use watershed_compilers::Code;
-
-use crate::documents::{Diagnostic, Severity};
 
 /// Returns the findings as one SARIF document. `folder` is the project's folder in the repository.
 pub(crate) fn sarif(findings: &[Diagnostic], folder: &Path) -> Value {

@@ -1,13 +1,13 @@
 //! Results of the tests of models, for people.
 
 use anstyle::Style;
+use watershed_api::documents::{
+    ResourceDocument, Severity, TestCounts, TestDocument, TestOutcome, TestedModel, TestsDocument,
+};
 
 use super::columns::{Cell, columns};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{count, duration, grouped};
-use crate::documents::{
-    ResourceDocument, Severity, TestCounts, TestDocument, TestOutcome, TestedModel, TestsDocument,
-};
 
 /// One line for each test, failures last, where the eye rests; then the numbers.
 pub(crate) fn tests(document: &TestsDocument) -> String {

@@ -1,6 +1,7 @@
 //! A resource without rows for people: how it stands, and what its file says.
 
 use serde_json::Value;
+use watershed_api::documents::{ResourceDocument, ShowDocument, Time};
 use watershed_compilers::Arguments;
 
 use super::alerts;
@@ -10,7 +11,6 @@ use super::managed;
 use super::palette::{BAD, DIM, STRONG};
 use super::status::health_style;
 use super::units::{ahead, count};
-use crate::documents::{ResourceDocument, ShowDocument, Time};
 
 /// Settings that are shown at most; the document has all.
 const MOST: usize = 40;

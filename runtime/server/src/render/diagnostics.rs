@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use watershed_api::documents::{Diagnostic, RelatedPlace, Severity};
 use watershed_compilers::diagnostics::{Colour, Drawn, RelatedSpan, Span, draw};
 use watershed_drivers::regular;
-
-use crate::documents::{Diagnostic, RelatedPlace, Severity};
 
 /// Files larger than this are not compiled either.
 const LARGEST_FILE: usize = 128 * 1024;

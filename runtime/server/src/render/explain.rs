@@ -1,13 +1,13 @@
 //! Explanations for people: the root cause first, then a way to fix it.
 
 use anstyle::Style;
+use watershed_api::documents::{
+    Blocker, ExplainDocument, Explained, Health, LastRun, Phase, ResourceName, RootCause, Time,
+};
 
 use super::palette::{BAD, DIM, GOOD, HINT, STRONG, WARN};
 use super::paragraph::paragraph;
 use super::units::{ago, ahead, count, duration};
-use crate::documents::{
-    Blocker, ExplainDocument, Explained, Health, LastRun, Phase, ResourceName, RootCause, Time,
-};
 
 /// The width of the words that lines begin with.
 const LABEL: usize = 9;
@@ -34,15 +34,6 @@ pub(crate) fn explain(document: &ExplainDocument, now: Time, width: Option<u16>)
         out.push_str(&format!("\n{DIM}and {} more{DIM:#}\n", document.more));
     }
     out
-}
-
-impl Explained {
-    fn id(&self) -> ResourceName {
-        ResourceName {
-            kind: self.kind.clone(),
-            name: self.name.clone(),
-        }
-    }
 }
 
 /// Returns true if the first line says it already.

@@ -1,8 +1,7 @@
 //! The fields of a metrics view as rows, for people.
 
 use serde_json::{Value, json};
-
-use crate::documents::{Column, ShowDocument};
+use watershed_api::documents::{Column, ShowDocument};
 
 /// The rows that stand for a metrics view; none for a resource of another kind.
 pub(crate) fn fields(document: &ShowDocument) -> Option<(Vec<Column>, Vec<Vec<Value>>)> {

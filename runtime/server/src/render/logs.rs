@@ -2,10 +2,10 @@
 
 use anstyle::Style;
 use serde_json::Value;
+use watershed_api::documents::{LogLevel, LogLine, OutputLine};
 
 use super::palette::{BAD, DIM, GOOD, WARN};
 use super::paragraph::paragraph;
-use crate::documents::{LogLevel, LogLine, OutputLine};
 
 /// One thing that a run said; a text of several lines stands below its first.
 pub(crate) fn line(line: &LogLine) -> String {
@@ -46,7 +46,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::documents::{ResourceName, Time};
+    use watershed_api::documents::{ResourceName, Time};
 
     #[test]
     fn a_line_says_when_how_much_it_matters_and_what() {

@@ -1,12 +1,12 @@
 //! Managed resources in the status of resources.
 
 use serde_json::Value;
+use watershed_api::documents::{ResourceDocument, RunDocument, ShowDocument, Time};
 
 use super::columns::{Cell, fitting};
 use super::palette::{BAD, DIM, STRONG, WARN};
 use super::programs::{number, text, time};
 use super::units::{ago, ahead, clock};
-use crate::documents::{ResourceDocument, RunDocument, ShowDocument, Time};
 
 /// Owners whose parts a status lists: one that names a few of them is about them.
 const MOST_OWNERS: usize = 3;

@@ -3,10 +3,9 @@
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned, civil};
 use serde_json::Value;
+use watershed_api::documents::{Column, MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 use watershed_metrics::format::TimeFormat;
 use watershed_metrics::{Format, Grain, Zone};
-
-use crate::documents::{Column, MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 
 /// The names in the heads of columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

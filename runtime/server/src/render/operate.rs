@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use anstyle::Style;
+use watershed_api::documents::{OperateDocument, Operated, Operation, Phase, ProcessStats, StatsDocument};
 
 use super::columns::{Cell, columns};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{ago, duration, grouped, micros};
-use crate::documents::{OperateDocument, Operated, Operation, Phase, ProcessStats, StatsDocument};
 
 /// One line for each resource that something was done to.
 pub(crate) fn operated(document: &OperateDocument) -> String {

@@ -1,12 +1,12 @@
 //! `partitions` for people.
 
 use anstyle::Style;
+use watershed_api::documents::{PartitionEntry, PartitionState, PartitionsDocument, Time};
 
 use super::columns::{Cell, fitting};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::summary::first_line;
 use super::units::{ago, count, duration};
-use crate::documents::{PartitionEntry, PartitionState, PartitionsDocument, Time};
 
 /// Characters of a key that tell it apart.
 const SHOWN_KEY: usize = 8;

@@ -2,11 +2,11 @@
 
 use anstyle::Style;
 use similar::{ChangeTag, TextDiff};
+use watershed_api::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
 
 use super::columns::{Cell, columns};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{chosen_of, count, duration, kept_for};
-use crate::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
 
 /// Changed lines of SQL that are shown of one resource; documents have all.
 const MOST_LINES: usize = 12;

@@ -1,11 +1,11 @@
 //! Jobs and services in the status of resources.
 
 use serde_json::Value;
+use watershed_api::documents::{ResourceDocument, RunDocument, Time};
 
 use super::columns::{Cell, fitting};
 use super::palette::{DIM, STRONG, WARN};
 use super::units::{ago, ahead, count, duration};
-use crate::documents::{ResourceDocument, RunDocument, Time};
 
 /// The word about processes at which nobody looks.
 pub(super) const LAST_KNOWN: &str = "this is what was last known: no process runs the project";

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use watershed_api::request::Activity;
 
 use super::units::some_of;
-use crate::socket::Activity;
 
 /// Runs that end sooner need no bar.
 const PATIENCE: Duration = Duration::from_millis(200);

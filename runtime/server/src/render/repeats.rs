@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use watershed_api::documents::{Diagnostic, Severity};
+
 use super::units::{count, some_of};
-use crate::documents::{Diagnostic, Severity};
 
 /// Places in one line.
 const MOST_PLACES: usize = 5;

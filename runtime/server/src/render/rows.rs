@@ -6,10 +6,10 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use watershed_api::documents::{Column, ExportDocument};
 use watershed_drivers::volume::Bytes;
 
 use super::units::count;
-use crate::documents::{Column, ExportDocument};
 
 /// A value as text: strings without quotes, nothing for null, everything else as JSON.
 pub(super) fn plain(value: &Value) -> String {

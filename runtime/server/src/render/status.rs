@@ -1,6 +1,10 @@
 //! The status of resources, for people.
 
 use anstyle::Style;
+use watershed_api::documents::{
+    GraphDocument, Health, HistoryDocument, HistoryRun, HistoryTransition, LastRun, Moment, Outcome, Phase,
+    Repeats, ResourceDocument, RunDocument, Time, Work,
+};
 
 use super::alerts;
 use super::columns::{Cell, fitting};
@@ -10,10 +14,6 @@ use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::programs;
 use super::summary::{blocked_by, first_line, is_waiting, output_kind, output_rows};
 use super::units::{ago, count, duration};
-use crate::documents::{
-    GraphDocument, Health, HistoryDocument, HistoryRun, HistoryTransition, LastRun, Moment, Outcome, Phase,
-    Repeats, ResourceDocument, RunDocument, Time, Work,
-};
 use crate::report::kinds::PROJECT_PARSER;
 
 pub(super) fn health_style(health: Health) -> Style {
@@ -315,7 +315,7 @@ pub(crate) fn graph(document: &GraphDocument) -> String {
 const DEEPEST_INDENT: usize = 30;
 
 fn graph_line(
-    name: &crate::documents::ResourceName,
+    name: &watershed_api::documents::ResourceName,
     depth: usize,
     health: Option<Health>,
     opened: bool,
@@ -346,7 +346,7 @@ fn graph_line(
 
 /// The graph for Graphviz.
 pub(crate) fn dot(document: &GraphDocument) -> String {
-    let quoted = |name: &crate::documents::ResourceName| {
+    let quoted = |name: &watershed_api::documents::ResourceName| {
         format!(
             "\"{}\"",
             name.to_string().replace('\\', "\\\\").replace('"', "\\\"")
@@ -367,7 +367,7 @@ pub(crate) fn dot(document: &GraphDocument) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::{Edge, Node, ResourceName};
+    use watershed_api::documents::{Edge, Node, ResourceName};
 
     /// The bytes of the graph of a chain of `length` models.
     fn chain(length: usize) -> usize {

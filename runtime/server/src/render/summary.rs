@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use watershed_api::documents::{
+    Command, Health, Outcome, Removed, ResourceDocument, ResourceName, RunDocument, Severity, Work,
+};
+
 use super::columns::{Cell, fitting};
 use super::data_tests;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{chosen_of, count, duration, grouped, some_of};
-use crate::documents::{
-    Command, Health, Outcome, Removed, ResourceDocument, ResourceName, RunDocument, Severity, Work,
-};
 
 /// A table of more lines than this tires; `-v` shows it whole.
 const MOST_LINES: usize = 40;

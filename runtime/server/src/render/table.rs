@@ -3,12 +3,12 @@
 use anstyle::Style;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
+use watershed_api::documents::Column;
 
 use super::columns::{cut, shortened};
 use super::palette::{DIM, STRONG};
 use super::paragraph::paragraph;
 use super::rows::plain;
-use crate::documents::Column;
 
 /// Longest text in a cell of a table; data of any length is in the other forms.
 const WIDEST_CELL: usize = 200;

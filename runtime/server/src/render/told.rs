@@ -2,12 +2,12 @@
 
 use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
+use watershed_api::documents::{Ended, Event, LastRun, Outcome, ResourceError, ResourceName, Time, Work};
 
 use super::columns::{Cell, fitting};
 use super::palette::{BAD, DIM, GOOD, WARN};
 use super::summary::first_line;
 use super::units::{ahead, count, duration, grouped};
-use crate::documents::{Ended, Event, LastRun, Outcome, ResourceError, ResourceName, Time, Work};
 
 /// Columns of kinds and names before any was told: later lines stand below the widest so far.
 const KIND: usize = 6;
@@ -283,7 +283,7 @@ fn made(run: &LastRun, about: &Ended) -> Vec<Cell> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::Reason;
+    use watershed_api::documents::Reason;
 
     fn ended(name: &str, outcome: Outcome, work: Work, about: Ended) -> Event {
         Event::ResourceFinished {
@@ -295,7 +295,7 @@ mod tests {
             work,
             run: LastRun {
                 id: "1-1".into(),
-                reason: Reason(watershed_core::Trigger::Edited),
+                reason: Reason::Edited,
                 cause: Vec::new(),
                 chain: Vec::new(),
                 started_at: Time::from_millis(0),

@@ -1,12 +1,12 @@
 //! `trash` for people.
 
 use anstyle::Style;
+use watershed_api::documents::{Time, TrashAction, TrashDocument, TrashedTable, WhyTrashed};
 use watershed_drivers::volume::Bytes;
 
 use super::columns::{Cell, fitting};
 use super::palette::{BAD, DIM, GOOD, STRONG};
 use super::units::{ago, ahead, count, grouped, kept_for};
-use crate::documents::{Time, TrashAction, TrashDocument, TrashedTable, WhyTrashed};
 
 /// Characters of an id that are shown.
 const SHOWN_ID: usize = 8;

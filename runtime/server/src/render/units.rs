@@ -1,6 +1,6 @@
 //! Numbers and times as people read them.
 
-use crate::documents::{Link, Time};
+use watershed_api::documents::{Link, Time};
 
 /// Resources, and how many of them are selected, where not all are.
 pub(crate) fn chosen_of(selected: Option<u64>, resources: u64) -> String {

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
+use watershed_api::documents::{At, Diagnostic, ResourceName, Severity, TestDocument, TestOutcome};
 use watershed_core::Row;
 use watershed_proto::{Message, ModelStateGlance, TestOutcome as Stored, TestResult};
 use watershed_reconcilers::{model, model::data_tests, places};
-
-use crate::documents::{At, Diagnostic, ResourceName, Severity, TestDocument, TestOutcome};
 
 /// Returns the results of a model's tests when they were last run.
 pub(crate) fn from_row(row: &Row) -> Vec<TestDocument> {

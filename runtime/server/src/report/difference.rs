@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use watershed_api::documents::{Changes, Removed, ResourceName};
 use watershed_core::{Key, Uid};
 
 use super::health::own_error;
 use super::{Entry, Hidden};
-use crate::documents::{Changes, Removed, ResourceName};
 
 /// Declarations at one time, by identity.
 #[derive(Debug, Clone, Default)]

@@ -3,6 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
+use watershed_api::Exit;
+use watershed_api::documents::{
+    Command, Diagnostic, Edge, GraphDocument, Health, HistoryDocument, HistoryRun, HistoryTransition, Node,
+    Outcome, ResourceError, ResourceName, RunDocument, Severity, ShowDocument, Summary, TestCounts, Time,
+    Work,
+};
 use watershed_core::{Row, Uid};
 
 use super::copies::Copies;
@@ -12,12 +18,6 @@ use super::kinds::managed::Parts;
 use super::kinds::programs::show_copies;
 use super::summary::{Done, outcomes};
 use super::{Entry, Hidden, kinds, made, resource};
-use crate::documents::{
-    Command, Diagnostic, Edge, GraphDocument, Health, HistoryDocument, HistoryRun, HistoryTransition, Node,
-    Outcome, ResourceError, ResourceName, RunDocument, Severity, ShowDocument, Summary, TestCounts, Time,
-    Work,
-};
-use crate::exit::Exit;
 
 /// The project of a document.
 #[derive(Debug, Clone)]
@@ -141,7 +141,9 @@ impl Account<'_> {
         let number = resources.len() as u64;
         let paused = resources.iter().filter(|told| told.health == Health::Paused);
         let summary = Summary {
-            paused: paused.map(crate::documents::ResourceDocument::id).collect(),
+            paused: paused
+                .map(watershed_api::documents::ResourceDocument::id)
+                .collect(),
             resources: number,
             outcomes: outcomes(ended.into_iter()),
             changes,
@@ -381,7 +383,7 @@ pub(crate) fn show(entries: &[Entry], row: &Row) -> Option<ShowDocument> {
     let document = resource::document(
         row,
         health_report.get(row)?,
-        crate::documents::Work::None,
+        watershed_api::documents::Work::None,
         warnings,
     );
     Some(ShowDocument {

@@ -4,16 +4,16 @@ mod retries;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use watershed_api::documents::{
+    Blocker, Diagnostic, ExplainDocument, Explained, Health, ResourceError, ResourceName, RootCause, Time,
+    Work,
+};
 use watershed_core::{Explanation, Key, RetryPolicy, Settled, Stage, Subject, Uid};
 use watershed_workloads::service::{self, Trouble};
 
 use super::document::{Project, findings};
 use super::health::{HealthReport, ResourceHealth};
 use super::{Entry, Hidden, resource};
-use crate::documents::{
-    Blocker, Diagnostic, ExplainDocument, Explained, Health, Reason, ResourceError, ResourceName, RootCause,
-    Time, Work,
-};
 
 /// Causes that are told at once: more than a person fixes before looking again.
 const MOST_CAUSES: usize = 100;
@@ -431,13 +431,6 @@ impl<'a> Inquiry<'a> {
     }
 }
 
-impl RootCause {
-    fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
-}
-
 fn is_moving(entry: &Entry) -> bool {
     !matches!(entry.status.stage, Stage::Settled(_))
 }
@@ -524,7 +517,7 @@ fn explained(entry: &Entry, resource_health: &ResourceHealth, policy: RetryPolic
         name: row.name.to_string(),
         phase: resource_health.phase,
         health: resource_health.health,
-        reason: reason.map(|reason| Reason(reason.trigger)),
+        reason: reason.map(|reason| resource::reason_of(reason.trigger)),
         cause: reason.map(resource::cause).unwrap_or_default(),
         chain: reason.map_or_else(Vec::new, |reason| resource::chain(reason, &row.key())),
         attempts: row.attempts,

@@ -3,10 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use jiff::SignedDuration;
+use watershed_api::documents::{Diagnostic, ResourceName, Severity};
 use watershed_core::{Row, Timestamp};
 use watershed_reconcilers::{model::freshness, places};
-
-use crate::documents::{Diagnostic, ResourceName, Severity};
 
 /// Returns whether a resource is past the age that is an error.
 pub(super) fn is_stale(row: &Row) -> bool {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use watershed_api::documents::{Health, Phase, ResourceName};
 use watershed_core::{Error, ErrorKind, Key, Required, Row, RunResult, Settled, Stage};
 use watershed_workloads::service::Trouble;
 
 use super::copies::Copies;
 use super::{Entry, freshness};
-use crate::documents::{Health, Phase, ResourceName};
 
 /// Health and root causes of all resources of one reading.
 pub(crate) struct HealthReport {

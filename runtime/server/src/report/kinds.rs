@@ -9,14 +9,13 @@ pub(crate) mod programs;
 pub(crate) use alerts::is_alert_or_message;
 
 use serde_json::{Map, Value, json};
+use watershed_api::documents::{Diagnostic, RelatedPlace, ResourceName, Severity};
 use watershed_compilers::Kind;
 use watershed_core::Row;
 use watershed_proto::{
     Message, ModelSpec, ModelSpecGlance, ModelState, ModelStateGlance, OutputKind, ProjectParserSpec,
     ProjectParserState,
 };
-
-use crate::documents::{Diagnostic, RelatedPlace, ResourceName, Severity};
 
 /// The kind of tables and views.
 pub(crate) const MODEL: &str = "model";
@@ -187,7 +186,7 @@ pub(crate) fn state(row: &Row) -> Value {
             "type": output_kind(state.result_kind()),
             "build_id": state.build_id,
             "rows": state.rows,
-            "refreshed_on": crate::documents::Time::from_millis(state.refreshed_on_ms),
+            "refreshed_on": watershed_api::documents::Time::from_millis(state.refreshed_on_ms),
             "latest_execution_duration_ms": state.latest_execution_duration_ms,
             "local_files": state.local_files.keys().collect::<Vec<_>>(),
         });

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use watershed_api::documents::{Health, Time};
 use watershed_controller::stats::Stats;
 use watershed_controller::stats::{Page, seconds};
 
 use super::document::Project;
 use super::health::HealthReport;
 use super::{Entry, Hidden};
-use crate::documents::{Health, Time};
 
 /// Resources that have numbers of their own, those that have failed first: each is a few time series more.
 const MOST_RESOURCES: usize = 1_000;

@@ -1,17 +1,16 @@
 //! From what a person types to the resource that is meant.
 
+use watershed_api::{Code, Problem};
 use watershed_core::{Key, Name, Uid};
 
 use super::Entry;
 use super::hints::nearest;
-use crate::exit::Exit;
-use crate::socket::Refusal;
 
 /// Finds the resource that `name` or `kind/name` means.
 ///
 /// # Errors
 /// When nothing or several things are called so; the hint lists them.
-pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry, Refusal> {
+pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry, Problem> {
     let live = || entries.iter().filter(|entry| !entry.row.intents.is_deleted());
     if let Some((kind, name)) = typed.split_once('/') {
         // Sources are models that are declared another way.
@@ -36,7 +35,10 @@ pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry
                 .iter()
                 .map(|entry| format!("`{}`", entry.row.key()))
                 .collect();
-            let refusal = Refusal::new(Exit::Usage, format!("several resources are called `{typed}`"));
+            let refusal = Problem::new(
+                Code::AmbiguousName,
+                format!("several resources are called `{typed}`"),
+            );
             Err(refusal.hint(format!("say which one: {}", list.join(", "))))
         }
     }
@@ -46,7 +48,7 @@ pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry
 ///
 /// # Errors
 /// As [`resolve`], for the first name that is wrong.
-pub(crate) fn resolve_all(entries: &[Entry], typed: &[String]) -> Result<Vec<Uid>, Refusal> {
+pub(crate) fn resolve_all(entries: &[Entry], typed: &[String]) -> Result<Vec<Uid>, Problem> {
     let found = typed.iter().map(|name| Ok(resolve(entries, name)?.row.uid));
     found.collect()
 }
@@ -55,7 +57,7 @@ pub(crate) fn resolve_all(entries: &[Entry], typed: &[String]) -> Result<Vec<Uid
 ///
 /// # Errors
 /// As [`resolve`].
-pub(crate) fn resolve_with_deleted<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry, Refusal> {
+pub(crate) fn resolve_with_deleted<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry, Problem> {
     resolve(entries, typed).or_else(|refusal| {
         let is_it = |entry: &&Entry| {
             let key = entry.row.key();
@@ -69,8 +71,8 @@ pub(crate) fn resolve_with_deleted<'a>(entries: &'a [Entry], typed: &str) -> Res
 /// Names of a kind in a hint.
 const MOST_NAMES: usize = 8;
 
-fn unknown(typed: &str, live: Vec<&Entry>) -> Refusal {
-    let refusal = Refusal::new(Exit::Usage, format!("there is no resource `{typed}`"));
+fn unknown(typed: &str, live: Vec<&Entry>) -> Problem {
+    let refusal = Problem::new(Code::UnknownName, format!("there is no resource `{typed}`"));
     let Some((kind, plain)) = typed.split_once('/') else {
         let names = live.iter().map(|entry| entry.row.name.as_str());
         return refusal.hint(match nearest(typed, names) {

@@ -2,10 +2,9 @@
 
 use std::time::SystemTime;
 
+use watershed_api::documents::Time;
 use watershed_core::{Row, Timestamp};
 use watershed_reconcilers::model::due;
-
-use crate::documents::Time;
 
 /// Returns when a resource is run again by itself. A model may be looked at before, when its rows get too old, and nothing
 /// is built then: that counts for nothing here.

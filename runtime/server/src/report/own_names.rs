@@ -1,9 +1,8 @@
 //! Outputs that hide what the engine has under their name.
 
+use watershed_api::documents::{Diagnostic, ResourceName, Severity};
 use watershed_core::Row;
 use watershed_drivers::duckdb::OWN_VIEWS;
-
-use crate::documents::{Diagnostic, ResourceName, Severity};
 
 /// Returns the complaint about the name of a resource's output, if the engine has a view of that name.
 pub(super) fn finding(row: &Row, output: &str) -> Option<Diagnostic> {

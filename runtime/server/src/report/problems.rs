@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use watershed_api::documents::{
+    Diagnostic, ResourceDocument, ResourceError, ResourceName, RunDocument, Severity,
+};
 use watershed_core::Row;
 use watershed_reconcilers::project_parser;
 
 use super::{health, kinds, resource};
-use crate::documents::{Diagnostic, ResourceDocument, ResourceError, ResourceName, RunDocument, Severity};
 
 /// Something that was found to be wrong while a command runs.
 #[derive(Debug, Clone)]

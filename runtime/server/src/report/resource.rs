@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use watershed_core::{Cause, Error, Key, LastRun as StoredRun, Reason as StoredReason, Row, RunResult};
+use watershed_api::documents::{
+    At, Diagnostic, LastRun, Link, Outcome, Reason, ResourceDocument, ResourceError, ResourceName, Severity,
+    Time, Warning, Work,
+};
+use watershed_core::{
+    Cause, Error, Key, LastRun as StoredRun, Reason as StoredReason, Row, RunResult, Trigger,
+};
 use watershed_reconcilers::model::STALE_INPUT;
 
 use super::health::{ResourceHealth, is_dependency};
 use super::{data_tests, kinds};
-use crate::documents::{
-    At, Diagnostic, LastRun, Link, Outcome, Reason, ResourceDocument, ResourceError, ResourceName, Severity,
-    Time, Warning, Work,
-};
 
 /// One resource, with what this command did for it and what its files were warned about.
 pub(crate) fn document(
@@ -75,7 +77,7 @@ pub(crate) fn failure(error: &Error) -> ResourceError {
 pub(crate) fn last_run(run: &StoredRun, key: &Key, error: Option<&Arc<Error>>) -> LastRun {
     LastRun {
         id: run_id(run.epoch.0, run.id.0),
-        reason: Reason(run.reason.trigger),
+        reason: reason_of(run.reason.trigger),
         cause: cause(&run.reason),
         chain: chain(&run.reason, key),
         started_at: Time::from_millis(run.started_at.0),
@@ -142,7 +144,7 @@ pub(crate) fn chain(reason: &StoredReason, key: &Key) -> Vec<Link> {
     links
         .map(|link| Link {
             resource: ResourceName::new(link.key.kind.as_str(), link.key.name.as_str()),
-            reason: Reason(link.reason.trigger),
+            reason: reason_of(link.reason.trigger),
             origin: link.reason.origin.as_deref().map(str::to_owned),
             omitted: link.omitted.into(),
         })
@@ -193,5 +195,25 @@ fn warning(finding: &Diagnostic) -> Warning {
             line: finding.line,
             column: finding.column,
         }),
+    }
+}
+
+/// The word of documents for what triggered a run.
+pub(crate) fn reason_of(trigger: Trigger) -> Reason {
+    match trigger {
+        Trigger::Start => Reason::Start,
+        Trigger::Created => Reason::Created,
+        Trigger::Edited => Reason::Edited,
+        Trigger::Renamed => Reason::Renamed,
+        Trigger::Deleted => Reason::Deleted,
+        Trigger::RefChanged => Reason::RefChanged,
+        Trigger::Parent => Reason::Parent,
+        Trigger::Requested => Reason::Requested,
+        Trigger::Refresh => Reason::Refresh,
+        Trigger::Retrigger => Reason::Retrigger,
+        Trigger::Resync => Reason::Resync,
+        Trigger::Retry => Reason::Retry,
+        Trigger::Nudge => Reason::Nudge,
+        Trigger::Recovered => Reason::Recovered,
     }
 }

@@ -1,11 +1,11 @@
 //! Models that were built from the last good output of something that has failed.
 
+use watershed_api::documents::{Diagnostic, ResourceName, Severity};
 use watershed_core::{ErrorKind, Row};
 use watershed_proto::{Message as _, ModelStateGlance};
 use watershed_reconcilers::model::STALE_INPUT;
 
 use super::health::is_dependency;
-use crate::documents::{Diagnostic, ResourceName, Severity};
 
 /// Returns the warning about a model's rows, if they come from such a build and what failed is not mended.
 pub(super) fn finding(row: &Row) -> Option<Diagnostic> {

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use watershed_api::documents::{Health, Outcome, Outcomes, Work};
 use watershed_core::{Error, Row, RunResult, Uid};
 
 use super::resource;
-use crate::documents::{Health, Outcome, Outcomes, Work};
 
 /// The work of a command's runs, by resource.
 #[derive(Debug, Clone, Default)]

@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 
 use globset::{GlobBuilder, GlobMatcher};
+use watershed_api::{Code, Problem};
 use watershed_core::Uid;
 
 use super::expression::{Criterion, Expression, Method, State, Term};
 use super::listing::{Direction, Listing, Node};
-use crate::exit::Exit;
 use crate::report::hints::nearest;
-use crate::socket::Refusal;
 
 /// Returns the resources of a listing that are chosen.
 ///
 /// # Errors
 /// When a criterion matches nothing, or nothing is left of all. That no resource stands as `state:` asks is no error.
-pub(super) fn evaluate(expression: &Expression, listing: &Listing<'_>) -> Result<BTreeSet<Uid>, Refusal> {
+pub(super) fn evaluate(expression: &Expression, listing: &Listing<'_>) -> Result<BTreeSet<Uid>, Problem> {
     let mut chosen = match expression.select.as_slice() {
         [] => (0..listing.nodes.len()).collect(),
         terms => union(terms, listing)?,
@@ -23,14 +22,14 @@ pub(super) fn evaluate(expression: &Expression, listing: &Listing<'_>) -> Result
     let left_out = union(&expression.exclude, listing)?;
     chosen.retain(|at| !left_out.contains(at));
     if chosen.is_empty() && !expression.asks_for_states() {
-        let refusal = Refusal::new(Exit::Usage, "the selection leaves no resource");
+        let refusal = Problem::new(Code::BadArgument, "the selection leaves no resource");
         return Err(refusal.hint("criteria that are joined by a comma have to hold together"));
     }
     let nodes = chosen.iter().filter_map(|at| listing.nodes.get(*at));
     Ok(nodes.map(|node| node.row.uid).collect())
 }
 
-fn union(terms: &[Term], listing: &Listing<'_>) -> Result<BTreeSet<usize>, Refusal> {
+fn union(terms: &[Term], listing: &Listing<'_>) -> Result<BTreeSet<usize>, Problem> {
     let mut all = BTreeSet::new();
     for term in terms {
         all.extend(intersection(term, listing)?);
@@ -38,7 +37,7 @@ fn union(terms: &[Term], listing: &Listing<'_>) -> Result<BTreeSet<usize>, Refus
     Ok(all)
 }
 
-fn intersection(term: &Term, listing: &Listing<'_>) -> Result<BTreeSet<usize>, Refusal> {
+fn intersection(term: &Term, listing: &Listing<'_>) -> Result<BTreeSet<usize>, Problem> {
     let mut common: Option<BTreeSet<usize>> = None;
     for criterion in term {
         let reached = reached(criterion, listing)?;
@@ -50,7 +49,7 @@ fn intersection(term: &Term, listing: &Listing<'_>) -> Result<BTreeSet<usize>, R
     Ok(common.unwrap_or_default())
 }
 
-fn reached(criterion: &Criterion, listing: &Listing<'_>) -> Result<BTreeSet<usize>, Refusal> {
+fn reached(criterion: &Criterion, listing: &Listing<'_>) -> Result<BTreeSet<usize>, Problem> {
     let found = found(criterion, listing)?;
     if criterion.closed {
         let below = listing.reach(&found, Direction::Down, usize::MAX);
@@ -61,7 +60,7 @@ fn reached(criterion: &Criterion, listing: &Listing<'_>) -> Result<BTreeSet<usiz
     Ok(reached)
 }
 
-fn found(criterion: &Criterion, listing: &Listing<'_>) -> Result<BTreeSet<usize>, Refusal> {
+fn found(criterion: &Criterion, listing: &Listing<'_>) -> Result<BTreeSet<usize>, Problem> {
     let test = Test::new(criterion)?;
     let matching = listing
         .nodes
@@ -91,7 +90,7 @@ enum Text {
 }
 
 impl<'a> Test<'a> {
-    fn new(criterion: &'a Criterion) -> Result<Self, Refusal> {
+    fn new(criterion: &'a Criterion) -> Result<Self, Problem> {
         Ok(match &criterion.method {
             Method::Name(typed) => match typed.split_once('/') {
                 Some((kind, name)) => Self::Name(Some(kind), Text::new(name, criterion)?),
@@ -120,7 +119,7 @@ impl<'a> Test<'a> {
 }
 
 impl Text {
-    fn new(text: &str, criterion: &Criterion) -> Result<Self, Refusal> {
+    fn new(text: &str, criterion: &Criterion) -> Result<Self, Problem> {
         if !text.contains(['*', '?', '[', '{']) {
             return Ok(Self::Plain(text.to_lowercase()));
         }
@@ -132,7 +131,7 @@ impl Text {
             Ok(glob) => Ok(Self::Pattern(glob.compile_matcher())),
             Err(error) => {
                 let message = format!("`{}` is no pattern: {}", criterion.typed, error.kind());
-                Err(Refusal::new(Exit::Usage, message))
+                Err(Problem::new(Code::BadArgument, message))
             }
         }
     }
@@ -154,7 +153,7 @@ impl Text {
 }
 
 /// Says that nothing matches, and what was most likely meant.
-fn unmatched(criterion: &Criterion, listing: &Listing<'_>) -> Refusal {
+fn unmatched(criterion: &Criterion, listing: &Listing<'_>) -> Problem {
     let nodes = || listing.nodes.iter();
     let (message, before, typed, known): (String, &str, &str, BTreeSet<String>) = match &criterion.method {
         Method::Name(name) => {
@@ -190,7 +189,7 @@ fn unmatched(criterion: &Criterion, listing: &Listing<'_>) -> Refusal {
         }
         Method::State(_) => (String::new(), "", "", BTreeSet::new()),
     };
-    let refusal = Refusal::new(Exit::Usage, message);
+    let refusal = Problem::new(Code::BadArgument, message);
     match nearest(typed, known.iter().map(String::as_str)) {
         Some(near) => refusal.hint(format!("did you mean `{before}{near}`?")),
         None => refusal.hint("`watershed status` lists the resources"),

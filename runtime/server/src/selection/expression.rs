@@ -1,8 +1,9 @@
 //! An expression, read from what was typed: a union of intersections of criteria, each with how far it reaches up and down.
 
-use crate::exit::Exit;
+use watershed_api::request::Selection;
+use watershed_api::{Code, Problem};
+
 use crate::report::hints::nearest;
-use crate::socket::{Refusal, Selection};
 
 /// The methods, as they are typed.
 const METHODS: [&str; 4] = ["tag", "kind", "path", "state"];
@@ -68,7 +69,7 @@ impl Expression {
     ///
     /// # Errors
     /// The first criterion that can't be read.
-    pub(super) fn read(typed: &Selection) -> Result<Self, Refusal> {
+    pub(super) fn read(typed: &Selection) -> Result<Self, Problem> {
         Ok(Self {
             select: terms("--select", &typed.select)?,
             exclude: terms("--exclude", &typed.exclude)?,
@@ -82,7 +83,7 @@ impl Expression {
     }
 }
 
-fn terms(option: &str, typed: &[String]) -> Result<Vec<Term>, Refusal> {
+fn terms(option: &str, typed: &[String]) -> Result<Vec<Term>, Problem> {
     let terms: Vec<&str> = typed.iter().flat_map(|text| text.split_whitespace()).collect();
     if terms.is_empty() && !typed.is_empty() {
         return Err(unreadable(option, "", "it is empty"));
@@ -91,7 +92,7 @@ fn terms(option: &str, typed: &[String]) -> Result<Vec<Term>, Refusal> {
     terms.iter().map(term).collect()
 }
 
-fn criterion(option: &str, text: &str) -> Result<Criterion, Refusal> {
+fn criterion(option: &str, text: &str) -> Result<Criterion, Problem> {
     let (closed, rest) = match text.strip_prefix('@') {
         Some(rest) => (true, rest),
         None => (false, text),
@@ -137,7 +138,7 @@ fn depth(text: &str) -> Option<usize> {
     }
 }
 
-fn method(option: &str, core: &str) -> Result<Method, Refusal> {
+fn method(option: &str, core: &str) -> Result<Method, Problem> {
     let Some((word, value)) = core.split_once(':') else {
         return Ok(match is_path(core) {
             true => Method::Path(path(core)),
@@ -187,6 +188,9 @@ fn path(typed: &str) -> String {
     path.trim_matches('/').to_owned()
 }
 
-fn unreadable(option: &str, text: &str, why: &str) -> Refusal {
-    Refusal::new(Exit::Usage, format!("`{option} {text}` can't be read: {why}"))
+fn unreadable(option: &str, text: &str, why: &str) -> Problem {
+    Problem::new(
+        Code::BadArgument,
+        format!("`{option} {text}` can't be read: {why}"),
+    )
 }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
+use watershed_api::{Code, Owner, Problem, Reply, Request};
 
-use super::protocol::{Hello, Side, Wire, WireError};
-use super::{Address, Owner, Refusal, Reply, Request, replies};
+use super::wire::{Hello, Side, Wire, WireError};
+use super::{Address, replies};
 
 /// The reason why the owner can't be asked.
 #[derive(Debug, thiserror::Error)]
@@ -117,6 +118,10 @@ impl Connection {
     }
 }
 
-fn broken(error: &WireError) -> Refusal {
-    Refusal::owner_ended(format!("the process that owns the folder went away: {error}"))
+fn broken(error: &WireError) -> Problem {
+    Problem::new(
+        Code::Stopping,
+        format!("the process that owns the folder went away: {error}"),
+    )
+    .hint("run the command again")
 }

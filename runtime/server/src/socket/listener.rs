@@ -9,9 +9,10 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use watershed_api::{Owner, Reply, Request};
 
-use super::protocol::{Hello, Side, Wire};
-use super::{Address, Owner, Reply, Request, Service, replies};
+use super::wire::{Hello, Side, Wire};
+use super::{Address, Service, replies};
 
 /// A client says hello and its request at once; one that does not is hung up on.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -7,21 +7,14 @@
 mod address;
 mod client;
 mod listener;
-mod protocol;
-mod rows;
-mod run;
+mod wire;
 
 pub use address::Address;
 pub use client::{ConnectError, Connection};
 pub use listener::Listener;
-pub use protocol::{
-    Answer, ChangeByHand, Fault, Owner, PartitionChoice, PartitionsRequest, ProgramOutput, Refusal, Reply,
-    Request, ServiceChange, StatsForm, TestRequest, TrashRequest,
-};
-pub use rows::{AlertTestRequest, CallRequest, Callee, ExportRequest, MetricsRequest, Rows};
-pub use run::{Activity, Events, RunRequest, Selection};
 
 use tokio::sync::mpsc;
+use watershed_api::{Owner, Reply, Request};
 
 /// Replies that wait for a slow reader; beyond that the service waits.
 const REPLIES_IN_FLIGHT: usize = 256;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
+use watershed_api::documents::Column;
+use watershed_api::{Answer, Code, Problem};
 
 use super::*;
-use crate::documents::Column;
-use crate::exit::Exit;
 use crate::state_folder::StateFolder;
 
 /// Answers a query with as many rows as its text says, and everything else with a refusal.
@@ -19,7 +19,7 @@ impl Service for Counting {
     async fn serve(&self, request: Request, replies: Replies) {
         let Request::Query { sql, .. } = request else {
             let _ = replies
-                .send(Reply::Refused(Refusal::new(Exit::Usage, "only queries")))
+                .send(Reply::Refused(Problem::new(Code::BadArgument, "only queries")))
                 .await;
             return;
         };
@@ -197,7 +197,10 @@ async fn the_protocol_is_lines_of_json() {
         .await
         .unwrap();
     let answer = lines.next_line().await.unwrap().unwrap();
-    assert!(answer.starts_with("{\"refused\":{\"exit_code\":2"), "{answer}");
+    assert!(
+        answer.starts_with("{\"refused\":{\"code\":\"bad-argument\""),
+        "{answer}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -145,7 +145,10 @@ async fn what_an_ended_start_has_left_dies_and_what_others_have_started_lives() 
     let (ended, of_ended) = with_child(&rig, &client, "ended", "hide").await;
     let (bare, of_bare) = with_child(&rig, &client, "bare", "bare").await;
     // The kernel tells when a process began in hundredths of a second: of two in one, neither is known to be older.
-    until_true("a process that begins now is younger", || begins_now() > begun(of_bare)).await;
+    until_true("a process that begins now is younger", || {
+        begins_now() > begun(of_bare)
+    })
+    .await;
     let (newer, of_newer) = with_child(&rig, &client, "newer", "bare").await;
     crate::support::kill(ended);
     until_true("its child is gone", || !is_alive(of_ended)).await;

@@ -1,11 +1,10 @@
 //! Answers as documents.
 
+use watershed_api::documents::{MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 use watershed_drivers::olap::Value;
 use watershed_metrics::plan::{Plan, Role};
 use watershed_metrics::{Query, Zone};
 use watershed_reconcilers::resolvers::{Answer, Heading};
-
-use crate::documents::{MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 
 /// Makes the document of an answer.
 pub(super) fn document(query: &Query, answer: &Answer) -> MetricsDocument {

@@ -6,13 +6,13 @@ mod request;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use watershed_api::documents::MetricsDocument;
 use watershed_core::{Key, Row};
 use watershed_metrics::Query;
 use watershed_reconcilers::explore;
 use watershed_reconcilers::resolvers::{Resources, Views, metrics::Question};
 
 use super::Instance;
-use crate::documents::MetricsDocument;
 use crate::report::Entry;
 
 pub(super) use answer::{columns, range, rows, zone};

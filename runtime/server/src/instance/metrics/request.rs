@@ -9,6 +9,8 @@ use watershed_drivers::olap::{Existing, Export, FileFormat, Layout};
 use watershed_metrics::plan::PlanError;
 use watershed_metrics::{Query, QueryError};
 
+use watershed_api::request::MetricsRequest;
+use watershed_api::{Answer, Code, Problem};
 use watershed_core::Key;
 use watershed_reconcilers::metrics_view::KIND;
 use watershed_reconcilers::resolvers::error::UNSPOKEN;
@@ -18,10 +20,9 @@ use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{canvas, explore};
 
 use super::{Entries, answer as answers};
-use crate::exit::Exit;
 use crate::instance::{export, query as queries};
 use crate::report::names;
-use crate::socket::{Answer, Fault, MetricsRequest, Refusal, Replies};
+use crate::socket::Replies;
 
 /// The way in for questions of the command line.
 pub(in crate::instance) struct Door<'a> {
@@ -38,14 +39,14 @@ pub(in crate::instance) async fn answer(
     door: &Door<'_>,
     request: MetricsRequest,
     replies: &Replies,
-) -> Result<Answer, Refusal> {
+) -> Result<Answer, Problem> {
     tokio::select! {
         answered = answered(door, request, replies) => answered,
-        () = replies.closed() => Err(Refusal::new(Exit::Interrupted, "interrupted")),
+        () = replies.closed() => Err(Problem::new(Code::Interrupted, "interrupted")),
     }
 }
 
-async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -> Result<Answer, Refusal> {
+async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -> Result<Answer, Problem> {
     let (views, refusal) = (door.views, |error| door.refusal(error));
     let now = time(request.at.as_deref())?;
     let viewer = match request.user {
@@ -82,7 +83,7 @@ async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -
         let planned = views.planned(question(&query)).await.map_err(refusal)?;
         if planned.is_made_over() {
             let message = "a file has neither totals nor a pivot";
-            return Err(Refusal::new(Exit::Usage, message)
+            return Err(Problem::new(Code::BadArgument, message)
                 .hint("leave them out, or write `--format csv` to standard output"));
         }
         let formats = planned.headings();
@@ -97,7 +98,7 @@ async fn answered(door: &Door<'_>, request: MetricsRequest, replies: &Replies) -
         let written = export::write(door.engine, views.secrets, &export, replies).await;
         // What the engine says may quote rows that a user may not see.
         return written.map_err(|refusal| match viewer {
-            Viewer::User(_) if refusal.exit_code == Exit::ProjectError.code() => unspoken(),
+            Viewer::User(_) if refusal.code == Code::ProjectError => unspoken(),
             _ => refusal,
         });
     }
@@ -127,13 +128,13 @@ impl Shown {
     ///
     /// # Errors
     /// Values that are wanted in somebody else's name.
-    pub(in crate::instance) fn of(with_values: bool, viewer: &Viewer) -> Result<Self, Refusal> {
+    pub(in crate::instance) fn of(with_values: bool, viewer: &Viewer) -> Result<Self, Problem> {
         match (with_values, viewer) {
             (false, _) => Ok(Self::Masked),
             (true, Viewer::Owner) => Ok(Self::Whole),
             (true, Viewer::User(_)) => {
                 let message = "values of variables are shown to the project's owner alone";
-                Err(Refusal::new(Exit::Usage, message).hint("leave out `--as` or `--show-values`"))
+                Err(Problem::new(Code::NotAllowed, message).hint("leave out `--as` or `--show-values`"))
             }
         }
     }
@@ -151,10 +152,13 @@ impl Shown {
 ///
 /// # Errors
 /// Anything else.
-fn typed_front(typed: &str) -> Result<Key, Refusal> {
+fn typed_front(typed: &str) -> Result<Key, Problem> {
     front(typed).ok_or_else(|| {
-        Refusal::new(Exit::Usage, format!("`{typed}` is no explore and no canvas"))
-            .hint("write `explore/NAME` or `canvas/NAME`")
+        Problem::new(
+            Code::BadArgument,
+            format!("`{typed}` is no explore and no canvas"),
+        )
+        .hint("write `explore/NAME` or `canvas/NAME`")
     })
 }
 
@@ -170,24 +174,24 @@ pub(super) fn front(typed: &str) -> Option<Key> {
 ///
 /// # Errors
 /// A text that is no time.
-pub(in crate::instance) fn time(typed: Option<&str>) -> Result<Timestamp, Refusal> {
+pub(in crate::instance) fn time(typed: Option<&str>) -> Result<Timestamp, Problem> {
     let Some(typed) = typed else {
         return Ok(Timestamp::now());
     };
     let day = || format!("{typed}T00:00:00Z").parse().ok();
     typed.parse().ok().or_else(day).ok_or_else(|| {
-        Refusal::new(Exit::Usage, format!("`{typed}` is no time"))
+        Problem::new(Code::BadArgument, format!("`{typed}` is no time"))
             .hint("write a time such as `2024-02-29T12:00:00Z`, or a day")
     })
 }
 
 /// Adds a condition in SQL to the filter that a query has.
-fn add_condition(query: &mut Value, key: &str, sql: Option<&str>) -> Result<(), Refusal> {
+fn add_condition(query: &mut Value, key: &str, sql: Option<&str>) -> Result<(), Problem> {
     let Some(sql) = sql else {
         return Ok(());
     };
     let added = condition::filter(sql).map_err(|message| {
-        Refusal::new(Exit::Usage, format!("`--{key}`: {message}")).hint(
+        Problem::new(Code::BadArgument, format!("`--{key}`: {message}")).hint(
             "conditions compare fields with constants, as in `origin = 'JFK' AND delay > 15`; text stands in single quotes",
         )
     })?;
@@ -221,10 +225,10 @@ fn add_comparisons(query: &mut Value, views: &Views<'_>) {
     measures.extend(added);
 }
 
-fn export_of(sql: String, layout: Layout, file: &Path, force: bool) -> Result<Export, Refusal> {
+fn export_of(sql: String, layout: Layout, file: &Path, force: bool) -> Result<Export, Problem> {
     let Some(format) = FileFormat::from_path(file) else {
         let message = format!("`{}` is no .csv, .xlsx or .parquet file", file.display());
-        return Err(Refusal::new(Exit::Usage, message));
+        return Err(Problem::new(Code::BadArgument, message));
     };
     Ok(Export {
         sql,
@@ -242,22 +246,16 @@ fn export_of(sql: String, layout: Layout, file: &Path, force: bool) -> Result<Ex
     })
 }
 
-fn refused(error: &QueryError) -> Refusal {
-    let refusal = Refusal {
-        fault: Some(Fault {
-            code: error.code.name().to_owned(),
-            offset: None,
-        }),
-        ..Refusal::new(Exit::Usage, error.to_string())
-    };
+fn refused(error: &QueryError) -> Problem {
+    let refusal = Problem::new(Code::BadArgument, error.to_string()).at(error.code.name(), None);
     match &error.hint {
-        Some(hint) => refusal.hint(hint),
+        Some(hint) => refusal.hint(hint.as_str()),
         None => refusal,
     }
 }
 
 impl Door<'_> {
-    fn refusal(&self, error: MetricsError) -> Refusal {
+    fn refusal(&self, error: MetricsError) -> Problem {
         if let MetricsError::Unknown(name) = &error
             && let Err(refusal) = names::resolve(self.entries.0, &format!("{KIND}/{name}"))
         {
@@ -268,31 +266,32 @@ impl Door<'_> {
 }
 
 /// Returns the refusal of a user whose query failed on rows.
-pub(in crate::instance) fn unspoken() -> Refusal {
-    Refusal::new(Exit::ProjectError, UNSPOKEN)
+pub(in crate::instance) fn unspoken() -> Problem {
+    Problem::new(Code::ProjectError, UNSPOKEN)
         .hint("the project's owner sees the reason, with the same query")
 }
 
 /// Returns the refusal that an error of a metrics view is.
-pub(in crate::instance) fn refusal(error: MetricsError) -> Refusal {
+pub(in crate::instance) fn refusal(error: MetricsError) -> Problem {
     match error {
         MetricsError::Engine(error) => queries::refusal(&error),
         MetricsError::Unspoken(_) => unspoken(),
         MetricsError::Refused(PlanError::Refused(error)) => refused(&error),
-        MetricsError::NotValid(ref name) => Refusal::new(Exit::ProjectError, error.to_string()).hint(
+        MetricsError::NotValid(ref name) => Problem::new(Code::ProjectError, error.to_string()).hint(
             format!("`watershed status metrics_view/{name}` says what is wrong with it"),
         ),
         MetricsError::Policy { .. } | MetricsError::Render(_) => {
-            Refusal::new(Exit::ProjectError, error.to_string())
+            Problem::new(Code::ProjectError, error.to_string())
         }
-        MetricsError::Refused(ref planned) => Refusal {
-            hint: planned.hint().map(str::to_owned),
-            ..Refusal::new(Exit::Usage, error.to_string())
+        MetricsError::Refused(ref planned) => Problem {
+            hint: planned.hint().map(Into::into),
+            ..Problem::new(Code::BadArgument, error.to_string())
         },
-        MetricsError::Unknown(_)
-        | MetricsError::NoFront(_)
-        | MetricsError::NotInFront { .. }
-        | MetricsError::TooManyRows
-        | MetricsError::TooManyColumns(_) => Refusal::new(Exit::Usage, error.to_string()),
+        MetricsError::Unknown(_) | MetricsError::NoFront(_) => {
+            Problem::new(Code::UnknownName, error.to_string())
+        }
+        MetricsError::NotInFront { .. } | MetricsError::TooManyRows | MetricsError::TooManyColumns(_) => {
+            Problem::new(Code::BadArgument, error.to_string())
+        }
     }
 }

@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 
+use watershed_api::documents::{Event, ResourceName, Time};
 use watershed_controller::message::Message;
 use watershed_controller::resource::Row;
 use watershed_controller::{Resource, Timestamp, Uid};
 use watershed_delivery::{KIND, Notification, Record, Standing};
 use watershed_reconcilers::alert::{self, record::AlertRecord, record::Entry};
-
-use crate::documents::{Event, ResourceName, Time};
 
 /// The last of each that was told.
 #[derive(Default)]

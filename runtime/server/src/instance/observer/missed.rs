@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use watershed_api::documents::{Ended, Event, LastRun, Outcome, ResourceName, Time};
 use watershed_controller::history::{HistoryRow, InvocationId};
 use watershed_controller::{Event as Seen, Handle, Uid};
 
-use crate::documents::{Ended, Event, LastRun, Outcome, Reason, ResourceName, Time};
 use crate::report::resource;
 
 /// History rows by resource, the oldest first.
@@ -66,7 +66,7 @@ pub(super) fn finished(run: &HistoryRow) -> Event {
         about: Ended::default(),
         run: LastRun {
             id: id.unwrap_or_default(),
-            reason: Reason(run.reason.trigger),
+            reason: crate::report::resource::reason_of(run.reason.trigger),
             cause: resource::cause(&run.reason),
             chain: resource::chain(&run.reason, &run.key),
             started_at,

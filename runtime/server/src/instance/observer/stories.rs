@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use watershed_api::documents::{Event, ResourceName, Time};
 use watershed_controller::Uid;
 use watershed_controller::resource::Row;
 use watershed_workloads::Transition;
 
-use crate::documents::{Event, ResourceName, Time};
 use crate::report::kinds::programs::transitions;
 
 /// The last transition of each program that was told.

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use watershed_api::documents::Retry;
 use watershed_core::RetryPolicy;
 
 use super::Explanations;
-use crate::documents::Retry;
 use crate::report::Entry;
 
 /// The policy that is in force: only the controller knows that of a kind, and kinds of projects have none.

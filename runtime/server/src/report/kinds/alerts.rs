@@ -1,6 +1,7 @@
 //! Alerts, reports and their messages in documents.
 
 use serde_json::{Value, json};
+use watershed_api::documents::{HistoryTransition, ResourceName, Time};
 use watershed_controller::Resource;
 use watershed_controller::message::Message;
 use watershed_core::{Row, Timestamp};
@@ -8,7 +9,6 @@ use watershed_delivery::{Key, Notification, Record, Standing};
 use watershed_reconcilers::alert::{self, record::AlertRecord, record::Entry, snooze};
 use watershed_reconcilers::report::{self, record as made, record::ReportRecord};
 
-use crate::documents::{HistoryTransition, ResourceName, Time};
 use crate::report::Entry as Resources;
 
 /// Returns the result of an alert, a report or a message; none of other kinds, and before there is one.

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
+use watershed_api::documents::{RunDocument, Time};
 use watershed_controller::Resource;
 use watershed_core::{Row, Timestamp};
 use watershed_workloads::replica::{self, ReplicaRecord, ReplicaSpec};
 use watershed_workloads::{CheckResult, CheckSpec, Probed, results_of, service};
 
 use super::programs::time;
-use crate::documents::{RunDocument, Time};
 use crate::report::Entry;
 
 /// One replica with the kept results of its checks.

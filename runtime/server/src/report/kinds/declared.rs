@@ -1,14 +1,13 @@
 //! Parts of documents for resources of kinds other than models.
 
 use serde_json::{Value, json};
+use watershed_api::documents::{Diagnostic, ResourceName, Severity};
 use watershed_compilers::{Kind, spec_json};
 use watershed_core::Row;
 use watershed_proto::{
     CanvasState, ComponentState, ConnectorState, ExploreState, FieldProblem, Message, MetricsViewSpec,
     MetricsViewState, MigrationState,
 };
-
-use crate::documents::{Diagnostic, ResourceName, Severity};
 
 /// Returns the desired spec, keys named as in project files; null where it can't be read.
 pub(super) fn spec(row: &Row) -> Value {

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
+use watershed_api::documents::{HistoryTransition, ResourceName, Time};
 use watershed_controller::Resource;
 use watershed_core::{Row, Timestamp, Uid};
 use watershed_managers::{Current, Desired, ManagedState, Reason, Record, Transition, desired_of, record_of};
 use watershed_proto::ManagedSpec;
 use watershed_reconcilers::managed::{self, Known, Spec};
 
-use crate::documents::{HistoryTransition, ResourceName, Time};
 use crate::report::Entry;
 use crate::report::resource::run_id;
 

@@ -1,6 +1,7 @@
 //! Jobs, services and their replicas in documents.
 
 use serde_json::{Value, json};
+use watershed_api::documents::{HistoryTransition, ResourceName, RunDocument, Time};
 use watershed_controller::Resource;
 use watershed_controller::message::Message;
 use watershed_core::{Attempts, Row, Timestamp};
@@ -9,7 +10,6 @@ use watershed_workloads::job::{self, JobRecord};
 use watershed_workloads::replica::{self, LastExit, ReplicaRecord, ReplicaSpec, Stage};
 use watershed_workloads::service::{self, ServiceRecord};
 
-use crate::documents::{HistoryTransition, ResourceName, RunDocument, Time};
 use crate::report::Entry;
 use crate::report::copies::Copies;
 use crate::report::resource::run_id;

@@ -33,7 +33,7 @@ impl Exit {
     }
 
     /// The code that a document or another process names.
-    pub(crate) fn from_code(code: u8) -> Self {
+    pub fn from_code(code: u8) -> Self {
         let all = [
             Self::Converged,
             Self::ProjectError,

@@ -154,3 +154,19 @@ pub enum Blocker {
     /// Nothing asks for it: it is up to date.
     Idle,
 }
+
+impl Explained {
+    /// Returns the name of the resource.
+    pub fn id(&self) -> ResourceName {
+        ResourceName::new(&self.kind, &self.name)
+    }
+}
+
+impl RootCause {
+    /// Adds something that may help.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}

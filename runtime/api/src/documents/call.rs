@@ -48,7 +48,7 @@ impl CallDocument {
     pub const SCHEMA: &str = "watershed.call/1";
 
     /// Returns it as an answer of a metrics view, which is drawn for people in the same way.
-    pub(crate) fn as_metrics(&self) -> MetricsDocument {
+    pub fn as_metrics(&self) -> MetricsDocument {
         MetricsDocument {
             columns: self.columns.clone(),
             rows: self.rows.clone(),

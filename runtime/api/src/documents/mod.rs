@@ -69,12 +69,12 @@ use serde::Serialize;
 
 /// A part of a document in a line of its own, which names its schema as the whole does.
 #[derive(Debug, Serialize)]
-pub(crate) struct Line<'a, T> {
+pub struct Line<'a, T> {
     /// Name and version of the document that it is a part of.
-    pub(crate) schema: &'static str,
+    pub schema: &'static str,
     /// The part.
     #[serde(flatten)]
-    pub(crate) part: &'a T,
+    pub part: &'a T,
 }
 
 /// Every document with the name of its schema file, in the order of `docs/cli.md`.

@@ -13,7 +13,8 @@ pub struct ResourceName {
 }
 
 impl ResourceName {
-    pub(crate) fn new(kind: &str, name: &str) -> Self {
+    /// Returns the name of a resource of a kind.
+    pub fn new(kind: &str, name: &str) -> Self {
         Self {
             kind: kind.to_owned(),
             name: name.to_owned(),

@@ -1,0 +1,30 @@
+//! The words in which a project is asked and answers: operations, documents, problems and exit codes.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`documents`] | answers for other programs, each with a JSON Schema |
+//! | [`request`] | what may be asked of a project |
+//! | [`reply`] | parts and ends of answers |
+//! | [`Problem`], [`Code`] | why there is no answer |
+//! | [`hint`] | remedies, in which operations and options can be told from words |
+//! | [`exit`] | the exit codes |
+//!
+//! The crate knows no instance, no engine and no socket: whoever speaks to a project, in this process or from another one,
+//! speaks in these types.
+
+mod code;
+pub mod documents;
+pub mod exit;
+pub mod hint;
+mod owner;
+mod problem;
+pub mod reply;
+pub mod request;
+
+pub use code::Code;
+pub use exit::Exit;
+pub use hint::Hint;
+pub use owner::Owner;
+pub use problem::{Mistake, Problem};
+pub use reply::{Answer, Reply};
+pub use request::Request;

@@ -1,0 +1,28 @@
+//! The process that owns a project's state folder.
+
+use serde::{Deserialize, Serialize};
+
+use crate::documents::Command;
+
+/// The process that owns a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Its command.
+    pub command: Command,
+    /// Its process id.
+    pub process: u32,
+    /// Its project is confined to its own folder and its state.
+    #[serde(default)]
+    pub sandbox: bool,
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "`watershed {}` (process {})",
+            self.command.as_str(),
+            self.process
+        )
+    }
+}

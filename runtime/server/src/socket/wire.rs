@@ -1,0 +1,92 @@
+//! The messages on the socket.
+
+use futures::{SinkExt, StreamExt};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::net::UnixStream;
+use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
+use watershed_api::Owner;
+
+/// Longest request: a statement that a person or a script sends.
+const LONGEST_REQUEST: usize = 16 << 20;
+/// Longest reply: the document of 100,000 resources.
+const LONGEST_REPLY: usize = 512 << 20;
+
+/// First message of both sides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// Name of the protocol, so that a stranger on the socket is recognised.
+    pub(super) program: String,
+    /// Version of the program.
+    pub(super) version: String,
+    /// The owner of the folder; only the owner fills it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<Owner>,
+}
+
+impl Hello {
+    pub(super) fn ours() -> Self {
+        Self {
+            program: "watershed".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            owner: None,
+        }
+    }
+
+    /// Returns true if both sides speak the same language.
+    pub(super) fn fits(&self, other: &Self) -> bool {
+        (&self.program, &self.version) == (&other.program, &other.version)
+    }
+}
+
+/// The reason why a message could not be sent or read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WireError {
+    #[error("the connection broke")]
+    Line(#[from] LinesCodecError),
+    #[error("a message is not in the form that this version knows")]
+    Form(#[from] serde_json::Error),
+    #[error("the other side closed the connection")]
+    Closed,
+}
+
+/// One connection, seen as messages.
+pub(super) struct Wire {
+    lines: Framed<UnixStream, LinesCodec>,
+}
+
+/// The side of a connection, by the messages that it reads.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Side {
+    Client,
+    Owner,
+}
+
+impl Wire {
+    pub(super) fn new(stream: UnixStream, side: Side) -> Self {
+        let longest = match side {
+            Side::Client => LONGEST_REPLY,
+            Side::Owner => LONGEST_REQUEST,
+        };
+        Self {
+            lines: Framed::new(stream, LinesCodec::new_with_max_length(longest)),
+        }
+    }
+
+    pub(super) async fn send(&mut self, message: &impl Serialize) -> Result<(), WireError> {
+        let line = serde_json::to_string(message)?;
+        Ok(self.lines.send(line).await?)
+    }
+
+    /// Reads the next message. Cancel-safe: a half-read line stays in the buffer.
+    pub(super) async fn receive<T: DeserializeOwned>(&mut self) -> Result<T, WireError> {
+        let line = self.lines.next().await.ok_or(WireError::Closed)??;
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    /// Resolves when the other side hangs up. Cancel-safe.
+    pub(super) async fn closed(&mut self) {
+        // Clients say nothing after their request; whatever still comes is read and dropped.
+        while let Some(Ok(_)) = self.lines.next().await {}
+    }
+}
