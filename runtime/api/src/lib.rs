@@ -3,8 +3,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`documents`] | answers for other programs, each with a JSON Schema |
-//! | [`request`] | what may be asked of a project |
-//! | [`reply`] | parts and ends of answers |
+//! | [`operations`] | the table of what may be asked of a project: start here |
+//! | [`request`], [`reply`] | inputs, and parts and ends of answers |
 //! | [`Problem`], [`Code`] | why there is no answer |
 //! | [`hint`] | remedies, in which operations and options can be told from words |
 //! | [`exit`] | the exit codes |
@@ -16,6 +16,7 @@ mod code;
 pub mod documents;
 pub mod exit;
 pub mod hint;
+pub mod operations;
 mod owner;
 mod problem;
 pub mod reply;
@@ -24,7 +25,7 @@ pub mod request;
 pub use code::Code;
 pub use exit::Exit;
 pub use hint::Hint;
+pub use operations::{Answer, Operation, Request};
 pub use owner::Owner;
 pub use problem::{Mistake, Problem};
-pub use reply::{Answer, Reply};
-pub use request::Request;
+pub use reply::Reply;

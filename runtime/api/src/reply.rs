@@ -3,12 +3,16 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::documents::{
-    AlertTestDocument, BackupDocument, CallDocument, CheckDocument, Column, CompileDocument, DoctorDocument,
-    Event, ExplainDocument, ExportDocument, GcDocument, GraphDocument, HistoryDocument, LogLine,
-    LogsDocument, MetricsDocument, OperateDocument, OutputLine, PartitionsDocument, PlanDocument,
-    ResourceDocument, RunDocument, ShowDocument, StatsDocument, TestsDocument, TrashDocument,
+pub(crate) use crate::documents::ExportDocument;
+pub(crate) use crate::documents::{
+    AlertTestDocument, BackupDocument, CheckDocument, CompileDocument, DoctorDocument, ExplainDocument,
+    GcDocument, GraphDocument, HistoryDocument, LogsDocument, OperateDocument, PartitionsDocument,
+    PlanDocument, RunDocument, StatsDocument, TestsDocument, TrashDocument,
 };
+use crate::documents::{
+    CallDocument, Column, Event, LogLine, MetricsDocument, OutputLine, ResourceDocument, ShowDocument,
+};
+use crate::operations::Answer;
 use crate::problem::Problem;
 use crate::request::Activity;
 
@@ -41,57 +45,44 @@ pub enum Reply {
     Refused(Problem),
 }
 
-/// The end of a request.
+/// The end of an answer whose rows were sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowsEnd {
+    /// True if a limit cut the result short.
+    pub more: bool,
+}
+
+/// The numbers of a project in Prometheus' text format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PrometheusPage(pub String);
+
+/// The end of `show`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// Of everything that runs or looks at how things stand.
-    Run(Box<RunDocument>),
-    /// Of a query: all rows were sent.
-    Rows {
-        /// True if a limit cut the result short.
-        more: bool,
-    },
-    /// Of `metrics`.
-    Metrics(Box<MetricsDocument>),
-    /// Of `call` and `report run`.
-    Call(Box<CallDocument>),
-    /// Of `alert test`.
-    AlertTest(Box<AlertTestDocument>),
-    /// Of `query --out`, `show --out` and `metrics --out`.
-    Export(ExportDocument),
-    /// Of `test`.
-    Tests(Box<TestsDocument>),
-    /// Of `show` for what has no rows.
-    Show(Box<ShowDocument>),
-    /// Of `compile`.
-    Compile(CompileDocument),
-    /// Of `plan`.
-    Plan(Box<PlanDocument>),
-    /// Of `graph`.
-    Graph(GraphDocument),
-    /// Of `history`.
-    History(HistoryDocument),
-    /// Of `partitions`.
-    Partitions(Box<PartitionsDocument>),
-    /// Of `explain`.
-    Explain(Box<ExplainDocument>),
-    /// Of `pause`, `resume` and `cancel`.
-    Operate(OperateDocument),
-    /// Of `logs`; without the lines that were told on the way.
-    Logs(Box<LogsDocument>),
-    /// Of `debug check`.
-    Check(Box<CheckDocument>),
-    /// Of `doctor`.
-    Doctor(Box<DoctorDocument>),
-    /// Of `gc`.
-    Gc(GcDocument),
-    /// Of `backup` and `restore`.
-    Backup(Box<BackupDocument>),
-    /// Of `trash`.
-    Trash(Box<TrashDocument>),
-    /// Of `stats`.
-    Stats(Box<StatsDocument>),
-    /// Of `stats --format prometheus`.
-    Prometheus(String),
+pub enum Shown {
+    /// The first rows of the resource were sent.
+    Rows(RowsEnd),
+    /// The resource has no rows.
+    Resource(Box<ShowDocument>),
+}
+
+/// The answer of a metrics view.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MetricsAnswer {
+    /// The rows, or the statement.
+    Document(Box<MetricsDocument>),
+    /// The file that the rows were written into.
+    File(ExportDocument),
+}
+
+/// The answer of an API or a report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallAnswer {
+    /// The rows, or the statement.
+    Document(Box<CallDocument>),
+    /// The file that the rows were written into.
+    File(ExportDocument),
 }

@@ -231,6 +231,11 @@ impl Secrets {
         Cow::Owned(sealed)
     }
 
+    /// Returns true if no text holds anything to hide.
+    pub fn is_empty(&self) -> bool {
+        self.known.read().unpoisoned().forms.is_empty()
+    }
+
     /// The text with `[NAME]` in place of each value.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {

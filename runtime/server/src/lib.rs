@@ -19,6 +19,7 @@ pub mod logs;
 mod render;
 mod report;
 mod selection;
+mod service;
 // Public for the tests and benchmarks that speak to it without the program.
 #[doc(hidden)]
 pub mod socket;
@@ -28,12 +29,13 @@ mod sync;
 
 pub use cli::main;
 pub use instance::{
-    AnswerFile, Directory, ExportError, Files, Instance, Links, LogFollower, MetricsError, Options,
-    ResolveError, Runtime, Source, Viewer,
+    AnswerFile, Directory, Files, Instance, Links, Options, Runtime, Source, Viewer, unfinished,
 };
 pub use instance::{directory, links};
+pub use logs::LogFollower;
+pub use watershed_api as api;
 pub use watershed_api::request::Selection;
-pub use watershed_api::{documents, exit};
+pub use watershed_api::{Code, Problem, documents, exit};
 pub use watershed_drivers::olap::Exported;
 pub use watershed_metrics as metrics;
 

@@ -21,6 +21,7 @@
 //!    nothing to do leaves no line.
 
 mod files;
+mod follower;
 mod layer;
 mod writer;
 
@@ -34,6 +35,8 @@ use tracing_subscriber::registry::LookupSpan;
 use uuid::Uuid;
 use watershed_api::documents::LogLine;
 
+pub use self::follower::LogFollower;
+pub(crate) use self::follower::span;
 pub(crate) use self::layer::INSTANCE_SPAN;
 use self::writer::Writer;
 pub(crate) use self::writer::Written;

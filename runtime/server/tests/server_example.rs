@@ -22,7 +22,9 @@ use std::fs;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use axum::response::IntoResponse as _;
 use routes::Projects;
+use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -81,12 +83,20 @@ impl Site {
 
     /// Sends a request whose connection ends with its answer, and gives back status line and body.
     async fn ask(&self, method: &str, path: &str) -> (String, serde_json::Value) {
-        let mut stream = self.send(method, path).await;
-        let mut text = String::new();
-        stream.read_to_string(&mut text).await.unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let status = head.lines().next().unwrap().to_owned();
-        (status, serde_json::from_str(body).unwrap())
+        let (head, body) = read(self.send(method, path).await).await;
+        (head.lines().next().unwrap().to_owned(), body)
+    }
+
+    /// Sends an operation, and gives back the head and the body of the answer.
+    async fn operate(&self, request: serde_json::Value) -> (String, serde_json::Value) {
+        let body = request.to_string();
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let head = format!(
+            "POST /shop/operations HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + &body).as_bytes()).await.unwrap();
+        read(BufReader::new(stream)).await
     }
 
     async fn send(&self, method: &str, path: &str) -> BufReader<TcpStream> {
@@ -101,6 +111,14 @@ impl Site {
         self.serving.await.unwrap();
         self.projects.close(DEADLINE).await.unwrap();
     }
+}
+
+/// Reads an answer to its end: head and body.
+async fn read(mut stream: BufReader<TcpStream>) -> (String, serde_json::Value) {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), serde_json::from_str(body).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,13 +139,55 @@ async fn callers_list_ask_and_are_told_what_is_wrong() {
     assert_eq!(answer["outcome"], "done");
 
     let (status, answer) = site.ask("POST", "/shop/reconcile/tow").await;
-    assert!(
-        status.contains("404") && answer["error"].as_str().unwrap().contains("tow"),
-        "{answer}"
+    assert!(status.contains("404"), "{status}");
+    assert_eq!(
+        (&answer["code"], &answer["hint"]),
+        (&json!("unknown-name"), &json!("did you mean `two`?"))
     );
     let (status, _) = site.ask("GET", "/sohp/resources").await;
     assert!(status.contains("404"), "{status}");
     site.stop().await;
+}
+
+/// Status and body follow from the code of the problem alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_code_of_a_problem_decides_the_status() {
+    let view = "type: metrics_view\nmodel: two\ndimensions:\n  - column: n\nmeasures:\n  - name: all\n    expression: count(*)\n";
+    let two = "SELECT n + 1 AS n FROM one";
+    let site = Site::of(&[
+        ("models/one.sql", "SELECT 1 AS n"),
+        ("models/two.sql", two),
+        ("metrics/two.yaml", view),
+    ])
+    .await;
+
+    let (status, answer) = site.ask("POST", "/shop/reconcile/two").await;
+    assert!(status.contains("400"), "{status}");
+    assert_eq!(answer["code"], "ambiguous-name");
+    let candidates = json!([{"kind": "metrics_view", "name": "two"}, {"kind": "model", "name": "two"}]);
+    assert_eq!(answer["candidates"], candidates);
+
+    let scale = json!({"scale": {"names": ["one"], "replicas": 2}});
+    let (head, answer) = site.operate(scale).await;
+    assert!(head.contains("409"), "{head}");
+    assert_eq!(answer["code"], "wrong-state");
+
+    let (head, answer) = site.operate(json!({"pause": {"names": ["one"]}})).await;
+    assert!(head.contains("200"), "{head}");
+    assert_eq!(answer["pause"]["resources"][0]["paused"], true);
+
+    let request = site.projects.find("shop").unwrap().reconcile("one").await;
+    let waited = request.unwrap().outcome(Duration::ZERO).await.unwrap_err();
+    let refused = routes::Refused(watershed::unfinished(&waited)).into_response();
+    assert_eq!(refused.status().as_u16(), 504);
+
+    let instance = site.projects.find("shop").unwrap();
+    instance.close(DEADLINE).await.unwrap();
+    let (head, answer) = site.operate(json!({"resume": {"names": ["one"]}})).await;
+    assert!(head.contains("503") && head.contains("retry-after: 5"), "{head}");
+    assert_eq!(answer["code"], "stopping");
+    site.stop.cancel();
+    site.serving.await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

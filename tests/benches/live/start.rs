@@ -10,7 +10,9 @@ use std::time::Duration;
 use serde_json::Value;
 use watershed::socket::{Address, Connection};
 use watershed::state_folder::StateFolder;
-use watershed_api::{Reply, Request};
+use watershed_api::operations::ops;
+use watershed_api::request::QueryRequest;
+use watershed_api::{Operation as _, Reply};
 
 /// The program to measure.
 fn program() -> OsString {
@@ -110,11 +112,11 @@ pub(crate) async fn ask(address: &Address, sql: &str) -> Result<Vec<Vec<Value>>,
     let connection = Connection::open(address, Duration::from_secs(10))
         .await
         .map_err(|error| error.to_string())?;
-    let request = Request::Query {
+    let request = ops::Query::request(QueryRequest {
         sql: sql.to_owned(),
         limit: None,
         timeout_ms: None,
-    };
+    });
     let mut replies = connection.ask(&request).await;
     let mut all = Vec::new();
     while let Some(reply) = replies.recv().await {

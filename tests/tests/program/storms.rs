@@ -14,7 +14,9 @@ use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use watershed::socket::{Address, Connection};
 use watershed::state_folder::StateFolder;
-use watershed_api::{Exit, Reply, Request};
+use watershed_api::operations::ops;
+use watershed_api::request::QueryRequest;
+use watershed_api::{Exit, Operation as _, Reply};
 
 use crate::going::Going;
 use crate::sandbox::Sandbox;
@@ -208,11 +210,11 @@ fn read(state: &Path, stop: &AtomicBool) -> Result<u64, String> {
                 tokio::task::yield_now().await;
                 continue;
             };
-            let request = Request::Query {
+            let request = ops::Query::request(QueryRequest {
                 sql: "SELECT count(*), sum(k)::BIGINT FROM steady".to_owned(),
                 limit: None,
                 timeout_ms: None,
-            };
+            });
             let mut replies = connection.ask(&request).await;
             while let Some(reply) = replies.recv().await {
                 match reply {

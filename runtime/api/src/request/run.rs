@@ -8,6 +8,7 @@ use crate::documents::{ResourceName, Time};
 
 /// The options of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RunRequest {
     /// Variables set by hand; an owner with others refuses.
     pub variables: BTreeMap<String, String>,
@@ -32,8 +33,46 @@ pub struct RunRequest {
     pub goes_on_since: Option<Time>,
 }
 
+/// Work on resources that are named.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedRun {
+    /// The resources.
+    pub names: Vec<String>,
+    /// The options of the run.
+    pub run: RunRequest,
+}
+
+/// The work of resources once more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefreshRequest {
+    /// The resources.
+    pub names: Vec<String>,
+    /// True to forget incremental state.
+    pub full: bool,
+    /// True to refresh dependents too.
+    pub downstream: bool,
+    /// The partitions that are built again, besides those that are due; none for no others.
+    #[serde(default)]
+    pub partitions: Option<PartitionChoice>,
+    /// The options of the run.
+    pub run: RunRequest,
+}
+
+/// The partitions that are built again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartitionChoice {
+    /// Those that failed.
+    Errored,
+    /// These: by key, by the beginning of one, or by a value of their data.
+    Keys(Vec<String>),
+}
+
 /// A choice among a project's resources, as it is typed behind `--select` and `--exclude`. Empty, it stands for all.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Selection {
     /// The resources that are meant; all if nothing is typed.
     pub select: Vec<String>,
@@ -61,6 +100,7 @@ pub enum Events {
 
 /// The progress of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Activity {
     /// Resources that are settled.
     pub settled: u64,

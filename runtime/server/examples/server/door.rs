@@ -6,10 +6,11 @@ use axum::Json;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use watershed_managers::{BODY_MAX, BadEvent, EventDoor, NotTaken};
 
-use crate::routes::{Projects, Refused, refused};
+use crate::routes::Projects;
 
 /// The kind of managed resources in files.
 const KIND: &str = "managed";
@@ -23,8 +24,15 @@ pub(crate) async fn receive(
     Path(project): Path<String>,
     headers: HeaderMap,
     body: Body,
-) -> Result<(StatusCode, Json<Value>), Refused> {
-    let door = EventDoor::new(projects.find(&project)?.controller().clone(), [KIND]);
+) -> Result<(StatusCode, Json<Value>), Response> {
+    let door = EventDoor::new(
+        projects
+            .find(&project)
+            .map_err(IntoResponse::into_response)?
+            .controller()
+            .clone(),
+        [KIND],
+    );
     let body = to_bytes(body, BODY_MAX).await;
     let body = body.map_err(|_| not_taken(&NotTaken::Bad(BadEvent::TooLarge)))?;
     let taken = door.receive(&texts(&headers), &body).await;
@@ -41,7 +49,7 @@ fn texts(headers: &HeaderMap) -> BTreeMap<String, String> {
     headers.iter().filter_map(text).collect()
 }
 
-fn not_taken(why: &NotTaken) -> Refused {
+fn not_taken(why: &NotTaken) -> Response {
     let status = StatusCode::from_u16(why.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    refused(status, &why.to_string())
+    (status, Json(json!({ "message": why.to_string() }))).into_response()
 }

@@ -12,7 +12,7 @@ use watershed_controller as controller;
 use watershed_controller::resource::Revision;
 use watershed_controller::watch::Changes;
 
-use crate::routes::Projects;
+use crate::routes::{Projects, Refused};
 use crate::view;
 
 /// The place from which a reader goes on.
@@ -44,9 +44,7 @@ pub(crate) async fn stream(
         .filter_map(async |event| encode(event))
         .map(Ok::<_, Infallible>)
         .take_until(projects.stopping.clone().cancelled_owned());
-    Ok::<_, (axum::http::StatusCode, axum::Json<serde_json::Value>)>(
-        Sse::new(events).keep_alive(KeepAlive::default()),
-    )
+    Ok::<_, Refused>(Sse::new(events).keep_alive(KeepAlive::default()))
 }
 
 /// Statuses, and runs that found nothing to do, pass too quickly for a person to read and belong to no revision: they

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use watershed::Instance;
+use watershed::api::{Answer, Code, Problem, Request};
 use watershed_controller::Select;
 
 use crate::{door, events, trees, view};
@@ -27,12 +27,13 @@ pub(crate) struct Projects {
 }
 
 /// The answer to a call that can't be served.
-pub(crate) type Refused = (StatusCode, Json<Value>);
+pub(crate) struct Refused(pub(crate) Problem);
 
 pub(crate) fn routes(projects: Projects) -> Router {
     Router::new()
         .route("/{project}/resources", get(resources))
         .route("/{project}/reconcile/{*name}", post(reconcile))
+        .route("/{project}/operations", post(operate))
         .route("/{project}/events", get(events::stream).post(door::receive))
         .route("/{project}/trees/{name}", get(trees::stream))
         .with_state(projects)
@@ -46,8 +47,8 @@ impl Projects {
     }
 
     pub(crate) fn find(&self, name: &str) -> Result<&Arc<Instance>, Refused> {
-        let unknown = || refused(StatusCode::NOT_FOUND, &format!("no project \"{name}\""));
-        self.instances.get(name).ok_or_else(unknown)
+        let unknown = || Problem::new(Code::UnknownName, format!("no project \"{name}\""));
+        self.instances.get(name).ok_or_else(|| Refused(unknown()))
     }
 
     /// Completes with `stop`, having told the streams to end.
@@ -88,16 +89,18 @@ async fn reconcile(
     Path((project, name)): Path<(String, String)>,
 ) -> Result<Json<Value>, Refused> {
     let instance = projects.find(&project)?;
-    let mut request = instance.reconcile(&name).await.map_err(|refusal| {
-        let hint = refusal.hint.map_or_else(String::new, |hint| format!(" ({hint})"));
-        refused(StatusCode::NOT_FOUND, &format!("{}{hint}", refusal.message))
-    })?;
-    match request.outcome(PATIENCE).await {
-        Ok(outcome) => Ok(Json(view::outcome(&outcome))),
-        Err(error) => Err(refused(StatusCode::GATEWAY_TIMEOUT, &error.to_string())),
-    }
+    let mut request = instance.reconcile(&name).await.map_err(Refused)?;
+    let outcome = request.outcome(PATIENCE).await;
+    let outcome = outcome.map_err(|error| Refused(watershed::unfinished(&error)))?;
+    Ok(Json(view::outcome(&outcome)))
 }
 
-pub(crate) fn refused(status: StatusCode, message: &str) -> Refused {
-    (status, Json(json!({ "error": message })))
+/// `POST /PROJECT/operations`: any operation, as `{"pause": {"names": ["daily"]}}`, and its document.
+async fn operate(
+    State(projects): State<Projects>,
+    Path(project): Path<String>,
+    Json(request): Json<Request>,
+) -> Result<Json<Answer>, Refused> {
+    let answer = projects.find(&project)?.answer(request).await;
+    answer.map(Json).map_err(Refused)
 }

@@ -5,19 +5,18 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
-use watershed::Instance;
+use watershed::{Code, Instance, Problem};
 use watershed_controller as controller;
 use watershed_controller::resource::Revision;
 use watershed_controller::watch::{Changes, Watch};
 use watershed_controller::{Key, Select, Uid};
 use watershed_managers::{Tree, tree};
 
-use crate::routes::{Projects, Refused, refused};
+use crate::routes::{Projects, Refused};
 
 /// `GET /PROJECT/trees/NAME`: a managed resource with its parts, at once and whenever something of it has changed.
 ///
@@ -27,7 +26,10 @@ pub(crate) async fn stream(
     Path((project, name)): Path<(String, String)>,
 ) -> Result<impl IntoResponse, Refused> {
     let instance = Arc::clone(projects.find(&project)?);
-    let unknown = |_| refused(StatusCode::NOT_FOUND, &format!("no managed resource \"{name}\""));
+    let unknown = |_| {
+        let message = format!("no managed resource \"{name}\"");
+        Refused(Problem::new(Code::UnknownName, message))
+    };
     let found = instance.controller().get(Key::new("managed", name.as_str()));
     let follower = Follower::new(instance, found.map_err(unknown)?.row.uid);
     let events = futures::stream::unfold(follower, async |mut follower| {

@@ -145,7 +145,7 @@ pub(super) enum Command {
 
 /// The form of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(crate) enum Format {
     /// For people.
     Text,
     /// Rows for people (`query`, `show`).

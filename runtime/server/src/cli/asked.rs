@@ -3,14 +3,16 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value};
-use watershed_api::request::{AlertTestRequest, CallRequest, Callee, ChangeByHand};
-use watershed_api::{Exit, Request};
+use watershed_api::operations::ops;
+use watershed_api::request::{AlertTestRequest, AnswerOptions, CallRequest, ReportRequest, SnoozeRequest};
+use watershed_api::{Exit, Operation as _};
 
 use super::args::{AlertAction, AlertTest, Call, Format, Refresh, ReportAction, ReportRun, Shared, Snooze};
+use super::ask::{ask, ask_at};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::project::Location;
-use super::{look, managed, metrics, work};
+use super::{look, metrics, work};
 
 /// `call`
 pub(super) fn call(console: &mut Console, shared: &Shared, args: &Call) -> Result<Exit, Failure> {
@@ -24,28 +26,21 @@ pub(super) fn call(console: &mut Console, shared: &Shared, args: &Call) -> Resul
         .iter()
         .map(|argument| (argument.name.clone(), argument.value.clone()))
         .collect();
-    let callee = Callee::Api {
-        name: args.name.clone(),
-        args: given,
-    };
     let format = look::form_of_rows(shared, args.vertical)?;
     let request = CallRequest {
-        callee,
+        api: args.name.clone(),
+        args: given,
         user,
-        at: args.at.clone(),
-        shown: args.limit.unwrap_or(shown(console, format)),
-        sql: args.sql,
-        show_values: args.show_values,
-        file: args.out.out.as_deref().map(look::file_of_rows).transpose()?,
-        force: args.out.force,
+        options: AnswerOptions {
+            at: args.at.clone(),
+            shown: Some(args.limit.unwrap_or(shown(console, format))),
+            sql: args.sql,
+            show_values: args.show_values,
+            file: args.out.out.as_deref().map(look::file_of_rows).transpose()?,
+            force: args.out.force,
+        },
     };
-    look::look_at(
-        console,
-        shared,
-        &location,
-        format,
-        Request::Call(Box::new(request)),
-    )
+    ask_at(console, shared, &location, format, ops::Call::request(request))
 }
 
 /// `alert`
@@ -64,7 +59,7 @@ fn test(console: &mut Console, shared: &Shared, args: &AlertTest) -> Result<Exit
         send: args.send,
         exit_code: args.exit_code,
     };
-    look::look(console, shared, format, Request::TestAlert(request))
+    ask(console, shared, format, ops::AlertTest::request(request))
 }
 
 fn snooze(console: &mut Console, shared: &Shared, args: &Snooze) -> Result<Exit, Failure> {
@@ -72,7 +67,9 @@ fn snooze(console: &mut Console, shared: &Shared, args: &Snooze) -> Result<Exit,
     let until = args.duration.map(|wait| now.saturating_add(wait.0));
     let until_ms = until.map(|until| i64::try_from(until.as_millis()).unwrap_or(i64::MAX));
     let name = args.name.clone();
-    managed::operate(console, shared, ChangeByHand::Snooze { name, until_ms })
+    let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    let request = ops::Snooze::request(SnoozeRequest { name, until_ms });
+    ask(console, shared, format, request)
 }
 
 /// `report`
@@ -97,17 +94,18 @@ pub(super) fn report(console: &mut Console, shared: &Shared, action: &ReportActi
 
 fn rows(console: &mut Console, shared: &Shared, args: &ReportRun) -> Result<Exit, Failure> {
     let format = look::form_of_rows(shared, args.vertical)?;
-    let request = CallRequest {
-        callee: Callee::Report(args.name.clone()),
-        user: None,
-        at: args.at.clone(),
-        shown: shown(console, format),
-        sql: args.sql,
-        show_values: args.show_values,
-        file: args.out.out.as_deref().map(look::file_of_rows).transpose()?,
-        force: args.out.force,
+    let request = ReportRequest {
+        name: args.name.clone(),
+        options: AnswerOptions {
+            at: args.at.clone(),
+            shown: Some(shown(console, format)),
+            sql: args.sql,
+            show_values: args.show_values,
+            file: args.out.out.as_deref().map(look::file_of_rows).transpose()?,
+            force: args.out.force,
+        },
     };
-    look::look(console, shared, format, Request::Call(Box::new(request)))
+    ask(console, shared, format, ops::Report::request(request))
 }
 
 /// Rows that are shown at most.

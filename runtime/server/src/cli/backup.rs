@@ -2,66 +2,55 @@
 
 use std::path::{Path, PathBuf};
 
-use watershed_api::{Exit, Request};
+use watershed_api::operations::ops;
+use watershed_api::request::{BackupRequest, RestoreRequest};
+use watershed_api::{Exit, Operation as _};
 
 use super::args::{Backup, Format, RestoreBackup, Shared};
+use super::ask::{ask, with_lock};
 use super::consent;
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::present::Presenter;
 use super::project::Location;
-use super::session::{self, Purpose, Session};
-use crate::instance;
+use super::session::{Purpose, Session};
 
 /// `backup`
 pub(super) fn backup(console: &mut Console, shared: &Shared, args: &Backup) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
-    let location = Location::find(shared, None)?;
-    let (file, force) = (absolute(&args.file)?, args.force);
-    super::block_on(async {
-        let wait = shared.wait.map(|wait| wait.0);
-        let presenter = Presenter::new(console, format, location.root.clone());
-        match Session::open(&location, Purpose::Work, wait).await? {
-            Session::There(connection) => {
-                let request = Request::Backup { file, force };
-                presenter.show(session::ask(connection, &request).await).await
-            }
-            Session::Here(_lock) => {
-                let options = super::options(shared, &location);
-                let answer = instance::backup_alone(&options, &location.state, &file, force).await;
-                presenter.end(answer.map_err(Failure::from)?)
-            }
-        }
-    })
+    let request = BackupRequest {
+        file: absolute(&args.file)?,
+        force: args.force,
+    };
+    ask(console, shared, format, ops::Backup::request(request))
 }
 
 /// `restore`
 pub(super) fn restore(console: &mut Console, shared: &Shared, args: &RestoreBackup) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let location = Location::find(shared, None)?;
-    let file = absolute(&args.file)?;
+    let request = ops::Restore::request(RestoreRequest {
+        file: absolute(&args.file)?,
+        dry_run: args.consent.dry_run,
+    });
     super::block_on(async {
         let wait = shared.wait.map(|wait| wait.0);
-        let _lock = match Session::open(&location, Purpose::Work, wait).await? {
-            Session::Here(lock) => lock,
-            Session::There(connection) => {
-                let owner = connection
-                    .owner()
-                    .map_or_else(|| "another process".to_owned(), ToString::to_string);
-                let message = format!("{owner} uses what is to be replaced");
-                return Err(Failure::new(Exit::NotNow, message).hint("stop it first"));
+        let replies = match Session::open(&location, Purpose::Work, wait).await? {
+            // It refuses, and says who uses what is to be replaced.
+            Session::There(connection) => connection.ask(&request).await,
+            Session::Here(lock) => {
+                let is_there = location.state.exists() || location.state.engine().exists();
+                if is_there && !args.consent.dry_run {
+                    let folder = location.state.path();
+                    let what = format!("replace everything in `{}`", folder.display());
+                    consent::ask(console, args.consent, &what)?;
+                }
+                with_lock(shared, &location, lock, request)
             }
         };
-        let is_there = location.state.exists() || location.state.engine().exists();
-        if is_there && !args.consent.dry_run {
-            let folder = location.state.path();
-            let what = format!("replace everything in `{}`", folder.display());
-            consent::ask(console, args.consent, &what)?;
-        }
-        let options = super::options(shared, &location);
-        let dry_run = args.consent.dry_run;
-        let answer = instance::restore_alone(&options, &location.state, &file, dry_run).await;
-        Presenter::new(console, format, location.root.clone()).end(answer.map_err(Failure::from)?)
+        Presenter::new(console, format, location.root.clone())
+            .show(replies)
+            .await
     })
 }
 

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use watershed_api::request::RunRequest;
-use watershed_api::{Answer, Exit, Reply};
+use watershed_api::operations::ops;
+use watershed_api::request::{CompileRequest, ValidateRequest};
+use watershed_api::{Exit, Operation as _};
 
 use super::args::{Compile, Format, Schema, Shared, Validate};
+use super::ask::{ended, from_files};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::present::Presenter;
 use super::project::Location;
-use crate::instance::{self, Specs, compiled_sql, validated};
 use crate::render::ci;
 
 /// `validate`
@@ -18,26 +19,24 @@ pub(super) fn validate(console: &mut Console, shared: &Shared, args: &Validate) 
     let known = [Format::Text, Format::Json, Format::Sarif, Format::Github];
     let format = choose_format(shared, &known, Format::Text)?;
     let location = Location::find(shared, args.folder.as_deref())?;
-    let options = super::options(shared, &location);
+    let request = ValidateRequest {
+        selection: args.choice.selection(),
+        all: shared.all,
+        warn_error: shared.warn_error,
+        spec: args.spec,
+    };
+    let request = ops::Validate::request(request);
     super::block_on(async {
-        let occasion = instance::begin_validation();
-        let compilation = instance::compile(&options, &location.state)
-            .await
-            .map_err(Failure::from)?;
-        let run = RunRequest {
-            all: shared.all,
-            warn_error: shared.warn_error,
-            selection: args.choice.selection(),
-            ..RunRequest::default()
-        };
-        let specs = if args.spec { Specs::Shown } else { Specs::Left };
-        let document =
-            validated(&options, compilation.project(), &occasion, &run, specs).map_err(Failure::from)?;
+        let mut replies = from_files(shared, &location, request);
+        if !matches!(format, Format::Sarif | Format::Github) {
+            let presenter = Presenter::new(console, format, location.root.clone());
+            return presenter.show(replies).await;
+        }
+        let document = ended::<ops::Validate>(&mut replies).await?;
         let folder = from_here(&location.root);
         match format {
             Format::Sarif => console.document(&ci::sarif(&document.diagnostics, &folder))?,
-            Format::Github => console.result(&ci::github(&document.diagnostics, &folder))?,
-            _ => return Presenter::new(console, format, location.root.clone()).run(&document),
+            _ => console.result(&ci::github(&document.diagnostics, &folder))?,
         }
         Ok(Exit::from_code(document.exit_code))
     })
@@ -78,16 +77,11 @@ pub(super) fn schema(console: &mut Console, shared: &Shared, args: &Schema) -> R
 pub(super) fn compile(console: &mut Console, shared: &Shared, args: &Compile) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let location = Location::find(shared, None)?;
-    let options = super::options(shared, &location);
+    let request = ops::Compile::request(CompileRequest {
+        name: args.name.clone(),
+    });
     super::block_on(async {
-        let compilation = instance::compile(&options, &location.state)
-            .await
-            .map_err(Failure::from)?;
-        let document = compiled_sql(&options, compilation.project(), &args.name).map_err(Failure::from)?;
-        let (sender, replies) = crate::socket::replies();
-        let _ = sender
-            .send(Reply::Done(Box::new(Answer::Compile(document))))
-            .await;
+        let replies = from_files(shared, &location, request);
         Presenter::new(console, format, location.root.clone())
             .show(replies)
             .await

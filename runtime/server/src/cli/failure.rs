@@ -9,7 +9,7 @@ use super::mistake::Mistake;
 
 /// A command that ends without a result: what was attempted, what may help, the exit code.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     pub exit: Exit,
     pub error: anyhow::Error,
     pub hint: Option<String>,

@@ -1,17 +1,18 @@
 //! `logs`: what programs wrote, and what the runs of other resources said.
 
-use watershed_api::request::ProgramOutput;
-use watershed_api::{Exit, Request};
+use watershed_api::operations::ops;
+use watershed_api::request::{LogsRequest, ProgramOutput};
+use watershed_api::{Exit, Operation as _};
 
 use super::args::{Format, Logs, Shared};
+use super::ask::ask;
 use super::console::{Console, choose_format};
 use super::failure::Failure;
-use super::look::look;
 
 /// `logs`
 pub(super) fn logs(console: &mut Console, shared: &Shared, args: &Logs) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
-    let request = Request::Logs {
+    let request = ops::Logs::request(LogsRequest {
         name: args.name.clone(),
         limit: args.limit,
         follow: args.follow,
@@ -20,8 +21,8 @@ pub(super) fn logs(console: &mut Console, shared: &Shared, args: &Logs) -> Resul
             replica: args.replica,
             previous: args.previous,
         }),
-    };
-    let exit = look(console, shared, format, request)?;
+    });
+    let exit = ask(console, shared, format, request)?;
     if args.follow {
         console.note("the project is not running, so nothing follows\n");
     }

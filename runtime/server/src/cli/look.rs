@@ -1,23 +1,21 @@
 //! `plan`, `status`, `graph`, `history`, `show`, `query`: what looks without changing anything.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use watershed_api::request::{ExportRequest, PartitionsRequest, Rows, TestRequest};
-use watershed_api::{Exit, Request};
+use watershed_api::operations::ops;
+use watershed_api::request::{
+    ExportRequest, GraphRequest, HistoryRequest, PartitionsRequest, PlanRequest, QueryRequest, Rows,
+    ShowRequest, StatusRequest, TestRequest,
+};
+use watershed_api::{Exit, Operation as _};
 use watershed_drivers::olap::FileFormat;
 
 use super::args::{Format, Graph, History, Partitions, Plan, Query, Shared, Show, Status, Test};
+use super::ask::ask;
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::input;
 use super::mistake::TYPED;
-use super::present::Presenter;
-use super::project::Location;
-use super::session::{self, Purpose, Session};
-use crate::instance::{Folder, Hold};
-use crate::render::palette::WARN;
-use crate::socket::Service as _;
 
 /// Rows of a table unless `--limit` says otherwise: more than anybody reads.
 pub(super) const TABLE_LIMIT: u64 = 1_000;
@@ -38,15 +36,15 @@ const ROWS: [Format; 6] = [
 /// `status`
 pub(super) fn status(console: &mut Console, shared: &Shared, args: &Status) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
-    look(
+    ask(
         console,
         shared,
         format,
-        Request::Status {
+        ops::Status::request(StatusRequest {
             names: args.names.clone(),
             selection: args.choice.selection(),
             all: shared.all,
-        },
+        }),
     )
 }
 
@@ -59,35 +57,40 @@ pub(super) fn plan(console: &mut Console, shared: &Shared, args: &Plan) -> Resul
     }
     let exit_code = args.exit_code;
     let selection = args.choice.selection();
-    look(console, &shared, format, Request::Plan { exit_code, selection })
+    ask(
+        console,
+        &shared,
+        format,
+        ops::Plan::request(PlanRequest { exit_code, selection }),
+    )
 }
 
 /// `graph`
 pub(super) fn graph(console: &mut Console, shared: &Shared, args: &Graph) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Dot, Format::Json], Format::Text)?;
-    look(
+    ask(
         console,
         shared,
         format,
-        Request::Graph {
+        ops::Graph::request(GraphRequest {
             name: args.name.clone(),
             selection: args.choice.selection(),
             all: shared.all,
-        },
+        }),
     )
 }
 
 /// `history`
 pub(super) fn history(console: &mut Console, shared: &Shared, args: &History) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
-    look(
+    ask(
         console,
         shared,
         format,
-        Request::History {
+        ops::History::request(HistoryRequest {
             name: args.name.clone(),
             limit: args.limit,
-        },
+        }),
     )
 }
 
@@ -99,7 +102,7 @@ pub(super) fn partitions(console: &mut Console, shared: &Shared, args: &Partitio
         errored: args.errored,
         limit: args.limit,
     };
-    look(console, shared, format, Request::Partitions(request))
+    ask(console, shared, format, ops::Partitions::request(request))
 }
 
 /// `show`
@@ -113,14 +116,14 @@ pub(super) fn show(console: &mut Console, shared: &Shared, args: &Show) -> Resul
         true => SCREEN_LIMIT,
         false => FIRST_ROWS,
     };
-    look(
+    ask(
         console,
         shared,
         format,
-        Request::Show {
+        ops::Show::request(ShowRequest {
             name: args.name.clone(),
             limit: args.limit.unwrap_or(limit),
-        },
+        }),
     )
 }
 
@@ -132,7 +135,7 @@ pub(super) fn test(console: &mut Console, shared: &Shared, args: &Test) -> Resul
         selection: args.choice.selection(),
         warn_error: shared.warn_error,
     };
-    look(console, shared, format, Request::Test(request))
+    ask(console, shared, format, ops::Test::request(request))
 }
 
 /// `query`
@@ -157,12 +160,12 @@ pub(super) fn query(console: &mut Console, shared: &Shared, args: &Query) -> Res
         (false, true) => args.limit.or(Some(SCREEN_LIMIT)),
         (false, false) => args.limit.or(Some(TABLE_LIMIT)),
     };
-    let request = Request::Query {
+    let request = ops::Query::request(QueryRequest {
         sql: sql.clone(),
         limit,
         timeout_ms,
-    };
-    look(console, shared, format, request).map_err(|failure| failure.about(&name, &sql))
+    });
+    ask(console, shared, format, request).map_err(|failure| failure.about(&name, &sql))
 }
 
 /// `query --out` and `show --out`: the rows into a file.
@@ -183,7 +186,7 @@ fn export(
         file: file_of_rows(file)?,
         force,
     };
-    look(console, shared, format, Request::Export(request))
+    ask(console, shared, format, ops::Export::request(request))
 }
 
 /// The whole path of a file that rows are written into: another process may write it, which is in another folder.
@@ -231,63 +234,4 @@ fn statement(args: &Query) -> Result<String, Failure> {
         (Some(sql), None) if sql != "-" => Ok(sql.clone()),
         _ => input::text(Path::new("-"), u64::MAX),
     }
-}
-
-/// Asks the owner of the folder, or looks here while nobody owns it.
-pub(super) fn look(
-    console: &mut Console,
-    shared: &Shared,
-    format: Format,
-    request: Request,
-) -> Result<Exit, Failure> {
-    look_at(console, shared, &Location::find(shared, None)?, format, request)
-}
-
-/// The same at a project that was found.
-pub(super) fn look_at(
-    console: &mut Console,
-    shared: &Shared,
-    location: &Location,
-    format: Format,
-    request: Request,
-) -> Result<Exit, Failure> {
-    super::block_on(async {
-        let wait: Option<Duration> = shared.wait.map(|wait| wait.0);
-        // Where nothing was ever run there is no folder to share, and none is made for a look.
-        let session = match location.state.exists() {
-            true => Some(Session::open(location, Purpose::Look, wait).await),
-            false => None,
-        };
-        let hold = match session {
-            None => Hold::Empty,
-            Some(Ok(Session::Here(lock))) => Hold::Locked(lock),
-            Some(Ok(Session::There(connection))) => {
-                let presenter = Presenter::new(console, format, location.root.clone());
-                return presenter.show(session::ask(connection, &request).await).await;
-            }
-            Some(Err(failure)) if session::is_silence(&failure) && is_stored(&request) => {
-                let text = format!("{WARN}warning{WARN:#}: {}\n", failure.message());
-                console.note(&text);
-                console.note("what follows is what was stored last\n");
-                Hold::Stored
-            }
-            Some(Err(failure)) => return Err(failure),
-        };
-        let presenter = Presenter::new(console, format, location.root.clone());
-        let folder = Folder::new(super::options(shared, location), location.state.clone(), hold);
-        let (working, replies) =
-            session::spawn(|replies| async move { folder.serve(request, replies).await });
-        let shown = presenter.show(replies).await;
-        working.abort();
-        shown
-    })
-}
-
-/// Returns true if the catalog alone answers, which can be read whoever holds the folder.
-fn is_stored(request: &Request) -> bool {
-    use Request::{Explain, Graph, History, Status};
-    matches!(
-        request,
-        Status { .. } | Graph { .. } | History { .. } | Explain { .. }
-    )
 }

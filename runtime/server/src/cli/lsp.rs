@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 use watershed_api::documents::{ResourceDocument, Time};
-use watershed_api::request::Selection;
-use watershed_api::{Answer, Exit, Reply, Request};
+use watershed_api::operations::ops;
+use watershed_api::request::{QueryRequest, StatusRequest};
+use watershed_api::{Exit, Operation as _, Reply, Request};
 use watershed_compilers::{FileEvent, Kind, Project, ResourceKey, SqlParser};
 use watershed_drivers::regular;
 use watershed_drivers::watch::{Anew, ChangedPaths, Subscription, Tree, WatchError, Watcher};
@@ -26,6 +27,7 @@ use super::project::{Location, is_project};
 use super::session::{self, Purpose, Session};
 use crate::instance;
 use crate::render::units;
+use crate::service::{AtRest, Hold};
 use crate::socket::Service as _;
 use crate::sync::Unpoisoned;
 
@@ -145,7 +147,7 @@ impl Host for OnDisk {
     }
 
     fn redactor(&self, project: &Project) -> Redactor {
-        let secrets = instance::secrets_of_files(project);
+        let secrets = instance::compiled::secrets_of(project);
         Box::new(move |text| secrets.redact(text).into_owned())
     }
 
@@ -201,26 +203,25 @@ impl Outputs {
             return Some(Facts::default());
         }
         let mut facts = Facts::default();
-        let status = Request::Status {
-            names: Vec::new(),
-            selection: Selection::default(),
+        let status = StatusRequest {
             all: true,
+            ..StatusRequest::default()
         };
-        self.ask(status, |reply| {
+        self.ask(ops::Status::request(status), |reply| {
             if let Reply::Done(answer) = reply
-                && let Answer::Run(document) = *answer
+                && let Some(document) = ops::Status::output(*answer)
             {
                 let statuses = document.resources.iter().filter_map(resource_status);
                 facts.statuses.extend(statuses);
             }
         })
         .await?;
-        let columns = Request::Query {
+        let columns = QueryRequest {
             sql: COLUMNS.to_owned(),
             limit: Some(MOST_COLUMNS),
             timeout_ms: u64::try_from(PATIENCE.as_millis()).ok(),
         };
-        self.ask(columns, |reply| {
+        self.ask(ops::Query::request(columns), |reply| {
             if let Reply::Rows(rows) = reply {
                 rows.iter().for_each(|row| add_column(&mut facts, row));
             }
@@ -239,15 +240,14 @@ impl Outputs {
         };
         match session.ok()? {
             Session::There(connection) => {
-                let mut replies = session::ask(connection, &request).await;
+                let mut replies = connection.ask(&request).await;
                 while let Some(reply) = replies.recv().await {
                     hear(reply);
                 }
             }
             Session::Here(lock) => {
                 let options = self.options.clone();
-                let folder =
-                    instance::Folder::new(options, self.location.state.clone(), instance::Hold::Locked(lock));
+                let folder = AtRest::new(options, self.location.state.clone(), Hold::Locked(lock));
                 let (working, mut replies) =
                     session::spawn(|replies| async move { folder.serve(request, replies).await });
                 while let Some(reply) = replies.recv().await {

@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use watershed_api::request::MetricsRequest;
-use watershed_api::{Exit, Request};
+use watershed_api::operations::ops;
+use watershed_api::request::{AnswerOptions, MetricsRequest};
+use watershed_api::{Exit, Operation as _};
 use watershed_compilers::nearest_name;
 use watershed_reconcilers::project_parser::compilation;
 
 use super::args::{Metrics, Shared};
+use super::ask::ask_at;
 use super::console::Console;
 use super::failure::Failure;
 use super::input;
@@ -39,15 +41,17 @@ pub(super) fn metrics(console: &mut Console, shared: &Shared, args: &Metrics) ->
         shows_change: args.compare.is_some() && !args.measures.is_empty(),
         user,
         through: args.through.clone(),
-        at: args.at.clone(),
-        shown: Some(shown).filter(|_| file.is_none()),
-        sql: args.sql,
-        show_values: args.show_values,
-        file,
-        force: args.out.force,
+        options: AnswerOptions {
+            at: args.at.clone(),
+            shown: Some(shown).filter(|_| file.is_none()),
+            sql: args.sql,
+            show_values: args.show_values,
+            file,
+            force: args.out.force,
+        },
     };
-    let request = Request::Metrics(Box::new(request));
-    look::look_at(console, shared, &location, format, request)
+    let request = ops::Metrics::request(request);
+    ask_at(console, shared, &location, format, request)
 }
 
 /// The query in its JSON form: that of the file, with what the options say laid over it.

@@ -3,17 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
+use watershed_api::Exit;
 use watershed_api::documents::Time;
-use watershed_api::request::StatsForm;
-use watershed_api::{Answer, Exit, Reply, Request};
+use watershed_api::operations::ops;
+use watershed_api::request::NoInput;
 use watershed_controller::stats::Page;
 
 use super::args::Shared;
+use super::ask::output;
 use super::failure::Failure;
 use super::project::Location;
-use super::session::{self, Purpose, Session};
-use crate::instance::{Folder, Hold};
-use crate::socket::Service as _;
 use crate::success::Readers;
 
 /// Writes the numbers of the project as they are after a run, and how that run ended. A relative path starts from `here`.
@@ -42,30 +41,8 @@ async fn numbers(shared: &Shared, location: &Location) -> Result<String, Failure
     if !location.state.exists() {
         return Ok(String::new());
     }
-    let request = Request::Stats {
-        form: StatsForm::Prometheus,
-    };
-    let wait = shared.wait.map(|wait| wait.0);
-    let mut replies = match Session::open(location, Purpose::Look, wait).await? {
-        Session::There(connection) => session::ask(connection, &request).await,
-        Session::Here(lock) => {
-            let options = super::options(shared, location);
-            let folder = Folder::new(options, location.state.clone(), Hold::Locked(lock));
-            session::spawn(|replies| async move { folder.serve(request, replies).await }).1
-        }
-    };
-    while let Some(reply) = replies.recv().await {
-        match reply {
-            Reply::Done(answer) => {
-                if let Answer::Prometheus(page) = *answer {
-                    return Ok(page);
-                }
-            }
-            Reply::Refused(refusal) => return Err(refusal.into()),
-            _ => {}
-        }
-    }
-    Err(Failure::new(Exit::NotNow, "the numbers can't be read"))
+    let page = output::<ops::Prometheus>(shared, location, NoInput {}).await?;
+    Ok(page.0)
 }
 
 /// The numbers of the run itself.

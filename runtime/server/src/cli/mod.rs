@@ -1,6 +1,7 @@
 //! The program: command line, output, exit codes.
 
-mod args;
+pub(crate) mod args;
+mod ask;
 mod asked;
 mod backup;
 mod candidates;
@@ -11,7 +12,7 @@ mod consent;
 mod console;
 mod debug;
 mod failing;
-mod failure;
+pub(crate) mod failure;
 mod hints;
 mod init;
 mod input;
@@ -26,7 +27,7 @@ mod metrics;
 mod metrics_file;
 mod mistake;
 mod operate;
-mod present;
+pub(crate) mod present;
 mod project;
 mod rounds;
 mod services;

@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use watershed_api::documents::{
-    Column, Diagnostic, Event, HistoryDocument, Line, LogLevel, LogLine, LogsDocument, MetricsDocument,
-    OutputLine, QueryDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, TestsDocument,
-    Time,
+    Column, Diagnostic, Event, Line, LogLevel, LogLine, LogsDocument, MetricsDocument, OutputLine,
+    QueryDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, TestsDocument, Time,
 };
-use watershed_api::{Answer, Exit, Problem, Reply};
+use watershed_api::{Answer, Exit, Reply};
 
 use super::args::Format;
 use super::console::{Console, Verbosity};
@@ -22,17 +21,14 @@ use crate::render::progress::Bar;
 use crate::render::repeats::Repeats;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
-use crate::render::{
-    alert_test, backup, calls, care, check, data_tests, declared, explain, fields, logs, metrics, operate,
-    partitions, plan, rows, status, table, trash, units,
-};
+use crate::render::{data_tests, declared, fields, logs, metrics, rows, status, table, units};
 use crate::report::problems::{ReportedProblems, problems};
 
 /// The interval at which the bar is drawn anew while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Shows one command's replies.
-pub(super) struct Presenter<'a> {
+pub(crate) struct Presenter<'a> {
     console: &'a mut Console,
     format: Format,
     root: PathBuf,
@@ -47,7 +43,7 @@ pub(super) struct Presenter<'a> {
     /// Remarks below a table.
     remarks: Vec<String>,
     /// Advice below that.
-    advice: Vec<String>,
+    pub(crate) advice: Vec<String>,
     /// Lines of resources, as their runs end.
     ends: told::Lines,
     /// The resources that have one.
@@ -59,6 +55,24 @@ pub(super) struct Presenter<'a> {
     /// The rounds of `start` after it had converged.
     rounds: Option<Rounds>,
 }
+
+/// Shows the end of an answer. Each output has its own way, beside its renderer.
+pub(crate) trait Present {
+    /// Shows the output, and says with which code the program ends.
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure>;
+}
+
+macro_rules! present {
+    ($($op:ident, $handler:ident, $name:literal, $role:ident, $manner:ident, $input:ident, $output:ident;)*) => {
+        fn present(answer: Answer, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+            match answer {
+                $(Answer::$op(output) => output.present(presenter),)*
+            }
+        }
+    };
+}
+
+watershed_api::for_each_operation!(present);
 
 impl<'a> Presenter<'a> {
     pub(super) fn new(console: &'a mut Console, format: Format, root: PathBuf) -> Self {
@@ -181,7 +195,7 @@ impl<'a> Presenter<'a> {
         Ok(())
     }
 
-    fn end_logs(mut self, mut document: LogsDocument) -> Result<Exit, Failure> {
+    pub(crate) fn end_logs(mut self, mut document: LogsDocument) -> Result<Exit, Failure> {
         self.lines(std::mem::take(&mut document.lines))?;
         self.output(std::mem::take(&mut document.output))?;
         if self.format == Format::Json {
@@ -266,129 +280,63 @@ impl<'a> Presenter<'a> {
     pub(super) fn end(mut self, answer: Answer) -> Result<Exit, Failure> {
         // The bar goes before anything is written below it.
         drop(self.bar.take());
-        match answer {
-            // What `start` did was told while it happened.
-            Answer::Run(document) if self.rounds.is_some() && self.format == Format::Text => {
-                Ok(Exit::from_code(document.exit_code))
+        present(answer, self)
+    }
+
+    /// Returns true if `start` has told already what it did.
+    pub(crate) fn has_told(&self) -> bool {
+        self.rounds.is_some() && self.format == Format::Text
+    }
+
+    /// The form in which the answer is shown.
+    pub(crate) fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The columns that a line of the result may take; none where nobody reads it on a terminal.
+    pub(crate) fn width(&self) -> Option<u16> {
+        self.console.result_width()
+    }
+
+    /// Shows a document as JSON, or drawn by `text`.
+    pub(crate) fn document(
+        self,
+        document: &impl serde::Serialize,
+        text: impl FnOnce(Option<u16>) -> String,
+    ) -> Result<Exit, Failure> {
+        match self.format {
+            Format::Json => self.written(document),
+            _ => {
+                let text = text(self.width());
+                self.text(&text)
             }
-            Answer::Run(document) => self.run(&document),
-            Answer::Rows { more } => self.end_rows(more),
-            Answer::Export(document) => match self.format {
-                Format::Json => self.written(&document),
-                _ => self.text(&rows::exported(&document)),
-            },
-            Answer::Tests(document) => self.tests(&document),
-            Answer::Show(document) => match self.format {
-                Format::Table | Format::Vertical => self.fields(&document),
-                Format::Csv | Format::Jsonl => Err(Problem::without_rows(&document.resource.name).into()),
-                _ => self.written(&document),
-            },
-            Answer::Compile(document) => match self.format {
-                Format::Json => self.written(&document),
-                _ => self.text(&format!("{}\n", document.sql.trim_end())),
-            },
-            Answer::Plan(document) => {
-                let exit = Exit::from_code(document.exit_code);
-                match self.format {
-                    Format::Json => self.written(&document)?,
-                    _ => self.text(&plan::plan(&document))?,
-                };
-                Ok(exit)
-            }
-            Answer::Graph(document) => match self.format {
-                Format::Json => self.written(&document),
-                Format::Dot => self.text(&status::dot(&document)),
-                _ => self.text(&status::graph(&document)),
-            },
-            Answer::History(document) => match self.format {
-                Format::Json => self.written(&document),
-                Format::Jsonl => {
-                    document.moments().iter().try_for_each(|part| {
-                        let schema = HistoryDocument::SCHEMA;
-                        self.console.json_line(&Line { schema, part })
-                    })?;
-                    Ok(Exit::Converged)
-                }
-                _ => {
-                    let width = self.console.result_width();
-                    self.text(&status::history(&document, Time::now(), width))
-                }
-            },
-            Answer::Partitions(document) => match self.format {
-                Format::Json => self.written(&document),
-                _ => {
-                    let width = self.console.result_width();
-                    self.text(&partitions::partitions(&document, Time::now(), width))
-                }
-            },
-            Answer::Explain(document) => match self.format {
-                Format::Json => self.written(&document),
-                _ => {
-                    let width = self.console.result_width();
-                    self.text(&explain::explain(&document, Time::now(), width))
-                }
-            },
-            Answer::Metrics(document) if self.format == Format::Json => self.written(&*document),
-            Answer::Metrics(document) => self.metrics(&document),
-            Answer::Call(document) if self.format == Format::Json => self.written(&*document),
-            Answer::Call(document) => {
-                self.advice.extend(calls::advice(&document));
-                self.metrics(&document.as_metrics())
-            }
-            Answer::AlertTest(document) => {
-                let exit = Exit::from_code(document.exit_code);
-                match self.format {
-                    Format::Json => self.written(&*document)?,
-                    _ => self.text(&alert_test::alert_test(&document))?,
-                };
-                Ok(exit)
-            }
-            Answer::Check(document) => {
-                let exit = Exit::from_code(document.exit_code);
-                match self.format {
-                    Format::Json => self.written(&document)?,
-                    _ => self.text(&check::check(&document))?,
-                };
-                Ok(exit)
-            }
-            Answer::Doctor(document) => {
-                let exit = Exit::from_code(document.exit_code);
-                match self.format {
-                    Format::Json => self.written(&document)?,
-                    _ => self.text(&care::doctor(&document))?,
-                };
-                Ok(exit)
-            }
-            Answer::Gc(document) => match self.format {
-                Format::Json => self.written(&document),
-                _ => self.text(&care::gc(&document)),
-            },
-            Answer::Backup(document) => match self.format {
-                Format::Json => self.written(&document),
-                _ => self.text(&backup::backup(&document, Time::now())),
-            },
-            Answer::Trash(document) => match self.format {
-                Format::Json => self.written(&document),
-                _ => {
-                    let width = self.console.result_width();
-                    self.text(&trash::trash(&document, Time::now(), width))
-                }
-            },
-            Answer::Logs(document) => self.end_logs(*document),
-            Answer::Operate(document) => match self.format {
-                Format::Json => self.written(&document),
-                _ => self.text(&operate::operated(&document)),
-            },
-            Answer::Stats(document) => match self.format {
-                Format::Json => self.written(&document),
-                _ => self.text(&operate::stats(&document)),
-            },
-            Answer::Prometheus(page) => self.text(&page),
         }
     }
 
+    /// Shows the same, and ends with the code of the document.
+    pub(crate) fn document_with_code(
+        self,
+        exit_code: u8,
+        document: &impl serde::Serialize,
+        text: impl FnOnce(Option<u16>) -> String,
+    ) -> Result<Exit, Failure> {
+        self.document(document, text).map(|_| Exit::from_code(exit_code))
+    }
+
+    /// Shows each part of a document as a line of JSON.
+    pub(crate) fn parts<T: serde::Serialize>(
+        self,
+        schema: &'static str,
+        parts: &[T],
+    ) -> Result<Exit, Failure> {
+        parts
+            .iter()
+            .try_for_each(|part| self.console.json_line(&Line { schema, part }))?;
+        Ok(Exit::Converged)
+    }
+
     /// The end of what ran or looked: findings beside the result, the result, the code.
-    pub(super) fn run(&mut self, document: &RunDocument) -> Result<Exit, Failure> {
+    pub(crate) fn run(&mut self, document: &RunDocument) -> Result<Exit, Failure> {
         use watershed_api::documents::Command;
         match self.format {
             Format::Json => self.console.document(document)?,
@@ -457,7 +405,7 @@ impl<'a> Presenter<'a> {
         }
     }
 
-    fn tests(mut self, document: &TestsDocument) -> Result<Exit, Failure> {
+    pub(crate) fn tests(mut self, document: &TestsDocument) -> Result<Exit, Failure> {
         if self.format == Format::Json {
             self.console.document(document)?;
         } else {
@@ -468,7 +416,7 @@ impl<'a> Presenter<'a> {
     }
 
     /// A metrics view is shown by its fields, any other resource without rows by what its file declares.
-    fn fields(mut self, document: &ShowDocument) -> Result<Exit, Failure> {
+    pub(crate) fn fields(mut self, document: &ShowDocument) -> Result<Exit, Failure> {
         let Some((columns, rows)) = fields::fields(document) else {
             let width = self.console.result_width();
             return self.text(&declared::declared(document, Time::now(), width));
@@ -478,7 +426,7 @@ impl<'a> Presenter<'a> {
         self.end_rows(false)
     }
 
-    fn metrics(mut self, document: &MetricsDocument) -> Result<Exit, Failure> {
+    pub(crate) fn metrics(mut self, document: &MetricsDocument) -> Result<Exit, Failure> {
         if let Some(sql) = &document.sql {
             return self.text(&format!("{}\n", sql.trim_end()));
         }
@@ -495,7 +443,7 @@ impl<'a> Presenter<'a> {
         self.end_rows(more)
     }
 
-    fn end_rows(self, more: bool) -> Result<Exit, Failure> {
+    pub(crate) fn end_rows(self, more: bool) -> Result<Exit, Failure> {
         match self.format {
             Format::Csv | Format::Jsonl => {}
             Format::Json => {
@@ -551,12 +499,12 @@ impl<'a> Presenter<'a> {
         Ok(Exit::Converged)
     }
 
-    fn written(self, document: &impl serde::Serialize) -> Result<Exit, Failure> {
+    pub(crate) fn written(self, document: &impl serde::Serialize) -> Result<Exit, Failure> {
         self.console.document(document)?;
         Ok(Exit::Converged)
     }
 
-    fn text(self, text: &str) -> Result<Exit, Failure> {
+    pub(crate) fn text(self, text: &str) -> Result<Exit, Failure> {
         self.console.result(text)?;
         Ok(Exit::Converged)
     }

@@ -9,8 +9,8 @@ use watershed_reconcilers::model::sample::Sample;
 
 use super::args::Shared;
 use super::failure::Failure;
-use crate::instance::state_name;
-use crate::state_folder::{self, STATE_FOLDER, StateFolder};
+use crate::instance::{state_name, state_problem};
+use crate::state_folder::{STATE_FOLDER, StateFolder};
 
 /// A project's folder with everything from the command line that is about it.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl Location {
             None => root.join(STATE_FOLDER),
         };
         let state_name = state_name(&shared.environment, shared.sample);
-        let state = StateFolder::new(state_root, &state_name).map_err(state_failure)?;
+        let state = StateFolder::new(state_root, &state_name).map_err(|error| state_problem(&error))?;
         if shared.sandbox {
             std::env::set_current_dir(&root).map_err(|error| unreadable(&root, error))?;
         }
@@ -124,22 +124,6 @@ fn unreadable(folder: &Path, error: std::io::Error) -> Failure {
         exit: Exit::Usage,
         error: anyhow::Error::new(error).context(context),
         hint: None,
-    }
-}
-
-/// A state folder that can't be used, as the program ends with it.
-pub(super) fn state_failure(error: state_folder::Error) -> Failure {
-    let (exit, hint) = match &error {
-        state_folder::Error::Environment(_) => (Exit::Usage, None),
-        _ => (
-            Exit::NotNow,
-            Some("`--state-dir DIR` keeps state somewhere else".to_owned()),
-        ),
-    };
-    Failure {
-        exit,
-        error: error.into(),
-        hint,
     }
 }
 

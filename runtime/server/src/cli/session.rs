@@ -1,18 +1,15 @@
 //! The session of a command: in this process, or in the one that owns the folder.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use watershed_api::documents::Command;
-use watershed_api::{Exit, Reply, Request};
-use watershed_controller::shutdown::ShutdownError;
-use watershed_drivers::volume::{Bytes, Volume};
+use watershed_api::{Exit, Reply};
 
 use super::failure::Failure;
-use super::project::{Location, state_failure};
-use crate::instance::{CloseError, Instance, OpenError, Runtime, Stop};
+use super::project::Location;
+use crate::instance::{Instance, Runtime, Stop, close_problem, open_problem, state_problem};
 use crate::socket::{Address, ConnectError, Connection, Listener, Replies, replies};
 use crate::state_folder::{Lock, Patience};
 
@@ -52,7 +49,7 @@ impl Session {
                 Purpose::Work => location.state.try_own(),
                 Purpose::Look => location.state.try_share(),
             };
-            if let Some(lock) = lock.map_err(state_failure)? {
+            if let Some(lock) = lock.map_err(|error| state_problem(&error))? {
                 return Ok(Self::Here(lock));
             }
             match Connection::open(&Address::for_folder(&location.state), patience.left()).await {
@@ -112,7 +109,7 @@ fn unreachable(location: &Location, error: ConnectError) -> Failure {
 pub(super) async fn own(location: &Location, wait: Option<Duration>) -> Result<Lock, Failure> {
     let patience = Patience::new(wait.unwrap_or(WAIT));
     loop {
-        if let Some(lock) = location.state.try_own().map_err(state_failure)? {
+        if let Some(lock) = location.state.try_own().map_err(|error| state_problem(&error))? {
             return Ok(lock);
         }
         let owner = match Connection::open(&Address::for_folder(&location.state), patience.left()).await {
@@ -140,7 +137,7 @@ pub(super) async fn open_instance(
     let opened = Runtime::new()
         .open_owned(options, location.state.clone(), lock)
         .await
-        .map_err(|error| open_failure(error, &location.state.path()))?;
+        .map_err(|error| open_problem(error, &location.state.path()))?;
     let instance = Arc::new(opened);
     // Without a socket others wait until this command has ended.
     let listener = Listener::bind(Address::for_folder(&location.state), Arc::clone(&instance))
@@ -154,33 +151,9 @@ pub(super) async fn close_instance(instance: &Instance, listener: Option<Listene
     if let Some(listener) = listener {
         listener.finish().await;
     }
-    instance.close(GRACE).await.map_err(|error| match error {
-        CloseError::Controller(ShutdownError::StoreFull { .. }) => no_room(instance.state_path()),
-        error => Failure {
-            exit: Exit::NotNow,
-            error: error.into(),
-            hint: None,
-        },
-    })
+    let closed = instance.close(GRACE).await;
+    closed.map_err(|error| close_problem(&error, &instance.state.path()).into())
 }
-
-/// A state folder that can't grow, as the program ends with it.
-fn no_room(folder: &Path) -> Failure {
-    let context = "the disk of the state folder is full";
-    let message = match Volume::at_path(folder) {
-        Ok(volume) if volume.missing() > 0 => {
-            let missing = Bytes(volume.missing());
-            format!("{context}: {volume}, at least {missing} more are needed")
-        }
-        Ok(volume) => format!("{context}, or may hold no more of yours: {volume}"),
-        Err(_) => context.to_owned(),
-    };
-    Failure::new(Exit::NotNow, message).hint(ROOM)
-}
-
-/// The hint for a full disk.
-const ROOM: &str = "make room there and run again, nothing that was built is lost; `watershed gc` gives back what the \
-                    engine's file holds without need, `--state-dir DIR` keeps state on another disk";
 
 /// The end of a command's work. A terminal that was closed takes no more of its output, which is no failure.
 pub(super) fn ended(shown: Result<Exit, Failure>, stop: &Stop) -> Result<Exit, Failure> {
@@ -200,72 +173,4 @@ where
     let (sender, receiver) = replies();
     // Ends with its last reply; a panic in it is seen by whoever awaits the handle.
     (tokio::spawn(work(sender)), receiver)
-}
-
-/// Asks the owner.
-pub(super) async fn ask(connection: Connection, request: &Request) -> mpsc::Receiver<Reply> {
-    connection.ask(request).await
-}
-
-/// A folder that could not be opened, as the program ends with it.
-pub(super) fn open_failure(error: OpenError, folder: &Path) -> Failure {
-    use watershed_controller::StartError;
-    match error {
-        OpenError::State(error) => state_failure(error),
-        OpenError::Catalog(error) | OpenError::Start(StartError::Store { source: error, .. }) => {
-            store_failure(error, folder)
-        }
-        OpenError::Full(_) => no_room(folder),
-        OpenError::Start(StartError::Catalog { .. }) => Failure {
-            exit: Exit::StateFolder,
-            error: error.into(),
-            hint: Some(DAMAGED.to_owned()),
-        },
-        OpenError::Engine(error) => {
-            use watershed_drivers::olap;
-            let exit = match error {
-                olap::OpenError::Locked { .. } => Exit::NotNow,
-                _ => Exit::StateFolder,
-            };
-            let failure = olap::Failure::Open(error);
-            let hint = failure.hint();
-            Failure {
-                exit,
-                error: failure.into(),
-                hint,
-            }
-        }
-        OpenError::Owned(_)
-        | OpenError::Calls(_)
-        | OpenError::Declare(_)
-        | OpenError::Start(StartError::Options(_)) => Failure {
-            exit: Exit::NotNow,
-            error: error.into(),
-            hint: None,
-        },
-    }
-}
-
-/// The hint for a catalog that contradicts itself.
-const DAMAGED: &str = "nothing was touched; move the folder away and run again to build everything anew";
-
-/// A catalog that could not be opened, as the program ends with it.
-pub(super) fn store_failure(error: watershed_controller::store::StoreError, folder: &Path) -> Failure {
-    if error.is_full() {
-        return no_room(folder);
-    }
-    use watershed_controller::store::StoreError;
-    let (exit, hint) = match &error {
-        error if error.is_damage() => (Exit::StateFolder, Some(DAMAGED)),
-        StoreError::Newer { .. } => (
-            Exit::StateFolder,
-            Some("use the newer version of watershed; nothing was touched"),
-        ),
-        _ => (Exit::NotNow, None),
-    };
-    Failure {
-        exit,
-        error: error.into(),
-        hint: hint.map(str::to_owned),
-    }
 }

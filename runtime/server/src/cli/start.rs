@@ -13,6 +13,7 @@ use super::present::Presenter;
 use super::project::Location;
 use super::{memory, session, signals};
 use crate::instance::{Stayed, Stop};
+use crate::service::Out;
 use crate::state_folder::Lock;
 use crate::{Files, Options};
 
@@ -78,7 +79,7 @@ async fn once(
     });
     let (working, replies) = session::spawn({
         let (instance, stop) = (Arc::clone(&instance), stop.clone());
-        |replies| async move { instance.stay(&run, &stop, &replies).await }
+        |replies| async move { instance.stay(&run, &stop, &Out::new(replies)).await }
     });
     let shown = Presenter::new(console, format, location.root.clone())
         .show(replies)

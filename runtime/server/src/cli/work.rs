@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use watershed_api::documents::Time;
-use watershed_api::request::{PartitionChoice, RunRequest, Selection};
-use watershed_api::{Exit, Request};
+use watershed_api::operations::ops;
+use watershed_api::request::{NamedRun, PartitionChoice, RefreshRequest, RunRequest, Selection};
+use watershed_api::{Exit, Operation as _, Request};
 
 use super::args::{Format, Operate, Reconcile, Refresh, Run, Shared};
 use super::console::{Console, Verbosity, choose_format};
@@ -15,8 +16,9 @@ use super::project::Location;
 use super::session::{self, Purpose, Session};
 use super::signals;
 use crate::Options;
-use crate::instance::Stop;
+use crate::instance::{Control, Stop};
 use crate::selection::Evaluate as _;
+use crate::service::{Live, Out, Principal, serve};
 use crate::socket::Connection;
 use crate::state_folder::Lock;
 
@@ -26,12 +28,12 @@ pub(super) fn run(console: &mut Console, shared: &Shared, args: &Run) -> Result<
     let selection = args.choice.selection();
     let Some(file) = &args.metrics_file else {
         let location = Location::find(shared, args.folder.as_deref())?;
-        return work_at(console, shared, &location, selection, Request::Run);
+        return work_at(console, shared, &location, selection, ops::Run::request);
     };
     // Before the working folder may become another one.
     let here = std::env::current_dir().unwrap_or_default();
     let location = Location::find(shared, args.folder.as_deref())?;
-    let ended = work_at(console, shared, &location, selection, Request::Run);
+    let ended = work_at(console, shared, &location, selection, ops::Run::request);
     let exit = ended.as_ref().map_or_else(|failure| failure.exit, |exit| *exit);
     // What the run came to is told first: that its numbers can't be written is the smaller harm.
     match (
@@ -49,9 +51,9 @@ pub(super) fn run(console: &mut Console, shared: &Shared, args: &Run) -> Result<
 
 /// `reconcile`
 pub(super) fn reconcile(console: &mut Console, shared: &Shared, args: &Reconcile) -> Result<Exit, Failure> {
-    work(console, shared, |run| Request::Reconcile {
-        names: args.names.clone(),
-        run,
+    let names = args.names.clone();
+    work(console, shared, |run| {
+        ops::Reconcile::request(NamedRun { names, run })
     })
 }
 
@@ -59,7 +61,7 @@ pub(super) fn reconcile(console: &mut Console, shared: &Shared, args: &Reconcile
 pub(super) fn refresh(console: &mut Console, shared: &Shared, args: &Refresh) -> Result<Exit, Failure> {
     let location = Location::find(shared, None)?;
     work_at(console, shared, &location, args.choice.selection(), |run| {
-        Request::Refresh {
+        ops::Refresh::request(RefreshRequest {
             names: args.names.clone(),
             full: args.full,
             downstream: args.downstream,
@@ -70,23 +72,23 @@ pub(super) fn refresh(console: &mut Console, shared: &Shared, args: &Refresh) ->
                     .map(PartitionChoice::Keys),
             },
             run,
-        }
+        })
     })
 }
 
 /// `approve`
 pub(super) fn approve(console: &mut Console, shared: &Shared, args: &Operate) -> Result<Exit, Failure> {
-    work(console, shared, |run| Request::Approve {
-        names: args.names.clone(),
-        run,
+    let names = args.names.clone();
+    work(console, shared, |run| {
+        ops::Approve::request(NamedRun { names, run })
     })
 }
 
 /// `retry`
 pub(super) fn retry(console: &mut Console, shared: &Shared, args: &Operate) -> Result<Exit, Failure> {
-    work(console, shared, |run| Request::Retry {
-        names: args.names.clone(),
-        run,
+    let names = args.names.clone();
+    work(console, shared, |run| {
+        ops::Retry::request(NamedRun { names, run })
     })
 }
 
@@ -178,7 +180,12 @@ async fn here(
     };
     let (working, replies) = session::spawn({
         let (instance, stop) = (std::sync::Arc::clone(&instance), stop.clone());
-        |replies| async move { instance.own(request, &stop, &replies).await }
+        |replies| async move {
+            let control = Control::Own(stop);
+            let instance = &*instance;
+            let place = Live { instance, control };
+            serve(&place, &Principal::Local, request, &Out::new(replies)).await
+        }
     });
     let shown = Presenter::new(console, format, location.root.clone())
         .show(replies)
@@ -213,7 +220,7 @@ async fn there(
             .map_or_else(|| "another process".to_owned(), ToString::to_string);
         console.note(&format!("{owner} is already running here; asked it to update\n"));
     }
-    let replies = session::ask(connection, request).await;
+    let replies = connection.ask(request).await;
     let presenter = Presenter::new(console, format, location.root.clone());
     tokio::select! {
         shown = presenter.show(replies) => shown,

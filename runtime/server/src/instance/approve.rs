@@ -7,13 +7,13 @@ use watershed_controller::{Refresh, Request, RequestError};
 use watershed_reconcilers::model::HELD_CODE;
 
 use super::Instance;
-use super::converge::refused;
+use super::problem::refused;
 use crate::report::names;
 
 impl Instance {
     /// Lets the held edits of resources through, and the drops of those whose files are gone. Returns the builds that were
     /// asked for.
-    pub(super) async fn approve(
+    pub(super) async fn approve_named(
         &self,
         typed: &[String],
     ) -> Result<Vec<Result<Request, RequestError>>, Problem> {

@@ -14,8 +14,9 @@ use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::project_parser;
 use watershed_reconcilers::secrets::Secrets;
 
-use super::{Memory, Options, StoredCatalog};
+use super::{Memory, Options};
 use crate::report::Entry;
+use crate::service::place::Listing;
 use crate::sync::Unpoisoned;
 
 /// A store that remembers what it found, so that a run can say what it changed.
@@ -77,7 +78,7 @@ impl Store for Remembering {
 }
 
 /// The statements with which connections to the engine begin, as the catalog has the connectors.
-pub(super) fn sessions(
+pub(crate) fn sessions(
     entries: &[Entry],
     around: Surroundings<'_>,
     secrets: &Secrets,
@@ -96,14 +97,14 @@ fn trash_limits(entries: &[Entry]) -> Option<TrashLimits> {
 }
 
 /// The resources of a catalog that nobody runs, by kind and name.
-pub(super) fn found(stored: &Stored) -> StoredCatalog {
+pub(crate) fn found(stored: &Stored) -> Listing {
     let entries = stored
         .rows
         .iter()
         .map(|stored| Entry::at_rest(Arc::clone(&stored.row)));
     let mut entries: Vec<Entry> = entries.collect();
     entries.sort_by(|a, b| (&a.row.kind, &a.row.name, a.row.uid).cmp(&(&b.row.kind, &b.row.name, b.row.uid)));
-    StoredCatalog {
+    Listing {
         entries,
         revision: stored.revision,
     }

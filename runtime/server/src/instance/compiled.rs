@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use watershed_api::documents::{self, Command, CompileDocument, Diagnostic, ResourceName, RunDocument};
+use watershed_api::documents::{self, CompileDocument, Diagnostic, ResourceName, RunDocument};
 use watershed_api::request::RunRequest;
 use watershed_api::{Code, Problem};
 use watershed_compilers::{
@@ -122,11 +122,6 @@ pub(crate) fn validated(
     Ok(document)
 }
 
-/// Begins a validation.
-pub(crate) fn begin_validation() -> Occasion {
-    Occasion::begin(Command::Validate)
-}
-
 /// The document of `compile`.
 ///
 /// # Errors
@@ -201,10 +196,9 @@ pub(crate) fn findings(project: &Project) -> Vec<Diagnostic> {
     found.map(|found| finding(found, &secrets)).collect()
 }
 
-/// The secrets that a project's files state, found without compiling what else they say. With the key of the state folder, so
-/// that they open what the catalog has sealed.
-pub(super) async fn secrets_in_files(options: &Options, state: &StateFolder) -> Secrets {
-    let (root, secrets) = (options.root.clone(), super::secrets_of(options, state));
+/// Learns the secrets that a project's files state, found without compiling what else they say.
+pub(crate) async fn secrets_in_files(options: &Options, secrets: Secrets) -> Secrets {
+    let root = options.root.clone();
     let compiler = compiler_options(options);
     let found = tokio::task::spawn_blocking(move || compilation::variables(&root, compiler));
     if let Ok(Ok(variables)) = found.await {
@@ -215,7 +209,7 @@ pub(super) async fn secrets_in_files(options: &Options, state: &StateFolder) -> 
 }
 
 /// The bounds of the trash that the manifest says, found without compiling what else the files say.
-pub(super) async fn trash_limits(options: &Options) -> TrashLimits {
+pub(crate) async fn trash_limits(options: &Options) -> TrashLimits {
     let (root, compiler) = (options.root.clone(), compiler_options(options));
     let found = tokio::task::spawn_blocking(move || compilation::trash(&root, compiler));
     found.await.ok().and_then(Result::ok).unwrap_or_default()
@@ -281,7 +275,7 @@ pub(crate) fn entries(project: &Project, built: Built) -> Vec<Entry> {
 }
 
 /// The same, with the values of variables sealed by these secrets.
-pub(super) fn sealed_entries(project: &Project, built: Built, secrets: &Secrets) -> Vec<Entry> {
+pub(crate) fn sealed_entries(project: &Project, built: Built, secrets: &Secrets) -> Vec<Entry> {
     let mut rows: BTreeMap<ResourceKey, Row> = BTreeMap::new();
     for declared in project.resources() {
         let mut row = row(project, &secrets.seal_resource(declared), built);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use watershed_api::documents::{Command, Event, Outcome, RunDocument, Time};
 use watershed_api::request::{Events, PartitionChoice, RunRequest, Selection};
-use watershed_api::{Answer, Code, Exit, Problem, Reply};
+use watershed_api::{Code, Exit, Problem};
 use watershed_controller::resource::{Settled, Stage, Target};
 use watershed_controller::{Refresh, RequestError, Select, Uid, WaitError};
 use watershed_reconcilers::model::rest;
@@ -24,7 +24,8 @@ use crate::report::kinds::PROJECT_PARSER;
 use crate::report::problems::{ReportedProblems, problems};
 use crate::report::{Entry, Hidden, names};
 use crate::selection::{Evaluate as _, States};
-use crate::socket::Replies;
+use crate::service::Out;
+use crate::service::ops::partitions;
 
 /// A wait without a deadline of its own: whoever waits may stop it.
 pub(super) const UNTIL_DONE: Duration = Duration::MAX;
@@ -33,7 +34,7 @@ const GRACE: Duration = Duration::from_secs(10);
 
 /// The work that a command asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(crate) enum Wish {
     /// The work that the start of the controller has asked for already.
     Start,
     /// Everything once more, after what is under way.
@@ -54,7 +55,7 @@ pub(super) enum Wish {
 
 /// The way in which resources of a refresh were said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Which {
+pub(crate) enum Which {
     /// By name.
     Named(Vec<String>),
     /// By `--select`.
@@ -63,7 +64,7 @@ pub(super) enum Which {
 
 /// The reach of a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(crate) enum Reach {
     /// Those named.
     Named,
     /// Also everything that reads them, however far away.
@@ -78,7 +79,7 @@ pub(super) struct Course<'a> {
     pub(super) holder: Holder,
     run: &'a RunRequest,
     control: &'a Control,
-    replies: &'a Replies,
+    out: &'a Out,
     /// The resources that it is for; none if it is for all.
     selected: Option<BTreeSet<Uid>>,
     /// The mistakes that were told.
@@ -106,12 +107,12 @@ impl Course<'_> {
 
     /// Tells which process the work waits for.
     pub(super) async fn wait_for(&self, holder: String) {
-        let _ = self.replies.send(Reply::Waiting(holder)).await;
+        self.out.waiting(holder).await;
     }
 
     pub(super) async fn tell(&self, event: Event) {
         if self.run.events == Events::All || is_for_people(&event) {
-            tell(self.replies, event).await;
+            self.out.event(event).await;
         }
     }
 
@@ -135,15 +136,15 @@ impl Instance {
     ///
     /// # Errors
     /// When a name that was wished for is unknown or means several.
-    pub(super) async fn converge(
+    pub(crate) async fn converge(
         &self,
         command: Command,
         wish: Wish,
         run: &RunRequest,
         control: &Control,
-        replies: &Replies,
+        out: &Out,
     ) -> Result<RunDocument, Problem> {
-        let mut course = self.begin(command, run, control, replies).await;
+        let mut course = self.begin(command, run, control, out).await;
         let ended = self.follow(wish, &mut course).await?;
         let document = self.conclude(&mut course, ended).await;
         if matches!(control, Control::Foreign) && ended == Ended::Stopped {
@@ -174,7 +175,7 @@ impl Instance {
         command: Command,
         run: &'a RunRequest,
         control: &'a Control,
-        replies: &'a Replies,
+        out: &'a Out,
     ) -> Course<'a> {
         let occasion = Occasion::begin(command);
         let hidden = Hidden::unless(run.all);
@@ -182,10 +183,7 @@ impl Instance {
             Control::Own(_) => (self.found.entries.clone(), self.found.revision),
             Control::Foreign => {
                 let listing = self.controller.list(watershed_controller::Select::all());
-                let entries = listing.resources.into_iter().map(|r| Entry {
-                    row: r.row,
-                    status: r.status,
-                });
+                let entries = listing.resources.into_iter().map(Entry::from);
                 (entries.collect(), listing.revision)
             }
         };
@@ -196,7 +194,7 @@ impl Instance {
             occasion,
             run,
             control,
-            replies,
+            out,
             selected: None,
             told: ReportedProblems::default(),
         };
@@ -258,6 +256,13 @@ impl Instance {
         }
     }
 
+    /// Keeps the time of a convergence of the whole project, if it ended well.
+    pub(super) fn note_success(&self, exit_code: u8) {
+        if exit_code == Exit::Converged.code() {
+            crate::success::note(&self.state.path(), Time::now());
+        }
+    }
+
     fn started(&self, occasion: &Occasion) -> Event {
         Event::RunStarted {
             at: occasion.started_at,
@@ -293,7 +298,7 @@ impl Instance {
                 events = course.observer.next() => events,
                 () = progress.due() => {
                     // It is worth nothing to a reader who is behind.
-                    let _ = course.replies.try_send(Reply::Activity(course.observer.activity()));
+                    course.out.activity(course.observer.activity());
                     progress.told();
                     continue;
                 }
@@ -365,11 +370,11 @@ impl Instance {
                 self.settle_with_below(&uids, began).await?;
                 return Ok(selected);
             }
-            Wish::Refresh(which, how, reach) => self.refresh(&which, how, reach, early).await?,
+            Wish::Refresh(which, how, reach) => self.refresh_chosen(&which, how, reach, early).await?,
             // Its choice is stored with its request.
             Wish::Partitions(names, _) if self.are_all_in(&names, &stored)? => {}
             Wish::Partitions(names, choice) => {
-                let uids = super::partitions::ask(&self.engine, &self.entries(), &names, &choice).await?;
+                let uids = partitions::ask(&self.engine, &self.entries(), &names, &choice).await?;
                 self.choice.chosen.add(uids.iter().copied());
                 let asked = uids
                     .iter()
@@ -377,10 +382,10 @@ impl Instance {
                 settle(join_all(asked).await).await?;
             }
             Wish::Approve(names) => {
-                let asked = self.approve(&names).await?;
+                let asked = self.approve_named(&names).await?;
                 settle(asked).await?;
             }
-            Wish::Retry(names) => self.retry(&names, began, &stored).await?,
+            Wish::Retry(names) => self.retry_named(&names, began, &stored).await?,
         }
         self.controller.wait_until_idle(UNTIL_DONE).await?;
         while command != Command::Start && self.wait_for_more(began, &|_| true).await? {
@@ -522,32 +527,4 @@ fn is_for_people(event: &Event) -> bool {
 
 fn is_failure(event: &Event) -> bool {
     matches!(event, Event::ResourceFinished { run, .. } if run.outcome == Outcome::Failed)
-}
-
-/// Sends an event; nobody may listen any more, and the work goes on.
-async fn tell(replies: &Replies, event: Event) {
-    let _ = replies.send(Reply::Event(Box::new(event))).await;
-}
-
-/// A refused request, as a command ends with it.
-pub(super) fn refused(error: &RequestError) -> Problem {
-    use watershed_controller::Refusal;
-    let RequestError::Refused(refusal) = error;
-    let code = match refusal {
-        Refusal::Unknown(_) => Code::UnknownName,
-        Refusal::Ambiguous { .. } => Code::AmbiguousName,
-        Refusal::ShuttingDown => Code::Stopping,
-        Refusal::OutcomeUnknown => Code::OutcomeUnknown,
-        Refusal::LeaseLost | Refusal::NotUnderstood => Code::HeldElsewhere,
-        Refusal::Unattended => Code::Unattended,
-        _ => Code::Unavailable,
-    };
-    Problem::new(code, error.to_string())
-}
-
-/// The end of a command that ran something.
-pub(super) async fn done(replies: &Replies, document: RunDocument) {
-    let _ = replies
-        .send(Reply::Done(Box::new(Answer::Run(Box::new(document)))))
-        .await;
 }

@@ -4,7 +4,7 @@ use watershed_api::{Code, Problem};
 use watershed_controller::store::StoreError;
 
 /// Looks into the catalog on a thread of its own, as its futures stay on the thread that they began on.
-pub(super) async fn look<T: Send + 'static>(
+pub(crate) async fn look<T: Send + 'static>(
     look: impl FnOnce(tokio::runtime::Handle) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Problem> {
     let runtime = tokio::runtime::Handle::current();
@@ -18,7 +18,7 @@ pub(super) async fn look<T: Send + 'static>(
 }
 
 /// A catalog that can't be read, as a command ends with it.
-pub(super) fn unreadable(error: StoreError) -> Problem {
+pub(crate) fn unreadable(error: StoreError) -> Problem {
     let code = match error {
         StoreError::Newer { .. } => Code::StateUnreadable,
         _ if error.is_damage() => Code::StateUnreadable,

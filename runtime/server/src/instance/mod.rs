@@ -21,42 +21,25 @@
 
 mod answer_file;
 mod approve;
-mod backup;
-mod by_hand;
-mod care;
-mod catalog;
-mod check;
-mod compiled;
+pub(crate) mod catalog;
+pub(crate) mod compiled;
 mod converge;
-mod data_tests;
-mod export;
 mod extensions;
-mod folder;
 mod live;
-mod logs;
-mod look;
+pub(crate) mod look;
 mod managed;
-mod metrics;
 mod observer;
-mod operate;
+mod operations;
 mod options;
 mod order;
-mod output;
-mod partitions;
-mod plan;
+mod problem;
 mod progress;
-mod query;
-mod questions;
-mod read;
 mod refresh;
 mod retry;
-mod service;
-mod services;
 mod sharing;
 mod stay;
 mod stop;
-mod trash;
-mod workloads;
+pub(crate) mod workloads;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -66,10 +49,9 @@ use std::time::Duration;
 use crate::sync::Unpoisoned;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
-use watershed_controller::resource::Revision;
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Controller, EditError, Handle, Limits, Request, StartError};
+use watershed_controller::{Controller, EditError, Handle, Limits, StartError};
 use watershed_drivers::duckdb::{self, Access, Conditions};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_drivers::watch::{WatchError, Watcher};
@@ -83,36 +65,28 @@ use watershed_reconcilers::setup::BESIDE_BUILDS;
 use watershed_reconcilers::{Setup, model, project_parser};
 use watershed_workloads::Workloads;
 
-pub use self::answer_file::{AnswerFile, ExportError, Source};
-pub(crate) use self::backup::{backup_alone, restore_alone};
-pub(crate) use self::by_hand::change_alone;
-pub(crate) use self::care::gc_alone;
-pub(crate) use self::compiled::secrets_of as secrets_of_files;
-pub(crate) use self::compiled::{
-    Specs, begin_validation, compile, compiled_sql, compiler_options, validated,
-};
-pub(crate) use self::folder::{Folder, Hold};
-pub use self::logs::LogFollower;
-pub use self::metrics::{MetricsError, Viewer};
-pub(crate) use self::operate::operate_alone;
+pub use self::answer_file::{AnswerFile, Source};
+pub(crate) use self::compiled::{Built, compile, compiler_options};
+pub(crate) use self::converge::{Reach, Which, Wish};
 pub(crate) use self::options::state_name;
 pub use self::options::{Files, Options};
-pub(crate) use self::query::stream as stream_query;
-pub(crate) use self::services::operate_services_alone;
+pub use self::problem::unfinished;
+pub(crate) use self::problem::{close_problem, open_problem, refused, state_problem};
+pub(crate) use self::sharing::Holder;
 pub(crate) use self::stay::Stayed;
-pub(crate) use self::stop::{Stop, Stopping};
+pub(crate) use self::stop::{Control, Stop, Stopping};
+use crate::report::Entry;
 use crate::report::document::Project;
-use crate::report::{Entry, names};
 use crate::selection::{Choice, Evaluate as _};
+use crate::service::place::Listing;
 use crate::state_folder::{self, Lock, STATE_FOLDER, StateFolder};
-use watershed_api::Problem;
 pub use watershed_reconcilers::directory::{self, Directory};
 pub use watershed_reconcilers::links::{self, Links};
 use watershed_reconcilers::resolvers::Cache;
-pub use watershed_reconcilers::resolvers::ResolveError;
+pub use watershed_reconcilers::resolvers::Viewer;
 
 /// The name of the catalog's instance: one project has one state folder, so one name does.
-const INSTANCE: &str = "default";
+pub(crate) const INSTANCE: &str = "default";
 
 /// Opens projects.
 ///
@@ -218,35 +192,30 @@ pub enum CloseError {
 
 /// A project that is kept converged by this process.
 pub struct Instance {
-    project: Project,
-    options: Options,
+    pub(crate) project: Project,
+    pub(crate) options: Options,
+    pub(crate) state: StateFolder,
     controller: Controller,
-    outputs: Arc<Outputs>,
+    pub(crate) outputs: Arc<Outputs>,
     choice: Choice,
-    engine: duckdb::Engine,
-    found: StoredCatalog,
+    pub(crate) engine: duckdb::Engine,
+    /// The catalog as it was when the instance was opened.
+    found: Listing,
     known: Known,
     watching: Option<live::Watching>,
     workloads: Workloads,
     /// Answers that are kept.
-    cache: Arc<Cache>,
+    pub(crate) cache: Arc<Cache>,
     /// The embedder's users.
-    directory: Option<Arc<dyn Directory>>,
+    pub(crate) directory: Option<Arc<dyn Directory>>,
     /// The evaluator of conditions of policies.
-    conditions: Arc<Conditions>,
+    pub(crate) conditions: Arc<Conditions>,
     /// The folder of the logs of invocations.
     logs: PathBuf,
     /// Cancelled when the instance is about to be closed.
-    leaving: CancellationToken,
+    pub(crate) leaving: CancellationToken,
     /// Given back last.
     lock: Lock,
-}
-
-/// The catalog as it was when the instance was opened.
-#[derive(Debug, Clone, Default)]
-struct StoredCatalog {
-    entries: Vec<Entry>,
-    revision: Revision,
 }
 
 impl Runtime {
@@ -314,7 +283,7 @@ impl Runtime {
         let discovery = managed.discovery();
         let builder = managed.register(setup.register(builder));
         let starting = workloads.register(builder).start();
-        let controller = starting.instrument(self::logs::span(&logs)).await?;
+        let controller = starting.instrument(crate::logs::span(&logs)).await?;
         let found = std::mem::take(&mut *found.lock().unpoisoned());
         let spec = ProjectParserSpec {
             environment: options.environment.clone(),
@@ -347,6 +316,7 @@ impl Runtime {
         Ok(Instance {
             project: options.project(),
             options,
+            state,
             controller,
             outputs,
             choice,
@@ -366,7 +336,7 @@ impl Runtime {
 }
 
 /// The secrets of a project, as far as they are known before its files are read.
-fn secrets_of(options: &Options, state: &StateFolder) -> Secrets {
+pub(crate) fn secrets_of(options: &Options, state: &StateFolder) -> Secrets {
     let secrets = Secrets::with_key_file(&state.key()).unwrap_or_else(|error| {
         // Then everything that reads a variable counts as changed by the next process.
         tracing::warn!(%error, "the key of sealed values can't be kept");
@@ -413,19 +383,6 @@ impl Instance {
         &self.project.name
     }
 
-    /// Asks for a resource to be looked at, by `name` or `kind/name`.
-    ///
-    /// # Errors
-    /// When there is no such resource or there are several, or the controller is shutting down.
-    pub async fn reconcile(&self, name: &str) -> Result<Request, Problem> {
-        let entries = self.entries();
-        let uid = names::resolve(&entries, name)?.row.uid;
-        self.controller
-            .reconcile(uid)
-            .await
-            .map_err(|error| converge::refused(&error))
-    }
-
     /// Returns the reason why files can't be watched although they should be. They are looked at every few seconds
     /// then.
     pub fn watch_trouble(&self) -> Option<&str> {
@@ -440,11 +397,6 @@ impl Instance {
             Some(watching) => watching.lost().await,
             None => std::future::pending().await,
         }
-    }
-
-    /// The folder of its state.
-    pub(crate) fn state_path(&self) -> &std::path::Path {
-        self.engine.options().path.parent().unwrap_or(&self.options.root)
     }
 
     /// Lets go of what the engine holds in memory without need, if nobody works in it at this moment. Worth a call
@@ -492,21 +444,14 @@ impl Instance {
         if let Err(error) = self.outputs.record_close(proof.as_ref(), claims) {
             tracing::warn!(%error, "can't record how the engine's file was left");
         }
-        crate::state_folder::tighten(self.state_path());
+        crate::state_folder::tighten(&self.state.path());
         Ok(())
     }
 
     /// Returns the present state of all resources, hidden ones included.
     fn entries(&self) -> Vec<Entry> {
         let listing = self.controller.list(watershed_controller::Select::all());
-        listing
-            .resources
-            .into_iter()
-            .map(|r| Entry {
-                row: r.row,
-                status: r.status,
-            })
-            .collect()
+        listing.resources.into_iter().map(Entry::from).collect()
     }
 }
 
@@ -582,4 +527,4 @@ impl Options {
     }
 }
 
-type Memory = Arc<Mutex<StoredCatalog>>;
+type Memory = Arc<Mutex<Listing>>;

@@ -74,7 +74,7 @@ impl Instance {
     }
 
     /// Refreshes resources by the names of now, and waits for those that were asked for before.
-    pub(super) async fn refresh(
+    pub(super) async fn refresh_chosen(
         &self,
         which: &Which,
         how: Refresh,

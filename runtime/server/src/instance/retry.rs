@@ -9,7 +9,8 @@ use watershed_controller::explain::Blocker;
 use watershed_controller::resource::{Settled, Stage, Target};
 use watershed_controller::{Refresh, RequestError, Uid};
 
-use super::converge::{Among, Halt, refused, settle};
+use super::converge::{Among, Halt, settle};
+use super::problem::refused;
 use super::{Instance, managed};
 use crate::report::kinds::managed::is_managed;
 use crate::report::kinds::{is_alert_or_message, programs};
@@ -52,7 +53,7 @@ impl Instance {
     }
 
     /// Tries what has failed, but for what was tried since the command began: a start asks for everything.
-    pub(super) async fn retry(
+    pub(super) async fn retry_named(
         &self,
         names: &[String],
         began: Time,

@@ -24,10 +24,10 @@ impl Instance {
 }
 
 /// The processes that work waits for.
-pub(super) struct Holder(watch::Receiver<Option<String>>);
+pub(crate) struct Holder(watch::Receiver<Option<String>>);
 
 impl Holder {
-    pub(super) fn from_engine(engine: &Engine) -> Self {
+    pub(crate) fn from_engine(engine: &Engine) -> Self {
         let mut holder = engine.watch_holder();
         // One that is waited for already is news too.
         holder.mark_changed();
@@ -35,7 +35,7 @@ impl Holder {
     }
 
     /// The next one. Cancel-safe.
-    pub(super) async fn next(&mut self) -> String {
+    pub(crate) async fn next(&mut self) -> String {
         loop {
             if self.0.changed().await.is_err() {
                 // The engine has gone.

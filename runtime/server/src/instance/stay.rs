@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use watershed_api::Reply;
+use watershed_api::Answer;
 use watershed_api::documents::{Command, Diagnostic, Event, RunDocument, Time};
 use watershed_api::request::RunRequest;
 
@@ -11,7 +11,7 @@ use super::converge::{Course, Ended, Wish};
 use super::stop::{Control, Stop, asked};
 use crate::report::difference::Declarations;
 use crate::report::problems::{ReportedProblems, problems};
-use crate::socket::Replies;
+use crate::service::Out;
 
 /// The end of a stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,9 +24,9 @@ pub(crate) enum Stayed {
 
 impl Instance {
     /// Converges, and goes on telling what happens until it is stopped or has lost its state folder.
-    pub(crate) async fn stay(&self, run: &RunRequest, stop: &Stop, replies: &Replies) -> Stayed {
+    pub(crate) async fn stay(&self, run: &RunRequest, stop: &Stop, out: &Out) -> Stayed {
         let control = Control::Own(stop.clone());
-        let mut course = self.begin(Command::Start, run, &control, replies).await;
+        let mut course = self.begin(Command::Start, run, &control, out).await;
         let ended = tokio::select! {
             biased;
             () = self.lost() => return Stayed::Lost,
@@ -34,8 +34,8 @@ impl Instance {
         };
         let ended = match ended {
             Ok(ended) => ended,
-            Err(refusal) => {
-                let _ = replies.send(Reply::Refused(refusal)).await;
+            Err(problem) => {
+                out.end(Err(problem), self.outputs.secrets()).await;
                 return Stayed::Stopped;
             }
         };
@@ -44,15 +44,15 @@ impl Instance {
             let mut problems = Problems::default();
             self.settled(&mut course, &document, &mut problems).await;
             let trouble = self.watch_trouble().map(str::to_owned);
-            let converged = Reply::Converged(Box::new(document), trouble);
-            let _ = replies.send(converged).await;
+            out.converged(document, trouble).await;
             if self.go_on(&mut course, &control, &mut problems).await == Stayed::Lost {
                 return Stayed::Lost;
             }
             document = self.conclude(&mut course, Ended::Stopped).await;
         }
         self.finish(&course, &document).await;
-        super::converge::done(replies, document).await;
+        let ended = Ok(Answer::Run(Box::new(document)));
+        out.end(ended, self.outputs.secrets()).await;
         Stayed::Stopped
     }
 

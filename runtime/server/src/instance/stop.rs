@@ -48,7 +48,7 @@ impl Stop {
 
 /// The control over the end of the controller.
 #[derive(Debug, Clone)]
-pub(super) enum Control {
+pub(crate) enum Control {
     /// This command owns it: stopping the command stops the controller.
     Own(Stop),
     /// It belongs to another command and goes on.

@@ -28,7 +28,7 @@ const LINGER_MS: u64 = 10_000;
 const DOCKER_HOST: &str = "DOCKER_HOST";
 
 /// Returns the containers of a state folder.
-pub(super) fn containers(state: &Path) -> Containers {
+pub(crate) fn containers(state: &Path) -> Containers {
     let host = std::env::var(DOCKER_HOST).ok();
     Containers::new(state, Address::from_host(host.as_deref()))
 }

@@ -1,6 +1,9 @@
 //! The result of trying an alert out, for people.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use std::fmt::Write as _;
+use watershed_api::Exit;
 
 use watershed_api::documents::AlertTestDocument;
 use watershed_delivery::Table;
@@ -46,4 +49,10 @@ pub(crate) fn alert_test(document: &AlertTestDocument) -> String {
         };
     }
     text
+}
+
+impl Present for AlertTestDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document_with_code(self.exit_code, &self, |_| alert_test(&self))
+    }
 }

@@ -1,5 +1,8 @@
 //! `backup` and `restore` for people.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
+use watershed_api::Exit;
 use watershed_api::documents::{BackupAction, BackupDocument, Time};
 use watershed_drivers::volume::Bytes;
 
@@ -22,5 +25,11 @@ pub(crate) fn backup(document: &BackupDocument, now: Time) -> String {
             "{GOOD}✓{GOOD:#} {STRONG}{}{STRONG:#} is as {of} was {when}; `watershed run` brings it up to date\n",
             document.project
         ),
+    }
+}
+
+impl Present for BackupDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document(&self, |_| backup(&self, Time::now()))
     }
 }

@@ -1,5 +1,8 @@
 //! The results of `doctor` and `gc`, for people.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
+use watershed_api::Exit;
 use watershed_api::documents::{Checked, DoctorDocument, GcDocument};
 use watershed_drivers::volume::Bytes;
 
@@ -79,5 +82,17 @@ pub(crate) fn gc(document: &GcDocument) -> String {
             let (freed, after) = (Bytes(freed), Bytes(after));
             format!("{GOOD}✓{GOOD:#} {name}: {freed} given back, the engine's file has {after}\n")
         }
+    }
+}
+
+impl Present for DoctorDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document_with_code(self.exit_code, &self, |_| doctor(&self))
+    }
+}
+
+impl Present for GcDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document(&self, |_| gc(&self))
     }
 }

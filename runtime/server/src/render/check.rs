@@ -1,5 +1,8 @@
 //! The consistency of the controller, for people.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
+use watershed_api::Exit;
 use watershed_api::documents::{CheckDocument, Compared};
 
 use super::palette::{BAD, DIM, GOOD, HINT, STRONG};
@@ -46,4 +49,10 @@ pub(crate) fn check(document: &CheckDocument) -> String {
     };
     out.push_str(&format!(" {HINT}hint{HINT:#}: {next}\n"));
     out
+}
+
+impl Present for CheckDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document_with_code(self.exit_code, &self, |_| check(&self))
+    }
 }

@@ -1,6 +1,9 @@
 //! Results of the tests of models, for people.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use anstyle::Style;
+use watershed_api::Exit;
 use watershed_api::documents::{
     ResourceDocument, Severity, TestCounts, TestDocument, TestOutcome, TestedModel, TestsDocument,
 };
@@ -112,5 +115,11 @@ fn told(test: &TestDocument) -> (u8, &'static str, Style, String) {
         (TestOutcome::Failed, Severity::Warning | Severity::Hint) => (2, "warned", WARN, rows),
         (TestOutcome::Failed, Severity::Error) => (3, "failed", BAD, rows),
         (TestOutcome::Invalid, _) => (3, "failed", BAD, test.message.clone().unwrap_or_default()),
+    }
+}
+
+impl Present for TestsDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.tests(&self)
     }
 }

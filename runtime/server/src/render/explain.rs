@@ -1,6 +1,9 @@
 //! Explanations for people: the root cause first, then a way to fix it.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use anstyle::Style;
+use watershed_api::Exit;
 use watershed_api::documents::{
     Blocker, ExplainDocument, Explained, Health, LastRun, Phase, ResourceName, RootCause, Time,
 };
@@ -173,4 +176,10 @@ fn block(cause: &RootCause, about: Option<&ResourceName>, now: Time, width: Opti
 pub(super) fn labelled(label: &str, style: Style, text: &str, of_text: Style, width: Option<u16>) -> String {
     let begin = format!("  {style}{label:<LABEL$}{style:#}");
     paragraph(&begin, 2 + LABEL, text, of_text, width)
+}
+
+impl Present for ExplainDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document(&self, |width| explain(&self, Time::now(), width))
+    }
 }

@@ -1,7 +1,13 @@
 //! The fields of a metrics view as rows, for people.
 
+use crate::cli::args::Format;
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use serde_json::{Value, json};
+use watershed_api::Exit;
+use watershed_api::Problem;
 use watershed_api::documents::{Column, ShowDocument};
+use watershed_api::reply::Shown;
 
 /// The rows that stand for a metrics view; none for a resource of another kind.
 pub(crate) fn fields(document: &ShowDocument) -> Option<(Vec<Column>, Vec<Vec<Value>>)> {
@@ -58,4 +64,18 @@ fn expression(field: &Value) -> Value {
 /// A text that is not empty.
 fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
     value.get(key)?.as_str().filter(|text| !text.is_empty())
+}
+
+impl Present for Shown {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        let document = match self {
+            Self::Rows(end) => return end.present(presenter),
+            Self::Resource(document) => document,
+        };
+        match presenter.format() {
+            Format::Table | Format::Vertical => presenter.fields(&document),
+            Format::Csv | Format::Jsonl => Err(Problem::without_rows(&document.resource.name).into()),
+            _ => presenter.written(&*document),
+        }
+    }
 }

@@ -1,8 +1,11 @@
 //! Logs of runs, for people.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use anstyle::Style;
 use serde_json::Value;
-use watershed_api::documents::{LogLevel, LogLine, OutputLine};
+use watershed_api::Exit;
+use watershed_api::documents::{LogLevel, LogLine, LogsDocument, OutputLine};
 
 use super::palette::{BAD, DIM, GOOD, WARN};
 use super::paragraph::paragraph;
@@ -39,6 +42,12 @@ pub(crate) fn line(line: &LogLine) -> String {
 /// One line that a program wrote.
 pub(crate) fn output(line: &OutputLine) -> String {
     format!("{DIM}{} |{DIM:#} {}\n", line.program, line.text)
+}
+
+impl Present for LogsDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.end_logs(self)
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,14 @@
 //! Answers of metrics views for people: numbers in their formats, times by the clock of their zone.
 
+use crate::cli::args;
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned, civil};
 use serde_json::Value;
+use watershed_api::Exit;
 use watershed_api::documents::{Column, MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
+use watershed_api::reply::MetricsAnswer;
 use watershed_metrics::format::TimeFormat;
 use watershed_metrics::{Format, Grain, Zone};
 
@@ -140,6 +145,18 @@ impl Writer {
             },
             (Self::Time(format), Value::String(text)) => Value::from(format.apply(text)),
             _ => value.clone(),
+        }
+    }
+}
+
+impl Present for MetricsAnswer {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        match self {
+            Self::File(written) => written.present(presenter),
+            Self::Document(document) if presenter.format() == args::Format::Json => {
+                presenter.written(&*document)
+            }
+            Self::Document(document) => presenter.metrics(&document),
         }
     }
 }

@@ -1,6 +1,10 @@
 //! Operations by hand, and numbers, for people.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use std::collections::BTreeMap;
+use watershed_api::Exit;
+use watershed_api::reply::PrometheusPage;
 
 use anstyle::Style;
 use watershed_api::documents::{OperateDocument, Operated, Operation, Phase, ProcessStats, StatsDocument};
@@ -188,5 +192,23 @@ fn with_age(text: String, what: &str, age_ms: u64) -> String {
         (0, _) => text,
         (age, true) => format!("{what} for {}", duration(age)),
         (age, false) => format!("{text}; {what} for {}", duration(age)),
+    }
+}
+
+impl Present for OperateDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document(&self, |_| operated(&self))
+    }
+}
+
+impl Present for StatsDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document(&self, |_| stats(&self))
+    }
+}
+
+impl Present for PrometheusPage {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.text(&self.0)
     }
 }

@@ -1,6 +1,9 @@
 //! `partitions` for people.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use anstyle::Style;
+use watershed_api::Exit;
 use watershed_api::documents::{PartitionEntry, PartitionState, PartitionsDocument, Time};
 
 use super::columns::{Cell, fitting};
@@ -82,4 +85,10 @@ fn line(one: &PartitionEntry, now: Time) -> Vec<Cell> {
         Cell::left(data.unwrap_or_default(), Style::new()),
         Cell::left(error, BAD),
     ]
+}
+
+impl Present for PartitionsDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document(&self, |width| partitions(&self, Time::now(), width))
+    }
 }

@@ -1,7 +1,10 @@
 //! Plans, for people.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use anstyle::Style;
 use similar::{ChangeTag, TextDiff};
+use watershed_api::Exit;
 use watershed_api::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
 
 use super::columns::{Cell, columns};
@@ -127,6 +130,12 @@ fn last_line(document: &PlanDocument) -> String {
         chosen_of(selected, resources),
         said.join(", ")
     )
+}
+
+impl Present for PlanDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document_with_code(self.exit_code, &self, |_| plan(&self))
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,12 @@
 //! Rows of a query for other programs.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
+use watershed_api::Exit;
+use watershed_api::documents::CompileDocument;
+use watershed_api::reply::RowsEnd;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -98,6 +103,24 @@ struct Object<'a> {
 impl Serialize for Object<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.names.iter().zip(self.row))
+    }
+}
+
+impl Present for RowsEnd {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.end_rows(self.more)
+    }
+}
+
+impl Present for ExportDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document(&self, |_| exported(&self))
+    }
+}
+
+impl Present for CompileDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document(&self, |_| format!("{}\n", self.sql.trim_end()))
     }
 }
 

@@ -1,6 +1,10 @@
 //! The status of resources, for people.
 
+use crate::cli::args::Format;
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use anstyle::Style;
+use watershed_api::Exit;
 use watershed_api::documents::{
     GraphDocument, Health, HistoryDocument, HistoryRun, HistoryTransition, LastRun, Moment, Outcome, Phase,
     Repeats, ResourceDocument, RunDocument, Time, Work,
@@ -362,6 +366,24 @@ pub(crate) fn dot(document: &GraphDocument) -> String {
     }
     out.push_str("}\n");
     out
+}
+
+impl Present for GraphDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        match presenter.format() {
+            Format::Dot => presenter.text(&dot(&self)),
+            _ => presenter.document(&self, |_| graph(&self)),
+        }
+    }
+}
+
+impl Present for HistoryDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        match presenter.format() {
+            Format::Jsonl => presenter.parts(HistoryDocument::SCHEMA, &self.moments()),
+            _ => presenter.document(&self, |width| history(&self, Time::now(), width)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,9 @@
 //! The summary of a run, for people: results, errors, and their causes.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use std::collections::BTreeSet;
+use watershed_api::Exit;
 
 use watershed_api::documents::{
     Command, Health, Outcome, Removed, ResourceDocument, ResourceName, RunDocument, Severity, Work,
@@ -368,4 +371,13 @@ fn findings(document: &RunDocument) -> Findings {
 
 pub(crate) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
+}
+
+impl Present for RunDocument {
+    fn present(self, mut presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        match presenter.has_told() {
+            true => Ok(Exit::from_code(self.exit_code)),
+            false => presenter.run(&self),
+        }
+    }
 }

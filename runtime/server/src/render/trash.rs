@@ -1,6 +1,9 @@
 //! `trash` for people.
 
+use crate::cli::failure::Failure;
+use crate::cli::present::{Present, Presenter};
 use anstyle::Style;
+use watershed_api::Exit;
 use watershed_api::documents::{Time, TrashAction, TrashDocument, TrashedTable, WhyTrashed};
 use watershed_drivers::volume::Bytes;
 
@@ -107,5 +110,11 @@ fn emptied(document: &TrashDocument, now: Time, width: Option<u16>) -> String {
         (false, false) => format!(
             "{GOOD}✓{GOOD:#} {number} thrown away for good, {bytes}; `watershed gc` gives the room back to the disk\n"
         ),
+    }
+}
+
+impl Present for TrashDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document(&self, |width| trash(&self, Time::now(), width))
     }
 }

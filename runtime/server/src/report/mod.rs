@@ -54,6 +54,15 @@ pub(crate) struct Entry {
     pub(crate) status: Status,
 }
 
+impl From<watershed_controller::Resource> for Entry {
+    fn from(resource: watershed_controller::Resource) -> Self {
+        Self {
+            row: resource.row,
+            status: resource.status,
+        }
+    }
+}
+
 impl Entry {
     /// A row that nobody works on, as it is found in a folder without an owner.
     pub(crate) fn at_rest(row: Arc<Row>) -> Self {

@@ -1,5 +1,6 @@
 //! From what a person types to the resource that is meant.
 
+use watershed_api::documents::ResourceName;
 use watershed_api::{Code, Problem};
 use watershed_core::{Key, Name, Uid};
 
@@ -31,15 +32,16 @@ pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry
         [one] => Ok(one),
         [] => Err(unknown(typed, live().collect())),
         several => {
-            let list: Vec<String> = several
-                .iter()
-                .map(|entry| format!("`{}`", entry.row.key()))
-                .collect();
-            let refusal = Problem::new(
-                Code::AmbiguousName,
-                format!("several resources are called `{typed}`"),
-            );
-            Err(refusal.hint(format!("say which one: {}", list.join(", "))))
+            let keys = several.iter().map(|entry| entry.row.key());
+            let list: Vec<String> = keys.clone().map(|key| format!("`{key}`")).collect();
+            let message = format!("several resources are called `{typed}`");
+            Err(Problem {
+                candidates: keys
+                    .map(|key| ResourceName::new(key.kind.as_str(), key.name.as_str()))
+                    .collect(),
+                ..Problem::new(Code::AmbiguousName, message)
+                    .hint(format!("say which one: {}", list.join(", ")))
+            })
         }
     }
 }

@@ -7,7 +7,10 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use watershed_api::documents::Column;
-use watershed_api::{Answer, Code, Problem};
+use watershed_api::operations::ops;
+use watershed_api::reply::RowsEnd;
+use watershed_api::request::QueryRequest;
+use watershed_api::{Code, Operation as _, Problem};
 
 use super::*;
 use crate::state_folder::StateFolder;
@@ -17,7 +20,7 @@ struct Counting;
 
 impl Service for Counting {
     async fn serve(&self, request: Request, replies: Replies) {
-        let Request::Query { sql, .. } = request else {
+        let Request::Query(query) = request else {
             let _ = replies
                 .send(Reply::Refused(Problem::new(Code::BadArgument, "only queries")))
                 .await;
@@ -28,7 +31,7 @@ impl Service for Counting {
             data_type: "BIGINT".into(),
         };
         let _ = replies.send(Reply::Columns(vec![column])).await;
-        for number in 0..sql.parse().unwrap_or(0_u64) {
+        for number in 0..query.sql.parse().unwrap_or(0_u64) {
             if replies
                 .send(Reply::Rows(vec![vec![number.into()]]))
                 .await
@@ -38,7 +41,7 @@ impl Service for Counting {
             }
         }
         let _ = replies
-            .send(Reply::Done(Box::new(Answer::Rows { more: false })))
+            .send(Reply::Done(Box::new(ops::Query::answer(RowsEnd { more: false }))))
             .await;
     }
 }
@@ -62,11 +65,11 @@ fn place() -> Place {
 }
 
 fn query(sql: &str) -> Request {
-    Request::Query {
+    ops::Query::request(QueryRequest {
         sql: sql.into(),
         limit: None,
         timeout_ms: None,
-    }
+    })
 }
 
 async fn all(mut replies: tokio::sync::mpsc::Receiver<Reply>) -> Vec<Reply> {

@@ -1,13 +1,13 @@
-//! Looking without changing anything: how resources stand, what reads what, what ran.
+//! Documents of one listing: how resources stand, what reads what, what ran.
 
 use std::collections::BTreeSet;
 
 use watershed_api::documents::{
-    Command, Diagnostic, HistoryRun, HistoryTransition, Repeats, ResourceDocument, ResourceName, RunDocument,
-    Time,
+    Command, Diagnostic, GraphDocument, HistoryDocument, HistoryRun, HistoryTransition, Repeats,
+    ResourceDocument, ResourceName, RunDocument, ShowDocument, Time,
 };
 use watershed_api::request::Selection;
-use watershed_api::{Answer, Code, Problem};
+use watershed_api::{Code, Problem};
 use watershed_controller::Uid;
 use watershed_controller::history::HistoryRow;
 use watershed_controller::resource::Row;
@@ -22,13 +22,13 @@ use crate::report::{Entry, Hidden, kinds, names, resource};
 use crate::selection::{Evaluate as _, States};
 
 /// The number of runs that are searched for a resource that is no longer there.
-pub(super) const MOST_SEARCHED: u32 = 10_000;
+pub(crate) const MOST_SEARCHED: u32 = 10_000;
 
 /// Past runs of a resource that is no longer there: among `runs`, those under the name that was typed.
 ///
 /// # Errors
 /// `refusal`, if there are none.
-pub(super) fn uid_of_removed(
+pub(crate) fn runs_of_removed(
     runs: Vec<HistoryRow>,
     typed: Option<&str>,
     refusal: Problem,
@@ -44,12 +44,12 @@ pub(super) fn uid_of_removed(
 
 /// One reading of the catalog, from which every look is answered.
 pub(crate) struct Reading<'a> {
-    pub(crate) project: &'a Project,
-    pub(crate) entries: &'a [Entry],
+    project: &'a Project,
+    entries: &'a [Entry],
 }
 
 /// The subject of `show`.
-pub(crate) enum Shown {
+pub(crate) enum Subject {
     /// The first rows of an output.
     Rows {
         /// The statement that reads them.
@@ -58,10 +58,15 @@ pub(crate) enum Shown {
         about: Box<ResourceDocument>,
     },
     /// A resource without rows.
-    Document(Box<Answer>),
+    Resource(Box<ShowDocument>),
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
+    /// Returns the reading of a project's resources.
+    pub(crate) fn new(project: &'a Project, entries: &'a [Entry]) -> Self {
+        Self { project, entries }
+    }
+
     /// Returns how resources stand: those named, those selected, or all.
     ///
     /// # Errors
@@ -133,7 +138,7 @@ impl Reading<'_> {
         around: Option<&str>,
         selection: &Selection,
         hidden: Hidden,
-    ) -> Result<Answer, Problem> {
+    ) -> Result<GraphDocument, Problem> {
         let around = around
             .map(|name| names::resolve(self.entries, name))
             .transpose()?;
@@ -142,31 +147,36 @@ impl Reading<'_> {
             (None, Some(chosen)) => About::Only(chosen),
             (None, None) => About::All,
         };
-        Ok(Answer::Graph(document::graph(self.entries, hidden, &about)))
+        Ok(document::graph(self.entries, hidden, &about))
     }
 
     /// The rows of a resource, or what there is of one without rows.
     ///
     /// # Errors
     /// When the name is unknown or means several.
-    pub(crate) fn show(&self, typed: &str) -> Result<Shown, Problem> {
+    pub(crate) fn show(&self, typed: &str) -> Result<Subject, Problem> {
         use watershed_drivers::olap::quote_identifier;
         let entry = names::resolve(self.entries, typed)?;
         let shown = document::show(self.entries, &entry.row);
         if let (Some(table), Some(shown)) = (kinds::output(&entry.row), &shown) {
-            return Ok(Shown::Rows {
+            return Ok(Subject::Rows {
                 sql: format!("SELECT * FROM {}", quote_identifier(&table)),
                 about: Box::new(shown.resource.clone()),
             });
         }
         shown
-            .map(|shown| Shown::Document(Box::new(Answer::Show(Box::new(shown)))))
+            .map(|shown| Subject::Resource(Box::new(shown)))
             .ok_or_else(|| Problem::new(Code::WrongState, format!("there is nothing to show of `{typed}`")))
     }
 
     /// The document of past runs and transitions, of all resources or of the one that was typed. The limit is that of
     /// both together.
-    pub(crate) fn history(&self, mut runs: Vec<HistoryRow>, typed: Option<&str>, limit: u64) -> Answer {
+    pub(crate) fn history(
+        &self,
+        mut runs: Vec<HistoryRow>,
+        typed: Option<&str>,
+        limit: u64,
+    ) -> HistoryDocument {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let of = typed.map(|name| names::resolve(self.entries, name));
         let past = |of: Option<&Row>| {
@@ -200,7 +210,7 @@ impl Reading<'_> {
         runs.truncate(kept.0);
         transitions.truncate(kept.1);
         let runs = runs.iter().map(history_run).collect();
-        Answer::History(document::history(self.project, runs, transitions))
+        document::history(self.project, runs, transitions)
     }
 }
 

@@ -2,74 +2,111 @@
 
 use std::time::{Duration, Instant};
 
-use watershed_api::documents::{Operated, Operation, Phase};
-use watershed_api::request::ServiceChange;
-use watershed_api::{Answer, Code, Problem};
+use watershed_api::documents::{OperateDocument, Operated, Operation, Phase};
+use watershed_api::request::{RestartRequest, RollbackRequest, ScaleRequest};
+use watershed_api::{Code, Problem, hint};
 use watershed_controller::resource::Row;
-use watershed_controller::store::SqliteStore;
-use watershed_controller::{Controller, Handle, Resource};
+use watershed_controller::{Handle, Resource};
 use watershed_core::ErrorKind;
 use watershed_proto::Operator;
 use watershed_workloads::service::{self, REPLICAS_MAX, ServiceRecord};
 use watershed_workloads::{Program, Service};
 
 use super::operate::{document, listed};
-use super::{INSTANCE, Instance, OpenError};
-use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::report::{Entry, names};
-use crate::state_folder::StateFolder;
+use crate::service::place::Place;
+use crate::service::{Out, Principal};
 
-/// The time in which the store has to take changes made by hand.
-const GRACE: Duration = Duration::from_secs(10);
 /// The time that a copy has to stop, beside that in which another one is to be ready.
 const STOP: Duration = Duration::from_secs(30);
 
-impl Instance {
-    /// Scales, restarts or rolls back services.
-    pub(super) async fn operate_services(
-        &self,
-        change: ServiceChange,
-        typed: &[String],
-    ) -> Result<Answer, Problem> {
-        operate(self.controller(), &self.project, change, typed, Life::Live).await
-    }
+/// A change of services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    /// Another number of replicas; none for that of the file.
+    Scale(Option<u32>),
+    /// A start anew.
+    Restart {
+        /// True for all replicas at once.
+        now: bool,
+    },
+    /// An earlier release: of this number, or the one before the active one.
+    Rollback {
+        /// The number.
+        to: Option<u64>,
+    },
 }
 
-/// Scales or rolls back services of a folder that this process holds: it takes effect when the project runs.
-///
-/// # Errors
-/// When the catalog can't be opened.
-pub(crate) async fn operate_services_alone(
-    project: &Project,
-    state: &StateFolder,
-    change: ServiceChange,
+/// Changes the number of replicas.
+pub(crate) async fn scale(
+    place: &impl Place,
+    _: &Principal,
+    input: ScaleRequest,
+    _: &Out,
+) -> Result<OperateDocument, Problem> {
+    change(
+        place,
+        Operation::Scale,
+        Change::Scale(input.replicas),
+        &input.names,
+    )
+    .await
+}
+
+/// Starts services anew.
+pub(crate) async fn restart(
+    place: &impl Place,
+    _: &Principal,
+    input: RestartRequest,
+    _: &Out,
+) -> Result<OperateDocument, Problem> {
+    let wish = Change::Restart { now: input.now };
+    change(place, Operation::Restart, wish, &input.names).await
+}
+
+/// Goes back to an earlier release.
+pub(crate) async fn rollback(
+    place: &impl Place,
+    _: &Principal,
+    input: RollbackRequest,
+    _: &Out,
+) -> Result<OperateDocument, Problem> {
+    let wish = Change::Rollback { to: input.to };
+    change(place, Operation::Rollback, wish, &input.names).await
+}
+
+async fn change(
+    place: &impl Place,
+    operation: Operation,
+    wish: Change,
     typed: &[String],
-) -> Result<Result<Answer, Problem>, OpenError> {
-    if matches!(change, ServiceChange::Restart { .. }) {
-        let refusal = Problem::new(
-            Code::Unattended,
-            "no process runs the project, so nothing can be restarted",
-        );
-        return Ok(Err(refusal.hint("`watershed start` starts its services")));
-    }
-    let store = SqliteStore::open(state.catalog()).await?;
-    let controller = Controller::builder().instance(INSTANCE).store(store);
-    let controller = controller.start().await?;
-    let answer = operate(controller.as_ref(), project, change, typed, Life::AtRest).await;
-    Ok(match controller.shutdown(GRACE).await {
-        Ok(()) => answer,
-        Err(error) => answer.and(Err(Problem::new(Code::Unavailable, error.to_string()))),
-    })
+) -> Result<OperateDocument, Problem> {
+    let life = place.life();
+    let start = hint::operation("start", []);
+    let runs = |problem: Problem| match problem.code {
+        Code::Unattended => problem.hint(format!("{start} runs the project's services")),
+        _ => problem,
+    };
+    let hands = place.hands().await.map_err(runs)?;
+    let changed = match (wish, life) {
+        (Change::Restart { .. }, Life::AtRest) => {
+            let message = "no process runs the project, so nothing can be restarted";
+            let start = format!("{start} starts its services");
+            Err(Problem::new(Code::Unattended, message).hint(start))
+        }
+        _ => operate(&hands.handle, wish, typed, life).await,
+    };
+    let resources = hands.end(changed).await?;
+    Ok(document(place.project(), operation, resources, life))
 }
 
 async fn operate(
     handle: &Handle,
-    project: &Project,
-    change: ServiceChange,
+    change: Change,
     typed: &[String],
     life: Life,
-) -> Result<Answer, Problem> {
+) -> Result<Vec<Operated>, Problem> {
     let entries = listed(handle);
     let mut found = Vec::new();
     for name in typed {
@@ -86,7 +123,7 @@ async fn operate(
         let updated = handle.update_spec(entry.row.uid, &service).await;
         updated.map_err(|error| Problem::new(Code::Unavailable, error.to_string()))?;
         let detail = match (change, life) {
-            (ServiceChange::Restart { .. }, Life::Live) => until_restarted(handle, entry, &service, began)
+            (Change::Restart { .. }, Life::Live) => until_restarted(handle, entry, &service, began)
                 .await
                 .map(|after| format!("{detail}, {after}"))?,
             _ => detail,
@@ -97,20 +134,13 @@ async fn operate(
             changed: true,
             paused: entry.row.paused,
             phase: match change {
-                ServiceChange::Scale(_) | ServiceChange::Rollback { .. } if life == Life::Live => {
-                    Phase::Pending
-                }
+                Change::Scale(_) | Change::Rollback { .. } if life == Life::Live => Phase::Pending,
                 _ => Phase::Idle,
             },
             detail,
         });
     }
-    let operation = match change {
-        ServiceChange::Scale(_) => Operation::Scale,
-        ServiceChange::Restart { .. } => Operation::Restart,
-        ServiceChange::Rollback { .. } => Operation::Rollback,
-    };
-    Ok(document(project, operation, resources, life))
+    Ok(resources)
 }
 
 /// Waits until the copies of a service that is restarted are there and ready: `ready after 4.1 s`.
@@ -175,7 +205,7 @@ fn entry_replicas(entry: &Entry) -> u32 {
 }
 
 /// Returns the service as it is wanted then, with the change in words.
-fn changed(entry: &Entry, change: ServiceChange, life: Life) -> Result<(&Entry, Service, String), Problem> {
+fn changed(entry: &Entry, change: Change, life: Life) -> Result<(&Entry, Service, String), Problem> {
     let row = &entry.row;
     let unread = |error: watershed_controller::message::DecodeError| {
         Problem::new(Code::StateUnreadable, error.to_string())
@@ -192,11 +222,11 @@ fn changed(entry: &Entry, change: ServiceChange, life: Life) -> Result<(&Entry, 
         Life::AtRest => "; it takes effect when the project runs",
     };
     let detail = match change {
-        ServiceChange::Scale(Some(wanted)) if wanted > REPLICAS_MAX => {
+        Change::Scale(Some(wanted)) if wanted > REPLICAS_MAX => {
             let message = format!("a service has at most {REPLICAS_MAX} replicas, not {wanted}");
             return Err(Problem::new(Code::BadArgument, message));
         }
-        ServiceChange::Scale(wanted) => {
+        Change::Scale(wanted) => {
             let before = operator
                 .replicas
                 .filter(|_| operator.file_replicas == spec.replicas);
@@ -212,13 +242,13 @@ fn changed(entry: &Entry, change: ServiceChange, life: Life) -> Result<(&Entry, 
                 None => format!("{before} -> {file}, as its file says{later}"),
             }
         }
-        ServiceChange::Restart { now } => {
+        Change::Restart { now } => {
             operator.restarts += 1;
             operator.is_now = now;
             let replicas = record.replicas;
             crate::render::units::count(u64::from(replicas), "replica")
         }
-        ServiceChange::Rollback { to } => {
+        Change::Rollback { to } => {
             let release = release_to(&record, to, name.as_str())?;
             let program = spec.program.clone().unwrap_or_default();
             operator.file_release = Program::from_spec(&program, &spec.variables).digest();

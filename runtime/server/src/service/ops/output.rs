@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use watershed_api::documents::{LogsDocument, OutputLine};
-use watershed_api::request::ProgramOutput;
-use watershed_api::{Answer, Code, Problem, Reply};
+use watershed_api::documents::OutputLine;
+use watershed_api::request::{LogsRequest, ProgramOutput};
+use watershed_api::{Code, Problem};
 use watershed_controller::{Resource, Timestamp};
-use watershed_reconcilers::secrets::Secrets;
 use watershed_workloads::backend::docker::{Containers, Part, Reader as ContainerReader};
 use watershed_workloads::job::{self, JobRecord};
 use watershed_workloads::output::{Follower, file_of};
@@ -16,11 +15,11 @@ use watershed_workloads::replica::{self, ReplicaRecord, ReplicaSpec};
 use watershed_workloads::{Job, service};
 
 use super::logs::Last;
-use super::{Instance, workloads};
-use crate::report::document::Project;
+use crate::instance::workloads;
+use crate::report::explain::Life;
 use crate::report::{Entry, names};
-use crate::socket::Replies;
-use crate::state_folder::StateFolder;
+use crate::service::Out;
+use crate::service::place::Place;
 
 /// The pause between two looks at a file that is followed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -107,18 +106,16 @@ enum Follow {
 struct Reader<'a> {
     programs: &'a Path,
     containers: Containers,
-    secrets: &'a Secrets,
     /// True if what comes later is read, too.
     follow: bool,
     open: BTreeMap<Source, Follow>,
 }
 
 impl<'a> Reader<'a> {
-    fn new(state: &Path, programs: &'a Path, secrets: &'a Secrets, follow: bool) -> Self {
+    fn new(state: &Path, programs: &'a Path, follow: bool) -> Self {
         Self {
             programs,
             containers: workloads::containers(state),
-            secrets,
             follow,
             open: BTreeMap::new(),
         }
@@ -149,7 +146,7 @@ impl<'a> Reader<'a> {
                     (Follow::File(follower), found)
                 }
             };
-            lines.extend(found.into_iter().map(|text| self.line(&source, &text)));
+            lines.extend(found.into_iter().map(|text| line(&source, text)));
             self.open.insert(source, follow);
         }
         Ok(lines)
@@ -178,7 +175,7 @@ impl<'a> Reader<'a> {
                 Follow::Container(Some(reader)) => reader.more().map_err(|error| unread(source, &error))?,
                 Follow::Container(None) => Vec::new(),
             };
-            lines.extend(found.into_iter().map(|text| self.line(source, &text)));
+            lines.extend(found.into_iter().map(|text| line(source, text)));
         }
         self.open = open;
         Ok(lines)
@@ -189,17 +186,17 @@ impl<'a> Reader<'a> {
         let mut lines = Vec::new();
         for (source, follow) in std::mem::take(&mut self.open) {
             if let Follow::File(mut follower) = follow {
-                lines.extend(follower.rest().map(|text| self.line(&source, &text)));
+                lines.extend(follower.rest().map(|text| line(&source, text)));
             }
         }
         lines
     }
+}
 
-    fn line(&self, source: &Source, text: &str) -> OutputLine {
-        OutputLine {
-            program: source.program.clone(),
-            text: self.secrets.redact(text).into_owned(),
-        }
+fn line(source: &Source, text: String) -> OutputLine {
+    OutputLine {
+        program: source.program.clone(),
+        text,
     }
 }
 
@@ -208,80 +205,44 @@ fn unread(source: &Source, error: &dyn std::error::Error) -> Problem {
     Problem::new(Code::StateUnreadable, message)
 }
 
-/// Returns the output of a program of a folder that nobody runs; none if the name is not that of a program.
+/// Tells the output of a program; none if the name is not that of one.
 ///
 /// # Errors
 /// When there is no such replica, or a file can't be read.
-pub(super) async fn at_rest(
-    project: &Project,
-    state: &StateFolder,
-    secrets: &Secrets,
+pub(super) async fn output(
+    place: &impl Place,
     entries: &[Entry],
-    name: &str,
+    input: &LogsRequest,
     part: ProgramOutput,
-    last: Last,
-) -> Result<Option<Answer>, Problem> {
-    let Some(sources) = sources(entries, name, part)? else {
+    out: &Out,
+) -> Result<Option<Vec<OutputLine>>, Problem> {
+    let Some(found) = sources(entries, &input.name, part)? else {
         return Ok(None);
     };
-    let programs = state.programs();
-    let mut reader = Reader::new(&state.path(), &programs, secrets, false);
-    let mut lines = reader.open(sources, last).await?;
-    lines.extend(reader.rest());
-    Ok(Some(document(project, lines)))
-}
-
-impl Instance {
-    /// Answers `logs` of a program; none if the name is not that of one.
-    pub(super) async fn tell_output(
-        &self,
-        name: &str,
-        part: ProgramOutput,
-        last: Last,
-        follow: bool,
-        replies: &Replies,
-    ) -> Result<Option<Answer>, Problem> {
-        let programs = self.state_path().join(crate::state_folder::PROGRAMS);
-        let secrets = self.outputs.secrets();
-        let Some(found) = sources(&self.entries(), name, part)? else {
-            return Ok(None);
-        };
-        let mut reader = Reader::new(self.state_path(), &programs, secrets, follow);
-        let mut lines = reader.open(found, last).await?;
-        if !follow {
-            lines.extend(reader.rest());
-            return Ok(Some(document(&self.project, lines)));
-        }
-        loop {
-            if !lines.is_empty() {
-                let _ = replies.send(Reply::Output(std::mem::take(&mut lines))).await;
-            }
-            tokio::select! {
-                () = replies.closed() => break,
-                () = self.leaving.cancelled() => break,
-                () = tokio::time::sleep(LOOK_EVERY) => {}
-            }
-            // A start that came meanwhile is shown from its beginning.
-            lines = reader.more()?;
-            let found = sources(&self.entries(), name, part)?;
-            let all = Last {
-                limit: u64::MAX,
-                since: None,
-            };
-            lines.extend(reader.open(found.unwrap_or_default(), all).await?);
-        }
-        Ok(Some(document(&self.project, Vec::new())))
+    let (state, programs) = (place.state().path(), place.state().programs());
+    // Where nothing runs, nothing follows.
+    let follow = input.follow && place.life() == Life::Live;
+    let mut reader = Reader::new(&state, &programs, follow);
+    let mut lines = reader.open(found, Last::of(input)).await?;
+    if !follow {
+        lines.extend(reader.rest());
+        return Ok(Some(lines));
     }
-}
-
-fn document(project: &Project, output: Vec<OutputLine>) -> Answer {
-    Answer::Logs(Box::new(LogsDocument {
-        schema: LogsDocument::SCHEMA.to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        project: project.name.clone(),
-        root: project.root.display().to_string(),
-        environment: project.environment.clone(),
-        lines: Vec::new(),
-        output,
-    }))
+    let (secrets, leaving) = (place.known_secrets(), place.leaving());
+    loop {
+        if !lines.is_empty() {
+            out.output(std::mem::take(&mut lines), &secrets).await;
+        }
+        tokio::select! {
+            () = out.closed() => break,
+            () = leaving.cancelled() => break,
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        // A start that came meanwhile is shown from its beginning.
+        lines = reader.more()?;
+        let entries = place.listing().await?.entries;
+        let found = sources(&entries, &input.name, part)?;
+        lines.extend(reader.open(found.unwrap_or_default(), Last::ALL).await?);
+    }
+    Ok(Some(Vec::new()))
 }

@@ -1,74 +1,74 @@
-//! Changes by hand: what is desired of managed resources, the events that they are told of, and snoozed alerts.
+//! Changes by hand: the stage of managed resources, the events that they are told of, and snoozed alerts.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use watershed_api::documents::{Operated, Operation, Phase, Time};
-use watershed_api::request::ChangeByHand;
-use watershed_api::{Answer, Code, Problem};
-use watershed_controller::store::SqliteStore;
-use watershed_controller::{Controller, Handle, Resource};
+use watershed_api::documents::{OperateDocument, Operated, Operation, Phase, Time};
+use watershed_api::request::{EventRequest, SetRequest, SnoozeRequest};
+use watershed_api::{Code, Problem, hint};
+use watershed_controller::{Handle, Resource};
 use watershed_core::{Row, Timestamp, Update};
-use watershed_managers::{CloudEvent, EVENT_KIND, EventDoor, SetError, set_desired};
+use watershed_managers::{CloudEvent, EventDoor, SetError, set_desired};
 use watershed_reconcilers::alert;
 use watershed_reconcilers::managed::{KIND, Spec};
 
 use super::operate::{document, listed};
-use super::{INSTANCE, Instance, OpenError};
-use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::report::names;
-use crate::state_folder::StateFolder;
+use crate::service::place::Place;
+use crate::service::{Out, Principal};
 
-/// The time in which the store has to take changes made by hand.
-const GRACE: Duration = Duration::from_secs(10);
-
-impl Instance {
-    /// Carries a change out.
-    pub(super) async fn change_by_hand(&self, change: ChangeByHand) -> Result<Answer, Problem> {
-        operate(self.controller(), &self.project, change, Life::Live).await
-    }
+/// Sets the stage that is desired of a managed resource.
+pub(crate) async fn set(
+    place: &impl Place,
+    _: &Principal,
+    input: SetRequest,
+    _: &Out,
+) -> Result<OperateDocument, Problem> {
+    let hands = place.hands().await?;
+    let done = set_stage(&hands.handle, &input.name, &input.desired, place.life()).await;
+    let done = hands.end(done).await?;
+    Ok(document(
+        place.project(),
+        Operation::Set,
+        vec![done],
+        place.life(),
+    ))
 }
 
-/// Does the same in a folder that this process holds: it takes effect when the project runs.
-///
-/// # Errors
-/// When the catalog can't be opened.
-pub(crate) async fn change_alone(
-    project: &Project,
-    state: &StateFolder,
-    change: ChangeByHand,
-) -> Result<Result<Answer, Problem>, OpenError> {
-    let store = SqliteStore::open(state.catalog()).await?;
-    let controller = Controller::builder().instance(INSTANCE).store(store);
-    let controller = controller.passive_kind(EVENT_KIND).start().await?;
-    let answer = operate(controller.as_ref(), project, change, Life::AtRest).await;
-    Ok(match controller.shutdown(GRACE).await {
-        Ok(()) => answer,
-        Err(error) => answer.and(Err(Problem::new(Code::Unavailable, error.to_string()))),
-    })
+/// Tells managed resources of events.
+pub(crate) async fn event(
+    place: &impl Place,
+    _: &Principal,
+    input: EventRequest,
+    _: &Out,
+) -> Result<OperateDocument, Problem> {
+    let events = events(&input.body)?;
+    let hands = place.hands().await?;
+    let told = tell(&hands.handle, &events, place.life()).await;
+    let told = hands.end(told).await?;
+    Ok(document(place.project(), Operation::Event, told, place.life()))
 }
 
-async fn operate(
-    handle: &Handle,
-    project: &Project,
-    change: ChangeByHand,
-    life: Life,
-) -> Result<Answer, Problem> {
-    let (operation, resources) = match change {
-        ChangeByHand::Set { name, desired } => {
-            (Operation::Set, vec![set(handle, &name, &desired, life).await?])
-        }
-        ChangeByHand::Events(body) => (Operation::Event, tell(handle, &events(&body)?, life).await?),
-        ChangeByHand::Snooze { name, until_ms } => {
-            let until = until_ms.map(Timestamp);
-            (Operation::Snooze, vec![snooze(handle, &name, until, life).await?])
-        }
-    };
-    Ok(document(project, operation, resources, life))
+/// Tells nobody of an alert for a while.
+pub(crate) async fn snooze(
+    place: &impl Place,
+    _: &Principal,
+    input: SnoozeRequest,
+    _: &Out,
+) -> Result<OperateDocument, Problem> {
+    let until = input.until_ms.map(Timestamp);
+    let hands = place.hands().await?;
+    let done = snooze_alert(&hands.handle, &input.name, until, place.life()).await;
+    let done = hands.end(done).await?;
+    Ok(document(
+        place.project(),
+        Operation::Snooze,
+        vec![done],
+        place.life(),
+    ))
 }
 
-async fn set(handle: &Handle, typed: &str, desired: &str, life: Life) -> Result<Operated, Problem> {
+async fn set_stage(handle: &Handle, typed: &str, desired: &str, life: Life) -> Result<Operated, Problem> {
     let entries = listed(handle);
     let row = &names::resolve(&entries, typed)?.row;
     if row.kind.as_str() != KIND {
@@ -111,14 +111,14 @@ fn not_set(error: &SetError) -> Problem {
     );
     match error {
         SetError::Owned { owner, .. } => {
-            refusal.hint(format!("`watershed set {} desired=STAGE`", owner.name))
+            refusal.hint(hint::operation("set", [owner.name.as_str(), "desired=STAGE"]))
         }
         _ => refusal,
     }
 }
 
 /// Tells nobody of an alert until a time; without one, ends that.
-async fn snooze(
+async fn snooze_alert(
     handle: &Handle,
     typed: &str,
     until: Option<Timestamp>,

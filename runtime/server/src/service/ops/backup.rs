@@ -5,41 +5,85 @@ use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 use watershed_api::documents::{BackupAction, BackupDocument, Time};
-use watershed_api::{Answer, Code, Problem};
+use watershed_api::request::{BackupRequest, RestoreRequest};
+use watershed_api::{Code, Problem};
 use watershed_controller::store::SqliteReader;
 use watershed_drivers::duckdb::{Access, Engine};
 
-use super::look::look;
-use super::{INSTANCE, Instance, Options, care, engine_options};
+use super::care;
 use crate::backup::{self, Manifest, ReadError, beside};
+use crate::instance::look::look;
+use crate::instance::{INSTANCE, engine_options};
 use crate::report::document::Project;
+use crate::service::place::Place;
+use crate::service::{AtRest, Out, Principal};
 use crate::state_folder::StateFolder;
 
-impl Instance {
-    /// Writes a backup while everything goes on; builds wait while the engine's file is copied.
-    pub(super) async fn backup(&self, file: &Path, force: bool) -> Result<Answer, Problem> {
-        let state = self.options.state_folder();
-        let state = state.map_err(|error| Problem::new(Code::Unavailable, crate::chain(&error)))?;
-        write(&self.engine, &state, &self.project, file, force).await
+/// Writes a backup; where the project runs, everything goes on, and builds wait while the engine's file is copied.
+pub(crate) async fn backup(
+    place: &impl Place,
+    _: &Principal,
+    input: BackupRequest,
+    _: &Out,
+) -> Result<BackupDocument, Problem> {
+    if !place.state().exists() {
+        let message = "nothing was run yet, so there is nothing to keep";
+        return Err(Problem::new(Code::NotBuilt, message));
     }
+    let opened = place.engine(Access::ReadWrite)?;
+    let written = write(
+        &opened.engine,
+        place.state(),
+        place.project(),
+        &input.file,
+        input.force,
+    )
+    .await;
+    opened.give_back().await;
+    written
 }
 
-/// Writes a backup of a folder that this process holds.
+/// Puts a backup in the place of what a folder holds that nobody else uses.
 ///
 /// # Errors
-/// When something can't be read or written; then there is no new file.
-pub(crate) async fn backup_alone(
-    options: &Options,
-    state: &StateFolder,
-    file: &Path,
-    force: bool,
-) -> Result<Answer, Problem> {
-    let engine = Engine::new(engine_options(options, state, Access::ReadWrite));
-    let written = write(&engine, state, &options.project(), file, force).await;
-    if let Err(error) = engine.close().await {
-        tracing::warn!(%error, "can't close the engine");
-    }
-    written
+/// When the backup is damaged or from a newer version, or something can't be written. What the folder held is there then
+/// as it was, unless all of the new is there.
+pub(crate) async fn restore(
+    place: &impl Place,
+    _: &Principal,
+    input: RestoreRequest,
+    _: &Out,
+) -> Result<BackupDocument, Problem> {
+    let Some(folder) = place.at_rest().filter(|folder| folder.is_locked()) else {
+        let message = "the process that runs the project uses what is to be replaced";
+        return Err(Problem::new(Code::HeldElsewhere, message).hint("stop it first"));
+    };
+    let (file, dry_run, state) = (input.file.as_path(), input.dry_run, folder.state());
+    let replaced = state.exists() || state.engine().exists();
+    let partial = state.begin_swap().map_err(|error| {
+        let folder = state.path();
+        let message = format!(
+            "the state folder `{}` can't be written: {error}",
+            folder.display()
+        );
+        Problem::new(Code::Unavailable, message)
+    })?;
+    let checked = check(folder, file, &partial).await;
+    let manifest = match checked {
+        Ok(manifest) if !dry_run => manifest,
+        checked => {
+            state.give_swap_up();
+            let manifest = checked?;
+            return Ok(restored(folder.project(), file, &manifest, replaced, true));
+        }
+    };
+    let names: Vec<String> = manifest.parts.iter().map(|part| part.name.clone()).collect();
+    let swapped = state.commit_swap(&names);
+    swapped.map_err(|error| {
+        let refusal = Problem::new(Code::Unavailable, crate::chain(&error));
+        refusal.hint("run the command again")
+    })?;
+    Ok(restored(folder.project(), file, &manifest, replaced, false))
 }
 
 async fn write(
@@ -48,13 +92,7 @@ async fn write(
     project: &Project,
     file: &Path,
     force: bool,
-) -> Result<Answer, Problem> {
-    if !state.exists() {
-        return Err(Problem::new(
-            Code::NotBuilt,
-            "nothing was run yet, so there is nothing to keep",
-        ));
-    }
+) -> Result<BackupDocument, Problem> {
     if file.exists() && !force {
         let message = format!("`{}` is there already", file.display());
         return Err(Problem::new(Code::AlreadyExists, message).hint("`--force` replaces it"));
@@ -92,59 +130,16 @@ async fn write(
         }
     };
     let _ = fs::remove_file(&catalog);
-    let written = written.map_err(|failure| care::refusal(&failure))?;
+    let written = written.map_err(|failure| care::problem(&failure))?;
     let (manifest, bytes) = written.map_err(|error| {
         let message = format!("`{}` can't be written: {error}", file.display());
         Problem::new(Code::Unavailable, message)
     })?;
-    Ok(answer(BackupAction::Backup, project, file, &manifest, bytes))
-}
-
-/// Puts a backup in the place of what a folder holds that this process owns; with `dry_run` it is checked alone.
-///
-/// # Errors
-/// When the backup is damaged or from a newer version, or something can't be written. What the folder held is there then
-/// as it was, unless all of the new is there.
-pub(crate) async fn restore_alone(
-    options: &Options,
-    state: &StateFolder,
-    file: &Path,
-    dry_run: bool,
-) -> Result<Answer, Problem> {
-    let replaced = state.exists() || state.engine().exists();
-    let partial = state.begin_swap().map_err(|error| {
-        let folder = state.path();
-        let message = format!(
-            "the state folder `{}` can't be written: {error}",
-            folder.display()
-        );
-        Problem::new(Code::Unavailable, message)
-    })?;
-    let checked = check(options, state, file, &partial).await;
-    let manifest = match checked {
-        Ok(manifest) if !dry_run => manifest,
-        checked => {
-            state.give_swap_up();
-            let manifest = checked?;
-            return Ok(restored(options, file, &manifest, replaced, true));
-        }
-    };
-    let names: Vec<String> = manifest.parts.iter().map(|part| part.name.clone()).collect();
-    let swapped = state.commit_swap(&names);
-    swapped.map_err(|error| {
-        let refusal = Problem::new(Code::Unavailable, crate::chain(&error));
-        refusal.hint("run the command again")
-    })?;
-    Ok(restored(options, file, &manifest, replaced, false))
+    Ok(document(BackupAction::Backup, project, file, &manifest, bytes))
 }
 
 /// Unpacks a backup, and looks whether this version can use what is in it.
-async fn check(
-    options: &Options,
-    state: &StateFolder,
-    file: &Path,
-    into: &Path,
-) -> Result<Manifest, Problem> {
+async fn check(folder: &AtRest, file: &Path, into: &Path) -> Result<Manifest, Problem> {
     let unreadable = |error: ReadError| {
         let code = match error {
             ReadError::Io(_) => Code::BadArgument,
@@ -168,31 +163,40 @@ async fn check(
     if path.exists() {
         let engine = Engine::new(watershed_drivers::duckdb::Options {
             path,
-            ..engine_options(options, state, Access::ReadOnly)
+            ..engine_options(folder.options(), folder.state(), Access::ReadOnly)
         });
         let opened = engine.open(&CancellationToken::new()).await;
         let closed = engine.close().await;
         opened
             .and(closed.map(drop))
-            .map_err(|failure| care::refusal(&failure))?;
+            .map_err(|failure| care::problem(&failure))?;
     }
     Ok(manifest)
 }
 
-fn restored(options: &Options, file: &Path, manifest: &Manifest, replaced: bool, dry_run: bool) -> Answer {
+fn restored(
+    project: &Project,
+    file: &Path,
+    manifest: &Manifest,
+    replaced: bool,
+    dry_run: bool,
+) -> BackupDocument {
     let bytes = fs::metadata(file).map_or(0, |file| file.len());
-    match answer(BackupAction::Restore, &options.project(), file, manifest, bytes) {
-        Answer::Backup(document) => Answer::Backup(Box::new(BackupDocument {
-            replaced,
-            dry_run,
-            ..*document
-        })),
-        other => other,
+    BackupDocument {
+        replaced,
+        dry_run,
+        ..document(BackupAction::Restore, project, file, manifest, bytes)
     }
 }
 
-fn answer(action: BackupAction, project: &Project, file: &Path, manifest: &Manifest, bytes: u64) -> Answer {
-    Answer::Backup(Box::new(BackupDocument {
+fn document(
+    action: BackupAction,
+    project: &Project,
+    file: &Path,
+    manifest: &Manifest,
+    bytes: u64,
+) -> BackupDocument {
+    BackupDocument {
         schema: BackupDocument::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         project: project.name.clone(),
@@ -205,5 +209,5 @@ fn answer(action: BackupAction, project: &Project, file: &Path, manifest: &Manif
         created_at: manifest.created_at,
         of: format!("{} ({})", manifest.project, manifest.environment),
         replaced: false,
-    }))
+    }
 }

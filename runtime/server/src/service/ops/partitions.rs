@@ -6,26 +6,38 @@ use watershed_api::documents::{
     PartitionEntry, PartitionState, PartitionTotals, PartitionsDocument, ResourceName, Time,
 };
 use watershed_api::request::{PartitionChoice, PartitionsRequest};
-use watershed_api::{Answer, Code, Problem};
+use watershed_api::{Code, Problem};
 use watershed_controller::Uid;
-use watershed_drivers::duckdb::Engine;
+use watershed_drivers::duckdb::{Access, Engine};
 use watershed_drivers::olap::{Failure, Olap as _, PartitionPhase, PartitionRun};
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model;
 
 use crate::report::document::Project;
 use crate::report::{Entry, names};
+use crate::service::place::{Place, built_engine};
+use crate::service::{Out, Principal};
 
 /// Lists the partitions of a model.
-///
-/// # Errors
-/// When there is no such model, or it has no partitions.
-pub(super) async fn list(
+pub(crate) async fn partitions(
+    place: &impl Place,
+    _: &Principal,
+    input: PartitionsRequest,
+    _: &Out,
+) -> Result<PartitionsDocument, Problem> {
+    let entries = place.listing().await?.entries;
+    let opened = built_engine(place, Access::ReadOnly)?;
+    let listed = list(&opened.engine, place.project(), &entries, &input).await;
+    opened.give_back().await;
+    listed
+}
+
+async fn list(
     engine: &Engine,
     project: &Project,
     entries: &[Entry],
     request: &PartitionsRequest,
-) -> Result<Answer, Problem> {
+) -> Result<PartitionsDocument, Problem> {
     let entry = partitioned(entries, &request.name)?;
     let runs = runs_of(engine, entry.row.uid.0).await?;
     let mut counts = PartitionTotals::default();
@@ -42,7 +54,7 @@ pub(super) async fn list(
     let limit = usize::try_from(request.limit).unwrap_or(usize::MAX);
     let chosen = runs.iter().rev();
     let chosen = chosen.filter(|run| !request.errored || run.phase == PartitionPhase::Failed);
-    Ok(Answer::Partitions(Box::new(PartitionsDocument {
+    Ok(PartitionsDocument {
         schema: PartitionsDocument::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         project: project.name.clone(),
@@ -51,14 +63,14 @@ pub(super) async fn list(
         resource: ResourceName::new(entry.row.kind.as_str(), entry.row.name.as_str()),
         counts,
         partitions: chosen.take(limit).map(entry_of).collect(),
-    })))
+    })
 }
 
 /// Notes that partitions of models are to be built again by the next refresh. Returns the models that have such.
 ///
 /// # Errors
 /// When a model has no partitions or is not incremental, or a key names none.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     engine: &Engine,
     entries: &[Entry],
     typed: &[String],
@@ -166,7 +178,7 @@ async fn runs_of(engine: &Engine, uid: Uuid) -> Result<Vec<PartitionRun>, Proble
 
 fn refused(failure: &Failure) -> Problem {
     match failure {
-        Failure::Open(_) => super::care::refusal(failure),
+        Failure::Open(_) => super::care::problem(failure),
         other => Problem::new(Code::Unavailable, other.to_string()),
     }
 }

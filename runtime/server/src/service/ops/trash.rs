@@ -1,84 +1,131 @@
-//! The trash, at the hand of a person.
+//! The trash: listed, given back, thrown away for good.
 
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_api::documents::{ResourceName, Time, TrashAction, TrashDocument, TrashedTable, WhyTrashed};
-use watershed_api::request::TrashRequest;
-use watershed_api::{Answer, Code, Problem};
-use watershed_drivers::duckdb::Engine;
+use watershed_api::request::{NoInput, TrashEmptyRequest, TrashRestoreRequest};
+use watershed_api::{Code, Problem};
+use watershed_drivers::duckdb::{Access, Engine};
 use watershed_drivers::olap::{RetrieveError, Thrown, TrashLimits, Trashed};
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model;
 
-use super::{Instance, care};
+use super::care;
 use crate::report::Entry;
 use crate::report::document::Project;
+use crate::report::explain::Life;
 use crate::report::hints::nearest;
+use crate::service::place::{Place, built_engine};
+use crate::service::{Out, Principal};
 
 /// The beginning of names that are ours.
 const RESERVED: &str = "_watershed";
 /// The fewest characters of an id that name a table.
 const SHORTEST_ID: usize = 6;
 
-impl Instance {
-    pub(super) async fn trash(&self, request: &TrashRequest) -> Result<Answer, Problem> {
-        let entries = self.entries();
-        let hands = Hands {
-            engine: &self.engine,
-            project: &self.project,
-            entries: &entries,
-            limits: self.engine.trash_bounds(),
-        };
-        hands.carry_out(request).await
-    }
+/// Lists the trash.
+pub(crate) async fn trash_list(
+    place: &impl Place,
+    _: &Principal,
+    _: NoInput,
+    _: &Out,
+) -> Result<TrashDocument, Problem> {
+    with_trash(place, Access::ReadOnly, async |trash| {
+        let all = trash.all().await?;
+        Ok(trash.document(TrashAction::List, &all, None, false))
+    })
+    .await
 }
 
-/// Everything that it takes to do something with the trash.
-pub(super) struct Hands<'a> {
-    pub(super) engine: &'a Engine,
-    pub(super) project: &'a Project,
-    pub(super) entries: &'a [Entry],
-    pub(super) limits: TrashLimits,
-}
-
-impl Hands<'_> {
-    pub(super) async fn carry_out(&self, request: &TrashRequest) -> Result<Answer, Problem> {
-        let cancel = CancellationToken::new();
-        let all = self.engine.weighed_trash(&cancel).await;
-        let mut all = all.map_err(|failure| care::refusal(&failure))?;
-        all.reverse();
-        match request {
-            TrashRequest::List => Ok(self.answer(TrashAction::List, &all, None, false)),
-            TrashRequest::Restore { name, to, dry_run } => {
-                let table = find(&all, name)?;
-                let to = to.as_deref().unwrap_or(&table.name);
-                self.refuse_name(to, table)?;
-                if !dry_run {
-                    let given = self.engine.retrieve(table.tag.build, to, &cancel).await;
-                    given.map_err(|error| refused(&error, table))?;
-                }
-                let tables = std::slice::from_ref(table);
-                Ok(self.answer(TrashAction::Restore, tables, Some(to), *dry_run))
-            }
-            TrashRequest::Empty { names, dry_run } => {
-                let tables = match names.as_slice() {
-                    [] => all,
-                    names => {
-                        let of_name = |name: &String| find_all(&all, name);
-                        let found: Result<Vec<Vec<Trashed>>, Problem> = names.iter().map(of_name).collect();
-                        found?.into_iter().flatten().collect()
-                    }
-                };
-                if !dry_run {
-                    let builds: Vec<Uuid> = tables.iter().map(|it| it.tag.build).collect();
-                    let gone = self.engine.empty_trash(builds, &cancel).await;
-                    gone.map_err(|failure| care::refusal(&failure))?;
-                }
-                Ok(self.answer(TrashAction::Empty, &tables, None, *dry_run))
-            }
+/// Gives a table back to the person who asks.
+pub(crate) async fn trash_restore(
+    place: &impl Place,
+    _: &Principal,
+    input: TrashRestoreRequest,
+    _: &Out,
+) -> Result<TrashDocument, Problem> {
+    with_trash(place, Access::ReadWrite, async |trash| {
+        let all = trash.all().await?;
+        let table = find(&all, &input.name)?;
+        let to = input.to.as_deref().unwrap_or(&table.name);
+        trash.refuse_name(to, table)?;
+        if !input.dry_run {
+            let given = trash.engine.retrieve(table.tag.build, to, &trash.cancel).await;
+            given.map_err(|error| refused(&error, table))?;
         }
+        let tables = std::slice::from_ref(table);
+        Ok(trash.document(TrashAction::Restore, tables, Some(to), input.dry_run))
+    })
+    .await
+}
+
+/// Throws tables away for good.
+pub(crate) async fn trash_empty(
+    place: &impl Place,
+    _: &Principal,
+    input: TrashEmptyRequest,
+    _: &Out,
+) -> Result<TrashDocument, Problem> {
+    with_trash(place, Access::ReadWrite, async |trash| {
+        let all = trash.all().await?;
+        let tables = match input.names.as_slice() {
+            [] => all,
+            names => {
+                let found: Result<Vec<_>, _> = names.iter().map(|name| find_all(&all, name)).collect();
+                found?.into_iter().flatten().collect()
+            }
+        };
+        if !input.dry_run {
+            let builds: Vec<Uuid> = tables.iter().map(|it| it.tag.build).collect();
+            let gone = trash.engine.empty_trash(builds, &trash.cancel).await;
+            gone.map_err(|failure| care::problem(&failure))?;
+        }
+        Ok(trash.document(TrashAction::Empty, &tables, None, input.dry_run))
+    })
+    .await
+}
+
+async fn with_trash<P: Place>(
+    place: &P,
+    access: Access,
+    work: impl AsyncFnOnce(&Trash<'_>) -> Result<TrashDocument, Problem>,
+) -> Result<TrashDocument, Problem> {
+    let opened = built_engine(place, access)?;
+    let entries = place.listing().await?.entries;
+    let limits = place.trash_limits().await;
+    if place.life() == Life::AtRest {
+        opened.engine.limit_trash(limits);
+    }
+    let trash = Trash {
+        engine: &opened.engine,
+        project: place.project(),
+        entries: &entries,
+        limits,
+        cancel: CancellationToken::new(),
+    };
+    let done = work(&trash).await;
+    opened.give_back().await;
+    done
+}
+
+/// The trash, and what it takes to do something with it.
+struct Trash<'a> {
+    engine: &'a Engine,
+    project: &'a Project,
+    entries: &'a [Entry],
+    limits: TrashLimits,
+    cancel: CancellationToken,
+}
+
+impl Trash<'_> {
+    /// Lists all tables, the latest first.
+    async fn all(&self) -> Result<Vec<Trashed>, Problem> {
+        let all = self.engine.weighed_trash(&self.cancel).await;
+        let mut all = all.map_err(|failure| care::problem(&failure))?;
+        all.reverse();
+        Ok(all)
     }
 
     /// Refuses a name that a model of the project has, for it could not be built any more, and one that is ours.
@@ -110,8 +157,14 @@ impl Hands<'_> {
         Err(Problem::new(Code::AlreadyExists, message).hint(hint))
     }
 
-    fn answer(&self, action: TrashAction, tables: &[Trashed], to: Option<&str>, dry_run: bool) -> Answer {
-        Answer::Trash(Box::new(TrashDocument {
+    fn document(
+        &self,
+        action: TrashAction,
+        tables: &[Trashed],
+        to: Option<&str>,
+        dry_run: bool,
+    ) -> TrashDocument {
+        TrashDocument {
             schema: TrashDocument::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             project: self.project.name.clone(),
@@ -123,7 +176,7 @@ impl Hands<'_> {
             restored_as: to.map(str::to_owned),
             limit_bytes: self.limits.bytes,
             keep_ms: u64::try_from(self.limits.keep.as_millis()).unwrap_or(u64::MAX),
-        }))
+        }
     }
 }
 
@@ -183,7 +236,7 @@ fn find<'a>(all: &'a [Trashed], typed: &str) -> Result<&'a Trashed, Problem> {
 
 fn refused(error: &RetrieveError, table: &Trashed) -> Problem {
     match error {
-        RetrieveError::Failed(failure) => care::refusal(failure),
+        RetrieveError::Failed(failure) => care::problem(failure),
         RetrieveError::Absent => Problem::new(Code::Unavailable, error.to_string()),
         RetrieveError::NameTaken { .. } => {
             Problem::new(Code::AlreadyExists, error.to_string()).hint(format!(

@@ -8,42 +8,68 @@ use tokio_util::sync::CancellationToken;
 use watershed_api::documents::{
     PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, ResourceName, SqlChange,
 };
-use watershed_api::request::Selection;
+use watershed_api::request::PlanRequest;
 use watershed_api::{Code, Exit, Problem};
 use watershed_controller::resource::Row;
 use watershed_controller::{Timestamp, Uid};
-use watershed_drivers::duckdb::Engine;
+use watershed_drivers::duckdb::{Access, Engine};
 use watershed_drivers::olap::{Olap, OutputKind, TrashLimits};
 use watershed_proto::{Message, ModelSpec, ModelState};
 use watershed_reconcilers::forecast::{EditKind, PlannedWork, Step, View, forecast};
 use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{model, project_parser};
 
-use super::{Options, compiled};
+use crate::instance::{Options, compiled, sandbox};
+use crate::report::document::Project;
 use crate::report::{Entry, health, kinds, resource};
 use crate::selection::Evaluate as _;
+use crate::service::place::{Place, built_engine};
+use crate::service::{Out, Principal};
 use crate::state_folder::StateFolder;
 
-/// A plan that is asked for.
-pub(super) struct Asked<'a> {
-    pub(super) options: &'a Options,
-    pub(super) state: &'a StateFolder,
-    pub(super) secrets: &'a Secrets,
-    /// The catalog as it stands.
-    pub(super) entries: &'a [Entry],
-    /// End with an exit code of its own if there is anything to do.
-    pub(super) exit_code: bool,
-    /// The resources that the run would be for.
-    pub(super) selection: &'a Selection,
-    /// The engine, for its trash; none before anything was built.
-    pub(super) engine: Option<&'a Engine>,
+/// Works out what a run would do.
+pub(crate) async fn plan(
+    place: &impl Place,
+    _: &Principal,
+    input: PlanRequest,
+    _: &Out,
+) -> Result<PlanDocument, Problem> {
+    // Before the first run there is nothing that the files could differ from.
+    let entries = match place.at_rest().is_some_and(|folder| folder.catalog().is_none()) {
+        true => Vec::new(),
+        false => place.listing().await?.entries,
+    };
+    let engine = built_engine(place, Access::ReadOnly).ok();
+    let asked = Asked {
+        options: place.options(),
+        state: place.state(),
+        project: place.project(),
+        secrets: &place.known_secrets(),
+        entries: &entries,
+        input: &input,
+        engine: engine.as_ref().map(|opened| &opened.engine),
+    };
+    let planned = steps(&asked).await;
+    if let Some(engine) = engine {
+        engine.give_back().await;
+    }
+    planned
 }
 
-/// Works out what a run would do.
-///
-/// # Errors
-/// When the files can't be compiled as a whole, as without a manifest.
-pub(super) async fn plan(asked: Asked<'_>) -> Result<PlanDocument, Problem> {
+/// A plan that is asked for.
+struct Asked<'a> {
+    options: &'a Options,
+    state: &'a StateFolder,
+    project: &'a Project,
+    secrets: &'a Secrets,
+    /// The catalog as it stands.
+    entries: &'a [Entry],
+    input: &'a PlanRequest,
+    /// The engine, for its trash; none before anything was built.
+    engine: Option<&'a Engine>,
+}
+
+async fn steps(asked: &Asked<'_>) -> Result<PlanDocument, Problem> {
     let compilation = compiled::compile(asked.options, asked.state).await?;
     asked.secrets.learn(compilation.project().variables());
     let rows: Vec<Arc<Row>> = asked.entries.iter().map(|entry| Arc::clone(&entry.row)).collect();
@@ -57,7 +83,7 @@ pub(super) async fn plan(asked: Asked<'_>) -> Result<PlanDocument, Problem> {
     let trash = project_parser::trash_limits(compilation.project());
     let parsed = project_parser::foresee(&compilation, &rows, asked.secrets).map_err(refused)?;
     let root: Arc<Path> = asked.options.root.as_path().into();
-    let sandbox = super::sandbox(asked.options, asked.state);
+    let sandbox = sandbox(asked.options, asked.state);
     let cancel = CancellationToken::new();
     let view = View {
         root: &root,
@@ -68,10 +94,10 @@ pub(super) async fn plan(asked: Asked<'_>) -> Result<PlanDocument, Problem> {
         cancel: &cancel,
         olap: asked.engine.map(|engine| engine as &dyn Olap),
     };
-    let choice = asked.selection.chosen();
+    let choice = asked.input.selection.chosen();
     let steps = forecast(parsed, &rows, &view, &choice.chosen).await;
     let (steps, chosen) = (steps.map_err(refused)?, choice.made()?);
-    Ok(document(&asked, &steps, chosen.as_ref(), trash))
+    Ok(document(asked, &steps, chosen.as_ref(), trash))
 }
 
 fn document(
@@ -96,30 +122,29 @@ fn document(
                 false => !matches!(step.work, PlannedWork::Nothing),
             },
         )
-        .map(|step| told(step, asked.secrets, kept_ms))
+        .map(|step| told(step, kept_ms))
         .collect();
     let mut summary = summary(&steps, resources);
     summary.selected = chosen.is_some().then_some(selected as u64);
     let exit = match () {
         () if summary.failures > 0 => Exit::ProjectError,
-        () if asked.exit_code && !steps.is_empty() => Exit::WouldChange,
+        () if asked.input.exit_code && !steps.is_empty() => Exit::WouldChange,
         () => Exit::Converged,
     };
-    let project = asked.options.project();
     PlanDocument {
         schema: PlanDocument::SCHEMA.to_owned(),
-        project: project.name,
-        environment: project.environment,
+        project: asked.project.name.clone(),
+        environment: asked.project.environment.clone(),
         exit_code: exit.code(),
         steps,
         summary,
     }
 }
 
-fn told(step: &Step, secrets: &Secrets, kept_ms: Option<u64>) -> PlanStep {
+fn told(step: &Step, kept_ms: Option<u64>) -> PlanStep {
     let name = ResourceName::new(&declared_as(&step.row), step.row.name.as_str());
     let error = match &step.work {
-        PlannedWork::Fail(error) => Some(secrets.redact_error(error.clone())),
+        PlannedWork::Fail(error) => Some(error),
         _ => None,
     };
     let work = match &step.work {
@@ -151,17 +176,14 @@ fn told(step: &Step, secrets: &Secrets, kept_ms: Option<u64>) -> PlanStep {
             Some(EditKind::Deleted) => PlanEdit::Deleted,
         },
         work,
-        reason: step
-            .reason
-            .as_deref()
-            .map(|reason| secrets.redact(reason).into_owned()),
+        reason: step.reason.as_deref().map(str::to_owned),
         destructive,
         kept_ms: kept_ms.filter(|_| destructive),
         estimate_ms: step
             .took_ms
             .filter(|_| matches!(work, PlanWork::Build | PlanWork::Add)),
-        error: error.as_ref().map(resource::failure),
-        sql: sql_change(step, secrets),
+        error: error.map(resource::failure),
+        sql: sql_change(step),
     }
 }
 
@@ -183,11 +205,10 @@ fn gathers_rows(row: &Row) -> bool {
     holds_rows(row) && state.is_some_and(|state| state.incremental)
 }
 
-fn sql_change(step: &Step, secrets: &Secrets) -> Option<SqlChange> {
+fn sql_change(step: &Step) -> Option<SqlChange> {
     let sql = |row: &Row| {
         let spec = ModelSpec::decode(row.spec.as_ref()).unwrap_or_default();
-        let text = spec.sql.map(|sql| sql.text).unwrap_or_default();
-        secrets.redact(&text).into_owned()
+        spec.sql.map(|sql| sql.text).unwrap_or_default()
     };
     if step.row.kind.as_str() != kinds::MODEL || step.edit == Some(EditKind::Deleted) {
         return None;

@@ -6,24 +6,56 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use watershed_api::documents::{ResourceError, Severity, TestCounts, TestedModel, TestsDocument, Time};
 use watershed_api::request::TestRequest;
-use watershed_api::{Answer, Code, Exit, Problem};
+use watershed_api::{Code, Exit, Problem};
 use watershed_controller::Key;
 use watershed_controller::resource::Row;
+use watershed_drivers::duckdb::Access;
 use watershed_drivers::olap::Olap;
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model::data_tests::Tests;
 use watershed_reconcilers::secrets::Secrets;
 
+use super::query::until_closed;
+use crate::instance::{Built, compiled};
 use crate::report::document::Project;
+use crate::report::explain::Life;
 use crate::report::{Entry, data_tests, health, kinds, names, resource};
 use crate::selection::{Evaluate as _, States};
+use crate::service::place::{Place, built_engine};
+use crate::service::{Out, Principal};
+
+/// Runs the tests of models on the tables as they stand.
+pub(crate) async fn test(
+    place: &impl Place,
+    _: &Principal,
+    input: TestRequest,
+    out: &Out,
+) -> Result<TestsDocument, Problem> {
+    let entries = place.listing().await?.entries;
+    let mut rows = chosen(&entries, &input)?;
+    let opened = built_engine(place, Access::ReadOnly)?;
+    let secrets = place.known_secrets();
+    if place.life() == Life::AtRest {
+        let compilation = compiled::compile(place.options(), place.state()).await?;
+        // Templates of tests need the values, which rows have sealed.
+        secrets.learn(compilation.project().variables());
+        let declared = compiled::sealed_entries(compilation.project(), Built::Never, &secrets);
+        rows = as_edited(rows, &declared);
+    }
+    let cancel = CancellationToken::new();
+    let _interrupt = cancel.clone().drop_guard();
+    let testing = tested(&opened.engine, place.project(), &secrets, &rows, &input, &cancel);
+    let tested = until_closed(async { Ok(testing.await) }, out).await;
+    opened.give_back().await;
+    tested
+}
 
 /// The models that are meant: those named, or by name all of the selected ones that have tests, and those whose files
 /// can't be read: what tests they have is not known.
 ///
 /// # Errors
 /// When a name is unknown, means several, or is none of a model, or nothing is selected.
-pub(super) fn chosen(entries: &[Entry], request: &TestRequest) -> Result<Vec<Arc<Row>>, Problem> {
+fn chosen(entries: &[Entry], request: &TestRequest) -> Result<Vec<Arc<Row>>, Problem> {
     let typed = &request.names;
     if typed.is_empty() {
         let selected = request.selection.among(entries, States::Known)?;
@@ -63,7 +95,7 @@ pub(super) fn chosen(entries: &[Entry], request: &TestRequest) -> Result<Vec<Arc
 }
 
 /// The rows with what the files say now, where they were edited since the catalog was written.
-pub(super) fn as_edited(rows: Vec<Arc<Row>>, declared: &[Entry]) -> Vec<Arc<Row>> {
+fn as_edited(rows: Vec<Arc<Row>>, declared: &[Entry]) -> Vec<Arc<Row>> {
     let declared: BTreeMap<Key, &Arc<Row>> = declared.iter().map(|e| (e.row.key(), &e.row)).collect();
     let edited = |row: Arc<Row>| match declared.get(&row.key()).filter(|now| now.error.is_none()) {
         Some(now) => Arc::new(Row {
@@ -77,14 +109,14 @@ pub(super) fn as_edited(rows: Vec<Arc<Row>>, declared: &[Entry]) -> Vec<Arc<Row>
 }
 
 /// Runs the tests of these models.
-pub(super) async fn tested(
+async fn tested(
     engine: &dyn Olap,
     project: &Project,
     secrets: &Secrets,
     rows: &[Arc<Row>],
     request: &TestRequest,
     cancel: &CancellationToken,
-) -> Answer {
+) -> TestsDocument {
     let started_at = Time::now();
     let (mut models, mut diagnostics) = (Vec::new(), Vec::new());
     let mut summary = TestCounts::default();
@@ -117,7 +149,7 @@ pub(super) async fn tested(
         true => Exit::ProjectError,
         false => Exit::Converged,
     };
-    Answer::Tests(Box::new(TestsDocument {
+    TestsDocument {
         schema: TestsDocument::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         project: project.name.clone(),
@@ -129,7 +161,7 @@ pub(super) async fn tested(
         models,
         diagnostics,
         summary,
-    }))
+    }
 }
 
 /// The number of tests that a model declares; one where its files can't be read, as something was to be tested.
@@ -159,11 +191,11 @@ async fn results(
         &row.paths,
         secrets,
     );
-    let tests = tests.map_err(|error| resource::failure(&secrets.redact_error(error)))?;
+    let tests = tests.map_err(|error| resource::failure(&error))?;
     let verdicts = engine.check(&tests.checks, cancel).await;
     let verdicts = verdicts.map_err(|failure| ResourceError {
         code: failure.code().to_owned(),
-        message: secrets.redact(&failure.to_string()).into_owned(),
+        message: failure.to_string(),
         hint: failure.hint(),
         details: None,
         at: None,

@@ -1,46 +1,88 @@
 //! The check that the controller and its catalog hold together.
 
 use watershed_api::documents::{CheckDocument, CheckFinding, Compared, ResourceName};
-use watershed_api::{Answer, Code, Exit, Problem};
+use watershed_api::request::NoInput;
+use watershed_api::{Code, Exit, Problem};
 use watershed_controller::Limits;
 use watershed_controller::consistency::{CheckError, Compared as CoreCompared, Consistency, Finding, Rule};
 use watershed_controller::resource::Revision;
 use watershed_controller::store::SqliteReader;
 use watershed_core::{Core, Now, Stored};
 
-use super::Instance;
+use crate::instance::INSTANCE;
+use crate::instance::look::{self, look};
 use crate::report::document::Project;
 use crate::report::explain::Life;
+use crate::service::place::Place;
+use crate::service::{AtRest, Live, Out, Principal};
 
 /// The rule of findings about the catalog's file.
 const FILE: &str = "file";
 
-impl Instance {
-    /// Checks the controller as it is, and compares its catalog with the stored one.
-    pub(super) async fn check(&self) -> Result<Answer, Problem> {
-        let state = self
-            .options
-            .state_folder()
-            .map_err(|error| Problem::new(Code::Unavailable, crate::chain(&error)))?;
-        let file = SqliteReader::new(state.catalog());
-        let damage = super::look::look(move |runtime| runtime.block_on(file.integrity())).await?;
-        match self.controller.check_consistency().await {
-            Ok(found) => Ok(answer(&self.project, &found, file_findings(damage), Life::Live)),
-            Err(CheckError::Refused(error)) => Err(Problem::new(Code::Unavailable, error.to_string())),
-            Err(CheckError::Store(error)) => Err(Problem::new(Code::StateUnreadable, crate::chain(&error))),
-        }
+/// Checks that the controller and its catalog hold together.
+pub(crate) async fn check(
+    place: &impl Place,
+    _: &Principal,
+    _: NoInput,
+    _: &Out,
+) -> Result<CheckDocument, Problem> {
+    match (place.live(), place.at_rest()) {
+        (Ok(live), _) => check_live(live).await,
+        (Err(_), Some(folder)) => check_at_rest(folder).await,
+        (Err(problem), None) => Err(problem),
     }
 }
 
+/// Checks the controller as it is, and compares its catalog with the stored one.
+async fn check_live(live: &Live<'_>) -> Result<CheckDocument, Problem> {
+    let file = SqliteReader::new(live.state().catalog());
+    let damage = look(move |runtime| runtime.block_on(file.integrity())).await?;
+    match live.instance.controller().check_consistency().await {
+        Ok(found) => Ok(document(
+            live.project(),
+            &found,
+            file_findings(damage),
+            Life::Live,
+        )),
+        Err(CheckError::Refused(error)) => Err(Problem::new(Code::Unavailable, error.to_string())),
+        Err(CheckError::Store(error)) => Err(Problem::new(Code::StateUnreadable, crate::chain(&error))),
+    }
+}
+
+async fn check_at_rest(folder: &AtRest) -> Result<CheckDocument, Problem> {
+    let project = folder.project();
+    let (Some(file), Some(catalog)) = (folder.catalog(), folder.catalog()) else {
+        return Ok(loaded(project, Stored::default(), Vec::new()));
+    };
+    let damage = look(move |runtime| runtime.block_on(file.integrity())).await?;
+    match look(move |runtime| runtime.block_on(catalog.read(INSTANCE))).await {
+        Ok(stored) => Ok(loaded(project, stored, damage)),
+        Err(problem) if damage.is_empty() => Err(problem),
+        Err(problem) => Ok(unreadable(project, problem, damage)),
+    }
+}
+
+/// Checks a folder at rest, where a file that is no catalog at all is a finding too.
+pub(super) async fn check_or_damage(folder: &AtRest) -> Result<CheckDocument, Problem> {
+    if let Some(file) = folder.catalog()
+        && let Err(error) = look(move |runtime| Ok(runtime.block_on(file.integrity()))).await?
+        && error.is_damage()
+    {
+        let problem = look::unreadable(error);
+        return Ok(unreadable(folder.project(), problem, Vec::new()));
+    }
+    check_at_rest(folder).await
+}
+
 /// A file that can't be read, with what is wrong with it.
-pub(super) fn unreadable(project: &Project, refusal: Problem, damage: Vec<String>) -> Answer {
+fn unreadable(project: &Project, problem: Problem, damage: Vec<String>) -> CheckDocument {
     let mut damage = file_findings(damage);
     damage.push(CheckFinding {
         rule: Rule::StoreAgrees.as_str().to_owned(),
         resource: None,
-        message: refusal.message,
+        message: problem.message,
     });
-    answer(project, &not_loaded(Revision::default(), 0), damage, Life::AtRest)
+    document(project, &not_loaded(Revision::default(), 0), damage, Life::AtRest)
 }
 
 fn file_findings(damage: Vec<String>) -> Vec<CheckFinding> {
@@ -63,12 +105,12 @@ fn not_loaded(revision: Revision, resources: usize) -> Consistency {
 }
 
 /// Loads a stored catalog as a start would, and checks that; `damage` is what the file itself has.
-pub(super) fn check_at_rest(project: &Project, stored: Stored, damage: Vec<String>) -> Answer {
+fn loaded(project: &Project, stored: Stored, damage: Vec<String>) -> CheckDocument {
     let (revision, resources) = (stored.revision, stored.rows.len());
     // No kind is needed: nothing is run, and what is loaded is the same.
-    let loaded = Core::open(Now::default(), Limits::default(), Vec::new(), stored.clone());
+    let opened = Core::open(Now::default(), Limits::default(), Vec::new(), stored.clone());
     let mut damage = file_findings(damage);
-    let found = match loaded {
+    let found = match opened {
         Ok((core, _)) => core.check_against(Some(&stored)),
         Err(error) => {
             damage.push(CheckFinding {
@@ -79,10 +121,10 @@ pub(super) fn check_at_rest(project: &Project, stored: Stored, damage: Vec<Strin
             not_loaded(revision, resources)
         }
     };
-    answer(project, &found, damage, Life::AtRest)
+    document(project, &found, damage, Life::AtRest)
 }
 
-fn answer(project: &Project, found: &Consistency, damage: Vec<CheckFinding>, life: Life) -> Answer {
+fn document(project: &Project, found: &Consistency, damage: Vec<CheckFinding>, life: Life) -> CheckDocument {
     // What was loaded from the catalog alone is wrong because the catalog is.
     let is_damaged = !damage.is_empty()
         || found
@@ -97,7 +139,7 @@ fn answer(project: &Project, found: &Consistency, damage: Vec<CheckFinding>, lif
         (false, true) => Exit::Converged,
         (false, false) => Exit::ProjectError,
     };
-    Answer::Check(Box::new(CheckDocument {
+    CheckDocument {
         schema: CheckDocument::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         project: project.name.clone(),
@@ -114,7 +156,7 @@ fn answer(project: &Project, found: &Consistency, damage: Vec<CheckFinding>, lif
         },
         findings,
         exit_code: exit.code(),
-    }))
+    }
 }
 
 fn told(finding: &Finding) -> CheckFinding {

@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 use watershed_api::documents::{
     CheckDocument, Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside, Time,
 };
-use watershed_api::{Answer, Code, Exit, Problem};
+use watershed_api::request::NoInput;
+use watershed_api::{Code, Exit, Problem, hint};
 use watershed_controller::Uid;
 use watershed_controller::resource::Stage;
 use watershed_drivers::duckdb::{Access, Compacted, Engine};
@@ -16,79 +17,129 @@ use watershed_drivers::olap::{Failure, OpenError};
 use watershed_drivers::volume::{Bytes, Volume};
 use watershed_reconcilers::model;
 
-use super::{Instance, Options, compiled, engine_options};
+use super::check::check_or_damage;
+use crate::instance::Options;
 use crate::report::Entry;
 use crate::report::document::Project;
 use crate::report::explain::Life;
+use crate::service::place::Place;
+use crate::service::{AtRest, Out, Principal};
 use crate::state_folder::StateFolder;
 
 /// Suffixes of the files beside a catalog that belong to it, and beside an engine's file.
 const BESIDE_CATALOG: [&str; 2] = ["-wal", "-shm"];
 const BESIDE_ENGINE: [&str; 2] = [".wal", ".proof"];
 
-impl Instance {
-    /// Looks for damage while everything goes on.
-    pub(super) async fn doctor(&self) -> Result<Answer, Problem> {
-        let state = self
-            .options
-            .state_folder()
-            .map_err(|error| Problem::new(Code::Unavailable, crate::chain(&error)))?;
-        let Answer::Check(catalog) = self.check().await? else {
-            return Err(Problem::new(Code::Defect, "the catalog was not checked"));
-        };
-        let looked = match state.engine().exists() {
-            true => look_at(&self.engine).await?,
-            false => Looked::default(),
-        };
-        let mut checks = checks(&state, &catalog, looked);
-        let before = self.entries();
-        let found = damaged_files(&self.options, before.clone()).await?;
-        let found = untouched(found, &before, &self.entries());
-        checks.push(check(Checked::Files, found));
-        Ok(doctored(&self.project, checks, Repairs::default(), Life::Live))
-    }
-
-    /// Gives room back.
-    pub(super) async fn gc(&self) -> Result<Answer, Problem> {
-        let compacted = collect(&self.engine).await;
-        compacted
-            .map(|done| collected(&self.project, done))
-            .map_err(|failure| refusal(&failure))
-    }
-}
-
-/// Looks for damage in a folder that no process runs; `catalog` is what `debug check` says of it, and `entries` are what
-/// could be read from it.
-pub(super) async fn doctor_at_rest(
-    options: &Options,
-    state: &StateFolder,
-    catalog: Option<&CheckDocument>,
-    entries: Vec<Entry>,
-) -> Result<Answer, Problem> {
-    let mut checks = checks_at_rest(options, state, catalog).await?;
-    let found = damaged_files(options, entries).await?;
+/// Looks for damage in what is stored, and in the files that models wrote.
+pub(crate) async fn doctor(
+    place: &impl Place,
+    principal: &Principal,
+    input: NoInput,
+    out: &Out,
+) -> Result<DoctorDocument, Problem> {
+    let Some(folder) = place.at_rest() else {
+        return doctor_live(place, principal, input, out).await;
+    };
+    let catalog = Some(check_or_damage(folder).await?).filter(|_| folder.is_locked());
+    // A damaged catalog is a finding already: what can't be read from it is not looked at.
+    let entries = folder.listing().await.unwrap_or_default().entries;
+    let mut checks = checks_at_rest(folder, catalog.as_ref()).await?;
+    let found = damaged_files(folder.options(), entries).await?;
     let found = found.into_iter().map(|(_, finding)| finding).collect();
     checks.push(check(Checked::Files, found));
     Ok(doctored(
-        &options.project(),
+        folder.project(),
         checks,
         Repairs::default(),
         Life::AtRest,
     ))
 }
 
+/// Looks for damage while everything goes on.
+async fn doctor_live(
+    place: &impl Place,
+    principal: &Principal,
+    input: NoInput,
+    out: &Out,
+) -> Result<DoctorDocument, Problem> {
+    let catalog = super::check(place, principal, input, out).await?;
+    let looked = match place.state().engine().exists() {
+        true => look_at(&place.engine(Access::ReadOnly)?.engine).await?,
+        false => Looked::default(),
+    };
+    let mut checks = checks(place.state(), &catalog, looked);
+    let before = place.listing().await?.entries;
+    let found = damaged_files(place.options(), before.clone()).await?;
+    let found = untouched(found, &before, &place.listing().await?.entries);
+    checks.push(check(Checked::Files, found));
+    Ok(doctored(place.project(), checks, Repairs::default(), Life::Live))
+}
+
+/// Looks for damage in a folder that nobody else uses, and sets aside what is damaged.
+pub(crate) async fn repair(
+    place: &impl Place,
+    _: &Principal,
+    _: NoInput,
+    _: &Out,
+) -> Result<DoctorDocument, Problem> {
+    let Some(folder) = place.at_rest() else {
+        let message = "the process that runs the project uses what is to be repaired";
+        let doctor = hint::operation("doctor", []);
+        return Err(Problem::new(Code::HeldElsewhere, message)
+            .hint(format!("stop it first; {doctor} looks meanwhile")));
+    };
+    let catalog = check_or_damage(folder).await?;
+    let checks = checks_at_rest(folder, Some(&catalog)).await?;
+    let mut repairs = Repairs::default();
+    for check in checks.iter().filter(|check| !check.findings.is_empty()) {
+        let file = match check.what {
+            // A run writes missing files; changed ones are somebody's.
+            Checked::Folder | Checked::Files => continue,
+            Checked::Catalog if catalog.exit_code != Exit::StateFolder.code() => continue,
+            Checked::Trash => {
+                repairs.mended = mend_trash(folder).await?;
+                continue;
+            }
+            Checked::Catalog => (folder.state().catalog(), BESIDE_CATALOG),
+            Checked::Engine => (folder.state().engine(), BESIDE_ENGINE),
+        };
+        let moved = set_aside(check.what, &file.0, &file.1);
+        repairs.set_aside.push(moved.map_err(|error| {
+            let message = format!("`{}` can't be set aside: {error}", file.0.display());
+            Problem::new(Code::Unavailable, message)
+        })?);
+    }
+    Ok(doctored(folder.project(), checks, repairs, Life::AtRest))
+}
+
+/// Gives back room that nothing uses.
+pub(crate) async fn gc(
+    place: &impl Place,
+    _: &Principal,
+    _: NoInput,
+    _: &Out,
+) -> Result<GcDocument, Problem> {
+    let opened = place.engine(Access::ReadWrite)?;
+    if place.life() == Life::AtRest {
+        opened.engine.limit_trash(place.trash_limits().await);
+    }
+    let compacted = collect(&opened.engine).await;
+    let closed = opened.close().await;
+    let done = compacted.and_then(|done| closed.map(|()| done));
+    let done = done.map_err(|failure| problem(&failure))?;
+    Ok(collected(place.project(), done))
+}
+
 async fn checks_at_rest(
-    options: &Options,
-    state: &StateFolder,
+    folder: &AtRest,
     catalog: Option<&CheckDocument>,
 ) -> Result<Vec<DoctorCheck>, Problem> {
+    let state = folder.state();
     let mut looked = Looked::default();
     if state.engine().exists() {
-        let engine = Engine::new(engine_options(options, state, Access::ReadOnly));
-        looked = look_at(&engine).await?;
-        if let Err(error) = engine.close().await {
-            tracing::warn!(%error, "can't close the engine");
-        }
+        let opened = folder.engine(Access::ReadOnly)?;
+        looked = look_at(&opened.engine).await?;
+        opened.give_back().await;
     }
     Ok(match catalog {
         Some(catalog) => checks(state, catalog, looked),
@@ -100,55 +151,8 @@ async fn checks_at_rest(
     })
 }
 
-/// Looks for damage in a folder that this process holds, and sets aside what is damaged.
-///
-/// # Errors
-/// When something can't be looked at or set aside.
-pub(super) async fn repair(
-    options: &Options,
-    state: &StateFolder,
-    catalog: &CheckDocument,
-) -> Result<Answer, Problem> {
-    let checks = checks_at_rest(options, state, Some(catalog)).await?;
-    let mut repairs = Repairs::default();
-    for check in checks.iter().filter(|check| !check.findings.is_empty()) {
-        let file = match check.what {
-            // A run writes missing files; changed ones are somebody's.
-            Checked::Folder | Checked::Files => continue,
-            Checked::Catalog if catalog.exit_code != Exit::StateFolder.code() => continue,
-            Checked::Trash => {
-                repairs.mended = mend_trash(options, state).await?;
-                continue;
-            }
-            Checked::Catalog => (state.catalog(), BESIDE_CATALOG),
-            Checked::Engine => (state.engine(), BESIDE_ENGINE),
-        };
-        let moved = set_aside(check.what, &file.0, &file.1);
-        repairs.set_aside.push(moved.map_err(|error| {
-            let message = format!("`{}` can't be set aside: {error}", file.0.display());
-            Problem::new(Code::Unavailable, message)
-        })?);
-    }
-    Ok(doctored(&options.project(), checks, repairs, Life::AtRest))
-}
-
-/// Gives back the room of a folder that this process holds.
-///
-/// # Errors
-/// When the engine's file can't be used, or there is no room for a copy of it.
-pub(crate) async fn gc_alone(options: &Options, state: &StateFolder) -> Result<Answer, Problem> {
-    let engine = Engine::new(engine_options(options, state, Access::ReadWrite));
-    engine.limit_trash(compiled::trash_limits(options).await);
-    let compacted = collect(&engine).await;
-    let closed = engine.close().await;
-    let compacted = compacted.and_then(|done| closed.map(|_| done));
-    compacted
-        .map(|done| collected(&options.project(), done))
-        .map_err(|failure| refusal(&failure))
-}
-
-/// A failure of the engine, as a command ends with it.
-pub(super) fn refusal(failure: &Failure) -> Problem {
+/// Returns the problem that a failure of the engine is.
+pub(crate) fn problem(failure: &Failure) -> Problem {
     let code = match failure {
         Failure::Open(OpenError::Damaged { .. } | OpenError::Newer { .. }) => Code::StateUnreadable,
         Failure::Open(OpenError::Locked { .. }) => Code::HeldElsewhere,
@@ -191,25 +195,23 @@ async fn look_at(engine: &Engine) -> Result<Looked, Problem> {
     let verified = engine
         .verify(&cancel)
         .await
-        .map_err(|failure| refusal(&failure))?;
+        .map_err(|failure| problem(&failure))?;
     let trash = match verified.is_empty() {
         true => engine.check_trash(&cancel).await,
         false => Ok(Vec::new()),
     };
-    let trash = trash.map_err(|failure| refusal(&failure))?;
+    let trash = trash.map_err(|failure| problem(&failure))?;
     Ok(Looked {
         engine: verified,
         trash: trash.iter().map(ToString::to_string).collect(),
     })
 }
 
-async fn mend_trash(options: &Options, state: &StateFolder) -> Result<Vec<String>, Problem> {
-    let engine = Engine::new(engine_options(options, state, Access::ReadWrite));
-    let mended = engine.mend_trash(&CancellationToken::new()).await;
-    if let Err(error) = engine.close().await {
-        tracing::warn!(%error, "can't close the engine");
-    }
-    let mended = mended.map_err(|failure| refusal(&failure))?;
+async fn mend_trash(folder: &AtRest) -> Result<Vec<String>, Problem> {
+    let opened = folder.engine(Access::ReadWrite)?;
+    let mended = opened.engine.mend_trash(&CancellationToken::new()).await;
+    opened.give_back().await;
+    let mended = mended.map_err(|failure| problem(&failure))?;
     Ok(mended.iter().map(ToString::to_string).collect())
 }
 
@@ -305,7 +307,7 @@ fn set_aside(what: Checked, file: &Path, beside: &[&str]) -> io::Result<SetAside
     })
 }
 
-fn doctored(project: &Project, checks: Vec<DoctorCheck>, repairs: Repairs, life: Life) -> Answer {
+fn doctored(project: &Project, checks: Vec<DoctorCheck>, repairs: Repairs, life: Life) -> DoctorDocument {
     let Repairs {
         set_aside: repaired,
         mended,
@@ -323,7 +325,7 @@ fn doctored(project: &Project, checks: Vec<DoctorCheck>, repairs: Repairs, life:
     // The worst of them: 4 before 3 before 1.
     let worst = checks.iter().filter_map(left).max_by_key(|exit| exit.code());
     let exit = worst.unwrap_or(Exit::Converged);
-    Answer::Doctor(Box::new(DoctorDocument {
+    DoctorDocument {
         schema: DoctorDocument::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         project: project.name.clone(),
@@ -334,11 +336,11 @@ fn doctored(project: &Project, checks: Vec<DoctorCheck>, repairs: Repairs, life:
         repaired,
         mended,
         exit_code: exit.code(),
-    }))
+    }
 }
 
-fn collected(project: &Project, done: Compacted) -> Answer {
-    Answer::Gc(GcDocument {
+fn collected(project: &Project, done: Compacted) -> GcDocument {
+    GcDocument {
         schema: GcDocument::SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         project: project.name.clone(),
@@ -347,5 +349,5 @@ fn collected(project: &Project, done: Compacted) -> Answer {
         engine_bytes_before: done.before,
         engine_bytes_after: done.after,
         exit_code: Exit::Converged.code(),
-    })
+    }
 }

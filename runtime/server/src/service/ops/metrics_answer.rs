@@ -7,7 +7,7 @@ use watershed_metrics::{Query, Zone};
 use watershed_reconcilers::resolvers::{Answer, Heading};
 
 /// Makes the document of an answer.
-pub(super) fn document(query: &Query, answer: &Answer) -> MetricsDocument {
+pub(crate) fn document(query: &Query, answer: &Answer) -> MetricsDocument {
     MetricsDocument {
         columns: columns(answer),
         rows: rows(answer),
@@ -21,7 +21,7 @@ pub(super) fn document(query: &Query, answer: &Answer) -> MetricsDocument {
 }
 
 /// Returns a document of a plan without rows, for who wants to see the statement.
-pub(super) fn unanswered(query: &Query, plan: &Plan, sql: String) -> MetricsDocument {
+pub(crate) fn unanswered(query: &Query, plan: &Plan, sql: String) -> MetricsDocument {
     MetricsDocument {
         time_range: plan.time_range.map(range),
         comparison_time_range: plan.comparison_time_range.map(range),
@@ -40,7 +40,7 @@ fn about(query: &Query) -> MetricsDocument {
 }
 
 /// Returns the columns of an answer.
-pub(in crate::instance) fn columns(answer: &Answer) -> Vec<MetricsColumn> {
+pub(crate) fn columns(answer: &Answer) -> Vec<MetricsColumn> {
     let column = |(heading, data_type): &(Heading, String)| MetricsColumn {
         name: heading.name.clone(),
         display_name: heading.display_name.clone(),
@@ -55,7 +55,7 @@ pub(in crate::instance) fn columns(answer: &Answer) -> Vec<MetricsColumn> {
 }
 
 /// Returns the rows of an answer.
-pub(in crate::instance) fn rows(answer: &Answer) -> Vec<Vec<serde_json::Value>> {
+pub(crate) fn rows(answer: &Answer) -> Vec<Vec<serde_json::Value>> {
     answer.rows.iter().map(|row| json(row)).collect()
 }
 
@@ -73,12 +73,12 @@ fn role(role: Role) -> MetricsRole {
 }
 
 /// Returns the name of a zone.
-pub(in crate::instance) fn zone(zone: &Zone) -> String {
+pub(crate) fn zone(zone: &Zone) -> String {
     zone.name().unwrap_or("UTC").to_owned()
 }
 
 /// Returns a range.
-pub(in crate::instance) fn range(range: watershed_metrics::Range) -> MetricsRange {
+pub(crate) fn range(range: watershed_metrics::Range) -> MetricsRange {
     MetricsRange {
         start: range.start.to_string(),
         end: range.end.to_string(),

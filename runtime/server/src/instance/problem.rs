@@ -1,0 +1,125 @@
+//! The reasons why an instance can't be opened or closed, as problems.
+
+use std::path::Path;
+
+use watershed_api::{Code, Problem, hint};
+use watershed_controller::shutdown::ShutdownError;
+use watershed_controller::store::StoreError;
+use watershed_controller::{Refusal, RequestError, StartError, WaitError};
+use watershed_drivers::olap;
+use watershed_drivers::volume::{Bytes, Volume};
+
+use super::{CloseError, OpenError};
+use crate::{chain, state_folder};
+
+/// The hint for a catalog that contradicts itself.
+const DAMAGED: &str = "nothing was touched; move the folder away and run again to build everything anew";
+
+/// Returns the problem of an instance that can't be opened, whose state lies in `folder`.
+pub(crate) fn open_problem(error: OpenError, folder: &Path) -> Problem {
+    match error {
+        OpenError::State(error) => state_problem(&error),
+        OpenError::Catalog(error) | OpenError::Start(StartError::Store { source: error, .. }) => {
+            store_problem(&error, folder)
+        }
+        OpenError::Full(_) => no_room(folder),
+        OpenError::Start(StartError::Catalog { .. }) => {
+            Problem::new(Code::StateUnreadable, chain(&error)).hint(DAMAGED)
+        }
+        OpenError::Engine(error) => {
+            let code = match error {
+                olap::OpenError::Locked { .. } => Code::HeldElsewhere,
+                _ => Code::StateUnreadable,
+            };
+            let failure = olap::Failure::Open(error);
+            Problem {
+                hint: failure.hint().map(Into::into),
+                ..Problem::new(code, chain(&failure))
+            }
+        }
+        OpenError::Owned(_) => Problem::new(Code::HeldElsewhere, chain(&error)),
+        OpenError::Calls(_) | OpenError::Declare(_) | OpenError::Start(StartError::Options(_)) => {
+            Problem::new(Code::Unavailable, chain(&error))
+        }
+    }
+}
+
+/// Returns the problem of a catalog that can't be opened.
+fn store_problem(error: &StoreError, folder: &Path) -> Problem {
+    if error.is_full() {
+        return no_room(folder);
+    }
+    match error {
+        error if error.is_damage() => Problem::new(Code::StateUnreadable, chain(error)).hint(DAMAGED),
+        StoreError::Newer { .. } => Problem::new(Code::StateUnreadable, chain(error))
+            .hint("use the newer version of watershed; nothing was touched"),
+        error => Problem::new(Code::Unavailable, chain(error)),
+    }
+}
+
+/// Returns the problem of a state folder that can't be used.
+pub(crate) fn state_problem(error: &state_folder::Error) -> Problem {
+    match error {
+        state_folder::Error::Environment(_) => Problem::new(Code::BadArgument, chain(error)),
+        _ => Problem::new(Code::Unavailable, chain(error)).hint(format!(
+            "{} keeps state somewhere else",
+            hint::option("state-dir", "DIR")
+        )),
+    }
+}
+
+/// Returns the problem of an instance that did not close in order, whose state lies in `folder`.
+pub(crate) fn close_problem(error: &CloseError, folder: &Path) -> Problem {
+    match error {
+        CloseError::Controller(ShutdownError::StoreFull { .. }) => no_room(folder),
+        error => Problem::new(Code::Unavailable, chain(error)),
+    }
+}
+
+/// Returns the problem of a state folder that can't grow.
+fn no_room(folder: &Path) -> Problem {
+    let context = "the disk of the state folder is full";
+    let message = match Volume::at_path(folder) {
+        Ok(volume) if volume.missing() > 0 => {
+            let missing = Bytes(volume.missing());
+            format!("{context}: {volume}, at least {missing} more are needed")
+        }
+        Ok(volume) => format!("{context}, or may hold no more of yours: {volume}"),
+        Err(_) => context.to_owned(),
+    };
+    Problem::new(Code::Unavailable, message).hint(format!(
+        "make room there and run again, nothing that was built is lost; {} gives back what the engine's file holds without \
+         need, {} keeps state on another disk",
+        hint::operation("gc", []),
+        hint::option("state-dir", "DIR"),
+    ))
+}
+
+/// Returns the problem of a wait that ended without what was waited for.
+///
+/// The request itself stands, and its work goes on: `deadline-passed` says only that nobody waits any more.
+pub fn unfinished(error: &WaitError) -> Problem {
+    match error {
+        WaitError::Deadline(_) => Problem::new(Code::DeadlinePassed, error.to_string()),
+        WaitError::Refused(refusal) => refused_by(refusal),
+    }
+}
+
+/// Returns the problem of a request that the controller refuses.
+pub(crate) fn refused(error: &RequestError) -> Problem {
+    let RequestError::Refused(refusal) = error;
+    refused_by(refusal)
+}
+
+fn refused_by(refusal: &Refusal) -> Problem {
+    let code = match refusal {
+        Refusal::Unknown(_) => Code::UnknownName,
+        Refusal::Ambiguous { .. } => Code::AmbiguousName,
+        Refusal::ShuttingDown => Code::Stopping,
+        Refusal::OutcomeUnknown => Code::OutcomeUnknown,
+        Refusal::LeaseLost | Refusal::NotUnderstood => Code::HeldElsewhere,
+        Refusal::Unattended => Code::Unattended,
+        _ => Code::Unavailable,
+    };
+    Problem::new(code, refusal.to_string())
+}

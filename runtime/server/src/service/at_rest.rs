@@ -1,0 +1,202 @@
+//! A state folder that no process runs; or none at all, where nothing was run yet; or one whose owner says nothing.
+
+use std::sync::{Arc, OnceLock};
+
+use tokio_util::sync::CancellationToken;
+use watershed_api::{Code, Problem, Request, hint};
+use watershed_controller::history::HistoryRow;
+use watershed_controller::resource::Revision;
+use watershed_controller::store::{SqliteReader, SqliteStore};
+use watershed_controller::{Controller, Uid};
+use watershed_drivers::duckdb::{Access, Engine};
+use watershed_drivers::olap::TrashLimits;
+use watershed_managers::EVENT_KIND;
+use watershed_reconcilers::connector::Surroundings;
+use watershed_reconcilers::secrets::Secrets;
+
+use super::place::{Hands, Listing, Opened, Place, not_built};
+use super::questions::Asking;
+use super::{Live, Out, Principal, serve};
+use crate::instance::look::look;
+use crate::instance::{
+    Built, INSTANCE, OpenError, Options, catalog, compiled, engine_options, open_problem, secrets_of,
+};
+use crate::report::Entry;
+use crate::report::document::Project;
+use crate::report::explain::Life;
+use crate::socket::{Replies, Service};
+use crate::state_folder::{Lock, StateFolder};
+
+/// A project that no process runs.
+pub(crate) struct AtRest {
+    options: Options,
+    state: StateFolder,
+    project: Project,
+    hold: Hold,
+    secrets: OnceLock<Secrets>,
+}
+
+/// The hold that an operation has on a state folder.
+#[derive(Debug)]
+pub(crate) enum Hold {
+    /// Nothing was ever run there.
+    Empty,
+    /// The lock keeps owners out, or everybody.
+    Locked(#[expect(dead_code, reason = "held until the operation is over")] Lock),
+    /// An owner holds the folder: what it stored last can be read, and the engine can't be asked.
+    Stored,
+}
+
+impl AtRest {
+    /// Returns the place of a folder by a hold on it.
+    pub(crate) fn new(options: Options, state: StateFolder, hold: Hold) -> Self {
+        Self {
+            project: options.project(),
+            options,
+            state,
+            hold,
+            secrets: OnceLock::new(),
+        }
+    }
+
+    /// Returns the reader of the catalog; none where there is no catalog.
+    pub(crate) fn catalog(&self) -> Option<SqliteReader> {
+        let is_there = !matches!(self.hold, Hold::Empty);
+        is_there.then(|| SqliteReader::new(self.state.catalog()))
+    }
+
+    /// Returns true if the lock keeps owners out.
+    pub(crate) fn is_locked(&self) -> bool {
+        matches!(self.hold, Hold::Locked(_))
+    }
+
+    async fn begin_controller(&self) -> Result<Controller, OpenError> {
+        let store = SqliteStore::open(self.state.catalog()).await?;
+        let controller = Controller::builder().instance(INSTANCE).store(store);
+        // It knows no kind, so it runs nothing; events are stored for those that will take them.
+        Ok(controller.passive_kind(EVENT_KIND).start().await?)
+    }
+}
+
+impl Place for AtRest {
+    fn live(&self) -> Result<&Live<'_>, Problem> {
+        Err(Problem::new(
+            Code::Unattended,
+            "no process runs the project, and this needs one",
+        )
+        .hint(format!("{} runs the project", hint::operation("start", []))))
+    }
+
+    fn at_rest(&self) -> Option<&AtRest> {
+        Some(self)
+    }
+
+    fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn state(&self) -> &StateFolder {
+        &self.state
+    }
+
+    fn project(&self) -> &Project {
+        &self.project
+    }
+
+    fn life(&self) -> Life {
+        Life::AtRest
+    }
+
+    async fn listing(&self) -> Result<Listing, Problem> {
+        match self.catalog() {
+            Some(catalog) => {
+                let stored = look(move |runtime| runtime.block_on(catalog.read(INSTANCE))).await?;
+                Ok(catalog::found(&stored))
+            }
+            None => {
+                let compilation = compiled::compile(&self.options, &self.state).await?;
+                Ok(Listing {
+                    entries: compiled::entries(compilation.project(), Built::Never),
+                    revision: Revision::default(),
+                })
+            }
+        }
+    }
+
+    async fn past(&self, of: Option<Uid>, limit: u32) -> Result<Vec<HistoryRow>, Problem> {
+        let Some(catalog) = self.catalog() else {
+            return Ok(Vec::new());
+        };
+        look(move |runtime| match of {
+            Some(uid) => runtime.block_on(catalog.history(INSTANCE, uid, limit)),
+            None => runtime.block_on(catalog.recent(INSTANCE, limit)),
+        })
+        .await
+    }
+
+    fn known_secrets(&self) -> Secrets {
+        let known = self.secrets.get_or_init(|| match self.is_locked() {
+            true => secrets_of(&self.options, &self.state),
+            false => Secrets::default(),
+        });
+        known.clone()
+    }
+
+    async fn secrets(&self) -> Secrets {
+        let found = compiled::secrets_in_files(&self.options, self.known_secrets()).await;
+        self.secrets.get_or_init(|| found.clone());
+        found
+    }
+
+    fn engine(&self, access: Access) -> Result<Opened, Problem> {
+        if !self.is_locked() {
+            return Err(not_built());
+        }
+        Ok(Opened {
+            engine: Engine::new(engine_options(&self.options, &self.state, access)),
+            is_own: true,
+        })
+    }
+
+    async fn trash_limits(&self) -> TrashLimits {
+        compiled::trash_limits(&self.options).await
+    }
+
+    async fn asking(&self, entries: &[Entry]) -> Result<Asking, Problem> {
+        let opened = super::place::built_engine(self, Access::ReadOnly)?;
+        let secrets = self.secrets().await;
+        let around = Surroundings {
+            environment: &self.options.environment,
+            root: &self.options.root,
+        };
+        let sessions = catalog::sessions(entries, around, &secrets);
+        let sessions = sessions.into_iter().map(|(session, _)| session).collect();
+        opened.engine.begin_with(sessions);
+        Ok(Asking::at_rest(&self.options, &self.state, opened, secrets))
+    }
+
+    async fn hands(&self) -> Result<Hands, Problem> {
+        if !self.is_locked() {
+            return Err(
+                Problem::new(Code::Unattended, "nothing was run here yet, so nothing is stored")
+                    .hint(format!("{} builds the project", hint::operation("run", []))),
+            );
+        }
+        let controller = self.begin_controller().await;
+        let controller = controller.map_err(|error| open_problem(error, &self.state.path()))?;
+        Ok(Hands {
+            handle: controller.handle(),
+            own: Some(Arc::new(controller)),
+        })
+    }
+
+    fn leaving(&self) -> CancellationToken {
+        CancellationToken::new()
+    }
+}
+
+impl Service for AtRest {
+    async fn serve(&self, request: Request, replies: Replies) {
+        serve(self, &Principal::Local, request, &Out::new(replies)).await;
+    }
+}

@@ -1,0 +1,126 @@
+//! A project that this process runs.
+
+use tokio_util::sync::CancellationToken;
+use watershed_api::documents::Command;
+use watershed_api::{Code, Owner, Problem, Request};
+use watershed_controller::history::HistoryRow;
+use watershed_controller::{Select, Uid};
+use watershed_drivers::duckdb::Access;
+use watershed_drivers::olap::TrashLimits;
+use watershed_reconcilers::secrets::Secrets;
+
+use super::place::{Hands, Listing, Opened, Place};
+use super::questions::Asking;
+use super::{Out, Principal, serve};
+use crate::instance::{Control, Files, Instance, Options};
+use crate::report::Entry;
+use crate::report::document::Project;
+use crate::report::explain::Life;
+use crate::socket::{Replies, Service};
+use crate::state_folder::StateFolder;
+
+/// An instance, and what the one who asks may end.
+pub(crate) struct Live<'a> {
+    pub(crate) instance: &'a Instance,
+    pub(crate) control: Control,
+}
+
+impl<'a> Live<'a> {
+    /// Returns the place of those whose request ends nothing but itself.
+    pub(crate) fn of(instance: &'a Instance) -> Self {
+        Self {
+            instance,
+            control: Control::Foreign,
+        }
+    }
+}
+
+impl Place for Live<'_> {
+    fn live(&self) -> Result<&Live<'_>, Problem> {
+        Ok(self)
+    }
+
+    fn options(&self) -> &Options {
+        &self.instance.options
+    }
+
+    fn state(&self) -> &StateFolder {
+        &self.instance.state
+    }
+
+    fn project(&self) -> &Project {
+        &self.instance.project
+    }
+
+    fn life(&self) -> Life {
+        Life::Live
+    }
+
+    async fn listing(&self) -> Result<Listing, Problem> {
+        let listing = self.instance.controller().list(Select::all());
+        Ok(Listing {
+            entries: listing.resources.into_iter().map(Entry::from).collect(),
+            revision: listing.revision,
+        })
+    }
+
+    async fn past(&self, of: Option<Uid>, limit: u32) -> Result<Vec<HistoryRow>, Problem> {
+        let controller = self.instance.controller();
+        let runs = match of {
+            Some(uid) => controller.history(uid, limit).await,
+            None => controller.recent_history(limit).await,
+        };
+        runs.map_err(|error| Problem::new(Code::StateUnreadable, error.to_string()))
+    }
+
+    fn known_secrets(&self) -> Secrets {
+        self.instance.outputs.secrets().clone()
+    }
+
+    async fn secrets(&self) -> Secrets {
+        self.known_secrets()
+    }
+
+    fn engine(&self, _: Access) -> Result<Opened, Problem> {
+        Ok(Opened {
+            engine: self.instance.engine.clone(),
+            is_own: false,
+        })
+    }
+
+    async fn trash_limits(&self) -> TrashLimits {
+        self.instance.engine.trash_bounds()
+    }
+
+    async fn asking(&self, _: &[Entry]) -> Result<Asking, Problem> {
+        Ok(self.instance.asking())
+    }
+
+    async fn hands(&self) -> Result<Hands, Problem> {
+        Ok(Hands {
+            handle: self.instance.controller().clone(),
+            own: None,
+        })
+    }
+
+    fn leaving(&self) -> CancellationToken {
+        self.instance.leaving.clone()
+    }
+}
+
+impl Service for Instance {
+    async fn serve(&self, request: Request, replies: Replies) {
+        serve(&Live::of(self), &Principal::Local, request, &Out::new(replies)).await;
+    }
+
+    fn owner(&self) -> Option<Owner> {
+        Some(Owner {
+            command: match self.options.files {
+                Files::Watched => Command::Start,
+                Files::Once => Command::Run,
+            },
+            process: std::process::id(),
+            sandbox: self.options.sandbox,
+        })
+    }
+}

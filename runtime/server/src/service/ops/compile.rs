@@ -1,0 +1,20 @@
+//! The SQL of a model as the engine gets it.
+
+use watershed_api::Problem;
+use watershed_api::documents::CompileDocument;
+use watershed_api::request::CompileRequest;
+
+use crate::instance::compiled;
+use crate::service::place::Place;
+use crate::service::{Out, Principal};
+
+/// Compiles one model.
+pub(crate) async fn compile(
+    place: &impl Place,
+    _: &Principal,
+    input: CompileRequest,
+    _: &Out,
+) -> Result<CompileDocument, Problem> {
+    let compilation = compiled::compile(place.options(), place.state()).await?;
+    compiled::compiled_sql(place.options(), compilation.project(), &input.name)
+}

@@ -1,0 +1,41 @@
+//! The reason why something is not running.
+
+use watershed_api::Problem;
+use watershed_api::documents::ExplainDocument;
+use watershed_api::request::ExplainRequest;
+use watershed_controller::RequestError;
+use watershed_controller::resource::Target;
+
+use crate::instance::refused;
+use crate::report::explain::{Explanations, Inquiry};
+use crate::report::names;
+use crate::service::place::Place;
+use crate::service::{Out, Principal};
+
+/// Tells why a resource is not running, or what keeps the project back.
+pub(crate) async fn explain(
+    place: &impl Place,
+    _: &Principal,
+    input: ExplainRequest,
+    _: &Out,
+) -> Result<ExplainDocument, Problem> {
+    let entries = place.listing().await?.entries;
+    let about = input.name.as_deref();
+    let about = about
+        .map(|name| names::resolve_with_deleted(&entries, name))
+        .transpose()?;
+    let inquiry = Inquiry::new(place.project(), &entries, place.life());
+    let mut said = Explanations::new();
+    // Where nothing runs, what is stored is all that there is to know.
+    if let Ok(live) = place.live() {
+        for uid in inquiry.to_ask(about) {
+            match live.instance.controller().explain(Target::Uid(uid)).await {
+                Ok(explanation) => drop(said.insert(uid, explanation)),
+                // Gone since: what was read of it is all there is.
+                Err(RequestError::Refused(watershed_controller::Refusal::Unknown(_))) => {}
+                Err(error) => return Err(refused(&error)),
+            }
+        }
+    }
+    Ok(inquiry.answer(about, &said))
+}

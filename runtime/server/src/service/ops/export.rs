@@ -1,0 +1,95 @@
+//! Rows of a query or a resource, written into a file.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use watershed_api::documents::ExportDocument;
+use watershed_api::request::{ExportRequest, Rows};
+use watershed_api::{Code, Problem};
+use watershed_drivers::duckdb::Engine;
+use watershed_drivers::olap::{Export, ExportError, Layout, Olap};
+
+use watershed_reconcilers::resolvers::Viewer;
+use watershed_reconcilers::resolvers::metrics::MetricsError;
+
+use super::query;
+use crate::service::place::Place;
+use crate::service::questions::{existing, form_of, of_metrics};
+use crate::service::reading::{Reading, Subject};
+use crate::service::{Out, Principal};
+
+/// Writes rows into a file.
+pub(crate) async fn export(
+    place: &impl Place,
+    _: &Principal,
+    input: ExportRequest,
+    out: &Out,
+) -> Result<ExportDocument, Problem> {
+    let entries = place.listing().await?.entries;
+    let sql = match input.rows {
+        Rows::Of(name) => match Reading::new(place.project(), &entries).show(&name)? {
+            Subject::Rows { sql, .. } => sql,
+            Subject::Resource(_) => return Err(Problem::without_rows(&name)),
+        },
+        Rows::Query(sql) => sql,
+    };
+    let export = Export {
+        sql,
+        limit: input.limit,
+        timeout: input.timeout_ms.map(Duration::from_millis),
+        attributes: Default::default(),
+        format: form_of(&input.file)?,
+        existing: existing(input.force),
+        file: input.file,
+        layout: Layout::default(),
+    };
+    let asking = place.asking(&entries).await?;
+    let written = write(&asking.opened.engine, &export, out).await;
+    asking.opened.give_back().await;
+    written
+}
+
+/// Writes the file. Ends early, leaving nothing, when nobody listens any more.
+///
+/// # Errors
+/// A statement that can't be answered, and a file that can't be written.
+pub(crate) async fn write(engine: &Engine, export: &Export, out: &Out) -> Result<ExportDocument, Problem> {
+    query::refuse_files(engine, &export.sql).await?;
+    let cancel = CancellationToken::new();
+    let writing = engine.export(export, &cancel);
+    tokio::pin!(writing);
+    let written = tokio::select! {
+        written = &mut writing => written,
+        () = out.closed() => {
+            cancel.cancel();
+            writing.await
+        }
+    };
+    let exported = written.map_err(|error| problem(&error))?;
+    Ok(ExportDocument {
+        schema: ExportDocument::SCHEMA.to_owned(),
+        file: export.file.display().to_string(),
+        rows: exported.rows,
+        bytes: exported.bytes,
+    })
+}
+
+/// Returns the problem of a viewer whose rows can't be written: users are not told the engine's words about them.
+pub(crate) fn problem_for(error: ExportError, viewer: &Viewer) -> Problem {
+    match error {
+        ExportError::Query(error) => of_metrics(viewer.unspoken(MetricsError::Engine(error))),
+        error => problem(&error),
+    }
+}
+
+fn problem(error: &ExportError) -> Problem {
+    match error {
+        ExportError::Exists(_) => Problem::new(Code::AlreadyExists, error.to_string())
+            .hint("`--force` replaces it when the new one is whole"),
+        ExportError::NotAFile(_) => Problem::new(Code::BadArgument, error.to_string())
+            .hint("without `--out`, `--format csv` writes rows to standard output"),
+        ExportError::Sheet(_) => Problem::new(Code::BadArgument, error.to_string()),
+        ExportError::Io { .. } => Problem::new(Code::Unavailable, error.to_string()),
+        ExportError::Query(error) => query::problem(error),
+    }
+}

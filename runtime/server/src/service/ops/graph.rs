@@ -1,0 +1,22 @@
+//! The graph of resources.
+
+use watershed_api::Problem;
+use watershed_api::documents::GraphDocument;
+use watershed_api::request::GraphRequest;
+
+use crate::report::Hidden;
+use crate::service::place::Place;
+use crate::service::reading::Reading;
+use crate::service::{Out, Principal};
+
+/// Draws what reads what: around one resource, of those selected, or of all.
+pub(crate) async fn graph(
+    place: &impl Place,
+    _: &Principal,
+    input: GraphRequest,
+    _: &Out,
+) -> Result<GraphDocument, Problem> {
+    let entries = place.listing().await?.entries;
+    let reading = Reading::new(place.project(), &entries);
+    reading.graph(input.name.as_deref(), &input.selection, Hidden::unless(input.all))
+}

@@ -1,0 +1,32 @@
+//! Past runs.
+
+use watershed_api::Problem;
+use watershed_api::documents::HistoryDocument;
+use watershed_api::request::HistoryRequest;
+use watershed_controller::history::HistoryRow;
+
+use crate::report::names;
+use crate::service::place::Place;
+use crate::service::reading::{self, Reading};
+use crate::service::{Out, Principal};
+
+/// Tells of past runs and transitions: of one resource, also of one that is gone, or of all.
+pub(crate) async fn history(
+    place: &impl Place,
+    _: &Principal,
+    input: HistoryRequest,
+    _: &Out,
+) -> Result<HistoryDocument, Problem> {
+    let entries = place.listing().await?.entries;
+    let (name, limit) = (input.name.as_deref(), input.limit);
+    let most = u32::try_from(limit).unwrap_or(u32::MAX);
+    let runs: Vec<HistoryRow> = match name.map(|name| names::resolve(&entries, name)).transpose() {
+        Ok(None) => place.past(None, most).await?,
+        Ok(Some(entry)) => place.past(Some(entry.row.uid), most).await?,
+        Err(unknown) => {
+            let all = place.past(None, reading::MOST_SEARCHED).await?;
+            reading::runs_of_removed(all, name, unknown)?
+        }
+    };
+    Ok(Reading::new(place.project(), &entries).history(runs, name, limit))
+}

@@ -1,0 +1,130 @@
+//! Logs of a resource's runs, and the output of programs.
+
+use std::path::Path;
+
+use watershed_api::documents::{LogLine, LogsDocument, OutputLine, Time};
+use watershed_api::request::LogsRequest;
+use watershed_api::{Code, Problem};
+use watershed_controller::Uid;
+
+use super::output::output;
+use crate::logs::{self, LogFollower};
+use crate::report::document::Project;
+use crate::report::explain::Life;
+use crate::report::{Entry, names};
+use crate::service::place::Place;
+use crate::service::{Out, Principal, reading};
+
+/// The part of what was written before that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Last {
+    /// The most lines.
+    limit: u64,
+    /// The time before which lines are left out; none for all.
+    pub(super) since: Option<Time>,
+}
+
+impl Last {
+    /// Everything that was written.
+    pub(super) const ALL: Self = Self {
+        limit: u64::MAX,
+        since: None,
+    };
+
+    pub(super) fn of(input: &LogsRequest) -> Self {
+        Self {
+            limit: input.limit,
+            since: input.since,
+        }
+    }
+
+    pub(super) fn lines(self) -> usize {
+        usize::try_from(self.limit).unwrap_or(usize::MAX)
+    }
+}
+
+/// Tells what a resource's runs said, or what a program wrote.
+pub(crate) async fn logs(
+    place: &impl Place,
+    _: &Principal,
+    input: LogsRequest,
+    out: &Out,
+) -> Result<LogsDocument, Problem> {
+    let entries = place.listing().await?.entries;
+    if let Some(part) = input.program
+        && let Some(lines) = output(place, &entries, &input, part, out).await?
+    {
+        // What is known of secrets is taken out of the document at its end.
+        place.secrets().await;
+        return Ok(document(place.project(), Vec::new(), lines));
+    }
+    let uid = writer(place, &entries, &input.name).await?;
+    let folder = place.state().logs();
+    // Before the files are read, so that nothing is written in between.
+    let mut follower = LogFollower::begin(folder.clone(), uid, place.leaving());
+    let lines = last_lines(&folder, uid, Last::of(&input)).await?;
+    if !input.follow || place.life() == Life::AtRest {
+        return Ok(document(place.project(), lines, Vec::new()));
+    }
+    follower.note_told(&lines);
+    out.lines(lines).await;
+    loop {
+        // Both arms are cancel-safe: the follower keeps its place.
+        let lines = tokio::select! {
+            () = out.closed() => None,
+            lines = follower.next() => lines,
+        };
+        match lines {
+            Some(lines) => out.lines(lines).await,
+            None => return Ok(document(place.project(), Vec::new(), Vec::new())),
+        }
+    }
+}
+
+/// Returns the resource whose logs are meant: also one that is being deleted, or the last one that was called so.
+///
+/// # Errors
+/// When there is and was no such resource, or there are several.
+pub(crate) async fn writer(place: &impl Place, entries: &[Entry], name: &str) -> Result<Uid, Problem> {
+    let unknown = match names::resolve_with_deleted(entries, name) {
+        Ok(entry) => return Ok(entry.row.uid),
+        Err(unknown) => unknown,
+    };
+    let all = place.past(None, reading::MOST_SEARCHED).await?;
+    let runs = reading::runs_of_removed(all, Some(name), unknown.clone())?;
+    runs.first().map(|run| run.uid).ok_or(unknown)
+}
+
+async fn last_lines(folder: &Path, uid: Uid, last: Last) -> Result<Vec<LogLine>, Problem> {
+    let mut lines = read_lines(folder, uid, last.lines()).await?;
+    if let Some(since) = last.since {
+        lines.retain(|line| line.at >= since);
+    }
+    Ok(lines)
+}
+
+/// Reads the last log lines of a resource, the oldest first.
+///
+/// # Errors
+/// When the files can't be read.
+pub(crate) async fn read_lines(folder: &Path, uid: Uid, limit: usize) -> Result<Vec<LogLine>, Problem> {
+    let lines = logs::read(folder, uid.0, limit).await;
+    lines.map_err(|error| {
+        Problem::new(
+            Code::Unavailable,
+            format!("can't read the logs in `{}`: {error}", folder.display()),
+        )
+    })
+}
+
+fn document(project: &Project, lines: Vec<LogLine>, output: Vec<OutputLine>) -> LogsDocument {
+    LogsDocument {
+        schema: LogsDocument::SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        project: project.name.clone(),
+        root: project.root.display().to_string(),
+        environment: project.environment.clone(),
+        lines,
+        output,
+    }
+}

@@ -1,0 +1,174 @@
+//! Queries of metrics views.
+
+use serde_json::{Value, json};
+use watershed_api::reply::MetricsAnswer;
+use watershed_api::request::MetricsRequest;
+use watershed_api::{Code, Problem};
+use watershed_core::Key;
+use watershed_drivers::olap::Layout;
+use watershed_metrics::Query;
+use watershed_reconcilers::metrics_view::KIND;
+use watershed_reconcilers::resolvers::metrics::{MetricsError, Question};
+use watershed_reconcilers::resolvers::{Heading, Prepared, Views, condition};
+use watershed_reconcilers::{canvas, explore};
+
+use super::metrics_answer as answers;
+use super::query::until_closed;
+use crate::report::names;
+use crate::service::place::Place;
+use crate::service::questions::{
+    Asking, Entries, Moment, StatementForm, file_of, made_over, misunderstood, of_metrics, viewer,
+};
+use crate::service::{Out, Principal};
+
+/// Answers a query of a metrics view.
+pub(crate) async fn metrics(
+    place: &impl Place,
+    _: &Principal,
+    input: MetricsRequest,
+    out: &Out,
+) -> Result<MetricsAnswer, Problem> {
+    let entries = place.listing().await?.entries;
+    let asking = place.asking(&entries).await?;
+    let answered = until_closed(answer(&asking, Entries(&entries), input, out), out).await;
+    asking.opened.give_back().await;
+    answered
+}
+
+async fn answer(
+    asking: &Asking,
+    entries: Entries<'_>,
+    input: MetricsRequest,
+    out: &Out,
+) -> Result<MetricsAnswer, Problem> {
+    let views = &asking.views(&entries);
+    let problem = |error| unanswered(entries, error);
+    let options = input.options;
+    let moment = Moment::read(options.at.as_deref())?;
+    let viewer = viewer(input.user);
+    let mut json = input.query;
+    add_condition(&mut json, "where", input.condition.as_deref())?;
+    add_condition(&mut json, "having", input.having.as_deref())?;
+    if input.shows_change {
+        add_comparisons(&mut json, views);
+    }
+    let query = Query::from_json(&json).map_err(|error| misunderstood(&error))?;
+    let through = input.through.as_deref().map(typed_front).transpose()?;
+    let question = |query| Question {
+        query,
+        viewer: &viewer,
+        through: through.as_ref(),
+        now: moment.now,
+        execution_time: moment.until,
+    };
+    if options.sql {
+        let form = StatementForm::of(&options, &viewer)?;
+        let planned = views.planned(question(&query)).await.map_err(problem)?;
+        let sql = form.write(planned.statement(), &asking.secrets);
+        let document = answers::unanswered(&query, &planned.plan, sql);
+        return Ok(MetricsAnswer::Document(Box::new(document)));
+    }
+    if options.file.is_some() {
+        let planned = views.planned(question(&query)).await.map_err(problem)?;
+        if planned.is_made_over() {
+            return Err(made_over());
+        }
+        let layout = Layout {
+            columns: planned.headings().iter().map(Heading::look).collect(),
+            ..Layout::default()
+        };
+        if let Some(file) = file_of(&options, None, layout)? {
+            let prepared = Prepared::Planned(Box::new(planned));
+            let written = asking.write(&prepared, file, &viewer, out).await?;
+            return Ok(MetricsAnswer::File(written));
+        }
+    }
+    let shown = options
+        .shown
+        .filter(|_| query.limit.is_none() && query.pivot_on.is_empty());
+    // One more than is shown tells whether there are more.
+    let query = Query {
+        limit: query.limit.or(shown.map(|shown| shown.saturating_add(1))),
+        ..query.clone()
+    };
+    let answer = views.answer(question(&query)).await.map_err(problem)?;
+    let mut document = answers::document(&query, &answer);
+    let shown = shown.and_then(|shown| usize::try_from(shown).ok());
+    if let Some(shown) = shown.filter(|shown| document.rows.len() > *shown) {
+        document.rows.truncate(shown);
+        document.truncated = true;
+    }
+    Ok(MetricsAnswer::Document(Box::new(document)))
+}
+
+/// Returns the problem of a question without an answer; an unknown view has the nearest name as its hint.
+fn unanswered(entries: Entries<'_>, error: MetricsError) -> Problem {
+    match &error {
+        MetricsError::Unknown(name) => names::resolve(entries.0, &format!("{KIND}/{name}"))
+            .err()
+            .unwrap_or_else(|| of_metrics(error)),
+        _ => of_metrics(error),
+    }
+}
+
+/// Returns the explore or canvas that was typed.
+///
+/// # Errors
+/// Anything else.
+fn typed_front(typed: &str) -> Result<Key, Problem> {
+    front(typed).ok_or_else(|| {
+        Problem::new(
+            Code::BadArgument,
+            format!("`{typed}` is no explore and no canvas"),
+        )
+        .hint("write `explore/NAME` or `canvas/NAME`")
+    })
+}
+
+/// Reads the name of an explore or a canvas with its kind.
+pub(crate) fn front(typed: &str) -> Option<Key> {
+    match typed.split_once('/')? {
+        (kind @ (explore::KIND | canvas::KIND), name) => Some(Key::new(kind, name)),
+        _ => None,
+    }
+}
+
+/// Adds a condition in SQL to the filter that a query has.
+fn add_condition(query: &mut Value, key: &str, sql: Option<&str>) -> Result<(), Problem> {
+    let Some(sql) = sql else {
+        return Ok(());
+    };
+    let added = condition::filter(sql).map_err(|message| {
+        Problem::new(Code::BadArgument, format!("`--{key}`: {message}")).hint(
+            "conditions compare fields with constants, as in `origin = 'JFK' AND delay > 15`; text stands in single quotes",
+        )
+    })?;
+    if let Value::Object(query) = query {
+        let filter = match query.remove(key) {
+            None | Some(Value::Null) => added,
+            Some(Value::Object(there)) if there.is_empty() => added,
+            Some(there) => json!({"cond": {"op": "and", "exprs": [there, added]}}),
+        };
+        query.insert(key.to_owned(), filter);
+    }
+    Ok(())
+}
+
+/// Adds to each measure its value in the range that is compared with and the change since then, as a share of it. One
+/// that compares by itself has neither.
+fn add_comparisons(query: &mut Value, views: &Views<'_>) {
+    let view = query.get("metrics_view").and_then(Value::as_str);
+    let view = view.unwrap_or_default().to_owned();
+    let Some(measures) = query.get_mut("measures").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let names = measures.iter().filter_map(Value::as_str);
+    let added: Vec<Value> = names
+        .filter(|name| !views.compares(&view, name))
+        .flat_map(|name| {
+            [("before", "comparison_value"), ("change", "comparison_ratio")]
+                .map(|(end, compute)| json!({"name": format!("{name}_{end}"), "compute": {compute: {"measure": name}}}))
+        })
+        .collect();
+    measures.extend(added);
+}

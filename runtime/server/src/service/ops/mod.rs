@@ -1,0 +1,58 @@
+//! Handlers: a function for each operation of the table in `watershed-api`.
+//!
+//! A handler gets the place, the one who asks, its input and the way of parts of the answer; it returns the end of the answer, or
+//! the problem for which there is none. Operations that differ in a word share a file.
+
+mod alert_test;
+mod backup;
+mod call;
+mod care;
+mod check;
+mod compile;
+mod explain;
+pub(crate) mod export;
+mod graph;
+mod history;
+pub(crate) mod logs;
+mod managed;
+mod metrics;
+pub(crate) mod metrics_answer;
+mod operate;
+mod output;
+pub(crate) mod partitions;
+mod plan;
+pub(crate) mod query;
+mod run;
+mod services;
+mod show;
+mod stats;
+mod status;
+mod test;
+mod trash;
+mod validate;
+
+pub(crate) use self::logs::logs;
+pub(crate) use alert_test::alert_test;
+pub(crate) use backup::{backup, restore};
+pub(crate) use call::{call, call_api, report, values};
+pub(crate) use care::{doctor, gc, repair};
+pub(crate) use check::check;
+pub(crate) use compile::compile;
+pub(crate) use explain::explain;
+pub(crate) use export::{export, problem_for as export_problem};
+pub(crate) use graph::graph;
+pub(crate) use history::history;
+pub(crate) use managed::{event, set, snooze};
+pub(crate) use metrics::{front, metrics};
+pub(crate) use operate::{cancel, pause, resume};
+pub(crate) use partitions::partitions;
+pub(crate) use plan::plan;
+pub(crate) use query::query;
+pub(crate) use run::{approve, reconcile, refresh, retry, run};
+pub(crate) use services::{restart, rollback, scale};
+pub(crate) use show::show;
+pub(crate) use stats::{prometheus, stats};
+pub(crate) use status::status;
+pub(crate) use test::test;
+pub(crate) use trash::{trash_empty, trash_list, trash_restore};
+pub(crate) use validate::validate;

@@ -1,0 +1,129 @@
+//! One statement that reads: its rows in batches, while they are computed.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use watershed_api::reply::RowsEnd;
+use watershed_api::request::QueryRequest;
+use watershed_api::{Code, Problem};
+use watershed_drivers::duckdb::Engine;
+use watershed_drivers::olap::{Failure, Olap, Query, QueryError, SoleError, SqlError};
+use watershed_reconcilers::model;
+
+use super::care;
+use crate::instance::Holder;
+use crate::service::place::Place;
+use crate::service::{Out, Principal};
+
+/// Runs one statement and sends its rows. Ends early when nobody listens any more.
+pub(crate) async fn query(
+    place: &impl Place,
+    _: &Principal,
+    input: QueryRequest,
+    out: &Out,
+) -> Result<RowsEnd, Problem> {
+    // The engine answers also where the catalog can't be read.
+    let entries = place.listing().await.unwrap_or_default().entries;
+    let asking = place.asking(&entries).await?;
+    let streamed = until_closed(stream(&asking.opened.engine, input, out), out).await;
+    asking.opened.give_back().await;
+    streamed
+}
+
+async fn stream(engine: &Engine, input: QueryRequest, out: &Out) -> Result<RowsEnd, Problem> {
+    refuse_files(engine, &input.sql).await?;
+    let cancel = CancellationToken::new();
+    let _interrupt = cancel.clone().drop_guard();
+    let query = Query {
+        sql: input.sql,
+        limit: input.limit,
+        timeout: input.timeout_ms.map(Duration::from_millis),
+        attributes: Default::default(),
+    };
+    let sent = async {
+        let mut rows = engine.query(query, &cancel).await?;
+        out.columns(rows.columns()).await;
+        while let Some(chunk) = rows.next().await {
+            out.rows(chunk?).await;
+        }
+        Ok(RowsEnd {
+            more: rows.truncated(),
+        })
+    };
+    tokio::pin!(sent);
+    let mut holder = Holder::from_engine(engine);
+    loop {
+        tokio::select! {
+            ended = &mut sent => return ended.map_err(|error| problem(&error)),
+            holder = holder.next() => out.waiting(holder).await,
+        }
+    }
+}
+
+/// Answers while somebody listens.
+///
+/// # Errors
+/// `interrupted`, when nobody listens any more; then the work is dropped, which interrupts the engine.
+pub(crate) async fn until_closed<T>(
+    work: impl Future<Output = Result<T, Problem>>,
+    out: &Out,
+) -> Result<T, Problem> {
+    tokio::select! {
+        answered = work => answered,
+        () = out.closed() => Err(Problem::new(Code::Interrupted, "interrupted")),
+    }
+}
+
+/// Refuses a statement that names files which must not be opened, as models do.
+///
+/// # Errors
+/// When it names one.
+pub(crate) async fn refuse_files(engine: &Engine, sql: &str) -> Result<(), Problem> {
+    let (root, sql) = (engine.options().root.clone(), sql.to_owned());
+    let looking = move || model::refuse_files_of_statement(&root, &sql).err();
+    let looked = tokio::task::spawn_blocking(looking).await;
+    // A panic there is told in the log; the engine has its say all the same.
+    let Ok(Some(error)) = looked else {
+        return Ok(());
+    };
+    let problem = Problem::new(Code::ProjectError, error.message.to_string());
+    Err(Problem {
+        hint: error.hint.as_deref().map(Into::into),
+        ..problem.at(&*error.code, None)
+    })
+}
+
+/// Returns the problem of a statement that has no rows.
+pub(crate) fn problem(error: &QueryError) -> Problem {
+    match error {
+        QueryError::Timeout(_) => {
+            Problem::new(Code::DeadlinePassed, error.to_string()).hint("`--timeout D` gives it more time")
+        }
+        QueryError::NotReading => Problem::new(Code::ProjectError, error.to_string())
+            .hint("tables are changed by changing the project's files"),
+        QueryError::NotOne(SoleError::Several { offset }) => {
+            Problem::new(Code::ProjectError, error.to_string())
+                .at(SEVERAL_CODE, Some(*offset))
+                .hint("ask one at a time")
+        }
+        QueryError::Failed(Failure::Sql(sql)) => problem_of_sql(sql),
+        QueryError::Failed(failure @ Failure::Open(_)) => care::problem(failure),
+        error => Problem::new(Code::ProjectError, error.to_string()),
+    }
+}
+
+/// The code of more than one statement, as the compiler has it for models.
+const SEVERAL_CODE: &str = "several-statements";
+
+/// A mistake in the statement, or in the data that it reads.
+fn problem_of_sql(error: &SqlError) -> Problem {
+    let message = match &error.data {
+        Some(at) => format!("{} ({}:{})", error.message, at.file, at.line),
+        None => error.message.clone(),
+    };
+    let stored = watershed_reconcilers::model::from_sql(error);
+    Problem {
+        hint: stored.hint.as_deref().map(Into::into),
+        ..Problem::new(Code::ProjectError, message).at(&*stored.code, error.offset)
+    }
+}

@@ -1,0 +1,98 @@
+//! Work: a project brought up to date, or some resources of it.
+
+use watershed_api::documents::{Command, RunDocument};
+use watershed_api::request::{NamedRun, RefreshRequest, RunRequest};
+use watershed_api::{Code, Problem};
+use watershed_controller::Refresh;
+
+use crate::instance::{Control, Reach, Which, Wish};
+use crate::service::place::Place;
+use crate::service::{Out, Principal};
+
+/// Brings everything up to date, or what is selected.
+pub(crate) async fn run(
+    place: &impl Place,
+    _: &Principal,
+    input: RunRequest,
+    out: &Out,
+) -> Result<RunDocument, Problem> {
+    let wish = match (&place.live()?.control, input.selection.is_empty()) {
+        (Control::Own(_), _) => Wish::Start,
+        (Control::Foreign, true) => Wish::Everything,
+        (Control::Foreign, false) => Wish::Selected(input.selection.clone()),
+    };
+    work(place, Command::Run, wish, &input, out).await
+}
+
+/// Looks at resources again.
+pub(crate) async fn reconcile(
+    place: &impl Place,
+    _: &Principal,
+    input: NamedRun,
+    out: &Out,
+) -> Result<RunDocument, Problem> {
+    let wish = Wish::Reconcile(input.names);
+    work(place, Command::Reconcile, wish, &input.run, out).await
+}
+
+/// Does the work of resources again.
+pub(crate) async fn refresh(
+    place: &impl Place,
+    _: &Principal,
+    input: RefreshRequest,
+    out: &Out,
+) -> Result<RunDocument, Problem> {
+    let how = match input.full {
+        true => Refresh::Full,
+        false => Refresh::Plain,
+    };
+    let reach = match input.downstream {
+        true => Reach::Downstream,
+        false => Reach::Named,
+    };
+    let wish = match input.partitions {
+        Some(choice) => Wish::Partitions(input.names, choice),
+        None if input.run.selection.is_empty() => Wish::Refresh(Which::Named(input.names), how, reach),
+        None => Wish::Refresh(Which::Selected(input.run.selection.clone()), how, reach),
+    };
+    work(place, Command::Refresh, wish, &input.run, out).await
+}
+
+/// Builds resources anew whose edits are held.
+pub(crate) async fn approve(
+    place: &impl Place,
+    _: &Principal,
+    input: NamedRun,
+    out: &Out,
+) -> Result<RunDocument, Problem> {
+    let wish = Wish::Approve(input.names);
+    work(place, Command::Approve, wish, &input.run, out).await
+}
+
+/// Tries again now what has failed of resources.
+pub(crate) async fn retry(
+    place: &impl Place,
+    _: &Principal,
+    input: NamedRun,
+    out: &Out,
+) -> Result<RunDocument, Problem> {
+    let wish = Wish::Retry(input.names);
+    work(place, Command::Retry, wish, &input.run, out).await
+}
+
+async fn work(
+    place: &impl Place,
+    command: Command,
+    wish: Wish,
+    run: &RunRequest,
+    out: &Out,
+) -> Result<RunDocument, Problem> {
+    let live = place.live()?;
+    if run.variables != live.instance.options.variables {
+        let message = "the process that owns the folder has other variables (`--env`)";
+        return Err(Problem::new(Code::HeldElsewhere, message).hint("wait until it has ended, or stop it"));
+    }
+    live.instance
+        .converge(command, wish, run, &live.control, out)
+        .await
+}

@@ -1,0 +1,34 @@
+//! The first rows of a resource, or its spec and state.
+
+use watershed_api::Problem;
+use watershed_api::reply::Shown;
+use watershed_api::request::{QueryRequest, ShowRequest};
+
+use super::query;
+use crate::service::place::Place;
+use crate::service::reading::{Reading, Subject};
+use crate::service::{Out, Principal};
+
+/// Shows what there is of a resource.
+pub(crate) async fn show(
+    place: &impl Place,
+    principal: &Principal,
+    input: ShowRequest,
+    out: &Out,
+) -> Result<Shown, Problem> {
+    let entries = place.listing().await?.entries;
+    match Reading::new(place.project(), &entries).show(&input.name)? {
+        Subject::Rows { sql, about } => {
+            out.about(about).await;
+            let statement = QueryRequest {
+                sql,
+                limit: Some(input.limit),
+                timeout_ms: None,
+            };
+            query::query(place, principal, statement, out)
+                .await
+                .map(Shown::Rows)
+        }
+        Subject::Resource(document) => Ok(Shown::Resource(document)),
+    }
+}

@@ -1,0 +1,124 @@
+//! Numbers of a project: as a document, and as a page for Prometheus.
+
+use watershed_api::Problem;
+use watershed_api::documents::{ProcessStats, StatsDocument, Time};
+use watershed_api::reply::PrometheusPage;
+use watershed_api::request::NoInput;
+use watershed_controller::stats::Stats;
+
+use crate::report::document::Project;
+use crate::report::explain::Life;
+use crate::report::metrics::{self, Source};
+use crate::report::{Entry, messages};
+use crate::service::place::Place;
+use crate::service::{Out, Principal};
+
+/// Counts resources and what was done to them.
+pub(crate) async fn stats(
+    place: &impl Place,
+    _: &Principal,
+    _: NoInput,
+    _: &Out,
+) -> Result<StatsDocument, Problem> {
+    let (stats, entries) = counted(place).await?;
+    Ok(document(place.project(), &stats, &entries, place.life()))
+}
+
+/// Writes the same numbers as Prometheus reads them.
+pub(crate) async fn prometheus(
+    place: &impl Place,
+    _: &Principal,
+    _: NoInput,
+    _: &Out,
+) -> Result<PrometheusPage, Problem> {
+    let (stats, entries) = counted(place).await?;
+    let kept = crate::success::last(&place.state().path());
+    let (source, last) = match place.life() {
+        Life::Live => {
+            let dropped = crate::logs::dropped();
+            (
+                Source::Process { dropped },
+                kept.map(|kept| last_success(kept, &stats)),
+            )
+        }
+        Life::AtRest => (Source::Stored, kept),
+    };
+    let page = metrics::page(place.project(), &stats, &entries, source, last);
+    Ok(PrometheusPage(page))
+}
+
+async fn counted(place: &impl Place) -> Result<(Stats, Vec<Entry>), Problem> {
+    let listing = place.listing().await?;
+    let stats = match place.live() {
+        Ok(live) => live.instance.controller().stats(),
+        Err(_) => {
+            let mut stats = Stats {
+                revision: listing.revision,
+                ..Stats::default()
+            };
+            for entry in &listing.entries {
+                stats.add(&entry.row, &entry.status, 0);
+            }
+            stats
+        }
+    };
+    Ok((stats, listing.entries))
+}
+
+/// Returns the time when all was well last: now, if it has been so since everything settled.
+fn last_success(kept: Time, stats: &Stats) -> Time {
+    let settled = stats.last_convergence.as_ref().map_or(0, |last| last.at.0);
+    let rests = stats.running == 0 && stats.pending.values().sum::<u64>() == 0;
+    match rests && kept.millis() >= settled {
+        true => Time::now(),
+        false => kept,
+    }
+}
+
+fn document(project: &Project, stats: &Stats, entries: &[Entry], life: Life) -> StatsDocument {
+    StatsDocument {
+        schema: StatsDocument::SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        project: project.name.clone(),
+        root: project.root.display().to_string(),
+        environment: project.environment.clone(),
+        process: (life == Life::Live).then(std::process::id),
+        at: Time::now(),
+        revision: stats.revision.0,
+        resources: stats.resources,
+        pending: stats.pending.clone(),
+        pending_by_reason: stats.pending_by_reason.clone(),
+        oldest_pending_ms: stats.oldest_pending_ms,
+        running: stats.running,
+        longest_running_ms: stats.longest_running_ms,
+        stuck: stats.stuck,
+        settled: stats.settled.clone(),
+        failed: stats.failed,
+        blocked: stats.blocked,
+        paused: stats.paused,
+        retries: stats.retries,
+        alerts: messages::alerts(entries),
+        notifications: messages::notifications(entries),
+        process_stats: (life == Life::Live).then(|| process_stats(stats)),
+    }
+}
+
+fn process_stats(stats: &Stats) -> ProcessStats {
+    let converged = stats.last_convergence.as_ref();
+    ProcessStats {
+        invocations_started: stats.invocations.started,
+        invocations_done: stats.invocations.done,
+        invocations_failed: stats.invocations.failed,
+        commits: stats.commits.tried,
+        commits_failed: stats.commits.failed,
+        commit_last_us: stats.commits.last_us,
+        commit_longest_us: stats.commits.longest_us,
+        loop_lag_last_us: stats.loop_lag.last_us,
+        loop_lag_longest_us: stats.loop_lag.longest_us,
+        lease_age_ms: stats.lease.as_ref().map(|lease| lease.age_ms),
+        lease_term_ms: stats.lease.as_ref().map(|lease| lease.term_ms),
+        last_convergence_at: converged.map(|last| Time::from_millis(last.at.0)),
+        last_convergence_took_ms: converged.map(|last| last.took_ms),
+        log_lines_dropped: crate::logs::dropped(),
+    }
+}

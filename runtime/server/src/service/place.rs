@@ -1,0 +1,177 @@
+//! The place where a project is, as handlers see it: a process that runs it, or a folder that nobody runs.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use watershed_api::{Code, Problem, hint};
+use watershed_controller::history::HistoryRow;
+use watershed_controller::resource::Revision;
+use watershed_controller::{Controller, Handle, Uid};
+use watershed_drivers::duckdb::{Access, Engine};
+use watershed_drivers::olap::{Failure, TrashLimits};
+use watershed_reconcilers::secrets::Secrets;
+
+use super::questions::Asking;
+use crate::instance::Options;
+use crate::report::Entry;
+use crate::report::document::Project;
+use crate::report::explain::Life;
+use crate::state_folder::StateFolder;
+
+/// What an owner and a folder at rest have in common. What only an owner can do goes through [`live`](Place::live).
+pub(crate) trait Place: Send + Sync {
+    /// Returns the instance that runs the project.
+    ///
+    /// # Errors
+    /// `unattended`, where none does.
+    fn live(&self) -> Result<&super::Live<'_>, Problem>;
+
+    /// Returns the folder at rest; none where a process runs the project.
+    fn at_rest(&self) -> Option<&super::AtRest> {
+        None
+    }
+
+    /// Returns the options of the project.
+    fn options(&self) -> &Options;
+
+    /// Returns the state folder.
+    fn state(&self) -> &StateFolder;
+
+    /// Returns what documents say of the project.
+    fn project(&self) -> &Project;
+
+    /// Tells whether a process runs the project.
+    fn life(&self) -> Life;
+
+    /// Lists the resources, hidden ones included; where nothing was ever run, those that the files declare.
+    ///
+    /// # Errors
+    /// When the catalog or the files can't be read.
+    fn listing(&self) -> impl Future<Output = Result<Listing, Problem>> + Send;
+
+    /// Returns past runs, the latest first: of one resource, or of all.
+    ///
+    /// # Errors
+    /// When the catalog can't be read.
+    fn past(
+        &self,
+        of: Option<Uid>,
+        limit: u32,
+    ) -> impl Future<Output = Result<Vec<HistoryRow>, Problem>> + Send;
+
+    /// Returns the secrets that are known without a look at the files. What is learned of them later is known from then on.
+    fn known_secrets(&self) -> Secrets;
+
+    /// Returns the secrets of the project as its files state them now.
+    fn secrets(&self) -> impl Future<Output = Secrets> + Send;
+
+    /// Returns the engine, whether its file is there or not.
+    ///
+    /// # Errors
+    /// `held-elsewhere`, where the folder is another process's.
+    fn engine(&self, access: Access) -> Result<Opened, Problem>;
+
+    /// Returns the bounds of the trash.
+    fn trash_limits(&self) -> impl Future<Output = TrashLimits> + Send;
+
+    /// Returns what it takes to ask questions about rows.
+    ///
+    /// # Errors
+    /// As [`built_engine`].
+    fn asking(&self, entries: &[Entry]) -> impl Future<Output = Result<Asking, Problem>> + Send;
+
+    /// Returns the controller through which the catalog is changed by hand. Where no process runs the project, nothing runs
+    /// there either: the change takes effect later.
+    ///
+    /// # Errors
+    /// `unattended`, where nothing was ever run; and when the catalog can't be opened.
+    fn hands(&self) -> impl Future<Output = Result<Hands, Problem>> + Send;
+
+    /// Resolves when the place is about to be closed, and everything that follows ends.
+    fn leaving(&self) -> CancellationToken;
+}
+
+/// Returns the engine of a place where something was built.
+///
+/// # Errors
+/// `not-built`, where there is no file; and those of [`Place::engine`].
+pub(crate) fn built_engine(place: &impl Place, access: Access) -> Result<Opened, Problem> {
+    let opened = place.engine(access)?;
+    if place.life() == Life::AtRest && !place.state().engine().exists() {
+        return Err(not_built());
+    }
+    Ok(opened)
+}
+
+/// Returns the problem of who asks about rows before there are any.
+pub(crate) fn not_built() -> Problem {
+    Problem::new(
+        Code::NotBuilt,
+        "nothing was built yet, so there is nothing to ask",
+    )
+    .hint(format!("{} builds the project", hint::operation("run", [])))
+}
+
+/// One reading of the catalog.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Listing {
+    /// The resources, hidden ones included.
+    pub(crate) entries: Vec<Entry>,
+    /// The revision that they were read at.
+    pub(crate) revision: Revision,
+}
+
+/// An engine, and who closes it.
+pub(crate) struct Opened {
+    /// The engine.
+    pub(crate) engine: Engine,
+    /// True if the engine was opened for one operation alone.
+    pub(crate) is_own: bool,
+}
+
+impl Opened {
+    /// Gives the engine back. One that was opened for this operation is closed.
+    ///
+    /// # Errors
+    /// When the engine can't be closed in order.
+    pub(crate) async fn close(self) -> Result<(), Failure> {
+        match self.is_own {
+            true => self.engine.close().await.map(drop),
+            false => Ok(()),
+        }
+    }
+
+    /// Gives the engine back; a failure is told in the log alone, for what was asked is answered.
+    pub(crate) async fn give_back(self) {
+        if let Err(error) = self.close().await {
+            tracing::warn!(%error, "can't close the engine");
+        }
+    }
+}
+
+/// A controller through which the catalog is changed by hand.
+pub(crate) struct Hands {
+    /// The controller.
+    pub(crate) handle: Handle,
+    /// The controller that was started for this change alone; none where the project runs.
+    pub(crate) own: Option<Arc<Controller>>,
+}
+
+impl Hands {
+    /// Ends the change: what was written is stored.
+    ///
+    /// # Errors
+    /// That of the change, or else when the catalog can't be closed in order.
+    pub(crate) async fn end<T>(self, changed: Result<T, Problem>) -> Result<T, Problem> {
+        let Some(controller) = self.own else {
+            return changed;
+        };
+        match controller.shutdown(GRACE).await {
+            Ok(()) => changed,
+            Err(error) => changed.and(Err(Problem::new(Code::Unavailable, error.to_string()))),
+        }
+    }
+}
+
+/// The time in which the store has to take changes made by hand.
+const GRACE: std::time::Duration = std::time::Duration::from_secs(10);

@@ -1,0 +1,368 @@
+//! Questions about rows: what it takes to ask metrics views, APIs, reports and alerts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use watershed_api::documents::{ExportDocument, ResourceName};
+use watershed_api::request::AnswerOptions;
+use watershed_api::{Code, Problem};
+use watershed_core::{Error, Key, Row};
+use watershed_drivers::duckdb::Conditions;
+use watershed_drivers::olap::{Existing, Export, FileFormat, Layout, Olap};
+use watershed_drivers::sandbox::Sandbox;
+use watershed_metrics::QueryError;
+use watershed_metrics::plan::PlanError;
+use watershed_reconcilers::directory::Directory;
+use watershed_reconcilers::resolvers::error::UNSPOKEN;
+use watershed_reconcilers::resolvers::metrics::{LONGEST, MetricsError};
+use watershed_reconcilers::resolvers::{
+    Cache, Heading, Prepared, ResolveError, Resolvers, Resources, Until, Viewer, Views,
+};
+use watershed_reconcilers::secrets::Secrets;
+
+use super::Out;
+use super::ops::{export, query};
+use super::place::Opened;
+use crate::instance::{Instance, Options, sandbox};
+use crate::report::{Entry, names};
+use crate::state_folder::StateFolder;
+
+/// The engine, and what questions need beside it.
+pub(crate) struct Asking {
+    pub(crate) opened: Opened,
+    pub(crate) secrets: Secrets,
+    olap: Arc<dyn Olap>,
+    cache: Option<Arc<Cache>>,
+    directory: Option<Arc<dyn Directory>>,
+    conditions: Arc<Conditions>,
+    sandbox: Option<Sandbox>,
+    environment: String,
+    root: PathBuf,
+}
+
+impl Asking {
+    /// Returns what a folder needs that nobody runs: there are no kept answers, and no users of an embedder's.
+    pub(crate) fn at_rest(options: &Options, state: &StateFolder, opened: Opened, secrets: Secrets) -> Self {
+        Self {
+            olap: Arc::new(opened.engine.clone()),
+            opened,
+            secrets,
+            cache: None,
+            directory: None,
+            conditions: Arc::default(),
+            sandbox: sandbox(options, state),
+            environment: options.environment.clone(),
+            root: options.root.clone(),
+        }
+    }
+
+    pub(crate) fn views<'a>(&'a self, resources: &'a dyn Resources) -> Views<'a> {
+        Views {
+            olap: &self.olap,
+            cache: self.cache.as_deref(),
+            secrets: &self.secrets,
+            environment: &self.environment,
+            resources,
+            conditions: Arc::clone(&self.conditions),
+        }
+    }
+
+    pub(crate) fn resolvers<'a>(&'a self, resources: &'a dyn Resources) -> Resolvers<'a> {
+        Resolvers {
+            views: self.views(resources),
+            root: &self.root,
+            sandbox: self.sandbox.as_ref(),
+            directory: self.directory.as_deref(),
+        }
+    }
+
+    /// Writes the rows of a question into a file.
+    ///
+    /// # Errors
+    /// When the file's name says no form, the question's rows are made over, or the file can't be written.
+    pub(crate) async fn write(
+        &self,
+        prepared: &Prepared,
+        mut file: Export,
+        viewer: &Viewer,
+        out: &Out,
+    ) -> Result<ExportDocument, Problem> {
+        if prepared.is_made_over() {
+            return Err(made_over());
+        }
+        file.sql = prepared.statement();
+        file.attributes = prepared.attributes();
+        let written = export::write(&self.opened.engine, &file, out).await;
+        // What the engine says may quote rows that a user may not see.
+        written.map_err(|problem| match viewer {
+            Viewer::User(_) if problem.code == Code::ProjectError => unspoken(),
+            _ => problem,
+        })
+    }
+}
+
+impl Instance {
+    /// Returns what it takes to ask this instance.
+    pub(crate) fn asking(&self) -> Asking {
+        Asking {
+            opened: Opened {
+                engine: self.engine.clone(),
+                is_own: false,
+            },
+            secrets: self.outputs.secrets().clone(),
+            olap: Arc::clone(self.outputs.olap()),
+            cache: Some(Arc::clone(&self.cache)),
+            directory: self.directory.clone(),
+            conditions: Arc::clone(&self.conditions),
+            sandbox: self.outputs.sandbox().cloned(),
+            environment: self.project.environment.clone(),
+            root: self.options.root.clone(),
+        }
+    }
+}
+
+/// The resources of a project as they were listed.
+#[derive(Clone, Copy)]
+pub(crate) struct Entries<'a>(pub(crate) &'a [Entry]);
+
+impl Entries<'_> {
+    fn live(&self) -> impl Iterator<Item = &Entry> {
+        self.0.iter().filter(|entry| !entry.row.intents.is_deleted())
+    }
+
+    /// Finds the resource of a kind that a person means.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub(crate) fn of_kind(&self, kind: &str, typed: &str) -> Result<&Row, Problem> {
+        let plain = typed.strip_prefix(kind).and_then(|rest| rest.strip_prefix('/'));
+        let name = format!("{kind}/{}", plain.unwrap_or(typed));
+        let found = names::resolve(self.0, &name)?;
+        match found.row.key() == Key::new(kind, plain.unwrap_or(typed)) {
+            true => Ok(&found.row),
+            false => Err(Problem::new(
+                Code::UnknownName,
+                format!("there is no {kind} `{typed}`"),
+            )),
+        }
+    }
+}
+
+impl Resources for Entries<'_> {
+    fn find(&self, key: &Key) -> Option<Arc<Row>> {
+        let found = self.live().find(|entry| entry.row.key() == *key);
+        found.map(|entry| Arc::clone(&entry.row))
+    }
+
+    fn rows(&self) -> Vec<Arc<Row>> {
+        let seen = self.live().filter(|entry| !entry.row.hidden);
+        seen.map(|entry| Arc::clone(&entry.row)).collect()
+    }
+}
+
+/// The time that a question is put at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    /// The time.
+    pub(crate) now: Timestamp,
+    /// The time in place of the latest and the watermark, as for an alert that is tried out; none for a question of now.
+    pub(crate) until: Option<Until>,
+}
+
+impl Moment {
+    /// Reads a time that was typed.
+    ///
+    /// # Errors
+    /// A text that is no time.
+    pub(crate) fn read(typed: Option<&str>) -> Result<Self, Problem> {
+        let now = time(typed)?;
+        Ok(Self {
+            now,
+            until: typed.is_some().then(|| Until::moment(now)),
+        })
+    }
+}
+
+/// Returns the time that was typed, or now.
+///
+/// # Errors
+/// A text that is no time.
+pub(crate) fn time(typed: Option<&str>) -> Result<Timestamp, Problem> {
+    let Some(typed) = typed else {
+        return Ok(Timestamp::now());
+    };
+    let day = || format!("{typed}T00:00:00Z").parse().ok();
+    typed.parse().ok().or_else(day).ok_or_else(|| {
+        Problem::new(Code::BadArgument, format!("`{typed}` is no time"))
+            .hint("write a time such as `2024-02-29T12:00:00Z`, or a day")
+    })
+}
+
+/// Returns the viewer that asks.
+pub(crate) fn viewer(attributes: Option<serde_json::Map<String, serde_json::Value>>) -> Viewer {
+    attributes.map_or(Viewer::Owner, Viewer::user)
+}
+
+/// The form in which a statement is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StatementForm {
+    /// With names in the place of the values of variables.
+    Masked,
+    /// As the engine gets it.
+    Whole,
+}
+
+impl StatementForm {
+    /// Returns the form that somebody may see.
+    ///
+    /// # Errors
+    /// Values that are wanted in somebody else's name.
+    pub(crate) fn of(options: &AnswerOptions, viewer: &Viewer) -> Result<Self, Problem> {
+        match (options.show_values, viewer) {
+            (false, _) => Ok(Self::Masked),
+            (true, Viewer::Owner) => Ok(Self::Whole),
+            (true, Viewer::User(_)) => {
+                let message = "values of variables are shown to the project's owner alone";
+                Err(Problem::new(Code::NotAllowed, message).hint("leave out `--as` or `--show-values`"))
+            }
+        }
+    }
+
+    /// Returns a statement in this form.
+    pub(crate) fn write(self, sql: String, secrets: &Secrets) -> String {
+        match self {
+            Self::Masked => secrets.redact(&sql).into_owned(),
+            Self::Whole => sql,
+        }
+    }
+}
+
+/// Returns the file that a question's rows are written into; its statement is filled in later. None if the rows are shown.
+///
+/// A file has all rows, or is not there: they pass through, and the time is bounded.
+///
+/// # Errors
+/// When the file's name says no form.
+pub(crate) fn file_of(
+    options: &AnswerOptions,
+    limit: Option<u64>,
+    layout: Layout,
+) -> Result<Option<Export>, Problem> {
+    let Some(file) = &options.file else {
+        return Ok(None);
+    };
+    Ok(Some(Export {
+        sql: String::new(),
+        limit,
+        timeout: Some(LONGEST),
+        attributes: Default::default(),
+        format: form_of(file)?,
+        existing: existing(options.force),
+        file: file.clone(),
+        layout,
+    }))
+}
+
+/// Returns what becomes of a file that is there.
+pub(crate) fn existing(force: bool) -> Existing {
+    match force {
+        true => Existing::Replace,
+        false => Existing::Keep,
+    }
+}
+
+/// Returns the form that a file's name says.
+///
+/// # Errors
+/// When the name says none.
+pub(crate) fn form_of(file: &Path) -> Result<FileFormat, Problem> {
+    FileFormat::from_path(file).ok_or_else(|| {
+        let message = format!("`{}` is no .csv, .xlsx or .parquet file", file.display());
+        Problem::new(Code::BadArgument, message)
+    })
+}
+
+/// Returns the look of a question's columns in a file.
+pub(crate) fn layout(prepared: &Prepared) -> Layout {
+    let headings = prepared.headings().unwrap_or_default();
+    Layout {
+        columns: headings.iter().map(Heading::look).collect(),
+        ..Layout::default()
+    }
+}
+
+/// Returns the problem of rows that have no place in a file.
+pub(crate) fn made_over() -> Problem {
+    Problem::new(Code::BadArgument, "a file has neither totals nor a pivot")
+        .hint("leave them out, or write `--format csv` to standard output")
+}
+
+/// Returns the problem of a user whose question failed on rows.
+pub(crate) fn unspoken() -> Problem {
+    Problem::new(Code::ProjectError, UNSPOKEN)
+        .hint("the project's owner sees the reason, with the same query")
+}
+
+/// Returns the problem that an error of a resource is.
+pub(crate) fn of_resource(error: &Error) -> Problem {
+    Problem {
+        hint: error.hint.as_deref().map(Into::into),
+        ..Problem::new(Code::ProjectError, error.message.to_string()).at(&*error.code, None)
+    }
+}
+
+/// Returns the problem of a question that has no answer.
+pub(crate) fn unresolved(error: ResolveError) -> Problem {
+    match error {
+        ResolveError::Metrics(error) => of_metrics(error),
+        error => {
+            let code = match error {
+                ResolveError::NotAllowed(_) => Code::NotAllowed,
+                ResolveError::UnknownApi(_) => Code::UnknownName,
+                ResolveError::UnknownArgument { .. } => Code::BadArgument,
+                _ => Code::ProjectError,
+            };
+            let problem = of_resource(&error.to_error());
+            Problem { code, ..problem }
+        }
+    }
+}
+
+/// Returns the problem of a query that can't be understood.
+pub(crate) fn misunderstood(error: &QueryError) -> Problem {
+    let problem = Problem::new(Code::BadArgument, error.to_string()).at(error.code.name(), None);
+    match &error.hint {
+        Some(hint) => problem.hint(hint.as_str()),
+        None => problem,
+    }
+}
+
+/// Returns the problem that an error of a metrics view is.
+pub(crate) fn of_metrics(error: MetricsError) -> Problem {
+    match error {
+        MetricsError::Engine(error) => query::problem(&error),
+        MetricsError::Unspoken(_) => unspoken(),
+        MetricsError::Refused(PlanError::Refused(error)) => misunderstood(&error),
+        MetricsError::NotValid(ref name) => {
+            let view = format!("metrics_view/{name}");
+            let status = watershed_api::hint::operation("status", [view.as_str()]);
+            Problem::new(Code::ProjectError, error.to_string())
+                .about(ResourceName::new("metrics_view", name.as_str()))
+                .hint(format!("{status} says what is wrong with it"))
+        }
+        MetricsError::Policy { .. } | MetricsError::Render(_) => {
+            Problem::new(Code::ProjectError, error.to_string())
+        }
+        MetricsError::Refused(ref planned) => Problem {
+            hint: planned.hint().map(Into::into),
+            ..Problem::new(Code::BadArgument, error.to_string())
+        },
+        MetricsError::Unknown(_) | MetricsError::NoFront(_) => {
+            Problem::new(Code::UnknownName, error.to_string())
+        }
+        MetricsError::NotInFront { .. } | MetricsError::TooManyRows | MetricsError::TooManyColumns(_) => {
+            Problem::new(Code::BadArgument, error.to_string())
+        }
+    }
+}
