@@ -12,7 +12,7 @@ COPY . .
 ARG WATERSHED_COMMIT=unknown
 ENV WATERSHED_COMMIT=$WATERSHED_COMMIT
 RUN scripts/fetch-duckdb \
-    && cargo build --locked --release --package watershed --bin watershed \
+    && cargo build --locked --release --package watershed-cli --bin watershed \
     && scripts/package --only archive --program target/release/watershed --out /packages \
     && mkdir /install && tar -xzf /packages/*.tar.gz --strip-components=1 -C /install
 

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`documents`] | answers for other programs, each with a JSON Schema |
 //! | [`operations`] | the table of what may be asked of a project: start here |
-//! | [`request`], [`reply`] | inputs, and parts and ends of answers |
+//! | [`request`], [`answers`] | inputs, and ends of answers |
+//! | [`reply`] | parts of an answer on the way |
 //! | [`Problem`], [`Code`] | why there is no answer |
 //! | [`hint`] | remedies, in which operations and options can be told from words |
 //! | [`exit`] | the exit codes |
@@ -12,6 +13,7 @@
 //! The crate knows no instance, no engine and no socket: whoever speaks to a project, in this process or from another one,
 //! speaks in these types.
 
+pub mod answers;
 mod code;
 pub mod documents;
 pub mod exit;

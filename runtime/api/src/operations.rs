@@ -50,7 +50,7 @@ pub struct Info {
 pub trait Operation {
     /// The line of the table.
     const INFO: Info;
-    /// What is asked.
+    /// The input.
     type Input;
     /// The end of the answer.
     type Output;
@@ -179,7 +179,7 @@ macro_rules! types {
     };
 }
 
-use crate::{reply as answers, request};
+use crate::{answers, request};
 
 for_each_operation!(types);
 

@@ -3,15 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use crate::documents::ExportDocument;
-pub(crate) use crate::documents::{
-    AlertTestDocument, BackupDocument, CheckDocument, CompileDocument, DoctorDocument, ExplainDocument,
-    GcDocument, GraphDocument, HistoryDocument, LogsDocument, OperateDocument, PartitionsDocument,
-    PlanDocument, RunDocument, StatsDocument, TestsDocument, TrashDocument,
-};
-use crate::documents::{
-    CallDocument, Column, Event, LogLine, MetricsDocument, OutputLine, ResourceDocument, ShowDocument,
-};
+use crate::documents::{Column, Event, LogLine, OutputLine, ResourceDocument, RunDocument};
 use crate::operations::Answer;
 use crate::problem::Problem;
 use crate::request::Activity;
@@ -43,46 +35,4 @@ pub enum Reply {
     Done(Box<Answer>),
     /// The end, without one.
     Refused(Problem),
-}
-
-/// The end of an answer whose rows were sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RowsEnd {
-    /// True if a limit cut the result short.
-    pub more: bool,
-}
-
-/// The numbers of a project in Prometheus' text format.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct PrometheusPage(pub String);
-
-/// The end of `show`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Shown {
-    /// The first rows of the resource were sent.
-    Rows(RowsEnd),
-    /// The resource has no rows.
-    Resource(Box<ShowDocument>),
-}
-
-/// The answer of a metrics view.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MetricsAnswer {
-    /// The rows, or the statement.
-    Document(Box<MetricsDocument>),
-    /// The file that the rows were written into.
-    File(ExportDocument),
-}
-
-/// The answer of an API or a report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallAnswer {
-    /// The rows, or the statement.
-    Document(Box<CallDocument>),
-    /// The file that the rows were written into.
-    File(ExportDocument),
 }

@@ -29,7 +29,7 @@ pub(crate) fn redact_project<'t>(logs: &Path, text: &'t str) -> Cow<'t, str> {
 }
 
 /// The text without the secrets of any.
-pub(crate) fn redact_all(text: &str) -> Cow<'_, str> {
+pub fn redact_all(text: &str) -> Cow<'_, str> {
     let open = OPEN.read().unpoisoned();
     let mut shown = Cow::Borrowed(text);
     for secrets in open.values() {

@@ -1,4 +1,4 @@
-//! The data runtime and the `watershed` program.
+//! The data runtime: projects brought to life inside a process.
 //!
 //! | module | holds |
 //! |---|---|
@@ -8,31 +8,30 @@
 //! | [`state_folder`] | where an environment's state is kept and who may touch it |
 //! | [`exit`] | the exit codes, from there too |
 //!
-//! [`main`] is the program. Its command line, and the socket by which its commands talk to the process that owns a state
-//! folder, are no part of the library.
+//! The program `watershed` is the crate `watershed-cli` above this one. The socket by which its commands talk to the process that
+//! owns a state folder is no part of the library.
 
 mod backup;
-mod cli;
 mod hiding;
 pub mod instance;
 pub mod logs;
-mod render;
+mod out;
 mod report;
 mod selection;
 mod service;
 // Public for the tests and benchmarks that speak to it without the program.
+#[doc(hidden)]
+pub mod program;
 #[doc(hidden)]
 pub mod socket;
 pub mod state_folder;
 mod success;
 mod sync;
 
-pub use cli::main;
-pub use instance::{
-    AnswerFile, Directory, Files, Instance, Links, Options, Runtime, Source, Viewer, unfinished,
-};
+pub use instance::{Directory, Files, Instance, Links, Options, Runtime, Viewer, unfinished};
 pub use instance::{directory, links};
 pub use logs::LogFollower;
+pub use service::{AnswerFile, Source};
 pub use watershed_api as api;
 pub use watershed_api::request::Selection;
 pub use watershed_api::{Code, Problem, documents, exit};

@@ -27,7 +27,7 @@ pub(crate) fn last(folder: &Path) -> Option<Time> {
 ///
 /// # Errors
 /// When the disk refuses; the old content stays.
-pub(crate) fn replace(file: &Path, text: &str, readers: Readers) -> io::Result<()> {
+pub fn replace(file: &Path, text: &str, readers: Readers) -> io::Result<()> {
     let name = file
         .file_name()
         .ok_or(io::ErrorKind::InvalidInput)?
@@ -56,7 +56,7 @@ fn write(file: &Path, text: &str, readers: Readers) -> io::Result<()> {
 
 /// The users who may read a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Readers {
+pub enum Readers {
     /// Its owner alone.
     Owner,
     /// Everybody.

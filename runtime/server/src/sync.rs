@@ -5,7 +5,7 @@ use std::sync::{LockResult, PoisonError};
 /// Locks that go on after a panic.
 ///
 /// Nothing here panics between two changes that belong together, so what a lock guards is whole whenever it is free.
-pub(crate) trait Unpoisoned {
+pub trait Unpoisoned {
     /// The guard that holds the lock.
     type Guard;
 

@@ -52,10 +52,12 @@ impl Site {
     async fn of(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("shop");
-        fs::create_dir_all(root.join("models")).unwrap();
+        fs::create_dir_all(&root).unwrap();
         fs::write(root.join("watershed.yaml"), "").unwrap();
         for (path, text) in files {
-            fs::write(root.join(path), text).unwrap();
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
         }
         let instance = Runtime::new().open(Options::new(&root)).await.unwrap();
         instance.controller().wait_until_idle(DEADLINE).await.unwrap();
@@ -164,7 +166,8 @@ async fn the_code_of_a_problem_decides_the_status() {
     let (status, answer) = site.ask("POST", "/shop/reconcile/two").await;
     assert!(status.contains("400"), "{status}");
     assert_eq!(answer["code"], "ambiguous-name");
-    let candidates = json!([{"kind": "metrics_view", "name": "two"}, {"kind": "model", "name": "two"}]);
+    let kinds = ["explore", "metrics_view", "model"];
+    let candidates = json!(kinds.map(|kind| json!({"kind": kind, "name": "two"})));
     assert_eq!(answer["candidates"], candidates);
 
     let scale = json!({"scale": {"names": ["one"], "replicas": 2}});

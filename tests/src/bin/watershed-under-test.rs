@@ -2,5 +2,5 @@
 
 fn main() -> std::process::ExitCode {
     let _armed = fail::FailScenario::setup();
-    watershed::main()
+    watershed_cli::main()
 }

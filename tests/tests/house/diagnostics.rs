@@ -12,13 +12,14 @@ const PAGE: &str = "docs/diagnostics.md";
 /// The heading below which the codes stand that are not the compiler's.
 const RUNS: &str = "## Codes of runs and commands";
 /// The crates whose errors people read.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "runtime/api/src",
     "runtime/core/src",
     "runtime/controller/src",
     "runtime/drivers/src",
     "runtime/managers/src",
     "runtime/reconcilers/src",
+    "runtime/cli/src",
     "runtime/server/src",
     "runtime/workloads/src",
 ];

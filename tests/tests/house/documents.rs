@@ -72,7 +72,7 @@ fn the_smallest_program_has_at_most_25_lines_of_code_and_stands_whole_in_the_pag
 
 #[test]
 fn the_page_on_embedding_asks_as_the_example_of_the_library_does() {
-    let code = read(&root().join("runtime/server/src/instance/answer_file.rs"));
+    let code = read(&root().join("runtime/server/src/service/methods.rs"));
     let (_, example) = code.split_once("```no_run\n").expect("an example");
     let (example, _) = example.split_once("/// ```").expect("its end");
     let shown: Vec<&str> = example

@@ -4,7 +4,7 @@ use crate::{read, root};
 
 /// The commands that people see, in the order of the help.
 fn commands() -> Vec<String> {
-    let source = read(&root().join("runtime/server/src/cli/args.rs"));
+    let source = read(&root().join("runtime/cli/src/args.rs"));
     let (_, rest) = source
         .split_once("enum Command {\n")
         .expect("the command line has an enum of its commands");

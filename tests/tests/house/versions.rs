@@ -7,7 +7,7 @@ use crate::{files, read, root, shown};
 const NAMED_IN: &[(&str, &str, &str)] = &[
     ("scripts/fetch-duckdb", "\nVERSION=", "\n"),
     ("scripts/fetch-duckdb", "\nPACKAGE_VERSION=", "-r."),
-    ("runtime/server/src/cli/mod.rs", "const ENGINE: &str = \"", "\""),
+    ("runtime/cli/src/lib.rs", "const ENGINE: &str = \"", "\""),
     ("README.md", "(DuckDB ", ";"),
     ("scripts/fetch-extensions", "\nVERSION=", "\n"),
     ("docs/connectors/README.md", "exactly its version (", ")"),

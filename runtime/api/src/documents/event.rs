@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    Command, Diagnostic, LastRun, Outcomes, Reason, ResourceError, ResourceName, RunDocument, Time, Work,
+    Command, Diagnostic, LastRun, Outcome, Outcomes, Reason, ResourceError, ResourceName, RunDocument, Time,
+    Work,
 };
 
 /// One line of `--format jsonl`. A run begins with `run_started` and ends with `run_finished`; in between `start` says
@@ -184,7 +185,53 @@ pub struct Ended {
     pub resources: u64,
 }
 
+/// Reasons for which a program is pending and nothing is wrong.
+const HARMLESS: [&str; 5] = ["ended", "requested", "other_start", "stopped", "finished_before"];
+
 impl Event {
+    /// Returns true if the event is told to everybody: something was done, found, fixed or sent.
+    pub fn is_news(&self) -> bool {
+        let (work, run, about) = match self {
+            Self::ResourceFinished { work, run, about, .. } => (work, run, about),
+            Self::NotificationDelivered { .. }
+            | Self::NotificationDelayed { .. }
+            | Self::NotificationDead { .. } => return true,
+            Self::Transition { .. } => return self.story().is_some(),
+            _ => return false,
+        };
+        match run.outcome {
+            Outcome::Done | Outcome::Failed => true,
+            Outcome::Unchanged => about.fixed || *work == Work::Checked,
+            Outcome::Skipped | Outcome::Cancelled | Outcome::NotSelected => false,
+        }
+    }
+
+    /// Returns the word for a step in the life of a program that a person wants to hear of: an end that nobody meant, a check
+    /// that has failed, a step of a release. The others are left to `status` and `history`.
+    pub fn story(&self) -> Option<&'static str> {
+        let Self::Transition {
+            resource, to, reason, ..
+        } = self
+        else {
+            return None;
+        };
+        Some(match (resource.kind.as_str(), reason.as_str(), to.as_str()) {
+            ("service", "rollout", _) => "rollout",
+            ("service", "rollout_complete", _) => "rolled out",
+            ("service", "rollout_failed" | "restart_failed" | "never_ready" | "stopped_by_check", _) => {
+                "failed"
+            }
+            ("service", "restarted", _) => "restart",
+            ("replica", "check" | "stopped_by_check", _) => "check",
+            ("replica", "exited" | "crash_loop_back_off" | "no_retry_code", _) => "crashed",
+            ("job", "exited", "backing_off") => "crashed",
+            ("replica" | "job", _, "failed") => "failed",
+            // It could not be started, or has no room.
+            ("replica" | "job", reason, "pending") if !HARMLESS.contains(&reason) => "waits",
+            _ => return None,
+        })
+    }
+
     /// The value of `schema` in the first event.
     pub const SCHEMA: &str = "watershed.event/1";
 }

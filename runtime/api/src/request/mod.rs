@@ -1,4 +1,4 @@
-//! What may be asked of a project: the input of each operation.
+//! Inputs of operations.
 
 mod change;
 mod look;

@@ -27,6 +27,7 @@ pub(crate) struct Projects {
 }
 
 /// The answer to a call that can't be served.
+#[derive(Debug)]
 pub(crate) struct Refused(pub(crate) Problem);
 
 pub(crate) fn routes(projects: Projects) -> Router {

@@ -15,8 +15,7 @@ use watershed_reconcilers::project_parser;
 use watershed_reconcilers::secrets::Secrets;
 
 use super::{Memory, Options};
-use crate::report::Entry;
-use crate::service::place::Listing;
+use crate::report::{Entry, Listing};
 use crate::sync::Unpoisoned;
 
 /// A store that remembers what it found, so that a run can say what it changed.

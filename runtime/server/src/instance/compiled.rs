@@ -32,7 +32,7 @@ use crate::state_folder::StateFolder;
 ///
 /// # Errors
 /// When the project's folder can't be listed.
-pub(crate) async fn compile(options: &Options, state: &StateFolder) -> Result<Compilation, Problem> {
+pub async fn compile(options: &Options, state: &StateFolder) -> Result<Compilation, Problem> {
     let compiler = compiler_options(options);
     // A folder that can't be written costs time, no more.
     let cache = state.create_root().is_ok().then(|| state.parse_cache());
@@ -53,7 +53,7 @@ pub(crate) async fn compile(options: &Options, state: &StateFolder) -> Result<Co
 }
 
 /// Returns the part of an instance's options that the compiler takes.
-pub(crate) fn compiler_options(options: &Options) -> watershed_compilers::Options {
+pub fn compiler_options(options: &Options) -> watershed_compilers::Options {
     watershed_compilers::Options {
         environment: options.environment.clone(),
         variables: options.variables.clone(),
@@ -223,7 +223,7 @@ pub(super) async fn program_settings(options: &Options) -> (WorkloadSettings, Ma
 }
 
 /// The secrets of a project, for as long as it is looked at.
-pub(crate) fn secrets_of(project: &Project) -> Secrets {
+pub fn secrets_of(project: &Project) -> Secrets {
     let secrets = Secrets::default();
     secrets.learn_names(project.resources().map(|resource| resource.name.as_str()));
     secrets.learn(project.variables());

@@ -11,21 +11,19 @@ use watershed_controller::resource::{Settled, Stage, Target};
 use watershed_controller::{Refresh, RequestError, Select, Uid, WaitError};
 use watershed_reconcilers::model::rest;
 
-use super::Instance;
 use super::observer::Observer;
 use super::order::{parents_first, with_below};
 use super::progress::Progress;
 use super::sharing::Holder;
 use super::stop::{Control, asked};
-use crate::render::told;
+use super::{Instance, partitions};
+use crate::out::Out;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings, findings};
 use crate::report::kinds::PROJECT_PARSER;
 use crate::report::problems::{ReportedProblems, problems};
 use crate::report::{Entry, Hidden, names};
 use crate::selection::{Evaluate as _, States};
-use crate::service::Out;
-use crate::service::ops::partitions;
 
 /// A wait without a deadline of its own: whoever waits may stop it.
 pub(super) const UNTIL_DONE: Duration = Duration::MAX;
@@ -521,7 +519,7 @@ fn is_for_people(event: &Event) -> bool {
     match event {
         Event::ResourceFinished { run, .. } if run.outcome == Outcome::Skipped => true,
         Event::Diagnostic { .. } | Event::Fixed { .. } | Event::Settled { .. } => true,
-        _ => told::is_news(event),
+        _ => event.is_news(),
     }
 }
 

@@ -19,7 +19,6 @@
 //! Any number of instances live in one process, each on a state folder of its own. Their files are watched: what is
 //! saved converges until the instance is closed.
 
-mod answer_file;
 mod approve;
 pub(crate) mod catalog;
 pub(crate) mod compiled;
@@ -29,9 +28,9 @@ mod live;
 pub(crate) mod look;
 mod managed;
 mod observer;
-mod operations;
 mod options;
 mod order;
+pub(crate) mod partitions;
 mod problem;
 mod progress;
 mod refresh;
@@ -49,6 +48,8 @@ use std::time::Duration;
 use crate::sync::Unpoisoned;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
+use watershed_api::Owner;
+use watershed_api::documents::Command;
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, EditError, Handle, Limits, StartError};
@@ -65,20 +66,21 @@ use watershed_reconcilers::setup::BESIDE_BUILDS;
 use watershed_reconcilers::{Setup, model, project_parser};
 use watershed_workloads::Workloads;
 
-pub use self::answer_file::{AnswerFile, Source};
-pub(crate) use self::compiled::{Built, compile, compiler_options};
+pub(crate) use self::compiled::Built;
+pub use self::compiled::compiler_options;
 pub(crate) use self::converge::{Reach, Which, Wish};
-pub(crate) use self::options::state_name;
+pub use self::options::state_name;
 pub use self::options::{Files, Options};
 pub use self::problem::unfinished;
-pub(crate) use self::problem::{close_problem, open_problem, refused, state_problem};
+pub use self::problem::{close_problem, open_problem, state_problem};
+pub(crate) use self::problem::{engine_problem, refused};
 pub(crate) use self::sharing::Holder;
-pub(crate) use self::stay::Stayed;
-pub(crate) use self::stop::{Control, Stop, Stopping};
-use crate::report::Entry;
+pub use self::stay::Stayed;
+pub(crate) use self::stop::Control;
+pub use self::stop::{Stop, Stopping};
 use crate::report::document::Project;
+use crate::report::{Entry, Listing};
 use crate::selection::{Choice, Evaluate as _};
-use crate::service::place::Listing;
 use crate::state_folder::{self, Lock, STATE_FOLDER, StateFolder};
 pub use watershed_reconcilers::directory::{self, Directory};
 pub use watershed_reconcilers::links::{self, Links};
@@ -220,7 +222,11 @@ pub struct Instance {
 
 impl Runtime {
     /// Brings a project to life whose state folder is locked.
-    pub(crate) async fn open_owned(
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    #[doc(hidden)]
+    pub async fn open_owned(
         &self,
         options: Options,
         state: StateFolder,
@@ -378,6 +384,18 @@ impl Instance {
         self.controller.as_ref()
     }
 
+    /// Returns what other processes are told of this one, which owns the state folder.
+    pub(crate) fn as_owner(&self) -> Owner {
+        Owner {
+            command: match self.options.files {
+                Files::Watched => Command::Start,
+                Files::Once => Command::Run,
+            },
+            process: std::process::id(),
+            sandbox: self.options.sandbox,
+        }
+    }
+
     /// The project's name: that of its folder.
     pub fn name(&self) -> &str {
         &self.project.name
@@ -449,7 +467,7 @@ impl Instance {
     }
 
     /// Returns the present state of all resources, hidden ones included.
-    fn entries(&self) -> Vec<Entry> {
+    pub(crate) fn entries(&self) -> Vec<Entry> {
         let listing = self.controller.list(watershed_controller::Select::all());
         listing.resources.into_iter().map(Entry::from).collect()
     }
@@ -495,7 +513,7 @@ pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Acc
 }
 
 /// The folders that a project is confined to, if it is.
-pub(crate) fn sandbox(options: &Options, state: &StateFolder) -> Option<Sandbox> {
+pub fn sandbox(options: &Options, state: &StateFolder) -> Option<Sandbox> {
     options
         .sandbox
         .then(|| Sandbox::new([options.root.clone(), state.path()]))

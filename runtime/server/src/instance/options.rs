@@ -85,7 +85,7 @@ impl Options {
 
 /// Returns the name of the folder that holds the state of an environment, or of a sample of it.
 #[must_use]
-pub(crate) fn state_name(environment: &str, sample: Option<Sample>) -> String {
+pub fn state_name(environment: &str, sample: Option<Sample>) -> String {
     match sample {
         None => environment.to_owned(),
         Some(sample) => format!("{environment}.sample-{sample}"),

@@ -16,7 +16,7 @@ use crate::{chain, state_folder};
 const DAMAGED: &str = "nothing was touched; move the folder away and run again to build everything anew";
 
 /// Returns the problem of an instance that can't be opened, whose state lies in `folder`.
-pub(crate) fn open_problem(error: OpenError, folder: &Path) -> Problem {
+pub fn open_problem(error: OpenError, folder: &Path) -> Problem {
     match error {
         OpenError::State(error) => state_problem(&error),
         OpenError::Catalog(error) | OpenError::Start(StartError::Store { source: error, .. }) => {
@@ -58,7 +58,7 @@ fn store_problem(error: &StoreError, folder: &Path) -> Problem {
 }
 
 /// Returns the problem of a state folder that can't be used.
-pub(crate) fn state_problem(error: &state_folder::Error) -> Problem {
+pub fn state_problem(error: &state_folder::Error) -> Problem {
     match error {
         state_folder::Error::Environment(_) => Problem::new(Code::BadArgument, chain(error)),
         _ => Problem::new(Code::Unavailable, chain(error)).hint(format!(
@@ -69,7 +69,7 @@ pub(crate) fn state_problem(error: &state_folder::Error) -> Problem {
 }
 
 /// Returns the problem of an instance that did not close in order, whose state lies in `folder`.
-pub(crate) fn close_problem(error: &CloseError, folder: &Path) -> Problem {
+pub fn close_problem(error: &CloseError, folder: &Path) -> Problem {
     match error {
         CloseError::Controller(ShutdownError::StoreFull { .. }) => no_room(folder),
         error => Problem::new(Code::Unavailable, chain(error)),
@@ -122,4 +122,20 @@ fn refused_by(refusal: &Refusal) -> Problem {
         _ => Code::Unavailable,
     };
     Problem::new(code, refusal.to_string())
+}
+
+/// Returns the problem that a failure of the engine is.
+pub(crate) fn engine_problem(failure: &olap::Failure) -> Problem {
+    let code = match failure {
+        olap::Failure::Open(olap::OpenError::Damaged { .. } | olap::OpenError::Newer { .. }) => {
+            Code::StateUnreadable
+        }
+        olap::Failure::Open(olap::OpenError::Locked { .. }) => Code::HeldElsewhere,
+        _ => Code::Unavailable,
+    };
+    let refusal = Problem::new(code, failure.to_string());
+    match failure.hint() {
+        Some(hint) => refusal.hint(hint),
+        None => refusal,
+    }
 }

@@ -9,13 +9,14 @@ use watershed_api::request::RunRequest;
 use super::Instance;
 use super::converge::{Course, Ended, Wish};
 use super::stop::{Control, Stop, asked};
+use crate::out::Out;
 use crate::report::difference::Declarations;
 use crate::report::problems::{ReportedProblems, problems};
-use crate::service::Out;
+use crate::socket::Replies;
 
 /// The end of a stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stayed {
+pub enum Stayed {
     /// It was stopped, and said so.
     Stopped,
     /// The state folder is no longer there: the instance is of no use, and nothing was said.
@@ -24,7 +25,9 @@ pub(crate) enum Stayed {
 
 impl Instance {
     /// Converges, and goes on telling what happens until it is stopped or has lost its state folder.
-    pub(crate) async fn stay(&self, run: &RunRequest, stop: &Stop, out: &Out) -> Stayed {
+    #[doc(hidden)]
+    pub async fn stay(&self, run: &RunRequest, stop: &Stop, replies: Replies) -> Stayed {
+        let out = &Out::new(replies);
         let control = Control::Own(stop.clone());
         let mut course = self.begin(Command::Start, run, &control, out).await;
         let ended = tokio::select! {

@@ -7,14 +7,14 @@ use watershed_api::Exit;
 
 /// A request to stop a run in order, with the exit code that it then ends with.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Stop {
+pub struct Stop {
     token: CancellationToken,
     exit: Arc<std::sync::OnceLock<Exit>>,
 }
 
 /// The way in which a run stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stopping {
+pub enum Stopping {
     /// By the end of its terminal.
     HungUp,
     /// By Ctrl-C.
@@ -25,7 +25,7 @@ pub(crate) enum Stopping {
 
 impl Stop {
     /// Asks for the stop. The first reason counts.
-    pub(crate) fn ask(&self, why: Stopping) {
+    pub fn ask(&self, why: Stopping) {
         let exit = match why {
             Stopping::HungUp => Exit::HungUp,
             Stopping::Interrupted => Exit::Interrupted,
@@ -36,12 +36,12 @@ impl Stop {
     }
 
     /// Resolves when it was asked for. Cancel-safe.
-    pub(crate) async fn asked(&self) {
+    pub async fn asked(&self) {
         self.token.cancelled().await;
     }
 
     /// The exit code, once an end is requested.
-    pub(crate) fn exit(&self) -> Option<Exit> {
+    pub fn exit(&self) -> Option<Exit> {
         self.exit.get().copied()
     }
 }

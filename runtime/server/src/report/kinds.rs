@@ -20,7 +20,7 @@ use watershed_proto::{
 /// The kind of tables and views.
 pub(crate) const MODEL: &str = "model";
 /// The kind that reads the project's files.
-pub(crate) const PROJECT_PARSER: &str = "project_parser";
+pub const PROJECT_PARSER: &str = "project_parser";
 
 /// Returns true if resources of a kind are run here.
 pub(crate) fn is_supported(kind: &str) -> bool {

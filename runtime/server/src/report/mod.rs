@@ -43,7 +43,7 @@ pub(crate) mod summary;
 
 use std::sync::Arc;
 
-use watershed_core::{Row, Settled, Stage, Status};
+use watershed_core::{Revision, Row, Settled, Stage, Status};
 
 /// One resource as it was read: what is stored, and where it stood.
 #[derive(Debug, Clone)]
@@ -52,6 +52,15 @@ pub(crate) struct Entry {
     pub(crate) row: Arc<Row>,
     /// Its status; settled where no controller runs.
     pub(crate) status: Status,
+}
+
+/// One reading of the catalog.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Listing {
+    /// The resources, hidden ones included.
+    pub(crate) entries: Vec<Entry>,
+    /// The revision that they were read at.
+    pub(crate) revision: Revision,
 }
 
 impl From<watershed_controller::Resource> for Entry {

@@ -50,7 +50,7 @@ impl Problem {
 
 /// The findings that were told while a command runs, so that nothing is told twice.
 #[derive(Debug, Default)]
-pub(crate) struct ReportedProblems {
+pub struct ReportedProblems {
     places: BTreeSet<(String, u32, u32, String)>,
     /// Resources of which an error was told.
     about: BTreeSet<ResourceName>,
@@ -81,12 +81,12 @@ impl ReportedProblems {
     }
 
     /// Returns true if a finding was told.
-    pub(crate) fn holds(&self, finding: &Diagnostic) -> bool {
+    pub fn holds(&self, finding: &Diagnostic) -> bool {
         self.places.contains(&place(finding))
     }
 
     /// Counts a finding as told.
-    pub(crate) fn add(&mut self, finding: &Diagnostic) {
+    pub fn add(&mut self, finding: &Diagnostic) {
         self.places.insert(place(finding));
     }
 }
@@ -101,7 +101,7 @@ fn place(finding: &Diagnostic) -> (String, u32, u32, String) {
 
 /// Findings in files and failures of resources, in that order. A failure that a finding tells of already is told by
 /// it alone, with more of its place: as an error, whatever it was before something failed because of it.
-pub(crate) fn problems(document: &RunDocument) -> Vec<Diagnostic> {
+pub fn problems(document: &RunDocument) -> Vec<Diagnostic> {
     let failures = || {
         document
             .resources

@@ -14,21 +14,23 @@ use watershed_managers::EVENT_KIND;
 use watershed_reconcilers::connector::Surroundings;
 use watershed_reconcilers::secrets::Secrets;
 
-use super::place::{Hands, Listing, Opened, Place, not_built};
+use super::opened::Opened;
+use super::place::{Hands, Place, Running, not_built};
 use super::questions::Asking;
-use super::{Live, Out, Principal, serve};
+use super::{Principal, serve};
 use crate::instance::look::look;
 use crate::instance::{
     Built, INSTANCE, OpenError, Options, catalog, compiled, engine_options, open_problem, secrets_of,
 };
-use crate::report::Entry;
+use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
+use crate::report::{Entry, Listing};
 use crate::socket::{Replies, Service};
 use crate::state_folder::{Lock, StateFolder};
 
 /// A project that no process runs.
-pub(crate) struct AtRest {
+pub struct AtRest {
     options: Options,
     state: StateFolder,
     project: Project,
@@ -38,18 +40,18 @@ pub(crate) struct AtRest {
 
 /// The hold that an operation has on a state folder.
 #[derive(Debug)]
-pub(crate) enum Hold {
+pub enum Hold {
     /// Nothing was ever run there.
     Empty,
     /// The lock keeps owners out, or everybody.
-    Locked(#[expect(dead_code, reason = "held until the operation is over")] Lock),
+    Locked(Lock),
     /// An owner holds the folder: what it stored last can be read, and the engine can't be asked.
     Stored,
 }
 
 impl AtRest {
     /// Returns the place of a folder by a hold on it.
-    pub(crate) fn new(options: Options, state: StateFolder, hold: Hold) -> Self {
+    pub fn new(options: Options, state: StateFolder, hold: Hold) -> Self {
         Self {
             project: options.project(),
             options,
@@ -57,17 +59,6 @@ impl AtRest {
             hold,
             secrets: OnceLock::new(),
         }
-    }
-
-    /// Returns the reader of the catalog; none where there is no catalog.
-    pub(crate) fn catalog(&self) -> Option<SqliteReader> {
-        let is_there = !matches!(self.hold, Hold::Empty);
-        is_there.then(|| SqliteReader::new(self.state.catalog()))
-    }
-
-    /// Returns true if the lock keeps owners out.
-    pub(crate) fn is_locked(&self) -> bool {
-        matches!(self.hold, Hold::Locked(_))
     }
 
     async fn begin_controller(&self) -> Result<Controller, OpenError> {
@@ -79,16 +70,19 @@ impl AtRest {
 }
 
 impl Place for AtRest {
-    fn live(&self) -> Result<&Live<'_>, Problem> {
-        Err(Problem::new(
-            Code::Unattended,
-            "no process runs the project, and this needs one",
-        )
-        .hint(format!("{} runs the project", hint::operation("start", []))))
+    fn running(&self) -> Result<Running<'_>, Problem> {
+        let message = "no process runs the project, and this needs one";
+        Err(Problem::new(Code::Unattended, message)
+            .hint(format!("{} runs the project", hint::operation("start", []))))
     }
 
-    fn at_rest(&self) -> Option<&AtRest> {
-        Some(self)
+    fn catalog(&self) -> Option<SqliteReader> {
+        let is_there = !matches!(self.hold, Hold::Empty);
+        is_there.then(|| SqliteReader::new(self.state.catalog()))
+    }
+
+    fn is_locked(&self) -> bool {
+        matches!(self.hold, Hold::Locked(_))
     }
 
     fn options(&self) -> &Options {

@@ -1,21 +1,23 @@
 //! A project that this process runs.
 
 use tokio_util::sync::CancellationToken;
-use watershed_api::documents::Command;
 use watershed_api::{Code, Owner, Problem, Request};
 use watershed_controller::history::HistoryRow;
+use watershed_controller::store::SqliteReader;
 use watershed_controller::{Select, Uid};
 use watershed_drivers::duckdb::Access;
 use watershed_drivers::olap::TrashLimits;
 use watershed_reconcilers::secrets::Secrets;
 
-use super::place::{Hands, Listing, Opened, Place};
+use super::opened::Opened;
+use super::place::{Hands, Place, Running};
 use super::questions::Asking;
-use super::{Out, Principal, serve};
-use crate::instance::{Control, Files, Instance, Options};
-use crate::report::Entry;
+use super::{Principal, serve};
+use crate::instance::{Control, Instance, Options, Stop};
+use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
+use crate::report::{Entry, Listing};
 use crate::socket::{Replies, Service};
 use crate::state_folder::StateFolder;
 
@@ -36,8 +38,19 @@ impl<'a> Live<'a> {
 }
 
 impl Place for Live<'_> {
-    fn live(&self) -> Result<&Live<'_>, Problem> {
-        Ok(self)
+    fn running(&self) -> Result<Running<'_>, Problem> {
+        Ok(Running {
+            instance: self.instance,
+            control: &self.control,
+        })
+    }
+
+    fn catalog(&self) -> Option<SqliteReader> {
+        Some(SqliteReader::new(self.instance.state.catalog()))
+    }
+
+    fn is_locked(&self) -> bool {
+        false
     }
 
     fn options(&self) -> &Options {
@@ -108,19 +121,24 @@ impl Place for Live<'_> {
     }
 }
 
+impl Instance {
+    /// Does the work of the command that opened this instance. Stopping it stops the controller.
+    #[doc(hidden)]
+    pub async fn own(&self, request: Request, stop: Stop, replies: Replies) {
+        let place = Live {
+            instance: self,
+            control: Control::Own(stop),
+        };
+        serve(&place, &Principal::Local, request, &Out::new(replies)).await;
+    }
+}
+
 impl Service for Instance {
     async fn serve(&self, request: Request, replies: Replies) {
         serve(&Live::of(self), &Principal::Local, request, &Out::new(replies)).await;
     }
 
     fn owner(&self) -> Option<Owner> {
-        Some(Owner {
-            command: match self.options.files {
-                Files::Watched => Command::Start,
-                Files::Once => Command::Run,
-            },
-            process: std::process::id(),
-            sandbox: self.options.sandbox,
-        })
+        Some(self.as_owner())
     }
 }

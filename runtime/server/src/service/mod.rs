@@ -3,28 +3,34 @@
 //! | module | holds |
 //! |---|---|
 //! | [`ops`] | the handlers, a function for each line of the table in `watershed-api` |
-//! | [`place`] | what handlers ask of the place where a project is |
+//! | [`place`] | the place where a project is, as handlers see it |
 //! | [`live`] | a project that this process runs |
 //! | [`at_rest`] | a state folder that no process runs |
-//! | [`out`] | the way of answers to whoever asks, where rows become JSON and secrets are taken out |
+//! | [`methods`] | the operations as methods of an instance |
+//! | [`problems`] | reasons for which a question has no answer |
 //! | [`reading`] | documents of one listing |
 //! | [`questions`] | what it takes to ask metrics views, APIs, reports and alerts |
 //!
 //! The socket, the command line and the methods of [`Instance`](crate::Instance) call [`serve`] or a handler, and decide nothing.
 
+mod answer_file;
 pub(crate) mod at_rest;
 pub(crate) mod live;
+mod methods;
+pub(crate) mod opened;
 pub(crate) mod ops;
-pub(crate) mod out;
 pub(crate) mod place;
+mod problems;
 pub(crate) mod questions;
 pub(crate) mod reading;
 
 use watershed_api::{Answer, Problem, Request};
 
-pub(crate) use at_rest::{AtRest, Hold};
+use crate::out::Out;
+
+pub use answer_file::{AnswerFile, Source};
+pub use at_rest::{AtRest, Hold};
 pub(crate) use live::Live;
-pub(crate) use out::Out;
 use place::Place;
 
 /// The one who asks.

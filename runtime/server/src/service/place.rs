@@ -5,31 +5,34 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Problem, hint};
 use watershed_controller::history::HistoryRow;
-use watershed_controller::resource::Revision;
+use watershed_controller::store::SqliteReader;
 use watershed_controller::{Controller, Handle, Uid};
-use watershed_drivers::duckdb::{Access, Engine};
-use watershed_drivers::olap::{Failure, TrashLimits};
+use watershed_drivers::duckdb::Access;
+use watershed_drivers::olap::TrashLimits;
 use watershed_reconcilers::secrets::Secrets;
 
+use super::opened::Opened;
 use super::questions::Asking;
-use crate::instance::Options;
-use crate::report::Entry;
+use crate::instance::{Control, Instance, Options};
 use crate::report::document::Project;
 use crate::report::explain::Life;
+use crate::report::{Entry, Listing};
 use crate::state_folder::StateFolder;
 
-/// What an owner and a folder at rest have in common. What only an owner can do goes through [`live`](Place::live).
+/// A project as an owner and a folder at rest have it in common. Work that only an owner can do goes through
+/// [`running`](Place::running).
 pub(crate) trait Place: Send + Sync {
     /// Returns the instance that runs the project.
     ///
     /// # Errors
     /// `unattended`, where none does.
-    fn live(&self) -> Result<&super::Live<'_>, Problem>;
+    fn running(&self) -> Result<Running<'_>, Problem>;
 
-    /// Returns the folder at rest; none where a process runs the project.
-    fn at_rest(&self) -> Option<&super::AtRest> {
-        None
-    }
+    /// Returns the reader of the stored catalog; none where nothing was ever run.
+    fn catalog(&self) -> Option<SqliteReader>;
+
+    /// Returns true if nobody else can use the state folder meanwhile.
+    fn is_locked(&self) -> bool;
 
     /// Returns the options of the project.
     fn options(&self) -> &Options;
@@ -91,6 +94,15 @@ pub(crate) trait Place: Send + Sync {
     fn leaving(&self) -> CancellationToken;
 }
 
+/// An instance that runs, and what the one who asks may end.
+#[derive(Clone, Copy)]
+pub(crate) struct Running<'a> {
+    /// The instance.
+    pub(crate) instance: &'a Instance,
+    /// The right to stop the instance with the work.
+    pub(crate) control: &'a Control,
+}
+
 /// Returns the engine of a place where something was built.
 ///
 /// # Errors
@@ -110,43 +122,6 @@ pub(crate) fn not_built() -> Problem {
         "nothing was built yet, so there is nothing to ask",
     )
     .hint(format!("{} builds the project", hint::operation("run", [])))
-}
-
-/// One reading of the catalog.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Listing {
-    /// The resources, hidden ones included.
-    pub(crate) entries: Vec<Entry>,
-    /// The revision that they were read at.
-    pub(crate) revision: Revision,
-}
-
-/// An engine, and who closes it.
-pub(crate) struct Opened {
-    /// The engine.
-    pub(crate) engine: Engine,
-    /// True if the engine was opened for one operation alone.
-    pub(crate) is_own: bool,
-}
-
-impl Opened {
-    /// Gives the engine back. One that was opened for this operation is closed.
-    ///
-    /// # Errors
-    /// When the engine can't be closed in order.
-    pub(crate) async fn close(self) -> Result<(), Failure> {
-        match self.is_own {
-            true => self.engine.close().await.map(drop),
-            false => Ok(()),
-        }
-    }
-
-    /// Gives the engine back; a failure is told in the log alone, for what was asked is answered.
-    pub(crate) async fn give_back(self) {
-        if let Err(error) = self.close().await {
-            tracing::warn!(%error, "can't close the engine");
-        }
-    }
 }
 
 /// A controller through which the catalog is changed by hand.

@@ -4,26 +4,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use watershed_api::documents::{ExportDocument, ResourceName};
 use watershed_api::request::AnswerOptions;
 use watershed_api::{Code, Problem};
-use watershed_core::{Error, Key, Row};
+use watershed_core::{Key, Row};
 use watershed_drivers::duckdb::Conditions;
 use watershed_drivers::olap::{Existing, Export, FileFormat, Layout, Olap};
 use watershed_drivers::sandbox::Sandbox;
-use watershed_metrics::QueryError;
-use watershed_metrics::plan::PlanError;
 use watershed_reconcilers::directory::Directory;
-use watershed_reconcilers::resolvers::error::UNSPOKEN;
-use watershed_reconcilers::resolvers::metrics::{LONGEST, MetricsError};
+use watershed_reconcilers::resolvers::metrics::LONGEST;
 use watershed_reconcilers::resolvers::{
-    Cache, Heading, Prepared, ResolveError, Resolvers, Resources, Until, Viewer, Views,
+    Cache, Heading, Prepared, Resolvers, Resources, Until, Viewer, Views,
 };
 use watershed_reconcilers::secrets::Secrets;
 
-use super::Out;
-use super::ops::{export, query};
-use super::place::Opened;
+use super::opened::Opened;
 use crate::instance::{Instance, Options, sandbox};
 use crate::report::{Entry, names};
 use crate::state_folder::StateFolder;
@@ -75,30 +69,6 @@ impl Asking {
             sandbox: self.sandbox.as_ref(),
             directory: self.directory.as_deref(),
         }
-    }
-
-    /// Writes the rows of a question into a file.
-    ///
-    /// # Errors
-    /// When the file's name says no form, the question's rows are made over, or the file can't be written.
-    pub(crate) async fn write(
-        &self,
-        prepared: &Prepared,
-        mut file: Export,
-        viewer: &Viewer,
-        out: &Out,
-    ) -> Result<ExportDocument, Problem> {
-        if prepared.is_made_over() {
-            return Err(made_over());
-        }
-        file.sql = prepared.statement();
-        file.attributes = prepared.attributes();
-        let written = export::write(&self.opened.engine, &file, out).await;
-        // What the engine says may quote rows that a user may not see.
-        written.map_err(|problem| match viewer {
-            Viewer::User(_) if problem.code == Code::ProjectError => unspoken(),
-            _ => problem,
-        })
     }
 }
 
@@ -289,80 +259,5 @@ pub(crate) fn layout(prepared: &Prepared) -> Layout {
     Layout {
         columns: headings.iter().map(Heading::look).collect(),
         ..Layout::default()
-    }
-}
-
-/// Returns the problem of rows that have no place in a file.
-pub(crate) fn made_over() -> Problem {
-    Problem::new(Code::BadArgument, "a file has neither totals nor a pivot")
-        .hint("leave them out, or write `--format csv` to standard output")
-}
-
-/// Returns the problem of a user whose question failed on rows.
-pub(crate) fn unspoken() -> Problem {
-    Problem::new(Code::ProjectError, UNSPOKEN)
-        .hint("the project's owner sees the reason, with the same query")
-}
-
-/// Returns the problem that an error of a resource is.
-pub(crate) fn of_resource(error: &Error) -> Problem {
-    Problem {
-        hint: error.hint.as_deref().map(Into::into),
-        ..Problem::new(Code::ProjectError, error.message.to_string()).at(&*error.code, None)
-    }
-}
-
-/// Returns the problem of a question that has no answer.
-pub(crate) fn unresolved(error: ResolveError) -> Problem {
-    match error {
-        ResolveError::Metrics(error) => of_metrics(error),
-        error => {
-            let code = match error {
-                ResolveError::NotAllowed(_) => Code::NotAllowed,
-                ResolveError::UnknownApi(_) => Code::UnknownName,
-                ResolveError::UnknownArgument { .. } => Code::BadArgument,
-                _ => Code::ProjectError,
-            };
-            let problem = of_resource(&error.to_error());
-            Problem { code, ..problem }
-        }
-    }
-}
-
-/// Returns the problem of a query that can't be understood.
-pub(crate) fn misunderstood(error: &QueryError) -> Problem {
-    let problem = Problem::new(Code::BadArgument, error.to_string()).at(error.code.name(), None);
-    match &error.hint {
-        Some(hint) => problem.hint(hint.as_str()),
-        None => problem,
-    }
-}
-
-/// Returns the problem that an error of a metrics view is.
-pub(crate) fn of_metrics(error: MetricsError) -> Problem {
-    match error {
-        MetricsError::Engine(error) => query::problem(&error),
-        MetricsError::Unspoken(_) => unspoken(),
-        MetricsError::Refused(PlanError::Refused(error)) => misunderstood(&error),
-        MetricsError::NotValid(ref name) => {
-            let view = format!("metrics_view/{name}");
-            let status = watershed_api::hint::operation("status", [view.as_str()]);
-            Problem::new(Code::ProjectError, error.to_string())
-                .about(ResourceName::new("metrics_view", name.as_str()))
-                .hint(format!("{status} says what is wrong with it"))
-        }
-        MetricsError::Policy { .. } | MetricsError::Render(_) => {
-            Problem::new(Code::ProjectError, error.to_string())
-        }
-        MetricsError::Refused(ref planned) => Problem {
-            hint: planned.hint().map(Into::into),
-            ..Problem::new(Code::BadArgument, error.to_string())
-        },
-        MetricsError::Unknown(_) | MetricsError::NoFront(_) => {
-            Problem::new(Code::UnknownName, error.to_string())
-        }
-        MetricsError::NotInFront { .. } | MetricsError::TooManyRows | MetricsError::TooManyColumns(_) => {
-            Problem::new(Code::BadArgument, error.to_string())
-        }
     }
 }

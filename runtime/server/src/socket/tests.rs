@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
+use watershed_api::answers::RowsEnd;
 use watershed_api::documents::Column;
 use watershed_api::operations::ops;
-use watershed_api::reply::RowsEnd;
 use watershed_api::request::QueryRequest;
 use watershed_api::{Code, Operation as _, Problem};
 

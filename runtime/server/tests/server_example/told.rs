@@ -265,7 +265,7 @@ async fn events_are_taken_in_by_the_words_of_their_specification() {
         let answer = post(site.address.port(), &vector.headers, &vector.body).await;
         let (status, answer) = answer.unwrap_or_else(|| panic!("{what}: no answer"));
         assert_eq!(status, vector.status, "{what}: {answer}");
-        let said = answer["error"].as_str().unwrap_or_default();
+        let said = answer["message"].as_str().unwrap_or_default();
         assert!(said.contains(vector.says), "{what}: {said}");
     }
     let told = post(site.address.port(), &ATTRIBUTES, b"").await.unwrap();

@@ -8,9 +8,11 @@ use watershed_delivery::Attempt;
 use watershed_reconcilers::alert::{self, policy::Verdict, trial};
 use watershed_reconcilers::notifiers::ProjectNotifiers;
 
+use crate::out::Out;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::questions::{Asking, Entries, of_resource, time};
-use crate::service::{Out, Principal};
+use crate::service::problems::of_resource;
+use crate::service::questions::{Asking, Entries, time};
 
 /// Tries an alert out, and sends what people would be told if that is asked for.
 pub(crate) async fn alert_test(

@@ -10,13 +10,13 @@ use watershed_api::{Code, Problem};
 use watershed_controller::store::SqliteReader;
 use watershed_drivers::duckdb::{Access, Engine};
 
-use super::care;
 use crate::backup::{self, Manifest, ReadError, beside};
 use crate::instance::look::look;
-use crate::instance::{INSTANCE, engine_options};
+use crate::instance::{INSTANCE, engine_options, engine_problem};
+use crate::out::Out;
 use crate::report::document::Project;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{AtRest, Out, Principal};
 use crate::state_folder::StateFolder;
 
 /// Writes a backup; where the project runs, everything goes on, and builds wait while the engine's file is copied.
@@ -54,10 +54,11 @@ pub(crate) async fn restore(
     input: RestoreRequest,
     _: &Out,
 ) -> Result<BackupDocument, Problem> {
-    let Some(folder) = place.at_rest().filter(|folder| folder.is_locked()) else {
-        let message = "the process that runs the project uses what is to be replaced";
+    if let Ok(running) = place.running() {
+        let message = format!("{} uses what is to be replaced", running.instance.as_owner());
         return Err(Problem::new(Code::HeldElsewhere, message).hint("stop it first"));
-    };
+    }
+    let folder = place;
     let (file, dry_run, state) = (input.file.as_path(), input.dry_run, folder.state());
     let replaced = state.exists() || state.engine().exists();
     let partial = state.begin_swap().map_err(|error| {
@@ -130,7 +131,7 @@ async fn write(
         }
     };
     let _ = fs::remove_file(&catalog);
-    let written = written.map_err(|failure| care::problem(&failure))?;
+    let written = written.map_err(|failure| engine_problem(&failure))?;
     let (manifest, bytes) = written.map_err(|error| {
         let message = format!("`{}` can't be written: {error}", file.display());
         Problem::new(Code::Unavailable, message)
@@ -139,7 +140,7 @@ async fn write(
 }
 
 /// Unpacks a backup, and looks whether this version can use what is in it.
-async fn check(folder: &AtRest, file: &Path, into: &Path) -> Result<Manifest, Problem> {
+async fn check(folder: &impl Place, file: &Path, into: &Path) -> Result<Manifest, Problem> {
     let unreadable = |error: ReadError| {
         let code = match error {
             ReadError::Io(_) => Code::BadArgument,
@@ -169,7 +170,7 @@ async fn check(folder: &AtRest, file: &Path, into: &Path) -> Result<Manifest, Pr
         let closed = engine.close().await;
         opened
             .and(closed.map(drop))
-            .map_err(|failure| care::problem(&failure))?;
+            .map_err(|failure| engine_problem(&failure))?;
     }
     Ok(manifest)
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::{Map, Value as Json};
+use watershed_api::answers::CallAnswer;
 use watershed_api::documents::{CallDocument, ResourceName};
-use watershed_api::reply::CallAnswer;
 use watershed_api::request::{AnswerOptions, CallRequest, ReportRequest};
 use watershed_api::{Code, Problem};
 use watershed_drivers::olap::{FileFormat, Layout, Value as Cell};
@@ -14,13 +14,14 @@ use watershed_reconcilers::report::{self as reports, making::Making};
 use watershed_reconcilers::resolvers::metrics::LONGEST;
 use watershed_reconcilers::resolvers::{Answer as Rows, Ask, Prepared, Resolvers, Viewer, api};
 
+use super::export::write_answer;
 use super::metrics_answer::{columns, range, rows, zone};
 use super::query::until_closed;
+use crate::out::Out;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::questions::{
-    Asking, Entries, Moment, StatementForm, file_of, layout, made_over, of_resource, unresolved, viewer,
-};
-use crate::service::{Out, Principal};
+use crate::service::problems::{made_over, of_resource, unresolved};
+use crate::service::questions::{Asking, Entries, Moment, StatementForm, file_of, layout, viewer};
 
 /// A question that is ready to be asked.
 struct Question {
@@ -188,7 +189,7 @@ async fn answer(
         return Err(made_over());
     }
     if let Some(file) = file_of(options, limit, layout)? {
-        let written = asking.write(&prepared, file, viewer, out).await?;
+        let written = write_answer(asking, &prepared, file, viewer, out).await?;
         return Ok(CallAnswer::File(written));
     }
     let wanted = options.shown.unwrap_or(u64::MAX);

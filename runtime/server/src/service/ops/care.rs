@@ -13,17 +13,18 @@ use watershed_api::{Code, Exit, Problem, hint};
 use watershed_controller::Uid;
 use watershed_controller::resource::Stage;
 use watershed_drivers::duckdb::{Access, Compacted, Engine};
-use watershed_drivers::olap::{Failure, OpenError};
+use watershed_drivers::olap::Failure;
 use watershed_drivers::volume::{Bytes, Volume};
 use watershed_reconcilers::model;
 
 use super::check::check_or_damage;
-use crate::instance::Options;
+use crate::instance::{Options, engine_problem};
+use crate::out::Out;
 use crate::report::Entry;
 use crate::report::document::Project;
 use crate::report::explain::Life;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{AtRest, Out, Principal};
 use crate::state_folder::StateFolder;
 
 /// Suffixes of the files beside a catalog that belong to it, and beside an engine's file.
@@ -37,9 +38,10 @@ pub(crate) async fn doctor(
     input: NoInput,
     out: &Out,
 ) -> Result<DoctorDocument, Problem> {
-    let Some(folder) = place.at_rest() else {
+    if place.life() == Life::Live {
         return doctor_live(place, principal, input, out).await;
-    };
+    }
+    let folder = place;
     let catalog = Some(check_or_damage(folder).await?).filter(|_| folder.is_locked());
     // A damaged catalog is a finding already: what can't be read from it is not looked at.
     let entries = folder.listing().await.unwrap_or_default().entries;
@@ -82,12 +84,13 @@ pub(crate) async fn repair(
     _: NoInput,
     _: &Out,
 ) -> Result<DoctorDocument, Problem> {
-    let Some(folder) = place.at_rest() else {
-        let message = "the process that runs the project uses what is to be repaired";
+    if let Ok(running) = place.running() {
+        let message = format!("{} uses what is to be repaired", running.instance.as_owner());
         let doctor = hint::operation("doctor", []);
         return Err(Problem::new(Code::HeldElsewhere, message)
             .hint(format!("stop it first; {doctor} looks meanwhile")));
-    };
+    }
+    let folder = place;
     let catalog = check_or_damage(folder).await?;
     let checks = checks_at_rest(folder, Some(&catalog)).await?;
     let mut repairs = Repairs::default();
@@ -126,12 +129,12 @@ pub(crate) async fn gc(
     let compacted = collect(&opened.engine).await;
     let closed = opened.close().await;
     let done = compacted.and_then(|done| closed.map(|()| done));
-    let done = done.map_err(|failure| problem(&failure))?;
+    let done = done.map_err(|failure| engine_problem(&failure))?;
     Ok(collected(place.project(), done))
 }
 
 async fn checks_at_rest(
-    folder: &AtRest,
+    folder: &impl Place,
     catalog: Option<&CheckDocument>,
 ) -> Result<Vec<DoctorCheck>, Problem> {
     let state = folder.state();
@@ -149,20 +152,6 @@ async fn checks_at_rest(
             check(Checked::Trash, looked.trash),
         ],
     })
-}
-
-/// Returns the problem that a failure of the engine is.
-pub(crate) fn problem(failure: &Failure) -> Problem {
-    let code = match failure {
-        Failure::Open(OpenError::Damaged { .. } | OpenError::Newer { .. }) => Code::StateUnreadable,
-        Failure::Open(OpenError::Locked { .. }) => Code::HeldElsewhere,
-        _ => Code::Unavailable,
-    };
-    let refusal = Problem::new(code, failure.to_string());
-    match failure.hint() {
-        Some(hint) => refusal.hint(hint),
-        None => refusal,
-    }
 }
 
 /// Lets go of what the trash keeps no longer, and makes the file anew.
@@ -195,23 +184,23 @@ async fn look_at(engine: &Engine) -> Result<Looked, Problem> {
     let verified = engine
         .verify(&cancel)
         .await
-        .map_err(|failure| problem(&failure))?;
+        .map_err(|failure| engine_problem(&failure))?;
     let trash = match verified.is_empty() {
         true => engine.check_trash(&cancel).await,
         false => Ok(Vec::new()),
     };
-    let trash = trash.map_err(|failure| problem(&failure))?;
+    let trash = trash.map_err(|failure| engine_problem(&failure))?;
     Ok(Looked {
         engine: verified,
         trash: trash.iter().map(ToString::to_string).collect(),
     })
 }
 
-async fn mend_trash(folder: &AtRest) -> Result<Vec<String>, Problem> {
+async fn mend_trash(folder: &impl Place) -> Result<Vec<String>, Problem> {
     let opened = folder.engine(Access::ReadWrite)?;
     let mended = opened.engine.mend_trash(&CancellationToken::new()).await;
     opened.give_back().await;
-    let mended = mended.map_err(|failure| problem(&failure))?;
+    let mended = mended.map_err(|failure| engine_problem(&failure))?;
     Ok(mended.iter().map(ToString::to_string).collect())
 }
 

@@ -9,12 +9,13 @@ use watershed_controller::resource::Revision;
 use watershed_controller::store::SqliteReader;
 use watershed_core::{Core, Now, Stored};
 
-use crate::instance::INSTANCE;
 use crate::instance::look::{self, look};
+use crate::instance::{INSTANCE, Instance};
+use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{AtRest, Live, Out, Principal};
 
 /// The rule of findings about the catalog's file.
 const FILE: &str = "file";
@@ -26,20 +27,19 @@ pub(crate) async fn check(
     _: NoInput,
     _: &Out,
 ) -> Result<CheckDocument, Problem> {
-    match (place.live(), place.at_rest()) {
-        (Ok(live), _) => check_live(live).await,
-        (Err(_), Some(folder)) => check_at_rest(folder).await,
-        (Err(problem), None) => Err(problem),
+    match place.running() {
+        Ok(running) => check_live(place, running.instance).await,
+        Err(_) => check_at_rest(place).await,
     }
 }
 
 /// Checks the controller as it is, and compares its catalog with the stored one.
-async fn check_live(live: &Live<'_>) -> Result<CheckDocument, Problem> {
-    let file = SqliteReader::new(live.state().catalog());
+async fn check_live(place: &impl Place, instance: &Instance) -> Result<CheckDocument, Problem> {
+    let file = SqliteReader::new(place.state().catalog());
     let damage = look(move |runtime| runtime.block_on(file.integrity())).await?;
-    match live.instance.controller().check_consistency().await {
+    match instance.controller().check_consistency().await {
         Ok(found) => Ok(document(
-            live.project(),
+            place.project(),
             &found,
             file_findings(damage),
             Life::Live,
@@ -49,7 +49,7 @@ async fn check_live(live: &Live<'_>) -> Result<CheckDocument, Problem> {
     }
 }
 
-async fn check_at_rest(folder: &AtRest) -> Result<CheckDocument, Problem> {
+async fn check_at_rest(folder: &impl Place) -> Result<CheckDocument, Problem> {
     let project = folder.project();
     let (Some(file), Some(catalog)) = (folder.catalog(), folder.catalog()) else {
         return Ok(loaded(project, Stored::default(), Vec::new()));
@@ -63,7 +63,7 @@ async fn check_at_rest(folder: &AtRest) -> Result<CheckDocument, Problem> {
 }
 
 /// Checks a folder at rest, where a file that is no catalog at all is a finding too.
-pub(super) async fn check_or_damage(folder: &AtRest) -> Result<CheckDocument, Problem> {
+pub(super) async fn check_or_damage(folder: &impl Place) -> Result<CheckDocument, Problem> {
     if let Some(file) = folder.catalog()
         && let Err(error) = look(move |runtime| Ok(runtime.block_on(file.integrity()))).await?
         && error.is_damage()

@@ -5,8 +5,9 @@ use watershed_api::documents::CompileDocument;
 use watershed_api::request::CompileRequest;
 
 use crate::instance::compiled;
+use crate::out::Out;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{Out, Principal};
 
 /// Compiles one model.
 pub(crate) async fn compile(

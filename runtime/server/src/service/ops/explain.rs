@@ -7,10 +7,11 @@ use watershed_controller::RequestError;
 use watershed_controller::resource::Target;
 
 use crate::instance::refused;
+use crate::out::Out;
 use crate::report::explain::{Explanations, Inquiry};
 use crate::report::names;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{Out, Principal};
 
 /// Tells why a resource is not running, or what keeps the project back.
 pub(crate) async fn explain(
@@ -27,9 +28,9 @@ pub(crate) async fn explain(
     let inquiry = Inquiry::new(place.project(), &entries, place.life());
     let mut said = Explanations::new();
     // Where nothing runs, what is stored is all that there is to know.
-    if let Ok(live) = place.live() {
+    if let Ok(running) = place.running() {
         for uid in inquiry.to_ask(about) {
-            match live.instance.controller().explain(Target::Uid(uid)).await {
+            match running.instance.controller().explain(Target::Uid(uid)).await {
                 Ok(explanation) => drop(said.insert(uid, explanation)),
                 // Gone since: what was read of it is all there is.
                 Err(RequestError::Refused(watershed_controller::Refusal::Unknown(_))) => {}

@@ -9,14 +9,16 @@ use watershed_api::{Code, Problem};
 use watershed_drivers::duckdb::Engine;
 use watershed_drivers::olap::{Export, ExportError, Layout, Olap};
 
-use watershed_reconcilers::resolvers::Viewer;
 use watershed_reconcilers::resolvers::metrics::MetricsError;
+use watershed_reconcilers::resolvers::{Prepared, Viewer};
 
 use super::query;
+use crate::out::Out;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::questions::{existing, form_of, of_metrics};
+use crate::service::problems::{made_over, of_metrics, of_query, unspoken};
+use crate::service::questions::{Asking, existing, form_of};
 use crate::service::reading::{Reading, Subject};
-use crate::service::{Out, Principal};
 
 /// Writes rows into a file.
 pub(crate) async fn export(
@@ -74,6 +76,30 @@ pub(crate) async fn write(engine: &Engine, export: &Export, out: &Out) -> Result
     })
 }
 
+/// Writes the rows of a question into a file.
+///
+/// # Errors
+/// When the file's name says no form, the question's rows are made over, or the file can't be written.
+pub(crate) async fn write_answer(
+    asking: &Asking,
+    prepared: &Prepared,
+    mut file: Export,
+    viewer: &Viewer,
+    out: &Out,
+) -> Result<ExportDocument, Problem> {
+    if prepared.is_made_over() {
+        return Err(made_over());
+    }
+    file.sql = prepared.statement();
+    file.attributes = prepared.attributes();
+    let written = write(&asking.opened.engine, &file, out).await;
+    // What the engine says may quote rows that a user may not see.
+    written.map_err(|problem| match viewer {
+        Viewer::User(_) if problem.code == Code::ProjectError => unspoken(),
+        _ => problem,
+    })
+}
+
 /// Returns the problem of a viewer whose rows can't be written: users are not told the engine's words about them.
 pub(crate) fn problem_for(error: ExportError, viewer: &Viewer) -> Problem {
     match error {
@@ -90,6 +116,6 @@ fn problem(error: &ExportError) -> Problem {
             .hint("without `--out`, `--format csv` writes rows to standard output"),
         ExportError::Sheet(_) => Problem::new(Code::BadArgument, error.to_string()),
         ExportError::Io { .. } => Problem::new(Code::Unavailable, error.to_string()),
-        ExportError::Query(error) => query::problem(error),
+        ExportError::Query(error) => of_query(error),
     }
 }

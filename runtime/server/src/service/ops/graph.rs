@@ -4,10 +4,11 @@ use watershed_api::Problem;
 use watershed_api::documents::GraphDocument;
 use watershed_api::request::GraphRequest;
 
+use crate::out::Out;
 use crate::report::Hidden;
+use crate::service::Principal;
 use crate::service::place::Place;
 use crate::service::reading::Reading;
-use crate::service::{Out, Principal};
 
 /// Draws what reads what: around one resource, of those selected, or of all.
 pub(crate) async fn graph(

@@ -5,10 +5,11 @@ use watershed_api::documents::HistoryDocument;
 use watershed_api::request::HistoryRequest;
 use watershed_controller::history::HistoryRow;
 
+use crate::out::Out;
 use crate::report::names;
+use crate::service::Principal;
 use crate::service::place::Place;
 use crate::service::reading::{self, Reading};
-use crate::service::{Out, Principal};
 
 /// Tells of past runs and transitions: of one resource, also of one that is gone, or of all.
 pub(crate) async fn history(

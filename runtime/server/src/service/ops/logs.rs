@@ -2,46 +2,19 @@
 
 use std::path::Path;
 
-use watershed_api::documents::{LogLine, LogsDocument, OutputLine, Time};
+use watershed_api::documents::{LogLine, LogsDocument, OutputLine};
 use watershed_api::request::LogsRequest;
 use watershed_api::{Code, Problem};
 use watershed_controller::Uid;
 
-use super::output::output;
+use super::output::{Last, output};
 use crate::logs::{self, LogFollower};
+use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::report::{Entry, names};
 use crate::service::place::Place;
-use crate::service::{Out, Principal, reading};
-
-/// The part of what was written before that is asked for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Last {
-    /// The most lines.
-    limit: u64,
-    /// The time before which lines are left out; none for all.
-    pub(super) since: Option<Time>,
-}
-
-impl Last {
-    /// Everything that was written.
-    pub(super) const ALL: Self = Self {
-        limit: u64::MAX,
-        since: None,
-    };
-
-    pub(super) fn of(input: &LogsRequest) -> Self {
-        Self {
-            limit: input.limit,
-            since: input.since,
-        }
-    }
-
-    pub(super) fn lines(self) -> usize {
-        usize::try_from(self.limit).unwrap_or(usize::MAX)
-    }
-}
+use crate::service::{Principal, reading};
 
 /// Tells what a resource's runs said, or what a program wrote.
 pub(crate) async fn logs(

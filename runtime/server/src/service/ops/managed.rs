@@ -12,10 +12,11 @@ use watershed_reconcilers::alert;
 use watershed_reconcilers::managed::{KIND, Spec};
 
 use super::operate::{document, listed};
+use crate::out::Out;
 use crate::report::explain::Life;
 use crate::report::names;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{Out, Principal};
 
 /// Sets the stage that is desired of a managed resource.
 pub(crate) async fn set(

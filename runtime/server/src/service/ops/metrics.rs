@@ -1,7 +1,7 @@
 //! Queries of metrics views.
 
 use serde_json::{Value, json};
-use watershed_api::reply::MetricsAnswer;
+use watershed_api::answers::MetricsAnswer;
 use watershed_api::request::MetricsRequest;
 use watershed_api::{Code, Problem};
 use watershed_core::Key;
@@ -12,14 +12,15 @@ use watershed_reconcilers::resolvers::metrics::{MetricsError, Question};
 use watershed_reconcilers::resolvers::{Heading, Prepared, Views, condition};
 use watershed_reconcilers::{canvas, explore};
 
+use super::export::write_answer;
 use super::metrics_answer as answers;
 use super::query::until_closed;
+use crate::out::Out;
 use crate::report::names;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::questions::{
-    Asking, Entries, Moment, StatementForm, file_of, made_over, misunderstood, of_metrics, viewer,
-};
-use crate::service::{Out, Principal};
+use crate::service::problems::{made_over, misunderstood, of_metrics};
+use crate::service::questions::{Asking, Entries, Moment, StatementForm, file_of, viewer};
 
 /// Answers a query of a metrics view.
 pub(crate) async fn metrics(
@@ -79,7 +80,7 @@ async fn answer(
         };
         if let Some(file) = file_of(&options, None, layout)? {
             let prepared = Prepared::Planned(Box::new(planned));
-            let written = asking.write(&prepared, file, &viewer, out).await?;
+            let written = write_answer(asking, &prepared, file, &viewer, out).await?;
             return Ok(MetricsAnswer::File(written));
         }
     }

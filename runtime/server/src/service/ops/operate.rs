@@ -9,11 +9,12 @@ use watershed_controller::resource::Stage;
 use watershed_controller::{Handle, Select};
 
 use crate::instance::refused;
+use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::report::{Entry, names};
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{Out, Principal};
 
 /// The time for which a cancelled run is waited for before the state of things is reported.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use watershed_api::documents::OutputLine;
+use watershed_api::documents::{OutputLine, Time};
 use watershed_api::request::{LogsRequest, ProgramOutput};
 use watershed_api::{Code, Problem};
 use watershed_controller::{Resource, Timestamp};
@@ -14,15 +14,42 @@ use watershed_workloads::output::{Follower, file_of};
 use watershed_workloads::replica::{self, ReplicaRecord, ReplicaSpec};
 use watershed_workloads::{Job, service};
 
-use super::logs::Last;
 use crate::instance::workloads;
+use crate::out::Out;
 use crate::report::explain::Life;
 use crate::report::{Entry, names};
-use crate::service::Out;
 use crate::service::place::Place;
 
 /// The pause between two looks at a file that is followed.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The part of what was written before that is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Last {
+    /// The most lines.
+    limit: u64,
+    /// The time before which lines are left out; none for all.
+    pub(super) since: Option<Time>,
+}
+
+impl Last {
+    /// Everything that was written.
+    pub(super) const ALL: Self = Self {
+        limit: u64::MAX,
+        since: None,
+    };
+
+    pub(super) fn of(input: &LogsRequest) -> Self {
+        Self {
+            limit: input.limit,
+            since: input.since,
+        }
+    }
+
+    pub(super) fn lines(self) -> usize {
+        usize::try_from(self.limit).unwrap_or(usize::MAX)
+    }
+}
 
 /// The start of a program whose output is shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

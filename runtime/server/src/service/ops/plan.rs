@@ -20,11 +20,12 @@ use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{model, project_parser};
 
 use crate::instance::{Options, compiled, sandbox};
+use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::{Entry, health, kinds, resource};
 use crate::selection::Evaluate as _;
+use crate::service::Principal;
 use crate::service::place::{Place, built_engine};
-use crate::service::{Out, Principal};
 use crate::state_folder::StateFolder;
 
 /// Works out what a run would do.
@@ -35,7 +36,7 @@ pub(crate) async fn plan(
     _: &Out,
 ) -> Result<PlanDocument, Problem> {
     // Before the first run there is nothing that the files could differ from.
-    let entries = match place.at_rest().is_some_and(|folder| folder.catalog().is_none()) {
+    let entries = match place.catalog().is_none() {
         true => Vec::new(),
         false => place.listing().await?.entries,
     };

@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use watershed_api::reply::RowsEnd;
+use watershed_api::answers::RowsEnd;
 use watershed_api::request::QueryRequest;
 use watershed_api::{Code, Problem};
 use watershed_drivers::duckdb::Engine;
-use watershed_drivers::olap::{Failure, Olap, Query, QueryError, SoleError, SqlError};
+use watershed_drivers::olap::{Olap, Query};
 use watershed_reconcilers::model;
 
-use super::care;
 use crate::instance::Holder;
+use crate::out::Out;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{Out, Principal};
+use crate::service::problems::of_query;
 
 /// Runs one statement and sends its rows. Ends early when nobody listens any more.
 pub(crate) async fn query(
@@ -54,7 +55,7 @@ async fn stream(engine: &Engine, input: QueryRequest, out: &Out) -> Result<RowsE
     let mut holder = Holder::from_engine(engine);
     loop {
         tokio::select! {
-            ended = &mut sent => return ended.map_err(|error| problem(&error)),
+            ended = &mut sent => return ended.map_err(|error| of_query(&error)),
             holder = holder.next() => out.waiting(holder).await,
         }
     }
@@ -91,39 +92,4 @@ pub(crate) async fn refuse_files(engine: &Engine, sql: &str) -> Result<(), Probl
         hint: error.hint.as_deref().map(Into::into),
         ..problem.at(&*error.code, None)
     })
-}
-
-/// Returns the problem of a statement that has no rows.
-pub(crate) fn problem(error: &QueryError) -> Problem {
-    match error {
-        QueryError::Timeout(_) => {
-            Problem::new(Code::DeadlinePassed, error.to_string()).hint("`--timeout D` gives it more time")
-        }
-        QueryError::NotReading => Problem::new(Code::ProjectError, error.to_string())
-            .hint("tables are changed by changing the project's files"),
-        QueryError::NotOne(SoleError::Several { offset }) => {
-            Problem::new(Code::ProjectError, error.to_string())
-                .at(SEVERAL_CODE, Some(*offset))
-                .hint("ask one at a time")
-        }
-        QueryError::Failed(Failure::Sql(sql)) => problem_of_sql(sql),
-        QueryError::Failed(failure @ Failure::Open(_)) => care::problem(failure),
-        error => Problem::new(Code::ProjectError, error.to_string()),
-    }
-}
-
-/// The code of more than one statement, as the compiler has it for models.
-const SEVERAL_CODE: &str = "several-statements";
-
-/// A mistake in the statement, or in the data that it reads.
-fn problem_of_sql(error: &SqlError) -> Problem {
-    let message = match &error.data {
-        Some(at) => format!("{} ({}:{})", error.message, at.file, at.line),
-        None => error.message.clone(),
-    };
-    let stored = watershed_reconcilers::model::from_sql(error);
-    Problem {
-        hint: stored.hint.as_deref().map(Into::into),
-        ..Problem::new(Code::ProjectError, message).at(&*stored.code, error.offset)
-    }
 }

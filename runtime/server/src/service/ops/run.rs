@@ -6,8 +6,9 @@ use watershed_api::{Code, Problem};
 use watershed_controller::Refresh;
 
 use crate::instance::{Control, Reach, Which, Wish};
+use crate::out::Out;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{Out, Principal};
 
 /// Brings everything up to date, or what is selected.
 pub(crate) async fn run(
@@ -16,7 +17,7 @@ pub(crate) async fn run(
     input: RunRequest,
     out: &Out,
 ) -> Result<RunDocument, Problem> {
-    let wish = match (&place.live()?.control, input.selection.is_empty()) {
+    let wish = match (place.running()?.control, input.selection.is_empty()) {
         (Control::Own(_), _) => Wish::Start,
         (Control::Foreign, true) => Wish::Everything,
         (Control::Foreign, false) => Wish::Selected(input.selection.clone()),
@@ -87,12 +88,13 @@ async fn work(
     run: &RunRequest,
     out: &Out,
 ) -> Result<RunDocument, Problem> {
-    let live = place.live()?;
-    if run.variables != live.instance.options.variables {
+    let running = place.running()?;
+    if run.variables != running.instance.options.variables {
         let message = "the process that owns the folder has other variables (`--env`)";
         return Err(Problem::new(Code::HeldElsewhere, message).hint("wait until it has ended, or stop it"));
     }
-    live.instance
-        .converge(command, wish, run, &live.control, out)
+    running
+        .instance
+        .converge(command, wish, run, running.control, out)
         .await
 }

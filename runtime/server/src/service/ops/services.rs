@@ -13,10 +13,11 @@ use watershed_workloads::service::{self, REPLICAS_MAX, ServiceRecord};
 use watershed_workloads::{Program, Service};
 
 use super::operate::{document, listed};
+use crate::out::Out;
 use crate::report::explain::Life;
 use crate::report::{Entry, names};
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{Out, Principal};
 
 /// The time that a copy has to stop, beside that in which another one is to be ready.
 const STOP: Duration = Duration::from_secs(30);
@@ -246,7 +247,10 @@ fn changed(entry: &Entry, change: Change, life: Life) -> Result<(&Entry, Service
             operator.restarts += 1;
             operator.is_now = now;
             let replicas = record.replicas;
-            crate::render::units::count(u64::from(replicas), "replica")
+            match replicas {
+                1 => "1 replica".to_owned(),
+                replicas => format!("{replicas} replicas"),
+            }
         }
         Change::Rollback { to } => {
             let release = release_to(&record, to, name.as_str())?;

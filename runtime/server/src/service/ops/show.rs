@@ -1,13 +1,14 @@
 //! The first rows of a resource, or its spec and state.
 
 use watershed_api::Problem;
-use watershed_api::reply::Shown;
+use watershed_api::answers::Shown;
 use watershed_api::request::{QueryRequest, ShowRequest};
 
 use super::query;
+use crate::out::Out;
+use crate::service::Principal;
 use crate::service::place::Place;
 use crate::service::reading::{Reading, Subject};
-use crate::service::{Out, Principal};
 
 /// Shows what there is of a resource.
 pub(crate) async fn show(

@@ -1,17 +1,18 @@
 //! Numbers of a project: as a document, and as a page for Prometheus.
 
 use watershed_api::Problem;
+use watershed_api::answers::PrometheusPage;
 use watershed_api::documents::{ProcessStats, StatsDocument, Time};
-use watershed_api::reply::PrometheusPage;
 use watershed_api::request::NoInput;
 use watershed_controller::stats::Stats;
 
+use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::report::metrics::{self, Source};
 use crate::report::{Entry, messages};
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{Out, Principal};
 
 /// Counts resources and what was done to them.
 pub(crate) async fn stats(
@@ -49,8 +50,8 @@ pub(crate) async fn prometheus(
 
 async fn counted(place: &impl Place) -> Result<(Stats, Vec<Entry>), Problem> {
     let listing = place.listing().await?;
-    let stats = match place.live() {
-        Ok(live) => live.instance.controller().stats(),
+    let stats = match place.running() {
+        Ok(running) => running.instance.controller().stats(),
         Err(_) => {
             let mut stats = Stats {
                 revision: listing.revision,

@@ -4,12 +4,13 @@ use watershed_api::Problem;
 use watershed_api::documents::RunDocument;
 use watershed_api::request::StatusRequest;
 
+use crate::out::Out;
 use crate::report::Hidden;
 use crate::report::explain::Life;
 use crate::report::kinds::{checks, programs};
+use crate::service::Principal;
 use crate::service::place::Place;
 use crate::service::reading::Reading;
-use crate::service::{Out, Principal};
 
 /// Tells how resources stand: those named, those selected, or all.
 pub(crate) async fn status(

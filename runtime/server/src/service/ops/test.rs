@@ -17,12 +17,13 @@ use watershed_reconcilers::secrets::Secrets;
 
 use super::query::until_closed;
 use crate::instance::{Built, compiled};
+use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::report::{Entry, data_tests, health, kinds, names, resource};
 use crate::selection::{Evaluate as _, States};
+use crate::service::Principal;
 use crate::service::place::{Place, built_engine};
-use crate::service::{Out, Principal};
 
 /// Runs the tests of models on the tables as they stand.
 pub(crate) async fn test(

@@ -12,13 +12,14 @@ use watershed_drivers::olap::{RetrieveError, Thrown, TrashLimits, Trashed};
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model;
 
-use super::care;
+use crate::instance::engine_problem;
+use crate::out::Out;
 use crate::report::Entry;
 use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::report::hints::nearest;
+use crate::service::Principal;
 use crate::service::place::{Place, built_engine};
-use crate::service::{Out, Principal};
 
 /// The beginning of names that are ours.
 const RESERVED: &str = "_watershed";
@@ -80,7 +81,7 @@ pub(crate) async fn trash_empty(
         if !input.dry_run {
             let builds: Vec<Uuid> = tables.iter().map(|it| it.tag.build).collect();
             let gone = trash.engine.empty_trash(builds, &trash.cancel).await;
-            gone.map_err(|failure| care::problem(&failure))?;
+            gone.map_err(|failure| engine_problem(&failure))?;
         }
         Ok(trash.document(TrashAction::Empty, &tables, None, input.dry_run))
     })
@@ -123,7 +124,7 @@ impl Trash<'_> {
     /// Lists all tables, the latest first.
     async fn all(&self) -> Result<Vec<Trashed>, Problem> {
         let all = self.engine.weighed_trash(&self.cancel).await;
-        let mut all = all.map_err(|failure| care::problem(&failure))?;
+        let mut all = all.map_err(|failure| engine_problem(&failure))?;
         all.reverse();
         Ok(all)
     }
@@ -236,7 +237,7 @@ fn find<'a>(all: &'a [Trashed], typed: &str) -> Result<&'a Trashed, Problem> {
 
 fn refused(error: &RetrieveError, table: &Trashed) -> Problem {
     match error {
-        RetrieveError::Failed(failure) => care::problem(failure),
+        RetrieveError::Failed(failure) => engine_problem(failure),
         RetrieveError::Absent => Problem::new(Code::Unavailable, error.to_string()),
         RetrieveError::NameTaken { .. } => {
             Problem::new(Code::AlreadyExists, error.to_string()).hint(format!(

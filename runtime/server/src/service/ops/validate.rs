@@ -5,9 +5,10 @@ use watershed_api::documents::{Command, RunDocument};
 use watershed_api::request::{RunRequest, ValidateRequest};
 
 use crate::instance::compiled::{self, Specs};
+use crate::out::Out;
 use crate::report::document::Occasion;
+use crate::service::Principal;
 use crate::service::place::Place;
-use crate::service::{Out, Principal};
 
 /// Compiles the files, and tells what is wrong with them.
 pub(crate) async fn validate(

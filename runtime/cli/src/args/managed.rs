@@ -1,0 +1,28 @@
+//! `set`, `event`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use clap_complete::engine::ArgValueCompleter;
+
+use crate::candidates::complete_names;
+use crate::values::Desired;
+
+/// `set`
+#[derive(Debug, Args)]
+pub(crate) struct Set {
+    /// Managed resource, by `name` or `kind/name`.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub name: String,
+    /// Stage that is desired, until its file says another one.
+    #[arg(value_name = "desired=STAGE")]
+    pub change: Desired,
+}
+
+/// `event`
+#[derive(Debug, Args)]
+pub(crate) struct Event {
+    /// File with a CloudEvent as JSON, or a list of them; `-` for the standard input.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+}

@@ -1,0 +1,174 @@
+//! One way of commands to the service: the owner of the folder is asked, or the operation is done here while nobody owns it.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc::Receiver;
+use tokio::task::JoinHandle;
+use watershed_api::operations::Manner;
+use watershed_api::{Exit, Operation, Reply, Request};
+
+use super::args::{Format, Shared};
+use super::console::Console;
+use super::failure::Failure;
+use super::present::Presenter;
+use super::project::Location;
+use super::session::{self, Purpose, Session};
+use crate::render::palette::WARN;
+use watershed::program::{AtRest, Hold};
+use watershed::socket::Service as _;
+use watershed::state_folder::Lock;
+
+/// Asks, and shows the answer.
+pub(super) fn ask(
+    console: &mut Console,
+    shared: &Shared,
+    format: Format,
+    request: Request,
+) -> Result<Exit, Failure> {
+    ask_at(console, shared, &Location::find(shared, None)?, format, request)
+}
+
+/// Asks at a project that was found, and shows the answer.
+pub(super) fn ask_at(
+    console: &mut Console,
+    shared: &Shared,
+    location: &Location,
+    format: Format,
+    request: Request,
+) -> Result<Exit, Failure> {
+    super::block_on(async {
+        let Answers {
+            parts,
+            working,
+            doubt,
+        } = answers(shared, location, request).await?;
+        if let Some(doubt) = doubt {
+            console.note(&format!("{WARN}warning{WARN:#}: {}\n", doubt.message()));
+            console.note("what follows is what was stored last\n");
+        }
+        let presenter = Presenter::new(console, format, location.root.clone());
+        let shown = presenter.show(parts).await;
+        end(working);
+        shown
+    })
+}
+
+/// Asks, and returns the end of the answer.
+pub(super) async fn output<O: Operation>(
+    shared: &Shared,
+    location: &Location,
+    input: O::Input,
+) -> Result<O::Output, Failure> {
+    let Answers {
+        mut parts, working, ..
+    } = answers(shared, location, O::request(input)).await?;
+    let ended = ended::<O>(&mut parts).await;
+    end(working);
+    ended
+}
+
+/// Returns the end of an answer.
+pub(super) async fn ended<O: Operation>(parts: &mut Receiver<Reply>) -> Result<O::Output, Failure> {
+    let ended = loop {
+        match parts.recv().await {
+            Some(Reply::Done(answer)) => break O::output(*answer),
+            Some(Reply::Refused(problem)) => return Err(problem.into()),
+            Some(_) => {}
+            None => break None,
+        }
+    };
+    ended.ok_or_else(|| {
+        let message = "the process that owns the folder gave no answer";
+        Failure::new(Exit::NotNow, message).hint("run the command again")
+    })
+}
+
+/// The parts of an answer as they come.
+struct Answers {
+    parts: Receiver<Reply>,
+    /// The work, if it is done here.
+    working: Option<JoinHandle<()>>,
+    /// The reason why what is stored is told instead of what is.
+    doubt: Option<Failure>,
+}
+
+/// Ends work that nobody waits for any more.
+fn end(working: Option<JoinHandle<()>>) {
+    if let Some(working) = working {
+        working.abort();
+    }
+}
+
+async fn answers(shared: &Shared, location: &Location, request: Request) -> Result<Answers, Failure> {
+    let wait: Option<Duration> = shared.wait.map(|wait| wait.0);
+    // Where nothing was ever run there is no folder to share, and none is made for a look.
+    let session = match location.state.exists() || makes_folder(&request) {
+        true => Some(Session::open(location, purpose(&request), wait).await),
+        false => None,
+    };
+    let (hold, doubt) = match session {
+        None => (Hold::Empty, None),
+        Some(Ok(Session::Here(lock))) => (Hold::Locked(lock), None),
+        Some(Ok(Session::There(connection))) => {
+            return Ok(Answers {
+                parts: connection.ask(&request).await,
+                working: None,
+                doubt: None,
+            });
+        }
+        Some(Err(failure)) if session::is_silence(&failure) && is_stored(&request) => {
+            (Hold::Stored, Some(failure))
+        }
+        Some(Err(failure)) => return Err(failure),
+    };
+    let (parts, working) = here(shared, location, hold, request);
+    Ok(Answers {
+        parts,
+        working: Some(working),
+        doubt,
+    })
+}
+
+/// Does what needs the project's files at most, whoever has the folder.
+pub(super) fn from_files(shared: &Shared, location: &Location, request: Request) -> Receiver<Reply> {
+    here(shared, location, Hold::Empty, request).0
+}
+
+/// Does what is asked in this process, which holds the folder.
+pub(super) fn with_lock(
+    shared: &Shared,
+    location: &Location,
+    lock: Lock,
+    request: Request,
+) -> Receiver<Reply> {
+    here(shared, location, Hold::Locked(lock), request).0
+}
+
+fn here(
+    shared: &Shared,
+    location: &Location,
+    hold: Hold,
+    request: Request,
+) -> (Receiver<Reply>, JoinHandle<()>) {
+    let place = AtRest::new(super::options(shared, location), location.state.clone(), hold);
+    let (working, parts) = session::spawn(|replies| async move { place.serve(request, replies).await });
+    (parts, working)
+}
+
+fn purpose(request: &Request) -> Purpose {
+    match request.info().manner {
+        Manner::Works => Purpose::Work,
+        Manner::Reads | Manner::Streams => Purpose::Look,
+    }
+}
+
+/// Returns true if the operation makes a state folder where there is none.
+fn makes_folder(request: &Request) -> bool {
+    matches!(request, Request::Gc(_) | Request::Restore(_))
+}
+
+/// Returns true if the catalog alone answers, which can be read whoever holds the folder.
+fn is_stored(request: &Request) -> bool {
+    use Request::{Explain, Graph, History, Status};
+    matches!(request, Status(_) | Graph(_) | History(_) | Explain(_))
+}

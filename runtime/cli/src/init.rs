@@ -1,0 +1,128 @@
+//! `init`: a small project that runs.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use watershed_api::Exit;
+use watershed_compilers::MANIFESTS;
+
+use super::args::{Init, Shared, Template};
+use super::console::Console;
+use super::failure::Failure;
+use super::project::is_project;
+use crate::render::palette::{DIM, GOOD, STRONG};
+
+/// A file of a template: where it goes, and what it holds.
+type File = (&'static str, &'static [u8]);
+
+macro_rules! files {
+    ($template:literal: $($path:literal),+ $(,)?) => {
+        &[
+            (".gitignore", include_bytes!(concat!("../templates/", $template, "/gitignore"))),
+            $(($path, include_bytes!(concat!("../templates/", $template, "/", $path)))),+
+        ]
+    };
+}
+
+const EMPTY: &[File] = files!("empty": "watershed.yaml", "models/numbers.sql", "models/even_numbers.sql");
+
+/// The whole of it, as the README goes through it.
+const FLIGHTS: &[File] = include!(concat!(env!("OUT_DIR"), "/flights.rs"));
+
+/// The files of a template, and the model to look at first.
+fn template(which: Template) -> (&'static [File], &'static str) {
+    match which {
+        Template::Empty => (EMPTY, "even_numbers"),
+        Template::Flights => (FLIGHTS, "best_hours"),
+    }
+}
+
+/// Writes a project and says what to do next. Nothing that is there is overwritten.
+pub(super) fn run(console: &mut Console, shared: &Shared, args: &Init) -> Result<Exit, Failure> {
+    let here = PathBuf::from(".");
+    let folder = args.target.as_ref().or(shared.dir.as_ref()).unwrap_or(&here);
+    let (files, first) = template(args.template);
+    refuse_occupied(folder, files)?;
+    for (path, content) in files {
+        write(&folder.join(path), content).map_err(|error| Failure {
+            exit: Exit::NotNow,
+            error: anyhow::Error::new(error)
+                .context(format!("can't write `{}`", folder.join(path).display())),
+            hint: None,
+        })?;
+    }
+    console.result(&said(folder, files, first))?;
+    Ok(Exit::Converged)
+}
+
+fn refuse_occupied(folder: &Path, files: &[File]) -> Result<(), Failure> {
+    if is_project(folder) {
+        let manifest = MANIFESTS
+            .iter()
+            .find(|name| folder.join(name).is_file())
+            .copied()
+            .unwrap_or_default();
+        let failure = Failure::usage(format!(
+            "`{}` holds a project already: `{manifest}` is there",
+            folder.display()
+        ));
+        return Err(failure.hint("`watershed run` brings it up to date"));
+    }
+    match files
+        .iter()
+        .map(|(path, _)| folder.join(path))
+        .find(|path| path.exists())
+    {
+        // An ignore file that is there is a person's own, and none of ours is needed.
+        Some(path) if !path.ends_with(".gitignore") => {
+            let failure = Failure::usage(format!(
+                "`{}` is there already and stays as it is",
+                path.display()
+            ));
+            Err(failure.hint("name a new folder: `watershed init my-project`"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    if path.ends_with(".gitignore") && path.exists() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::write(path, content)
+}
+
+fn said(folder: &Path, files: &[File], first: &str) -> String {
+    let here = folder == Path::new(".");
+    let place = if here {
+        "this folder".to_owned()
+    } else {
+        format!("`{}`", folder.display())
+    };
+    let mut out = format!("{GOOD}✓{GOOD:#} wrote {} files to {place}\n\n", files.len());
+    let mut steps = Vec::new();
+    if !here {
+        steps.push((format!("cd {}", folder.display()), ""));
+    }
+    steps.push(("watershed run".to_owned(), "build everything"));
+    steps.push((format!("watershed show {first}"), "look at a result"));
+    let width = steps
+        .iter()
+        .map(|(step, _)| step.chars().count())
+        .max()
+        .unwrap_or(0);
+    out.push_str("Next:\n");
+    for (step, what) in steps {
+        let line = if what.is_empty() {
+            step
+        } else {
+            format!("{step:width$}  {DIM}# {what}{DIM:#}")
+        };
+        out.push_str(&format!("  {STRONG}{line}{STRONG:#}\n"));
+    }
+    out
+}

@@ -1,0 +1,59 @@
+//! Logs of the program on standard error, and those that are kept of each resource.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
+
+use super::args::{LogFormat, Shared};
+use watershed::logs;
+
+/// Sets the filter by hand, in the words of `tracing`.
+const FILTER: &str = "WATERSHED_LOG";
+
+/// Begins to log: errors, with `-vv` what the program does, with `WATERSHED_LOG` anything. What invocations say is
+/// kept whatever is shown.
+pub(super) fn begin(shared: &Shared) {
+    let default = match (shared.quiet, shared.verbose) {
+        (true, _) => "off",
+        // A full disk is told by the command, with the room that is missing. What belongs to nothing is told by nobody else.
+        (false, 0 | 1) => "error,watershed_controller::room=off,watershed::orphans=warn",
+        (false, 2) => "info",
+        (false, _) => "debug",
+    };
+    let filter = EnvFilter::try_from_env(FILTER).unwrap_or_else(|_| EnvFilter::new(default));
+    let colour =
+        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
+    let shown = tracing_subscriber::fmt::layer()
+        .with_writer(|| Hiding(std::io::stderr()))
+        .with_ansi(colour);
+    let shown = match shared.log_format {
+        LogFormat::Text => shown.with_target(false).with_filter(filter).boxed(),
+        LogFormat::Json => shown.json().with_filter(filter).boxed(),
+    };
+    // Somebody who embeds the program may log already.
+    let _ = tracing_subscriber::registry()
+        .with(shown)
+        .with(logs::layer())
+        .try_init();
+}
+
+/// Standard error without secrets. An event is written in one piece.
+struct Hiding(io::Stderr);
+
+impl Write for Hiding {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self
+                .0
+                .write_all(watershed::program::redact_all(text).as_bytes())?,
+            Err(_) => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}

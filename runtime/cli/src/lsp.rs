@@ -1,0 +1,368 @@
+//! `lsp`: a language server on standard input and output.
+//!
+//! It reads the project's files and looks at the catalog as every other command that looks; it owns nothing, so it works
+//! beside `start` and beside other editors.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::task::AbortHandle;
+use watershed_api::documents::{ResourceDocument, Time};
+use watershed_api::operations::ops;
+use watershed_api::request::{QueryRequest, StatusRequest};
+use watershed_api::{Exit, Operation as _, Reply, Request};
+use watershed_compilers::{FileEvent, Kind, Project, ResourceKey, SqlParser};
+use watershed_drivers::regular;
+use watershed_drivers::watch::{Anew, ChangedPaths, Subscription, Tree, WatchError, Watcher};
+use watershed_lsp::{Column, Facts, Frames, Handle, Host, Redactor, ResourceStatus, Server};
+use watershed_reconcilers::project_parser::folder::{Folder, is_ignored, is_project_file};
+use watershed_reconcilers::project_parser::touched::Scope;
+use watershed_reconcilers::sql_parser::EngineParser;
+
+use super::args::{Lsp, Shared};
+use super::failure::Failure;
+use super::project::{Location, is_project};
+use super::session::{self, Purpose, Session};
+use crate::render::units;
+use watershed::program::Unpoisoned;
+use watershed::program::{AtRest, Hold};
+use watershed::socket::Service as _;
+
+/// The time for which a look at outputs is good. A look costs milliseconds; tables change more slowly than people ask.
+const FRESH: Duration = Duration::from_secs(5);
+/// The time between looks at files that can't be watched.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// Events of one save, or of a switch of branches, are told together.
+const GATHERING: Duration = Duration::from_millis(50);
+/// Columns that are read: those of the largest projects.
+const MOST_COLUMNS: u64 = 200_000;
+/// The time that the engine may take to list them.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// More than the largest project's parse cache, in bytes.
+const LARGEST_CACHE: usize = 256 << 20;
+/// The columns of the project's tables and views.
+const COLUMNS: &str = "SELECT table_name, column_name, data_type FROM duckdb_columns() \
+                       WHERE NOT internal AND schema_name = 'main' AND database_name = current_database() \
+                       AND NOT starts_with(table_name, '_watershed_') ORDER BY table_name, column_index";
+
+/// `lsp`
+pub(super) fn run(shared: &Shared, _: &Lsp) -> Result<Exit, Failure> {
+    let runtime = super::runtime()?;
+    let threads = runtime.handle().clone();
+    let given = shared.dir.clone();
+    let shared = shared.clone();
+    let opener = Box::new(move |place: &Path, handle: Handle| {
+        let root = place.ancestors().find(|folder| is_project(folder))?;
+        let opened = OnDisk::open(&shared, root, handle, &threads);
+        let opened = opened.inspect_err(|failure| {
+            tracing::error!(error = failure.message(), "the project can't be opened");
+        });
+        Some(Box::new(opened.ok()?) as Box<dyn Host>)
+    });
+    let served = Frames::read(std::io::stdin()).map_err(|error| Failure {
+        exit: Exit::NotNow,
+        error: anyhow::Error::new(error).context("can't read standard input"),
+        hint: None,
+    });
+    let served = served.and_then(|input| {
+        let served = runtime.block_on(Server::new(opener, given).run(input, std::io::stdout()));
+        served.map_err(|error| Failure {
+            exit: Exit::NotNow,
+            error: error.into(),
+            hint: Some("`watershed lsp` is for editors, which speak the Language Server Protocol".to_owned()),
+        })
+    });
+    runtime.shutdown_timeout(super::LEFT_OVER);
+    served.map(|()| Exit::Converged)
+}
+
+/// A project's folder with its state.
+struct OnDisk {
+    location: Location,
+    options: watershed::Options,
+    folder: Folder,
+    parser: EngineParser,
+    outputs: Arc<Outputs>,
+    watching: AbortHandle,
+}
+
+impl OnDisk {
+    fn open(
+        shared: &Shared,
+        root: &Path,
+        handle: Handle,
+        threads: &tokio::runtime::Handle,
+    ) -> Result<Self, Failure> {
+        let location = Location::find(shared, Some(root))?;
+        let options = super::options(shared, &location);
+        let sandbox = watershed::program::sandbox(&options, &location.state);
+        let watching = threads.spawn(watch(location.root.clone(), handle)).abort_handle();
+        let outputs = Arc::new(Outputs {
+            location: location.clone(),
+            options: options.clone(),
+            threads: threads.clone(),
+            known: Mutex::default(),
+        });
+        outputs.renew();
+        Ok(Self {
+            folder: Folder::confined(sandbox),
+            parser: EngineParser::default(),
+            location,
+            options,
+            outputs,
+            watching,
+        })
+    }
+}
+
+impl Drop for OnDisk {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}
+
+impl Host for OnDisk {
+    fn root(&self) -> &Path {
+        &self.location.root
+    }
+
+    fn options(&self) -> watershed_compilers::Options {
+        watershed::program::compiler_options(&self.options)
+    }
+
+    fn look(&mut self, paths: Option<&BTreeSet<String>>) -> Result<Vec<FileEvent>, String> {
+        let scope = match paths {
+            Some(paths) => Scope::paths(paths.iter().map(String::as_str)),
+            None => Scope::Everything,
+        };
+        let looked = self.folder.look(&self.location.root, &scope);
+        looked.map_err(|error| watershed::program::chain(&error))
+    }
+
+    fn learned(&self) -> Option<Vec<u8>> {
+        regular::read(&self.location.state.parse_cache(), LARGEST_CACHE).ok()
+    }
+
+    fn redactor(&self, project: &Project) -> Redactor {
+        let secrets = watershed::program::secrets_of_files(project);
+        Box::new(move |text| secrets.redact(text).into_owned())
+    }
+
+    fn parser(&self) -> &dyn SqlParser {
+        &self.parser
+    }
+
+    fn facts(&self) -> Arc<Facts> {
+        self.outputs.renew();
+        Arc::clone(&self.outputs.known.lock().unpoisoned().facts)
+    }
+}
+
+/// The looks at a project's outputs, and what the last one found.
+struct Outputs {
+    location: Location,
+    options: watershed::Options,
+    threads: tokio::runtime::Handle,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    facts: Arc<Facts>,
+    /// The beginning of the last look.
+    looked: Option<Instant>,
+    is_looking: bool,
+}
+
+impl Outputs {
+    /// Looks again if the last look was a while ago; waits for nothing.
+    fn renew(self: &Arc<Self>) {
+        let mut known = self.known.lock().unpoisoned();
+        if known.is_looking || known.looked.is_some_and(|then| then.elapsed() < FRESH) {
+            return;
+        }
+        (known.looked, known.is_looking) = (Some(Instant::now()), true);
+        let outputs = Arc::clone(self);
+        // Ends with its look, which is bounded; the runtime's end ends it too.
+        self.threads.spawn(async move {
+            let facts = outputs.look().await;
+            let mut known = outputs.known.lock().unpoisoned();
+            known.is_looking = false;
+            // What can't be looked at now was known before.
+            if let Some(facts) = facts {
+                known.facts = Arc::new(facts);
+            }
+        });
+    }
+
+    async fn look(&self) -> Option<Facts> {
+        if !self.location.state.exists() {
+            return Some(Facts::default());
+        }
+        let mut facts = Facts::default();
+        let status = StatusRequest {
+            all: true,
+            ..StatusRequest::default()
+        };
+        self.ask(ops::Status::request(status), |reply| {
+            if let Reply::Done(answer) = reply
+                && let Some(document) = ops::Status::output(*answer)
+            {
+                let statuses = document.resources.iter().filter_map(resource_status);
+                facts.statuses.extend(statuses);
+            }
+        })
+        .await?;
+        let columns = QueryRequest {
+            sql: COLUMNS.to_owned(),
+            limit: Some(MOST_COLUMNS),
+            timeout_ms: u64::try_from(PATIENCE.as_millis()).ok(),
+        };
+        self.ask(ops::Query::request(columns), |reply| {
+            if let Reply::Rows(rows) = reply {
+                rows.iter().for_each(|row| add_column(&mut facts, row));
+            }
+        })
+        .await?;
+        Some(facts)
+    }
+
+    /// Asks the owner of the folder, or looks here while nobody owns it; nothing if neither can be done at once.
+    async fn ask(&self, request: Request, mut hear: impl FnMut(Reply)) -> Option<()> {
+        let session = Session::open(&self.location, Purpose::Look, Some(Duration::ZERO)).await;
+        let mut is_answered = false;
+        let mut hear = |reply: Reply| {
+            is_answered |= matches!(reply, Reply::Done(_));
+            hear(reply);
+        };
+        match session.ok()? {
+            Session::There(connection) => {
+                let mut replies = connection.ask(&request).await;
+                while let Some(reply) = replies.recv().await {
+                    hear(reply);
+                }
+            }
+            Session::Here(lock) => {
+                let options = self.options.clone();
+                let folder = AtRest::new(options, self.location.state.clone(), Hold::Locked(lock));
+                let (working, mut replies) =
+                    session::spawn(|replies| async move { folder.serve(request, replies).await });
+                while let Some(reply) = replies.recv().await {
+                    hear(reply);
+                }
+                let _ = working.await;
+            }
+        }
+        is_answered.then_some(())
+    }
+}
+
+fn resource_status(document: &ResourceDocument) -> Option<(ResourceKey, ResourceStatus)> {
+    let key = ResourceKey::new(Kind::read(&document.kind)?, &document.name);
+    let last_run = document.last_run.as_ref().map(|run| {
+        format!(
+            "{}: {}, {}",
+            units::ago(run.started_at, Time::now()),
+            run.outcome.as_str(),
+            units::duration(run.duration_ms)
+        )
+    });
+    let status = ResourceStatus {
+        health: document.health.as_str().replace('_', " "),
+        last_run,
+        error: document.error.as_ref().map(|error| error.message.clone()),
+    };
+    Some((key, status))
+}
+
+fn add_column(facts: &mut Facts, row: &[serde_json::Value]) {
+    let text = |at: usize| row.get(at).and_then(serde_json::Value::as_str);
+    if let (Some(table), Some(name), Some(data_type)) = (text(0), text(1), text(2)) {
+        let columns = facts.columns.entry(table.to_lowercase()).or_default();
+        columns.push(Column {
+            name: name.to_owned(),
+            data_type: data_type.to_owned(),
+        });
+    }
+}
+
+/// Tells the server of files that change. Where they can't be watched, all are looked at now and then.
+async fn watch(root: PathBuf, handle: Handle) {
+    let watched = match Watcher::new() {
+        Ok(watcher) => follow(watcher.subscribe(), &root, None).await,
+        Err(error) => Err(error),
+    };
+    let mut subscription = match watched {
+        Ok(subscription) => subscription,
+        Err(error) => return look_now_and_then(&error, &handle).await,
+    };
+    // What changed before the folders were watched.
+    handle.changed(None);
+    loop {
+        let mut seen = subscription.next().await;
+        tokio::time::sleep(GATHERING).await;
+        // Whatever came meanwhile: there is at least what was taken.
+        if let Ok(more) = tokio::time::timeout(Duration::ZERO, subscription.next()).await {
+            seen.extend(more);
+        }
+        let paths = relevant_paths(&root, &seen);
+        if seen.lost || !paths.is_empty() {
+            handle.changed((!seen.lost).then_some(paths));
+        }
+        subscription = match follow(subscription, &root, Some(seen)).await {
+            Ok(subscription) => subscription,
+            Err(error) => return look_now_and_then(&error, &handle).await,
+        };
+    }
+}
+
+async fn look_now_and_then(error: &WatchError, handle: &Handle) {
+    tracing::warn!(
+        error = watershed::program::chain(error),
+        "folders can't be watched"
+    );
+    loop {
+        handle.changed(None);
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Watches the project's folders as they are now, on a thread for work that blocks.
+async fn follow(
+    mut subscription: Subscription,
+    root: &Path,
+    seen: Option<ChangedPaths>,
+) -> Result<Subscription, WatchError> {
+    let tree = Tree {
+        ignored: |name| is_ignored(Some(name)),
+        ..Tree::whole(root)
+    };
+    let following = tokio::task::spawn_blocking(move || {
+        let touched = seen.filter(|seen| !seen.lost).map(|seen| seen.paths);
+        let anew = touched.as_ref().map_or(Anew::All, Anew::Below);
+        subscription.follow(&[tree], anew).map(|()| subscription)
+    });
+    match following.await {
+        Ok(followed) => followed,
+        Err(ended) => match ended.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The program ends.
+            Err(_) => std::future::pending().await,
+        },
+    }
+}
+
+/// The paths among those seen at which project files may be, as the compiler names them.
+fn relevant_paths(root: &Path, seen: &ChangedPaths) -> BTreeSet<String> {
+    let below = seen.paths.iter().filter_map(|path| {
+        let below = path.strip_prefix(root).ok()?;
+        let first = below.iter().next().and_then(|name| name.to_str());
+        // What has no extension may have been a folder.
+        let may_count = is_project_file(path) || path.extension().is_none() || path.is_dir();
+        let parts = below.iter().map(|part| part.to_string_lossy());
+        (may_count && !is_ignored(first)).then(|| parts.collect::<Vec<_>>().join("/"))
+    });
+    below.filter(|path| !path.is_empty()).collect()
+}

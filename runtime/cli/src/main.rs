@@ -1,0 +1,5 @@
+//! The `watershed` program.
+
+fn main() -> std::process::ExitCode {
+    watershed_cli::main()
+}

@@ -1,0 +1,495 @@
+//! Shows replies as they come, in the form that was asked for.
+
+mod ends;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use watershed_api::documents::{
+    Column, Diagnostic, Event, Line, LogLevel, LogLine, LogsDocument, MetricsDocument, OutputLine,
+    QueryDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, TestsDocument, Time,
+};
+use watershed_api::{Answer, Exit, Reply};
+
+use super::args::Format;
+use super::console::{Console, Verbosity};
+use super::failure::Failure;
+use super::rounds::Rounds;
+use crate::render::diagnostics::{Details, Drawing};
+use crate::render::palette::{DIM, HINT, WARN};
+use crate::render::progress::Bar;
+use crate::render::repeats::Repeats;
+use crate::render::summary;
+use crate::render::told::{self, Begin};
+use crate::render::{data_tests, declared, fields, logs, metrics, rows, status, table, units};
+use watershed::program::{ReportedProblems, problems};
+
+/// The interval at which the bar is drawn anew while nothing happens.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Shows one command's replies.
+pub(crate) struct Presenter<'a> {
+    console: &'a mut Console,
+    format: Format,
+    root: PathBuf,
+    bar: Option<Bar>,
+    columns: Vec<Column>,
+    rows: Vec<Vec<serde_json::Value>>,
+    lines: Vec<LogLine>,
+    /// Lines of programs, where all are shown at once.
+    output: Vec<OutputLine>,
+    /// The resource whose rows are shown.
+    about: Option<Box<ResourceDocument>>,
+    /// Remarks below a table.
+    remarks: Vec<String>,
+    /// Advice below that.
+    pub(crate) advice: Vec<String>,
+    /// Lines of resources, as their runs end.
+    ends: told::Lines,
+    /// The resources that have one.
+    told: BTreeSet<ResourceName>,
+    /// Findings that were drawn when they came up.
+    drawn: ReportedProblems,
+    /// Findings of which one place was drawn.
+    repeats: Repeats,
+    /// The rounds of `start` after it had converged.
+    rounds: Option<Rounds>,
+}
+
+impl<'a> Presenter<'a> {
+    pub(super) fn new(console: &'a mut Console, format: Format, root: PathBuf) -> Self {
+        let bar = console
+            .shows_progress(format)
+            .then(|| Bar::new(console.err_colour()));
+        Self {
+            console,
+            format,
+            root,
+            bar,
+            columns: Vec::new(),
+            rows: Vec::new(),
+            lines: Vec::new(),
+            output: Vec::new(),
+            about: None,
+            remarks: Vec::new(),
+            advice: Vec::new(),
+            ends: told::Lines::new(Begin::Progress),
+            told: BTreeSet::new(),
+            drawn: ReportedProblems::default(),
+            repeats: Repeats::default(),
+            rounds: None,
+        }
+    }
+
+    /// Shows everything up to the end, and says with which code the program ends.
+    pub(super) async fn show(mut self, mut replies: mpsc::Receiver<Reply>) -> Result<Exit, Failure> {
+        loop {
+            let reply = match &mut self.bar {
+                // Nothing moves, so nothing wakes up.
+                None => replies.recv().await,
+                Some(bar) => match tokio::time::timeout(TICK, replies.recv()).await {
+                    Ok(reply) => reply,
+                    Err(_) => {
+                        bar.tick();
+                        continue;
+                    }
+                },
+            };
+            match reply {
+                Some(Reply::Done(answer)) => return self.end(*answer),
+                Some(Reply::Refused(refusal)) => return Err(refusal.into()),
+                Some(reply) => self.part(reply)?,
+                None => return Err(Failure::new(Exit::NotNow, "the command ended without an answer")),
+            }
+        }
+    }
+
+    fn part(&mut self, reply: Reply) -> Result<(), Failure> {
+        match reply {
+            Reply::Event(event) if self.format == Format::Jsonl => self.console.json_line(&event),
+            Reply::Event(event) => match &mut self.rounds {
+                Some(rounds) if self.format == Format::Text => rounds.event(self.console, &event),
+                _ => self.event(&event),
+            },
+            Reply::Converged(document, trouble) => self.converged(&document, trouble),
+            Reply::Activity(activity) => {
+                if let Some(bar) = &mut self.bar {
+                    bar.update(&activity);
+                }
+                Ok(())
+            }
+            Reply::Waiting(holder) => {
+                self.waiting(&holder);
+                Ok(())
+            }
+            Reply::About(resource) => {
+                self.about = Some(resource);
+                Ok(())
+            }
+            Reply::Columns(columns) => self.begin_rows(columns),
+            Reply::Rows(rows) => self.more_rows(rows),
+            Reply::Lines(lines) => self.lines(lines),
+            Reply::Output(lines) => self.output(lines),
+            Reply::Done(_) | Reply::Refused(_) => Ok(()),
+        }
+    }
+
+    /// Nothing goes on before another process has closed the file.
+    fn waiting(&mut self, holder: &str) {
+        let text = format!("{DIM}waiting until {holder} closes the engine's file{DIM:#}\n");
+        let console = &mut self.console;
+        match &self.bar {
+            Some(bar) => bar.suspend(|| console.note(&text)),
+            None => console.note(&text),
+        }
+    }
+
+    /// Shows lines of runs; a document has all of them at the end.
+    fn lines(&mut self, lines: Vec<LogLine>) -> Result<(), Failure> {
+        match self.format {
+            Format::Json => self.lines.extend(lines),
+            Format::Jsonl => lines.iter().try_for_each(|part| {
+                let schema = LogsDocument::SCHEMA;
+                self.console.json_line(&Line { schema, part })
+            })?,
+            _ => {
+                let all = self.console.verbosity == Verbosity::Verbose;
+                let wanted = lines.iter().filter(|line| all || line.level <= LogLevel::Info);
+                let text: String = wanted.map(logs::line).collect();
+                self.console.result(&text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn output(&mut self, lines: Vec<OutputLine>) -> Result<(), Failure> {
+        match self.format {
+            Format::Json => self.output.extend(lines),
+            Format::Jsonl => lines.iter().try_for_each(|part| {
+                let schema = LogsDocument::SCHEMA;
+                self.console.json_line(&Line { schema, part })
+            })?,
+            _ => {
+                let text: String = lines.iter().map(logs::output).collect();
+                self.console.result(&text)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn end_logs(mut self, mut document: LogsDocument) -> Result<Exit, Failure> {
+        self.lines(std::mem::take(&mut document.lines))?;
+        self.output(std::mem::take(&mut document.output))?;
+        if self.format == Format::Json {
+            document.lines = std::mem::take(&mut self.lines);
+            document.output = std::mem::take(&mut self.output);
+            return self.written(&document);
+        }
+        Ok(Exit::Converged)
+    }
+
+    /// `start` has done what there was to do, and goes on.
+    fn converged(&mut self, document: &RunDocument, trouble: Option<String>) -> Result<(), Failure> {
+        drop(self.bar.take());
+        if let Some(trouble) = trouble {
+            let how = "everything is looked at every few seconds instead";
+            self.console
+                .say(&format!("{WARN}warning{WARN:#}: {trouble}; {how}\n"));
+        }
+        if self.format == Format::Text {
+            self.run(document)?;
+            self.console
+                .note(&format!("{DIM}watching the files; Ctrl-C ends{DIM:#}\n"));
+        }
+        self.rounds = Some(Rounds::after(document, &self.root));
+        Ok(())
+    }
+
+    /// Each run as it ends, each mistake as it comes up.
+    fn event(&mut self, event: &Event) -> Result<(), Failure> {
+        if self.format != Format::Text {
+            return Ok(());
+        }
+        if let Event::Diagnostic { diagnostic } = event {
+            if !self.drawn.holds(diagnostic) {
+                self.drawn.add(diagnostic);
+                self.draw(std::slice::from_ref(diagnostic));
+            }
+            return Ok(());
+        }
+        self.repeated();
+        let is_wanted = match self.console.verbosity {
+            Verbosity::Quiet => false,
+            Verbosity::Normal => event.is_news(),
+            Verbosity::Verbose => true,
+        };
+        if !is_wanted {
+            return Ok(());
+        }
+        if let Event::ResourceFinished { resource, .. } = event {
+            self.told.insert(resource.clone());
+        }
+        let Some(line) = self.ends.line(event, self.console.result_width()) else {
+            return Ok(());
+        };
+        let console = &mut self.console;
+        match &self.bar {
+            Some(bar) => bar.suspend(|| console.result(&line))?,
+            None => console.result(&line)?,
+        }
+        Ok(())
+    }
+
+    fn begin_rows(&mut self, columns: Vec<Column>) -> Result<(), Failure> {
+        if self.format == Format::Csv {
+            rows::csv_header(self.console.writer(), &columns)?;
+        }
+        self.columns = columns;
+        Ok(())
+    }
+
+    /// Rows for programs are written as they come; a table and a document need them all.
+    fn more_rows(&mut self, more: Vec<Vec<serde_json::Value>>) -> Result<(), Failure> {
+        match self.format {
+            Format::Csv => rows::csv_rows(self.console.writer(), &more)?,
+            Format::Jsonl => rows::jsonl_rows(self.console.writer(), &self.columns, &more)?,
+            _ => self.rows.extend(more),
+        }
+        Ok(())
+    }
+
+    /// The end of the command, with its answer.
+    pub(super) fn end(mut self, answer: Answer) -> Result<Exit, Failure> {
+        // The bar goes before anything is written below it.
+        drop(self.bar.take());
+        ends::present(answer, self)
+    }
+
+    /// Returns true if `start` has told already what it did.
+    pub(crate) fn has_told(&self) -> bool {
+        self.rounds.is_some() && self.format == Format::Text
+    }
+
+    /// The form in which the answer is shown.
+    pub(crate) fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The columns that a line of the result may take; none where nobody reads it on a terminal.
+    pub(crate) fn width(&self) -> Option<u16> {
+        self.console.result_width()
+    }
+
+    /// Shows a document as JSON, or drawn by `text`.
+    pub(crate) fn document(
+        self,
+        document: &impl serde::Serialize,
+        text: impl FnOnce(Option<u16>) -> String,
+    ) -> Result<Exit, Failure> {
+        match self.format {
+            Format::Json => self.written(document),
+            _ => {
+                let text = text(self.width());
+                self.text(&text)
+            }
+        }
+    }
+
+    /// Shows the same, and ends with the code of the document.
+    pub(crate) fn document_with_code(
+        self,
+        exit_code: u8,
+        document: &impl serde::Serialize,
+        text: impl FnOnce(Option<u16>) -> String,
+    ) -> Result<Exit, Failure> {
+        self.document(document, text).map(|_| Exit::from_code(exit_code))
+    }
+
+    /// Shows each part of a document as a line of JSON.
+    pub(crate) fn parts<T: serde::Serialize>(
+        self,
+        schema: &'static str,
+        parts: &[T],
+    ) -> Result<Exit, Failure> {
+        parts
+            .iter()
+            .try_for_each(|part| self.console.json_line(&Line { schema, part }))?;
+        Ok(Exit::Converged)
+    }
+
+    /// The end of what ran or looked: findings beside the result, the result, the code.
+    pub(crate) fn run(&mut self, document: &RunDocument) -> Result<Exit, Failure> {
+        use watershed_api::documents::Command;
+        match self.format {
+            Format::Json => self.console.document(document)?,
+            // The last event holds it.
+            Format::Jsonl => {}
+            _ => {
+                if document.command != Command::Status {
+                    let untold = problems(document).into_iter();
+                    let untold: Vec<Diagnostic> = untold.filter(|found| !self.drawn.holds(found)).collect();
+                    self.findings(&untold);
+                }
+                let width = self.console.result_width();
+                let text = match document.command {
+                    Command::Status => status::status(document, Time::now(), width),
+                    Command::Validate => summary::validate(document),
+                    Command::Run
+                    | Command::Start
+                    | Command::Reconcile
+                    | Command::Refresh
+                    | Command::Approve
+                    | Command::Retry => summary::run(document, &self.told, width),
+                };
+                if self.console.verbosity > Verbosity::Quiet || document.command == Command::Status {
+                    self.console.result(&text)?;
+                }
+            }
+        }
+        Ok(Exit::from_code(document.exit_code))
+    }
+
+    /// Everything that is wrong, drawn.
+    fn findings(&mut self, findings: &[Diagnostic]) {
+        self.draw(findings);
+        self.repeated();
+    }
+
+    /// Draws findings; with `-v` each in full, otherwise one of those that say the same.
+    fn draw(&mut self, findings: &[Diagnostic]) {
+        let details = match self.console.verbosity {
+            Verbosity::Verbose => Details::Shown,
+            _ => Details::Left,
+        };
+        let mut drawing = Drawing::new(&self.root, details);
+        let drawn = findings
+            .iter()
+            .filter(|found| details == Details::Shown || self.repeats.is_first(found));
+        let text: String = drawn.map(|found| drawing.draw(found)).collect();
+        self.say(&text);
+    }
+
+    /// Tells the other places of what was drawn.
+    fn repeated(&mut self) {
+        let text = self.repeats.rest();
+        self.say(&text);
+    }
+
+    /// Writes above the bar.
+    fn say(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let console = &mut self.console;
+        match &self.bar {
+            Some(bar) => bar.suspend(|| console.say(text)),
+            None => console.say(text),
+        }
+    }
+
+    pub(crate) fn tests(mut self, document: &TestsDocument) -> Result<Exit, Failure> {
+        if self.format == Format::Json {
+            self.console.document(document)?;
+        } else {
+            self.findings(&document.diagnostics);
+            self.console.result(&data_tests::tests(document))?;
+        }
+        Ok(Exit::from_code(document.exit_code))
+    }
+
+    /// A metrics view is shown by its fields, any other resource without rows by what its file declares.
+    pub(crate) fn fields(mut self, document: &ShowDocument) -> Result<Exit, Failure> {
+        let Some((columns, rows)) = fields::fields(document) else {
+            let width = self.console.result_width();
+            return self.text(&declared::declared(document, Time::now(), width));
+        };
+        (self.columns, self.rows) = (columns, rows);
+        self.about = Some(Box::new(document.resource.clone()));
+        self.end_rows(false)
+    }
+
+    pub(crate) fn metrics(mut self, document: &MetricsDocument) -> Result<Exit, Failure> {
+        if let Some(sql) = &document.sql {
+            return self.text(&format!("{}\n", sql.trim_end()));
+        }
+        let more = document.truncated;
+        let (columns, rows) = match self.format {
+            Format::Csv => metrics::raw(document, metrics::Heads::AsAsked),
+            Format::Jsonl => metrics::raw(document, metrics::Heads::Names),
+            _ => metrics::formatted(document),
+        };
+        self.begin_rows(columns)?;
+        self.more_rows(rows)?;
+        self.remarks = metrics::about(document);
+        self.advice.extend(metrics::advice(document));
+        self.end_rows(more)
+    }
+
+    pub(crate) fn end_rows(self, more: bool) -> Result<Exit, Failure> {
+        match self.format {
+            Format::Csv | Format::Jsonl => {}
+            Format::Json => {
+                let document = QueryDocument {
+                    schema: QueryDocument::SCHEMA.to_owned(),
+                    columns: self.columns,
+                    rows: self.rows,
+                };
+                self.console.document(&document)?;
+            }
+            _ => {
+                let width = self.console.result_width();
+                let left_out = match self.format {
+                    _ if rows::is_plan(&self.columns) => {
+                        self.console.rows(&rows::plan(&self.rows))?;
+                        return Ok(Exit::Converged);
+                    }
+                    Format::Vertical => {
+                        let text = table::vertical(&self.columns, &self.rows, width);
+                        self.console.rows(&text)?;
+                        0
+                    }
+                    _ => {
+                        let table = table::table(&self.columns, &self.rows, width);
+                        self.console.rows(&table.text)?;
+                        table.left_out
+                    }
+                };
+                let number = units::count(self.rows.len() as u64, "row");
+                let mut said = vec![if more {
+                    format!("{number}, and there are more: `--limit N` shows them")
+                } else {
+                    number
+                }];
+                if left_out > 0 {
+                    let all = units::count(self.columns.len() as u64, "column");
+                    said.push(format!("{left_out} of {all} left out: `--vertical` shows them"));
+                }
+                said.extend(self.remarks);
+                if let Some(resource) = &self.about {
+                    said.extend(data_tests::summary(&data_tests::counts(resource)));
+                    said.extend(status::behind(resource));
+                }
+                self.console.note(&format!("{DIM}{}{DIM:#}\n", said.join("; ")));
+                for advice in &self.advice {
+                    self.console.note(&format!(" {HINT}hint{HINT:#}: {advice}\n"));
+                }
+            }
+        }
+        if more && matches!(self.format, Format::Csv | Format::Jsonl | Format::Json) {
+            self.console.note("there are more rows: `--limit N` shows them\n");
+        }
+        Ok(Exit::Converged)
+    }
+
+    pub(crate) fn written(self, document: &impl serde::Serialize) -> Result<Exit, Failure> {
+        self.console.document(document)?;
+        Ok(Exit::Converged)
+    }
+
+    pub(crate) fn text(self, text: &str) -> Result<Exit, Failure> {
+        self.console.result(text)?;
+        Ok(Exit::Converged)
+    }
+}

@@ -1,0 +1,164 @@
+//! The lines of `start` after it has converged: one for each resource, mistakes with their place, fixed mistakes.
+
+use std::path::{Path, PathBuf};
+
+use watershed_api::documents::{Diagnostic, Event, Outcome, RunDocument, Severity, Time};
+
+use super::console::{Console, Verbosity};
+use super::failing::{Failing, Heard};
+use super::failure::Failure;
+use crate::render::diagnostics::{Details, Drawing};
+use crate::render::palette::{BAD, DIM, GOOD, STRONG, WARN};
+use crate::render::summary::first_line;
+use crate::render::told::{self, Begin};
+use crate::render::units::{clock, count, duration};
+use watershed::program::problems;
+
+/// Tells round after round.
+pub(super) struct Rounds {
+    root: PathBuf,
+    project: String,
+    lines: told::Lines,
+    /// Mistakes that are there at the moment.
+    errors: Vec<Diagnostic>,
+    failing: Failing,
+    /// Resources that were not built in this round because of others.
+    skipped: u64,
+    has_told: bool,
+}
+
+impl Rounds {
+    /// Goes on after the first round, which came to `document`.
+    pub(super) fn after(document: &RunDocument, root: &Path) -> Self {
+        let errors = problems(document).into_iter().filter(is_error).collect();
+        Self {
+            root: root.to_owned(),
+            project: document.project.clone(),
+            lines: told::Lines::new(Begin::Clock),
+            errors,
+            failing: Failing::default(),
+            skipped: 0,
+            has_told: false,
+        }
+    }
+
+    /// Tells one event.
+    pub(super) fn event(&mut self, console: &mut Console, event: &Event) -> Result<(), Failure> {
+        match event {
+            Event::ResourceFinished { resource, run, .. } => {
+                let is_verbose = console.verbosity >= Verbosity::Verbose;
+                match self.failing.hear(event) {
+                    // Everybody was told when it came first.
+                    Heard::Again if !is_verbose => return Ok(()),
+                    Heard::Over(times) if run.outcome != Outcome::Skipped => {
+                        let (at, times) = (clock(Time::now()), count(times, "time"));
+                        let name = &resource.name;
+                        let text = format!("  {DIM}{at}  {name} has ended the same way {times}{DIM:#}\n");
+                        self.tell(console, &text)?;
+                    }
+                    _ => {}
+                }
+                self.skipped += u64::from(run.outcome == Outcome::Skipped);
+                if event.is_news() || is_verbose {
+                    let line = self.lines.line(event, console.result_width());
+                    self.tell(console, &line.unwrap_or_default())?;
+                }
+            }
+            Event::Diagnostic { diagnostic } => {
+                if is_error(diagnostic) {
+                    let root = &self.root;
+                    // One that moved with its file is told at its new place, and is no second one.
+                    self.errors
+                        .retain(|known| !says_same(known, diagnostic) || root.join(&known.path).exists());
+                    self.errors.push(diagnostic.clone());
+                }
+                self.has_told = true;
+                let details = match console.verbosity {
+                    Verbosity::Verbose => Details::Shown,
+                    _ => Details::Left,
+                };
+                // Drawn anew each time: the file is another one by now.
+                console.say(&Drawing::new(&self.root, details).draw(diagnostic));
+            }
+            Event::Fixed { diagnostic } => {
+                let gone = self
+                    .errors
+                    .iter()
+                    .position(|known| says_same(known, diagnostic) && known.path == diagnostic.path);
+                gone.map(|at| self.errors.swap_remove(at));
+                let place = format!("{}:{}:{}", diagnostic.path, diagnostic.line, diagnostic.column);
+                let (what, at) = (first_line(&diagnostic.message), clock(Time::now()));
+                let line =
+                    format!("  {DIM}{at}{DIM:#}  {GOOD}fixed{GOOD:#}      {place}  {DIM}{what}{DIM:#}\n");
+                self.tell(console, &line)?;
+            }
+            Event::Settled {
+                exit_code,
+                duration_ms,
+                ..
+            } => self.settled(console, *exit_code, *duration_ms)?,
+            Event::NotificationDelivered { .. }
+            | Event::NotificationDelayed { .. }
+            | Event::NotificationDead { .. } => {
+                // Messages alone make no round: nothing was behind.
+                let line = self.lines.line(event, console.result_width());
+                say(console, &line.unwrap_or_default())?;
+            }
+            Event::Transition { .. } => {
+                // A step of a program makes no round: nothing was behind. `history` has the others.
+                if event.is_news() {
+                    let line = self.lines.line(event, console.result_width());
+                    say(console, &line.unwrap_or_default())?;
+                }
+            }
+            Event::AlertEvaluated { .. }
+            | Event::RunStarted { .. }
+            | Event::ResourceStarted { .. }
+            | Event::RunFinished { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn settled(&mut self, console: &mut Console, exit_code: u8, took_ms: u64) -> Result<(), Failure> {
+        if self.skipped > 0 {
+            let number = count(self.skipped, "resource");
+            let at = clock(Time::now());
+            let text = format!("  {DIM}{at}{DIM:#}  {WARN}skipped{WARN:#}    {number} because of that\n");
+            self.tell(console, &text)?;
+        }
+        if self.has_told {
+            let (name, took) = (&self.project, duration(took_ms));
+            let verdict = match exit_code {
+                0 => format!("{GOOD}✓{GOOD:#} {STRONG}{name}{STRONG:#} is up to date ({took})\n"),
+                _ => {
+                    let left = count(self.errors.len().max(1) as u64, "error");
+                    format!("{BAD}✗{BAD:#} {STRONG}{name}{STRONG:#}: {left} ({took})\n")
+                }
+            };
+            self.tell(console, &verdict)?;
+        }
+        (self.skipped, self.has_told) = (0, false);
+        Ok(())
+    }
+
+    fn tell(&mut self, console: &mut Console, text: &str) -> Result<(), Failure> {
+        self.has_told = true;
+        say(console, text)
+    }
+}
+
+fn say(console: &mut Console, text: &str) -> Result<(), Failure> {
+    if console.verbosity > Verbosity::Quiet {
+        console.result(text)?;
+    }
+    Ok(())
+}
+
+/// Wherever they are.
+fn says_same(one: &Diagnostic, other: &Diagnostic) -> bool {
+    (&one.code, &one.message) == (&other.code, &other.message)
+}
+
+fn is_error(found: &Diagnostic) -> bool {
+    found.severity == Severity::Error
+}

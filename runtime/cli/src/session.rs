@@ -1,0 +1,181 @@
+//! The session of a command: in this process, or in the one that owns the folder.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use watershed_api::documents::Command;
+use watershed_api::{Exit, Reply};
+
+use super::failure::Failure;
+use super::project::Location;
+use watershed::program::{Stop, close_problem, open_problem, state_problem};
+use watershed::socket::{Address, ConnectError, Connection, Listener, Replies, replies};
+use watershed::state_folder::{Lock, Patience};
+use watershed::{Instance, Runtime};
+
+/// The time to wait for a folder or an engine's file that another process holds, unless `--wait` says otherwise: longer
+/// than any look takes, shorter than a person's patience.
+pub(super) const WAIT: Duration = Duration::from_secs(10);
+/// The time in which work has to return when an instance is closed.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The purpose of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Changes it, alone.
+    Work,
+    /// Looks at it, together with others.
+    Look,
+}
+
+/// The process that works on a folder for a command.
+pub(super) enum Session {
+    /// This process.
+    Here(Lock),
+    /// The process that owns it.
+    There(Connection),
+}
+
+impl Session {
+    /// Takes the folder, or connects to its owner; waits a while for one that does neither.
+    pub(super) async fn open(
+        location: &Location,
+        purpose: Purpose,
+        wait: Option<Duration>,
+    ) -> Result<Self, Failure> {
+        let patience = Patience::new(wait.unwrap_or(WAIT));
+        loop {
+            let lock = match purpose {
+                Purpose::Work => location.state.try_own(),
+                Purpose::Look => location.state.try_share(),
+            };
+            if let Some(lock) = lock.map_err(|error| state_problem(&error))? {
+                return Ok(Self::Here(lock));
+            }
+            match Connection::open(&Address::for_folder(&location.state), patience.left()).await {
+                Ok(connection) => {
+                    refuse_unconfined(location, &connection)?;
+                    return Ok(Self::There(connection));
+                }
+                // It has only just begun, is about to end, or is one that only looks.
+                Err(ConnectError::Nobody | ConnectError::Silent { pid: None })
+                    if patience.another_try().await => {}
+                Err(error) => return Err(unreachable(location, error)),
+            }
+        }
+    }
+}
+
+/// Returns true if the owner of the folder is there and says nothing.
+pub(super) fn is_silence(failure: &Failure) -> bool {
+    matches!(failure.error.downcast_ref(), Some(ConnectError::Silent { .. }))
+}
+
+/// A sandbox is not what the owner works in unless it says so.
+fn refuse_unconfined(location: &Location, connection: &Connection) -> Result<(), Failure> {
+    match connection.owner() {
+        Some(owner) if location.sandbox && !owner.sandbox => {
+            let message = format!("{owner} works on this project without a sandbox");
+            let hint = "stop it and start it with `--sandbox`, or leave `--sandbox` out";
+            Err(Failure::new(Exit::NotNow, message).hint(hint))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unreachable(location: &Location, error: ConnectError) -> Failure {
+    let folder = location.state.path();
+    let hint = match &error {
+        ConnectError::Nobody => "wait until the other command has ended; `--wait D` waits longer".to_owned(),
+        ConnectError::OtherVersion { .. } => "wait until it has ended, or use that version".to_owned(),
+        ConnectError::Silent { pid: Some(pid) } => {
+            format!("`kill -CONT {pid}` lets a stopped process go on; `--wait D` waits longer")
+        }
+        ConnectError::Silent { pid: None } => "`--wait D` waits longer".to_owned(),
+        ConnectError::Socket(_) => "`--state-dir DIR` keeps state somewhere else".to_owned(),
+    };
+    let context = format!(
+        "the state folder `{}` is used by another process",
+        folder.display()
+    );
+    Failure {
+        exit: Exit::NotNow,
+        error: anyhow::Error::new(error).context(context),
+        hint: Some(hint),
+    }
+}
+
+/// Takes the folder for good. One that is kept converged already is left alone; a command that works on it ends.
+pub(super) async fn own(location: &Location, wait: Option<Duration>) -> Result<Lock, Failure> {
+    let patience = Patience::new(wait.unwrap_or(WAIT));
+    loop {
+        if let Some(lock) = location.state.try_own().map_err(|error| state_problem(&error))? {
+            return Ok(lock);
+        }
+        let owner = match Connection::open(&Address::for_folder(&location.state), patience.left()).await {
+            Ok(connection) => connection.owner().cloned(),
+            Err(ConnectError::Nobody | ConnectError::Silent { pid: None }) => None,
+            Err(error) => return Err(unreachable(location, error)),
+        };
+        if let Some(owner) = owner.filter(|owner| owner.command == Command::Start) {
+            let message = format!("{owner} keeps the project converged already");
+            let hint = "`watershed status` says how it stands; stop that process to start another";
+            return Err(Failure::new(Exit::NotNow, message).hint(hint));
+        }
+        if !patience.another_try().await {
+            return Err(unreachable(location, ConnectError::Nobody));
+        }
+    }
+}
+
+/// Opens an instance on a folder that this process holds, and answers others on its socket.
+pub(super) async fn open_instance(
+    location: &Location,
+    options: watershed::Options,
+    lock: Lock,
+) -> Result<(Arc<Instance>, Option<Listener>), Failure> {
+    let opened = Runtime::new()
+        .open_owned(options, location.state.clone(), lock)
+        .await
+        .map_err(|error| open_problem(error, &location.state.path()))?;
+    let instance = Arc::new(opened);
+    // Without a socket others wait until this command has ended.
+    let listener = Listener::bind(Address::for_folder(&location.state), Arc::clone(&instance))
+        .inspect_err(|error| tracing::warn!(%error, "can't listen on the folder's socket"));
+    Ok((instance, listener.ok()))
+}
+
+/// Answers who is still waiting, then closes.
+pub(super) async fn close_instance(
+    instance: &Instance,
+    listener: Option<Listener>,
+    location: &Location,
+) -> Result<(), Failure> {
+    instance.end_followers();
+    if let Some(listener) = listener {
+        listener.finish().await;
+    }
+    let closed = instance.close(GRACE).await;
+    closed.map_err(|error| close_problem(&error, &location.state.path()).into())
+}
+
+/// The end of a command's work. A terminal that was closed takes no more of its output, which is no failure.
+pub(super) fn ended(shown: Result<Exit, Failure>, stop: &Stop) -> Result<Exit, Failure> {
+    match shown {
+        Err(failure) if failure.is_output() && stop.exit() == Some(Exit::HungUp) => Ok(Exit::HungUp),
+        shown => shown,
+    }
+}
+
+/// Starts work whose replies are rendered meanwhile.
+pub(super) fn spawn<F>(
+    work: impl FnOnce(Replies) -> F,
+) -> (tokio::task::JoinHandle<F::Output>, mpsc::Receiver<Reply>)
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    let (sender, receiver) = replies();
+    // Ends with its last reply; a panic in it is seen by whoever awaits the handle.
+    (tokio::spawn(work(sender)), receiver)
+}

@@ -1,0 +1,116 @@
+//! `start`: converges, and goes on doing so while files are edited.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use watershed_api::Exit;
+use watershed_api::request::RunRequest;
+
+use super::args::{Format, Shared, Start};
+use super::console::{Console, choose_format};
+use super::failure::Failure;
+use super::present::Presenter;
+use super::project::Location;
+use super::{memory, session, signals};
+use watershed::program::{Stayed, Stop};
+use watershed::state_folder::Lock;
+use watershed::{Files, Options};
+
+/// The interval at which a project whose folder was removed is looked for. It is looked for where nothing can be
+/// watched.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// `start`
+pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
+    let location = Location::find(shared, args.folder.as_deref())?;
+    if format == Format::Json {
+        console.note("the document comes at the end; `--format jsonl` writes what happens as it happens\n");
+    }
+    super::block_on(async {
+        let stop = Stop::default();
+        signals::stop_on_signals(stop.clone())?;
+        loop {
+            let lock = session::own(&location, shared.wait.map(|wait| wait.0)).await?;
+            if let Some(exit) = once(console, shared, &location, lock, format, &stop).await? {
+                return Ok(exit);
+            }
+            console.note("the state folder was removed: everything begins anew\n");
+            while !location.root.is_dir() {
+                tokio::select! {
+                    () = stop.asked() => return Ok(stop.exit().unwrap_or(Exit::Interrupted)),
+                    () = tokio::time::sleep(LOOK_EVERY) => {}
+                }
+            }
+        }
+    })
+}
+
+/// One life of the instance; no exit code if it lost its state folder.
+async fn once(
+    console: &mut Console,
+    shared: &Shared,
+    location: &Location,
+    lock: Lock,
+    format: Format,
+    stop: &Stop,
+) -> Result<Option<Exit>, Failure> {
+    let options = Options {
+        files: Files::Watched,
+        // A program that looks at the tables closes them again, and nobody waits for this process to end.
+        engine_patience: Duration::MAX,
+        ..super::options(shared, location)
+    };
+    let run = RunRequest {
+        variables: location.variables.clone(),
+        fail_fast: shared.fail_fast,
+        warn_error: shared.warn_error,
+        all: shared.all,
+        events: console.events(format),
+        progress: console.shows_progress(format),
+        ..RunRequest::default()
+    };
+    let (instance, listener) = session::open_instance(location, options, lock).await?;
+    let frugal = tokio::spawn(memory::give_back_after_work(Arc::clone(&instance)));
+    let sharing = tokio::spawn({
+        let instance = Arc::clone(&instance);
+        async move { instance.share_file().await }
+    });
+    let (working, replies) = session::spawn({
+        let (instance, stop) = (Arc::clone(&instance), stop.clone());
+        |replies| async move { instance.stay(&run, &stop, replies).await }
+    });
+    let shown = Presenter::new(console, format, location.root.clone())
+        .show(replies)
+        .await;
+    if shown.as_ref().is_err_and(Failure::is_output) {
+        // A reader who went away wants no more: what runs is stopped in order.
+        stop.ask(watershed::program::Stopping::Interrupted);
+    }
+    let stayed = working.await;
+    for beside in [frugal, sharing] {
+        beside.abort();
+        // It holds the instance, and with that the state folder.
+        let _ = beside.await;
+    }
+    let closed = session::close_instance(&instance, listener, location).await;
+    match stayed {
+        Ok(Stayed::Lost) => {
+            if let Err(failure) = closed {
+                tracing::warn!(
+                    error = failure.message(),
+                    "what was removed did not close in order"
+                );
+            }
+            Ok(None)
+        }
+        Ok(Stayed::Stopped) => {
+            let exit = session::ended(shown, stop)?;
+            closed.map(|()| Some(exit))
+        }
+        Err(panic) => Err(Failure::new(
+            Exit::NotNow,
+            format!("the work ended by a defect of the program: {panic}"),
+        )),
+    }
+}

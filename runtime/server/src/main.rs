@@ -1,5 +1,0 @@
-//! The `watershed` program.
-
-fn main() -> std::process::ExitCode {
-    watershed::main()
-}

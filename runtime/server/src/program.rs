@@ -1,0 +1,26 @@
+//! The parts of the runtime that the program `watershed` needs beside the public interface. They are no part of the library, and
+//! change with the program.
+
+pub use crate::hiding::redact_all;
+pub use crate::instance::compiled::{compile, secrets_of as secrets_of_files};
+pub use crate::instance::{
+    Stayed, Stop, Stopping, close_problem, compiler_options, open_problem, sandbox, state_name, state_problem,
+};
+pub use crate::report::kinds::PROJECT_PARSER;
+pub use crate::report::problems::{ReportedProblems, problems};
+pub use crate::service::{AtRest, Hold};
+pub use crate::success::{Readers, replace};
+pub use crate::sync::Unpoisoned;
+
+/// Returns an error with its causes, outermost first, in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    crate::chain(error)
+}
+
+/// Refuses a selection that can't be read, before anything is done.
+///
+/// # Errors
+/// When an option can't be read; the place is named.
+pub fn check_selection(selection: &crate::Selection) -> Result<(), crate::Problem> {
+    crate::selection::Evaluate::check(selection)
+}

@@ -1,0 +1,123 @@
+//! Reasons for which a question has no answer, as problems.
+
+use watershed_api::documents::ResourceName;
+use watershed_api::{Code, Problem, hint};
+use watershed_core::Error;
+use watershed_drivers::olap::{Failure, QueryError, SoleError, SqlError};
+use watershed_metrics::QueryError as Misunderstood;
+use watershed_metrics::plan::PlanError;
+use watershed_reconcilers::resolvers::ResolveError;
+use watershed_reconcilers::resolvers::error::UNSPOKEN;
+use watershed_reconcilers::resolvers::metrics::MetricsError;
+
+use crate::instance::engine_problem;
+
+/// Returns the problem of rows that have no place in a file.
+pub(crate) fn made_over() -> Problem {
+    Problem::new(Code::BadArgument, "a file has neither totals nor a pivot")
+        .hint("leave them out, or write `--format csv` to standard output")
+}
+
+/// Returns the problem of a user whose question failed on rows.
+pub(crate) fn unspoken() -> Problem {
+    Problem::new(Code::ProjectError, UNSPOKEN)
+        .hint("the project's owner sees the reason, with the same query")
+}
+
+/// Returns the problem that an error of a resource is.
+pub(crate) fn of_resource(error: &Error) -> Problem {
+    Problem {
+        hint: error.hint.as_deref().map(Into::into),
+        ..Problem::new(Code::ProjectError, error.message.to_string()).at(&*error.code, None)
+    }
+}
+
+/// Returns the problem of a question that has no answer.
+pub(crate) fn unresolved(error: ResolveError) -> Problem {
+    match error {
+        ResolveError::Metrics(error) => of_metrics(error),
+        error => {
+            let code = match error {
+                ResolveError::NotAllowed(_) => Code::NotAllowed,
+                ResolveError::UnknownApi(_) => Code::UnknownName,
+                ResolveError::UnknownArgument { .. } => Code::BadArgument,
+                _ => Code::ProjectError,
+            };
+            let problem = of_resource(&error.to_error());
+            Problem { code, ..problem }
+        }
+    }
+}
+
+/// Returns the problem of a query that can't be understood.
+pub(crate) fn misunderstood(error: &Misunderstood) -> Problem {
+    let problem = Problem::new(Code::BadArgument, error.to_string()).at(error.code.name(), None);
+    match &error.hint {
+        Some(hint) => problem.hint(hint.as_str()),
+        None => problem,
+    }
+}
+
+/// Returns the problem that an error of a metrics view is.
+pub(crate) fn of_metrics(error: MetricsError) -> Problem {
+    match error {
+        MetricsError::Engine(error) => of_query(&error),
+        MetricsError::Unspoken(_) => unspoken(),
+        MetricsError::Refused(PlanError::Refused(error)) => misunderstood(&error),
+        MetricsError::NotValid(ref name) => {
+            let view = format!("metrics_view/{name}");
+            let status = hint::operation("status", [view.as_str()]);
+            Problem::new(Code::ProjectError, error.to_string())
+                .about(ResourceName::new("metrics_view", name.as_str()))
+                .hint(format!("{status} says what is wrong with it"))
+        }
+        MetricsError::Policy { .. } | MetricsError::Render(_) => {
+            Problem::new(Code::ProjectError, error.to_string())
+        }
+        MetricsError::Refused(ref planned) => Problem {
+            hint: planned.hint().map(Into::into),
+            ..Problem::new(Code::BadArgument, error.to_string())
+        },
+        MetricsError::Unknown(_) | MetricsError::NoFront(_) => {
+            Problem::new(Code::UnknownName, error.to_string())
+        }
+        MetricsError::NotInFront { .. } | MetricsError::TooManyRows | MetricsError::TooManyColumns(_) => {
+            Problem::new(Code::BadArgument, error.to_string())
+        }
+    }
+}
+
+/// Returns the problem of a statement that has no rows.
+pub(crate) fn of_query(error: &QueryError) -> Problem {
+    match error {
+        QueryError::Timeout(_) => {
+            Problem::new(Code::DeadlinePassed, error.to_string()).hint("`--timeout D` gives it more time")
+        }
+        QueryError::NotReading => Problem::new(Code::ProjectError, error.to_string())
+            .hint("tables are changed by changing the project's files"),
+        QueryError::NotOne(SoleError::Several { offset }) => {
+            Problem::new(Code::ProjectError, error.to_string())
+                .at(SEVERAL_CODE, Some(*offset))
+                .hint("ask one at a time")
+        }
+        QueryError::Failed(Failure::Sql(sql)) => problem_of_sql(sql),
+        QueryError::Failed(failure @ Failure::Open(_)) => engine_problem(failure),
+        error => Problem::new(Code::ProjectError, error.to_string()),
+    }
+}
+
+/// The code of more than one statement, as the compiler has it for models.
+const SEVERAL_CODE: &str = "several-statements";
+
+/// A mistake in the statement, or in the data that it reads.
+fn problem_of_sql(error: &SqlError) -> Problem {
+    let message = match &error.data {
+        Some(at) => format!("{} ({}:{})", error.message, at.file, at.line),
+        None => error.message.clone(),
+    };
+    let stored = watershed_reconcilers::model::from_sql(error);
+    Problem {
+        hint: stored.hint.as_deref().map(Into::into),
+        ..Problem::new(Code::ProjectError, message).at(&*stored.code, error.offset)
+    }
+}
