@@ -59,7 +59,7 @@ mod api;
 mod cluster;
 mod event_loop;
 mod failpoints;
-#[cfg(all(test, interleavings))]
+#[cfg(all(test, feature = "interleavings"))]
 mod interleavings;
 mod metrics;
 mod read;

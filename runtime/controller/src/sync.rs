@@ -1,6 +1,6 @@
 //! Primitives for state that threads share: locks, flags, cells and wake-ups.
 //!
-//! Ordinarily these are the standard library's and tokio's. In the test build of `interleavings` they belong to a
+//! Ordinarily these are the standard library's and tokio's. In a test build with the feature `interleavings` they belong to a
 //! checker, which runs one thread at a time and decides at each use of them which one goes on. `OnceLock` and `Notify`
 //! are the real ones there as well, with such a decision before each use: what they do inside is tested by those who
 //! made them.
@@ -9,7 +9,7 @@ pub(crate) mod flag_cell;
 
 use std::sync::{LockResult, PoisonError};
 
-#[cfg(not(all(test, interleavings)))]
+#[cfg(not(all(test, feature = "interleavings")))]
 mod made_of {
     pub(crate) use std::hint::spin_loop;
     pub(crate) use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, fence};
@@ -18,7 +18,7 @@ mod made_of {
     pub(crate) use tokio::sync::Notify;
 }
 
-#[cfg(all(test, interleavings))]
+#[cfg(all(test, feature = "interleavings"))]
 mod made_of {
     use std::sync::atomic::Ordering;
 

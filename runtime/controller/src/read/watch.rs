@@ -15,7 +15,7 @@ use crate::sync::{AtomicU64, Mutex, Unpoisoned};
 /// The bytes of published events that are held: for those who watch, a moment of a storm; for those who come back
 /// later, some minutes of editing by hand. Every controller of a process fills its own, and a reader that falls behind
 /// lists again.
-const LOG_BOUNDS: Bounds = if cfg!(interleavings) {
+const LOG_BOUNDS: Bounds = if cfg!(all(test, feature = "interleavings")) {
     // A few rows.
     Bounds {
         kept: 1_500,

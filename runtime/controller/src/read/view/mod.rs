@@ -29,7 +29,11 @@ use crate::sync::{Mutex, MutexGuard, RwLock, Unpoisoned, spin_loop};
 
 /// The most rows that are changed in place while new listings wait: well under a millisecond of work. Larger
 /// publishes keep what they replace until they are applied.
-const IN_PLACE: usize = if cfg!(interleavings) { 1 } else { 4_096 };
+const IN_PLACE: usize = if cfg!(all(test, feature = "interleavings")) {
+    1
+} else {
+    4_096
+};
 
 /// The committed catalog.
 #[derive(Debug)]

@@ -11,7 +11,11 @@ use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, Unpoisoned};
 use rustc_hash::FxBuildHasher;
 
 /// More than threads that read at a time, so that they rarely meet.
-pub(super) const SHARDS: usize = if cfg!(interleavings) { 2 } else { 64 };
+pub(super) const SHARDS: usize = if cfg!(all(test, feature = "interleavings")) {
+    2
+} else {
+    64
+};
 
 /// A map in pieces that are locked one by one.
 #[derive(Debug)]
