@@ -61,8 +61,8 @@ pub(super) fn parse(list: &'static str) -> Vec<Mutation> {
 }
 
 pub(super) fn root() -> PathBuf {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    tests.parent().expect("the workspace").to_owned()
+    let simulation = Path::new(env!("CARGO_MANIFEST_DIR"));
+    simulation.ancestors().nth(2).expect("the workspace").to_owned()
 }
 
 /// A workspace of its own with a copy of the core and the simulator over it.
@@ -80,10 +80,9 @@ fn workspace() -> PathBuf {
     fs::copy(root.join("Cargo.lock"), copy.join("Cargo.lock")).expect("a lock file");
     let simulation = copy.join("simulation");
     fs::create_dir_all(&simulation).expect("a folder");
-    fs::write(simulation.join("lib.rs"), "").expect("a library");
-    let main = root.join("tests/tests/simulation/main.rs");
+    let main = root.join("tests/simulation/main.rs");
     let manifest = format!(
-        "[package]\nname = \"simulation\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[lib]\npath = \"lib.rs\"\n\n\
+        "[package]\nname = \"simulation\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
          [dependencies]\nrand.workspace = true\nrustix.workspace = true\nuuid.workspace = true\nwatershed-core.workspace = true\n\n\
          [[test]]\nname = \"simulation\"\npath = {main:?}\n"
     );

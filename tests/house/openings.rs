@@ -18,7 +18,7 @@ const QUESTION_WORDS: &[&str] = &[
 ];
 
 /// The bounds, relative to the repository.
-const BOUNDS: &str = "tests/tests/house/openings.txt";
+const BOUNDS: &str = "tests/house/openings.txt";
 
 /// The summaries of one crate that open with a question word.
 #[derive(Default)]

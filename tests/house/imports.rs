@@ -105,8 +105,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Nothing depends on this crate, and it may use all others.
-const TESTS: &str = "watershed-tests";
+/// Nothing depends on these crates.
+const TESTS: [&str; 3] = [EVERYTHING, "watershed-house", "watershed-simulation"];
+
+/// The tests that may use all crates.
+const EVERYTHING: &str = "watershed-tests";
+
+/// All crates of ours that the other tests may use, so that they are built and run before most of the workspace is.
+const EARLY_TESTS_MAY_USE: [(&str, &[&str]); 2] = [
+    ("watershed-house", &[]),
+    ("watershed-simulation", &["watershed-core"]),
+];
 
 /// Crates that hold plain data and do nothing by themselves: all that the core may use.
 const PLAIN_DATA: &[&str] = &[
@@ -153,7 +162,7 @@ fn crates_of_ours_depend_on_one_another_in_one_direction_only() {
     let metadata = metadata(&["--no-deps"]);
     for package in packages(&metadata) {
         let name = text(package, "name");
-        if name == TESTS {
+        if TESTS.contains(&name) {
             continue;
         }
         let Some(allowed) = allowed.get(name) else {
@@ -175,8 +184,25 @@ fn nothing_depends_on_the_tests() {
     for package in packages(&metadata) {
         let used = list(package, "dependencies")
             .iter()
-            .any(|dependency| text(dependency, "name") == TESTS);
-        assert!(!used, "`{}` depends on `{TESTS}`", text(package, "name"));
+            .any(|dependency| TESTS.contains(&text(dependency, "name")));
+        assert!(!used, "`{}` depends on tests", text(package, "name"));
+    }
+}
+
+#[test]
+fn the_tests_that_fail_first_need_next_to_nothing_of_ours() {
+    let metadata = metadata(&["--no-deps"]);
+    for (name, may_use) in EARLY_TESTS_MAY_USE {
+        let package = packages(&metadata)
+            .iter()
+            .find(|package| text(package, "name") == name);
+        let package = package.unwrap_or_else(|| panic!("the workspace has no `{name}`"));
+        let all = list(package, "dependencies").iter();
+        let ours = all
+            .map(|dependency| text(dependency, "name"))
+            .filter(|name| name.starts_with("watershed"));
+        let ours: Vec<&str> = ours.collect();
+        assert_eq!(ours, may_use, "dependencies of `{name}`");
     }
 }
 
@@ -252,7 +278,7 @@ fn packages(metadata: &serde_json::Value) -> &[serde_json::Value] {
 }
 
 /// The target triple of this machine, as the compiler names it.
-fn host() -> String {
+pub(crate) fn host() -> String {
     let output = std::process::Command::new("rustc")
         .arg("-vV")
         .output()

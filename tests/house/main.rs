@@ -33,11 +33,12 @@ use std::{fs, process::Command};
 
 /// The root of the repository.
 fn root() -> PathBuf {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    tests
-        .parent()
+    let house = Path::new(env!("CARGO_MANIFEST_DIR"));
+    house
+        .ancestors()
+        .nth(2)
         .map(Path::to_path_buf)
-        .expect("the tests crate stands in the repository")
+        .expect("the house stands in the repository")
 }
 
 /// Returns the output of `cargo metadata` for the workspace, on the platform of this machine.
