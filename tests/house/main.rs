@@ -11,6 +11,7 @@
 //! | `orchestration` | the core's own type stays small beside its components |
 //! | `openings` | summaries begin with a verb or a noun phrase |
 //! | `readme` | the README names the commands that there are, and none as missing |
+//! | `settings` | targets are compiled as tests where they have some |
 //! | `sources` | files stay short and say what they are, locks are taken in one way |
 //! | `versions` | the engine's version is the same everywhere |
 
@@ -25,6 +26,7 @@ mod openings;
 mod orchestration;
 mod programs;
 mod readme;
+mod settings;
 mod sources;
 mod versions;
 
