@@ -1,6 +1,6 @@
 //! Messages of resources and of the API, and their Rust types.
 //!
-//! The types in [`v1`] are generated from the `.proto` files beside this crate. Maps are [`BTreeMap`]s, so equal
+//! The types in [`v1`] are generated from the `.proto` files beside this crate (`scripts/messages`). Maps are [`BTreeMap`]s, so equal
 //! messages have equal bytes. [`Value`] has constructors and a conversion to JSON; the rest is plain data.
 //!
 //! [`BTreeMap`]: std::collections::BTreeMap
@@ -15,7 +15,7 @@ mod values;
     reason = "generated; what is documented there carries over"
 )]
 pub mod v1 {
-    include!(concat!(env!("OUT_DIR"), "/watershed.v1.rs"));
+    include!("../generated/watershed.v1.rs");
 }
 
 pub use prost::Message;

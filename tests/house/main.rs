@@ -59,8 +59,8 @@ fn metadata(extra: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
 }
 
-/// The repository's files whose names end in `.extension`, in order. Build outputs, state folders and
-/// hidden folders are left out.
+/// The repository's files whose names end in `.extension`, in order. Build outputs, generated files, state
+/// folders and hidden folders are left out.
 fn files(extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root()];
@@ -70,7 +70,7 @@ fn files(extension: &str) -> Vec<PathBuf> {
             let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                if name != "target" && !name.starts_with('.') {
+                if !["target", "generated"].contains(&name.as_str()) && !name.starts_with('.') {
                     folders.push(path);
                 }
             } else if path.extension().is_some_and(|end| end == extension) {

@@ -1,6 +1,9 @@
-//! Generates the Rust types of the messages; needs no protoc.
+//! Writes the Rust types of the messages into `proto/generated`; with `--check` compares them with what is there. Needs no
+//! protoc, and is no part of the workspace, so that ordinary builds compile neither this nor the crates that parse messages.
 
 use std::error::Error;
+use std::path::Path;
+use std::{env, fs};
 
 const FILES: [&str; 10] = [
     "watershed/v1/value.proto",
@@ -14,6 +17,9 @@ const FILES: [&str; 10] = [
     "watershed/v1/workload.proto",
     "watershed/v1/managed.proto",
 ];
+
+/// The file that is made of them.
+const GENERATED: &str = "watershed.v1.rs";
 
 /// Messages that people see as JSON, with the names of the project format.
 const SHOWN: [&str; 58] = [
@@ -97,8 +103,10 @@ const UNSEEN: [&str; 15] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let descriptors = protox::compile(FILES, ["proto"])?;
-    println!("cargo::rerun-if-changed=proto");
+    let proto = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .ok_or("this stands beside the messages")?;
+    let descriptors = protox::compile(FILES, [proto.join("proto")])?;
     let mut config = prost_build::Config::new();
     config.btree_map(["."]);
     for message in SHOWN {
@@ -108,11 +116,19 @@ fn main() -> Result<(), Box<dyn Error>> {
             config.field_attribute(format!("{path}.{field}"), "#[serde(skip)]");
         }
     }
-    config
-        .field_attribute(
-            ".watershed.v1.CanvasSpec.variables_declared",
-            "#[serde(rename = \"variables\")]",
-        )
-        .compile_fds(descriptors)?;
+    config.field_attribute(
+        ".watershed.v1.CanvasSpec.variables_declared",
+        "#[serde(rename = \"variables\")]",
+    );
+    let made = tempfile::tempdir()?;
+    config.out_dir(made.path()).compile_fds(descriptors)?;
+    let made = fs::read_to_string(made.path().join(GENERATED))?;
+    let kept = proto.join("generated").join(GENERATED);
+    if env::args().all(|argument| argument != "--check") {
+        return Ok(fs::write(kept, made)?);
+    }
+    if fs::read_to_string(&kept)? != made {
+        return Err(format!("{} is not what the messages say: run scripts/messages", kept.display()).into());
+    }
     Ok(())
 }
