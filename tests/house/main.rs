@@ -10,6 +10,7 @@
 //! | `documents` | every dependency is explained, no link is dead |
 //! | `orchestration` | the core's own type stays small beside its components |
 //! | `openings` | summaries begin with a verb or a noun phrase |
+//! | `outside` | licences and sources of crates from outside |
 //! | `readme` | the README names the commands that there are, and none as missing |
 //! | `settings` | targets are compiled as tests where they have some |
 //! | `sources` | files stay short and say what they are, locks are taken in one way |
@@ -24,6 +25,7 @@ mod format;
 mod imports;
 mod openings;
 mod orchestration;
+mod outside;
 mod programs;
 mod readme;
 mod settings;
