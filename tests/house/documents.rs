@@ -28,6 +28,29 @@ fn every_dependency_has_its_line_in_the_architecture_page() {
 }
 
 #[test]
+fn every_dependency_of_the_workspace_is_one_of_a_crate() {
+    let manifests: Vec<String> = files("toml")
+        .iter()
+        .filter(|path| path.ends_with("Cargo.toml") && path.parent() != Some(&root()))
+        .map(|path| read(path))
+        .collect();
+    let is_used = |name: &str| {
+        let forms = [
+            format!("\n{name}.workspace = true"),
+            format!("\n{name} = {{ workspace = true"),
+        ];
+        manifests
+            .iter()
+            .any(|manifest| forms.iter().any(|form| manifest.contains(form)))
+    };
+    let idle: Vec<_> = workspace_dependencies()
+        .into_iter()
+        .filter(|name| !is_used(name))
+        .collect();
+    assert!(idle.is_empty(), "no crate depends on these: {idle:?}");
+}
+
+#[test]
 fn the_architecture_page_can_be_read_in_one_sitting() {
     let lines = read(&root().join(ARCHITECTURE)).lines().count();
     assert!(lines < MAX_LINES, "{ARCHITECTURE} has {lines} lines");
