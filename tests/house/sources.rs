@@ -43,7 +43,7 @@ fn a_crate_says_once_what_a_panic_means_to_its_locks() {
             places.entry(folder).or_default().push(shown);
         }
     }
-    assert!(places.contains_key("runtime/controller"), "{places:?}");
+    assert!(places.contains_key("runtime/locks"), "{places:?}");
     places.retain(|_, files| files.len() > 1);
-    assert!(places.is_empty(), "use the method of `sync.rs`: {places:?}");
+    assert!(places.is_empty(), "use `watershed_locks::Unpoisoned`: {places:?}");
 }

@@ -16,6 +16,7 @@ use watershed_api::{Exit, Operation as _, Reply, Request};
 use watershed_compilers::{FileEvent, Kind, Project, ResourceKey, SqlParser};
 use watershed_drivers::regular;
 use watershed_drivers::watch::{Anew, ChangedPaths, Subscription, Tree, WatchError, Watcher};
+use watershed_locks::Unpoisoned;
 use watershed_lsp::{Column, Facts, Frames, Handle, Host, Redactor, ResourceStatus, Server};
 use watershed_reconcilers::project_parser::folder::{Folder, is_ignored, is_project_file};
 use watershed_reconcilers::project_parser::touched::Scope;
@@ -26,7 +27,7 @@ use super::failure::Failure;
 use super::project::{Location, is_project};
 use super::session::{self, Purpose, Session};
 use crate::render::units;
-use watershed::program::Unpoisoned;
+use watershed_locks::Unpoisoned;
 use watershed::program::{AtRest, Hold};
 use watershed::socket::Service as _;
 

@@ -7,8 +7,6 @@
 
 pub(crate) mod flag_cell;
 
-use std::sync::{LockResult, PoisonError};
-
 #[cfg(not(all(test, feature = "interleavings")))]
 mod made_of {
     pub(crate) use std::hint::spin_loop;
@@ -96,22 +94,4 @@ mod made_of {
 }
 
 pub(crate) use made_of::*;
-
-/// Locks that go on after a panic.
-///
-/// Nothing here panics between two changes that belong together, so what a lock guards is whole whenever it is free.
-pub(crate) trait Unpoisoned {
-    /// The guard that holds the lock.
-    type Guard;
-
-    /// Returns the guard, whether or not a thread panicked while it held the lock.
-    fn unpoisoned(self) -> Self::Guard;
-}
-
-impl<G> Unpoisoned for LockResult<G> {
-    type Guard = G;
-
-    fn unpoisoned(self) -> G {
-        self.unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub(crate) use watershed_locks::Unpoisoned;

@@ -23,8 +23,6 @@ pub mod notification;
 pub mod notify;
 pub mod policy;
 
-mod sync;
-
 #[cfg(test)]
 mod tests;
 

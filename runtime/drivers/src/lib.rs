@@ -23,6 +23,5 @@ pub mod volume;
 pub mod watch;
 
 mod crash;
-mod sync;
 
 pub use crash::{BACKUP_CRASH_POINTS, CRASH_POINTS, REMOTE_CRASH_POINTS, point as crash_point};

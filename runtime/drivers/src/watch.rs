@@ -22,12 +22,12 @@ use std::sync::{Arc, Mutex};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::sync::Unpoisoned;
 pub use inbox::ChangedPaths;
 use inbox::Inbox;
 use registry::Registry;
 pub use tree::Tree;
 use tree::{Found, Reached};
+use watershed_locks::Unpoisoned;
 
 /// True if the system watches folders one by one. Elsewhere it watches whole trees, and what is not of interest is
 /// left out when it is told.

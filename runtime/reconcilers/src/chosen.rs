@@ -11,8 +11,7 @@ use std::{
 };
 
 use watershed_core::{Row, Uid};
-
-use crate::sync::Unpoisoned;
+use watershed_locks::Unpoisoned;
 
 /// A resource to choose from.
 #[derive(Debug, Clone, Copy)]

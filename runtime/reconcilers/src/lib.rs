@@ -62,7 +62,6 @@ mod intervals;
 mod refs;
 mod selector;
 mod sending;
-mod sync;
 
 pub use setup::Setup;
 

@@ -11,9 +11,11 @@ use std::{
     sync::{RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
-use crate::{digest::digest, sync::Unpoisoned};
 use uuid::Uuid;
+use watershed_locks::Unpoisoned;
 use watershed_proto::{MadeThing, MigrationState};
+
+use crate::digest::digest;
 
 /// 16 bytes that change with what they stand for.
 pub type Version = [u8; 16];

@@ -38,9 +38,9 @@ use crate::chosen::Chosen;
 use crate::digest::digest;
 use crate::made::{Made, Version};
 use known::{About, Known};
+use watershed_locks::Unpoisoned;
 
 use crate::secrets::Secrets;
-use crate::sync::Unpoisoned;
 
 /// The listings for one question, at most.
 const LISTINGS: usize = 3;

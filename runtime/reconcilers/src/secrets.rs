@@ -19,10 +19,10 @@ use std::path::Path;
 use std::sync::{Arc, RwLock};
 use std::{fmt, fs, io};
 
-use crate::sync::Unpoisoned;
 use watershed_compilers::{Resource, Spec};
 use watershed_core::Error;
 use watershed_drivers::regular;
+use watershed_locks::Unpoisoned;
 use watershed_proto::{Fingerprint, Value};
 
 /// The fewest characters of a value that is replaced in texts: shorter ones stand in ordinary words.

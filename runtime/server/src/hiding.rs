@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::RwLock;
 
-use crate::sync::Unpoisoned;
+use watershed_locks::Unpoisoned;
 use watershed_reconcilers::secrets::Secrets;
 
 static OPEN: RwLock<BTreeMap<PathBuf, Secrets>> = RwLock::new(BTreeMap::new());

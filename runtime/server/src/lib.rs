@@ -26,7 +26,6 @@ pub mod program;
 pub mod socket;
 pub mod state_folder;
 mod success;
-mod sync;
 
 pub use instance::{Directory, Files, Instance, Links, Options, Runtime, Viewer, unfinished};
 pub use instance::{directory, links};

@@ -10,7 +10,6 @@ pub use crate::report::kinds::PROJECT_PARSER;
 pub use crate::report::problems::{ReportedProblems, problems};
 pub use crate::service::{AtRest, Hold};
 pub use crate::success::{Readers, replace};
-pub use crate::sync::Unpoisoned;
 
 /// Returns an error with its causes, outermost first, in one line.
 pub fn chain(error: &dyn std::error::Error) -> String {

@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use watershed_core::Uid;
+use watershed_locks::Unpoisoned;
 use watershed_reconcilers::chosen::{Candidate, Choose, Chosen};
 
 use crate::report::Entry;
-use crate::sync::Unpoisoned;
 use expression::Expression;
 use listing::Listing;
 use watershed_api::request::Selection;

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::watch;
+use watershed_locks::Unpoisoned;
 
 use crate::backend::{Backend, Error};
 use crate::program::Program;
-use crate::sync::Unpoisoned;
 
 /// Makes the value of a backend that acts in one epoch.
 pub trait Connect: Send + Sync {

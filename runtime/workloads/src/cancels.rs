@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use watershed_core::Uid;
-
-use crate::sync::Unpoisoned;
+use watershed_locks::Unpoisoned;
 
 /// Starts of jobs whose runs a person has cancelled, until the next run stops their processes.
 ///

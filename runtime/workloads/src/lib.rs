@@ -41,7 +41,6 @@ mod render;
 mod results;
 mod settings;
 mod shared;
-mod sync;
 mod transition;
 mod watcher;
 mod workloads;

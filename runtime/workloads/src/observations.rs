@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use watershed_locks::Unpoisoned;
 
 use crate::backend::{Error, News, Observation, Phase};
-use crate::sync::Unpoisoned;
 
 /// The time that a reconciler waits for the first listing before it says that a backend can't be reached.
 const FIRST_LISTING: Duration = Duration::from_secs(15);

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
 use std::sync::Mutex;
 
+use watershed_locks::Unpoisoned;
+
 use crate::program::{Port, Ports};
-use crate::sync::Unpoisoned;
 
 /// Draws that meet a port which was given away already, at most.
 const DRAWS: usize = 64;

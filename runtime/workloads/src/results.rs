@@ -14,10 +14,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use watershed_controller::message::{from_json, to_json};
 use watershed_core::Timestamp;
+use watershed_locks::Unpoisoned;
 
 use crate::policy::health::Probed;
 use crate::settings::CheckSpec;
-use crate::sync::Unpoisoned;
 
 /// Results of one check of one replica that are kept.
 pub const RESULTS_MAX: usize = 50;

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::kind::{Nudging, Parents};
 use watershed_controller::{Context, Error, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::{Row, Timestamp, Uid};
+use watershed_locks::Unpoisoned;
 
 use crate::backend::{self, Backend};
 use crate::backends::Backends;
@@ -20,7 +21,6 @@ use crate::probe::Probes;
 use crate::program::Program;
 use crate::project::Project;
 use crate::render::Render;
-use crate::sync::Unpoisoned;
 
 /// Tells what a resource has made.
 pub(crate) type Made = dyn Fn(&Row) -> Option<Vec<u8>> + Send + Sync;

@@ -20,13 +20,13 @@ use watershed_controller::{
     Builder, Context, Error, Handle, KindOptions, NewResource, Outcome, Reconciler, Resource, Select,
     Timestamp, Uid, json_message,
 };
+use watershed_locks::Unpoisoned;
 
 use self::record::{Record, Standing};
 use crate::crash;
 use crate::message::{Key, Message, Sender, shown};
 use crate::notify::{Attempt, DeliveryError, Notifier, Receipt};
 use crate::policy::{self, Queued};
-use crate::sync::Unpoisoned;
 
 /// The kind's name.
 pub const KIND: &str = "notification";

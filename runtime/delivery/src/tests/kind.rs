@@ -9,13 +9,13 @@ use watershed_controller::clock::TokioClock;
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{Controller, Handle, Key, Refresh, Resource, Select, Timestamp, Uid};
+use watershed_locks::Unpoisoned;
 
 use super::message;
 use crate::message::Message;
 use crate::notification::{Connect, KIND, Notification, Notifications, Receiver};
 use crate::notify::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
 use crate::policy;
-use crate::sync::Unpoisoned;
 use crate::{Record, Standing};
 
 /// Longer than anything takes, in simulated time.

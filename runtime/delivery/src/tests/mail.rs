@@ -8,12 +8,12 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufStream};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
+use watershed_locks::Unpoisoned;
 
 use super::message;
 use crate::message::{ATTACHED_MAX, Attachment};
 use crate::notify::{Attempt, DeliveryError, Login, Notifier, Receipt, Smtp, SmtpError, SmtpSettings, Tls};
 use crate::policy::Class;
-use crate::sync::Unpoisoned;
 
 /// `\0ann\0correct horse` in base64.
 const PLAIN: &str = "AGFubgBjb3JyZWN0IGhvcnNl";

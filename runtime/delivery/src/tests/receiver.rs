@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-
-use crate::sync::Unpoisoned;
+use watershed_locks::Unpoisoned;
 
 /// A request as it came.
 #[derive(Debug, Clone)]

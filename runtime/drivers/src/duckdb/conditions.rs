@@ -6,10 +6,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
+use watershed_locks::Unpoisoned;
+
 use super::failure::classify;
 use super::sys::{Answer, Connection, Database, RawError};
 use crate::olap::{Failure, Value, describe_expressions, not_one_expression};
-use crate::sync::Unpoisoned;
 
 /// The longest that the conditions of a policy may take: each compares a few constants.
 const LONGEST: Duration = Duration::from_secs(2);

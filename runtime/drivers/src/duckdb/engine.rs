@@ -36,10 +36,10 @@ use super::trash;
 use super::work::Work;
 use crate::crash;
 use crate::olap::{Failure, OpenError, Session, TrashLimits};
-use crate::sync::Unpoisoned;
 use checkpoint::Growth;
 use group::Group;
 use sharing::Sharing;
+use watershed_locks::Unpoisoned;
 
 /// DuckDB on one file. Clones are the same engine.
 ///

@@ -4,10 +4,11 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::thread;
 
+use watershed_locks::Unpoisoned;
+
 use super::failure::classify;
 use super::sys::{Answer, Connection, Database, Param, RawError, library_version};
 use crate::olap::{Failure, Value};
-use crate::sync::Unpoisoned;
 
 /// Statements in one call of the engine: most of what a call saves is saved by then, and memory stays bounded.
 const BATCH: usize = 128;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use watershed_locks::Unpoisoned;
 
 use super::Access;
 use super::engine::{Company, Engine};
@@ -20,7 +21,6 @@ use crate::olap::{
     Failure, OutputKind, RetrieveError, TRASH_PREFIX, Tag, Thrown, TrashDamage, TrashLimits, Trashed, Value,
     trash_table,
 };
-use crate::sync::Unpoisoned;
 
 /// The name of what was found without any record of it.
 const FOUND: &str = "found";

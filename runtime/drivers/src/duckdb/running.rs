@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
+use watershed_locks::Unpoisoned;
 
 use super::sys::{Interrupt, Worker};
-use crate::sync::Unpoisoned;
 
 /// Between two interrupts of the same work. One that falls between two statements is lost, so they are repeated;
 /// work ends within a few of these, well below the 100 ms that callers are promised.

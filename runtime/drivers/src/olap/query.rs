@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use watershed_locks::Unpoisoned;
 
 use super::{Failure, SoleError, Value};
-use crate::sync::Unpoisoned;
 
 /// Chunks of up to 2,048 rows that wait between the engine and the reader: enough that neither waits for the other
 /// at every chunk, few enough that a slow reader holds little memory.

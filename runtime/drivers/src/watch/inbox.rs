@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use crate::sync::Unpoisoned;
 use tokio::sync::Notify;
+use watershed_locks::Unpoisoned;
 
 /// Looking at more paths one by one costs more than looking at everything.
 const MOST_PATHS: usize = 10_000;

@@ -3,8 +3,9 @@
 use std::fs;
 use std::time::Duration;
 
+use watershed_locks::Unpoisoned;
+
 use super::*;
-use crate::sync::Unpoisoned;
 
 /// Far longer than the system takes to tell.
 const PATIENCE: Duration = Duration::from_secs(20);

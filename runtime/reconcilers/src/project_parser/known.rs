@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use watershed_compilers::Options;
 use watershed_drivers::sandbox::Sandbox;
+use watershed_locks::Unpoisoned;
 
 use super::compilation::Compilation;
 use super::folder::FolderError;
 use super::touched::Touched;
-use crate::sync::Unpoisoned;
 
 /// A project's files as compiled so far. Clones share it.
 #[derive(Debug, Clone)]

@@ -4,11 +4,12 @@
 //! then on adds every path that may have changed, before it nudges the project parser. What a look that failed was
 //! to look at is not lost: the next one is at everything.
 
-use crate::sync::Unpoisoned;
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard},
 };
+
+use watershed_locks::Unpoisoned;
 
 /// The scope of a look.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,10 +28,10 @@ use watershed_drivers::olap::{Column, Olap, Query as Statement, QueryError, Valu
 
 use super::resources::Resources;
 use crate::outputs::Outputs;
-use crate::sync::Unpoisoned as _;
 use facts::{Facts, Reader};
 use kept::Kept;
 use stamp::Stamp;
+use watershed_locks::Unpoisoned as _;
 
 /// Bytes of all answers: those of a thousand tiles of dashboards.
 const ANSWERS: usize = 64 << 20;

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use watershed_controller::store::{BoxFuture, Opened, SqliteStore, Store, StoreError};
 use watershed_core::Stored;
 use watershed_drivers::olap::{Session, TrashLimits};
+use watershed_locks::Unpoisoned;
 use watershed_proto::{Message, ProjectParserState};
 use watershed_reconcilers::connector::{self, Surroundings};
 use watershed_reconcilers::made::Version;
 use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::project_parser;
+use watershed_locks::Unpoisoned;
 use watershed_reconcilers::secrets::Secrets;
 
 use super::{Memory, Options};
 use crate::report::{Entry, Listing};
-use crate::sync::Unpoisoned;
 
 /// A store that remembers what it found, so that a run can say what it changed.
 pub(super) struct Remembering {

@@ -45,7 +45,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::sync::Unpoisoned;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use watershed_api::Owner;
@@ -82,6 +81,7 @@ use crate::report::document::Project;
 use crate::report::{Entry, Listing};
 use crate::selection::{Choice, Evaluate as _};
 use crate::state_folder::{self, Lock, STATE_FOLDER, StateFolder};
+use watershed_locks::Unpoisoned;
 pub use watershed_reconcilers::directory::{self, Directory};
 pub use watershed_reconcilers::links::{self, Links};
 use watershed_reconcilers::resolvers::Cache;

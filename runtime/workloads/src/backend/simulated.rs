@@ -18,11 +18,11 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use tokio::sync::broadcast;
 use watershed_core::Timestamp;
+use watershed_locks::Unpoisoned;
 
 pub use self::story::{Event, Happening};
 use super::{Backend, BoxFuture, End, Error, News, Observation, Phase, Start, StartId, Stop, Then};
 use crate::policy::exit::{Exit, StartFailure};
-use crate::sync::Unpoisoned;
 
 /// The name of the backend.
 const NAME: &str = "simulated";

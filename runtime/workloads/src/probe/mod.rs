@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use watershed_controller::resource::Target;
 use watershed_controller::{Handle, Uid};
 use watershed_core::Timestamp;
+use watershed_locks::Unpoisoned;
 
 pub(crate) use self::ask::Network;
 
@@ -23,7 +24,6 @@ use crate::policy::readiness::{Checked, Stretch};
 use crate::program::Ports;
 use crate::results::{CheckResult, ResultFile, ResultWriter};
 use crate::settings::{CheckSpec, Question};
-use crate::sync::Unpoisoned;
 
 /// The process that is probed, with its surroundings.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tracing::Span;
+use watershed_locks::Unpoisoned;
 
 use super::super::build::{BuildPlan, Made, carry_out, note};
 use super::super::failure::Aftermath;
@@ -29,7 +30,6 @@ use super::super::work::Work;
 use super::{Claim, Company, Engine, on_blocking_thread};
 use crate::crash::around;
 use crate::olap::{Build, BuildError, Failure, OutputKind, Step, Tag};
-use crate::sync::Unpoisoned;
 
 /// Builds of one group: with more of them a commit's share in each becomes no smaller that is worth the wait for the others.
 const MOST: usize = 16;

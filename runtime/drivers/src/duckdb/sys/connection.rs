@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use libduckdb_sys as ffi;
 use rustix::process::{Resource, getrlimit};
+use watershed_locks::Unpoisoned;
 
 use super::handle::OpenConnection;
 use super::statement::Statement;
 use super::{Answer, ColumnValue, Param, RawError, appender, text};
-use crate::sync::Unpoisoned;
 use crate::volume::Bytes;
 
 /// An open database. Closes with its last connection; that writes what is left in the log into the file.

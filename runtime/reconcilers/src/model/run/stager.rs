@@ -20,7 +20,7 @@ use crate::model::{
     partitions::{Listed, Notes},
     source, statement,
 };
-use crate::sync::Unpoisoned as _;
+use watershed_locks::Unpoisoned as _;
 
 /// Time between two messages about how far a run is.
 const TOLD_EVERY: Duration = Duration::from_millis(500);

@@ -11,13 +11,13 @@ use futures::{StreamExt, TryStreamExt, stream};
 use tokio::sync::{broadcast, watch};
 use tokio::time::timeout;
 use watershed_core::Timestamp;
+use watershed_locks::Unpoisoned;
 
 use super::engine::{Engine, Failed};
 use super::label::Mark;
 use super::observe::{Details, Life, Listed, boot_time, filters};
 use super::table::Table;
 use crate::backend::{Error, News, Observation, StartId};
-use crate::sync::Unpoisoned;
 
 /// News that wait for a slow reader; more are lost, which a listing makes up for.
 const MAX_NEWS: usize = 4_096;

@@ -1,10 +1,10 @@
-//! Locks, and what a panic means to them.
+//! Locks, and what a panic means to them: one answer for all crates, which start at [`Unpoisoned`].
 
 use std::sync::{LockResult, PoisonError};
 
 /// Locks that go on after a panic.
 ///
-/// Nothing here panics between two changes that belong together, so what a lock guards is whole whenever it is free.
+/// Nothing of ours panics between two changes that belong together, so what a lock guards is whole whenever it is free.
 pub trait Unpoisoned {
     /// The guard that holds the lock.
     type Guard;
