@@ -10,8 +10,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("watershed-api", &[]),
     ("watershed-core", &[]),
     ("watershed-locks", &[]),
+    ("watershed-outside", &[]),
     ("watershed-stategraph", &[]),
-    ("watershed-drivers", &["watershed-locks"]),
+    ("watershed-drivers", &["watershed-locks", "watershed-outside"]),
     ("watershed-schedule", &[]),
     ("watershed-shim", &[]),
     ("watershed-metrics", &["watershed-schedule"]),
@@ -25,11 +26,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "watershed-delivery",
-        &["watershed-controller", "watershed-locks", "watershed-schedule"],
+        &[
+            "watershed-controller",
+            "watershed-locks",
+            "watershed-outside",
+            "watershed-schedule",
+        ],
     ),
     (
         "watershed-managers",
-        &["watershed-controller", "watershed-schedule"],
+        &["watershed-controller", "watershed-outside", "watershed-schedule"],
     ),
     (
         "watershed-reconcilers",
@@ -54,6 +60,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-controller",
             "watershed-core",
             "watershed-locks",
+            "watershed-outside",
             "watershed-proto",
             "watershed-schedule",
             "watershed-shim",

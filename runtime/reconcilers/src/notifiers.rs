@@ -11,7 +11,7 @@ use watershed_controller::{Handle, Resource};
 use watershed_core::{Key, Uid};
 use watershed_delivery::{
     Connect, DeliveryError, Notifier, Receiver,
-    notify::{Client, Command, File, Login, Secret, Slack, Smtp, SmtpSettings, Tls, Webhook},
+    notify::{self, Client, Command, File, Login, Secret, Slack, Smtp, SmtpSettings, Tls, Webhook},
 };
 use watershed_proto::{ConnectorSpec, Value};
 
@@ -68,7 +68,7 @@ impl ProjectNotifiers {
     fn client(&self) -> Result<Client, DeliveryError> {
         let made = self
             .client
-            .get_or_init(|| Client::new().map_err(|error| error.to_string()));
+            .get_or_init(|| notify::client().map_err(|error| error.to_string()));
         made.clone().map_err(DeliveryError::transient)
     }
 

@@ -6,7 +6,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Batch, Controller, Edit, Resource, Timestamp};
-use watershed_delivery::notify::{Client, Secret, Webhook};
+use watershed_delivery::notify::{self, Secret, Webhook};
 use watershed_delivery::{Key, Message, Notification, Notifications, Receiver, Sender};
 use watershed_tests::measure::{Report, Unit};
 
@@ -34,7 +34,7 @@ async fn delivered() -> f64 {
         }
     });
     let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").unwrap();
-    let webhook = Webhook::new(Client::new().unwrap(), &url, vec![secret]).unwrap();
+    let webhook = Webhook::new(notify::client().unwrap(), &url, vec![secret]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("catalog.sqlite"))
         .await

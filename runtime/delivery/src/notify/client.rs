@@ -1,13 +1,11 @@
-//! The HTTP client of notifiers: no redirects, no proxy, bounded in time and in what it reads.
+//! HTTP receivers: the client that they are called with, their addresses, and what they answer.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
-use reqwest::{RequestBuilder, StatusCode, Url};
-use rustls::{ClientConfig, RootCertStore};
-use watershed_schedule::jiff;
+use watershed_outside::http::{
+    self, CallError, Client, ClientError, Failure, Request, Settings, StatusCode, Url, header::HeaderMap,
+};
 
 use super::DeliveryError;
 use crate::policy;
@@ -16,17 +14,6 @@ use crate::policy;
 const CALL_WITHIN: Duration = Duration::from_secs(10);
 /// The most bytes of an answer that are read.
 const ANSWER_MAX: usize = 64 * 1024;
-
-/// A client of HTTP receivers. Cheap to clone; nothing of it is global.
-#[derive(Clone, Debug)]
-pub struct Client {
-    client: reqwest::Client,
-}
-
-/// The client can't be made.
-#[derive(Debug, thiserror::Error)]
-#[error("can't make an HTTP client: {0}")]
-pub struct ClientError(String);
 
 /// An address is refused. It is not shown: it may hold a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -45,59 +32,29 @@ pub(super) struct Answer {
     pub(super) body: Vec<u8>,
 }
 
-impl Client {
-    /// Returns a client that trusts the authorities of the web.
-    ///
-    /// # Errors
-    /// When TLS can't be configured.
-    pub fn new() -> Result<Self, ClientError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-        };
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| ClientError(error.to_string()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let client = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            // A redirected message would go where nobody said that it should.
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .timeout(CALL_WITHIN)
-            .build()
-            .map_err(|error| ClientError(error.to_string()))?;
-        Ok(Self { client })
-    }
-
-    /// Begins a POST of JSON.
-    pub(super) fn post(&self, to: &Url, body: Vec<u8>) -> RequestBuilder {
-        let request = self.client.post(to.clone());
-        request.header("content-type", "application/json").body(body)
-    }
-
-    /// Begins a GET.
-    pub(super) fn get(&self, from: &Url) -> RequestBuilder {
-        self.client.get(from.clone())
-    }
+/// Returns a client of HTTP receivers, which trusts the authorities of the web. A redirect is not followed: the message would go
+/// where nobody said that it should.
+///
+/// # Errors
+/// When TLS can't be configured.
+pub fn client() -> Result<Client, ClientError> {
+    Client::new(Settings {
+        connect_within: None,
+        within: Some(CALL_WITHIN),
+        body_max: ANSWER_MAX,
+        ..Settings::default()
+    })
 }
 
 /// Sends a request; any status but 2xx is a failure.
-pub(super) async fn send(request: RequestBuilder) -> Result<Answer, DeliveryError> {
-    let mut response = request.send().await.map_err(|error| unreachable(&error))?;
-    let status = response.status();
+pub(super) async fn send(request: Request<'_>) -> Result<Answer, DeliveryError> {
+    let answer = request.send().await.map_err(|error| unreachable(&error))?;
+    let status = answer.status();
     if !status.is_success() {
-        return Err(refused(status, response.headers()));
+        return Err(refused(status, answer.headers()));
     }
-    let mut body = Vec::new();
     // A receiver that has said yes has the message, whatever becomes of the rest of its answer.
-    while let Ok(Some(chunk)) = response.chunk().await {
-        if body.len() + chunk.len() > ANSWER_MAX {
-            break;
-        }
-        body.extend_from_slice(&chunk);
-    }
+    let body = answer.body().await.unwrap_or_else(|cut| cut.read);
     Ok(Answer { status, body })
 }
 
@@ -127,28 +84,18 @@ fn refused(status: StatusCode, headers: &HeaderMap) -> DeliveryError {
     };
     let message = format!("it was answered with {status}{more}");
     DeliveryError {
-        retry_after: retry_after(headers),
+        retry_after: http::retry_after(headers),
         ..DeliveryError::of(policy::of_status(status.as_u16()), message)
     }
 }
 
-/// Reads `Retry-After`: seconds, or a date.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let parser = jiff::fmt::rfc2822::DateTimeParser::new();
-    let until = parser.parse_timestamp(text).ok()?;
-    Some(Duration::try_from(until.duration_since(jiff::Timestamp::now())).unwrap_or_default())
-}
-
 /// A failure before any answer, without the address: it may hold a secret.
-fn unreachable(error: &reqwest::Error) -> DeliveryError {
-    DeliveryError::transient(match () {
-        () if error.is_connect() => "can't connect",
-        () if error.is_timeout() => "it took too long to answer",
-        () => "the connection ended before an answer",
+fn unreachable(error: &CallError) -> DeliveryError {
+    DeliveryError::transient(match error.failure() {
+        Failure::Connect => "can't connect",
+        Failure::Timeout => "it took too long to answer",
+        Failure::Broken => "the connection ended before an answer",
+        Failure::Refused(_) => return DeliveryError::permanent(error.to_string()),
     })
 }
 

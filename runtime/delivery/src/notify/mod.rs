@@ -21,12 +21,13 @@ use serde::{Deserialize, Serialize};
 use crate::message::Message;
 use crate::policy::Class;
 
-pub use client::{AddressError, Client, ClientError, is_loopback};
+pub use client::{AddressError, client, is_loopback};
 pub use command::Command;
 pub use file::File;
 pub use signature::{Secret, SecretError, sign};
 pub use slack::Slack;
 pub use smtp::{Login, Settings as SmtpSettings, Smtp, SmtpError, Tls};
+pub use watershed_outside::http::{Client, ClientError};
 pub use webhook::Webhook;
 
 /// A future of a notifier.

@@ -1,9 +1,9 @@
 //! Slack: webhooks of its form, and with a bot's token channels and users.
 
-use reqwest::Url;
 use serde_json::{Value, json};
+use watershed_outside::http::{Client, Method, Url};
 
-use super::client::{AddressError, Answer, Client, address, send};
+use super::client::{AddressError, Answer, address, send};
 use super::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
 use crate::message::Message;
 use crate::policy::Class;
@@ -63,7 +63,8 @@ impl Slack {
         let mut body = body(message);
         let (api, token) = match &self.to {
             To::Webhook(url) => {
-                let answer = send(self.client.post(url, body.to_string().into_bytes())).await?;
+                let request = self.client.request(Method::POST, url.clone());
+                let answer = send(request.json(body.to_string().into_bytes())).await?;
                 return Ok(Receipt {
                     said: answer.status.to_string(),
                 });
@@ -76,8 +77,8 @@ impl Slack {
         };
         body["channel"] = json!(channel);
         let url = method(api, "chat.postMessage")?;
-        let request = self.client.post(&url, body.to_string().into_bytes());
-        let said = said(&send(request.bearer_auth(token)).await?)?;
+        let request = self.client.request(Method::POST, url).bearer(token);
+        let said = said(&send(request.json(body.to_string().into_bytes())).await?)?;
         let id = said["ts"].as_str().unwrap_or("ok");
         Ok(Receipt { said: id.to_owned() })
     }
@@ -86,7 +87,8 @@ impl Slack {
     async fn user(&self, api: &Url, token: &str, email: &str) -> Result<String, DeliveryError> {
         let mut url = method(api, "users.lookupByEmail")?;
         url.query_pairs_mut().append_pair("email", email);
-        let said = said(&send(self.client.get(&url).bearer_auth(token)).await?)?;
+        let request = self.client.request(Method::GET, url).bearer(token);
+        let said = said(&send(request).await?)?;
         let id = said["user"]["id"].as_str();
         id.map(str::to_owned)
             .ok_or_else(|| DeliveryError::transient("Slack answered without the user's id"))
@@ -204,7 +206,7 @@ mod tests {
     #[test]
     fn refusals_are_permanent_but_for_those_that_pass() {
         let answer = |body: &str| Answer {
-            status: reqwest::StatusCode::OK,
+            status: watershed_outside::http::StatusCode::OK,
             body: body.as_bytes().to_vec(),
         };
         let class = |body: &str| said(&answer(body)).map(|_| ()).map_err(|error| error.class);

@@ -1,9 +1,9 @@
 //! Webhooks: a signed POST of the message to an address.
 
-use reqwest::Url;
+use watershed_outside::http::{Client, Method, Url};
 use watershed_schedule::jiff;
 
-use super::client::{AddressError, Client, address, send};
+use super::client::{AddressError, address, send};
 use super::signature::{Secret, sign};
 use super::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
 use crate::message::Message;
@@ -33,11 +33,11 @@ impl Webhook {
         // The time is that of the attempt: receivers refuse old ones.
         let seconds = jiff::Timestamp::now().as_second();
         let signature = sign(&self.secrets, id, seconds, &body);
-        let mut request = self.client.post(&self.url, body);
+        let mut request = self.client.request(Method::POST, self.url.clone()).json(body);
         request = request.header("webhook-id", id);
-        request = request.header("webhook-timestamp", seconds.to_string());
+        request = request.header("webhook-timestamp", &seconds.to_string());
         if !signature.is_empty() {
-            request = request.header("webhook-signature", signature);
+            request = request.header("webhook-signature", &signature);
         }
         let answer = send(request).await?;
         Ok(Receipt {

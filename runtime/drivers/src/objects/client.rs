@@ -1,6 +1,5 @@
 //! Clients of stores, made for one access and one bucket each; the connections below them are shared.
 
-use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -8,14 +7,10 @@ use object_store::aws::{AmazonS3Builder, S3ConditionalPut};
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::client::{ClientOptions, HttpClient, HttpConnector};
 use object_store::{ObjectStore, RetryConfig};
-use reqwest::Client;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
+use watershed_outside::http::{Client, ClientError, Route, Settings};
 
 use super::{Access, Driver, Location, StoreError};
 
-/// The longest time in which a connection must come about.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// The longest time of one question: a page of a listing.
 const ASKED_WITHIN: Duration = Duration::from_secs(30);
 /// The longest time in which a piece of an object is sent, over a slow line as well.
@@ -24,6 +19,9 @@ const SENT_WITHIN: Duration = Duration::from_secs(10 * 60);
 pub(super) const RETRIES: usize = 3;
 /// The longest time of all attempts.
 const RETRY_WITHIN: Duration = Duration::from_secs(60);
+
+/// The most redirects that are followed: web servers move files.
+const REDIRECTS: usize = 10;
 
 /// The address at which Google's storage speaks S3.
 const GOOGLE: &str = "https://storage.googleapis.com";
@@ -68,25 +66,33 @@ fn retry(purpose: Purpose) -> RetryConfig {
 ///
 /// # Errors
 /// When its file of certificates can't be read.
-pub(super) fn http(access: &Access, purpose: Purpose) -> Result<Client, String> {
-    let within = match purpose {
-        Purpose::Ask => ASKED_WITHIN,
-        Purpose::Send => SENT_WITHIN,
-    };
+pub(super) fn http(access: &Access, purpose: Purpose) -> Result<Client, ClientError> {
     match (&access.authorities, purpose) {
         // Few have one, and its file may change.
-        (Some(file), _) => client(within, &certificates(file)?),
+        (Some(file), _) => Client::new(Settings {
+            authorities: Some(file.clone()),
+            ..settings(purpose)
+        }),
         (None, Purpose::Ask) => ASKING.clone(),
         (None, Purpose::Send) => SENDING.clone(),
     }
 }
 
-/// Reads a file of certificates.
-fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let unreadable = |error: String| format!("can't read certificates from `{}`: {error}", file.display());
-    let read = CertificateDer::pem_file_iter(file).map_err(|error| unreadable(error.to_string()))?;
-    let read: Result<Vec<_>, _> = read.collect();
-    read.map_err(|error| unreadable(error.to_string()))
+/// Connections are kept and shared: a run asks many sources of one store.
+static ASKING: LazyLock<Result<Client, ClientError>> = LazyLock::new(|| Client::new(settings(Purpose::Ask)));
+static SENDING: LazyLock<Result<Client, ClientError>> =
+    LazyLock::new(|| Client::new(settings(Purpose::Send)));
+
+fn settings(purpose: Purpose) -> Settings {
+    Settings {
+        within: Some(match purpose {
+            Purpose::Ask => ASKED_WITHIN,
+            Purpose::Send => SENT_WITHIN,
+        }),
+        redirects: REDIRECTS,
+        route: Route::Environment,
+        ..Settings::default()
+    }
 }
 
 fn azure(
@@ -155,43 +161,18 @@ fn in_host(endpoint: &str, bucket: &str) -> String {
 
 /// Makes the stores' HTTP clients: the one that it holds.
 #[derive(Debug)]
-struct Connector(Result<Client, String>);
+struct Connector(Result<Client, ClientError>);
 
 impl HttpConnector for Connector {
     fn connect(&self, _: &ClientOptions) -> object_store::Result<HttpClient> {
-        match &self.0 {
-            Ok(client) => Ok(HttpClient::new(client.clone())),
-            Err(error) => Err(object_store::Error::Generic {
-                store: "HTTP",
-                source: error.clone().into(),
-            }),
-        }
+        let generic = |source| object_store::Error::Generic {
+            store: "HTTP",
+            source,
+        };
+        let client = self.0.clone().map_err(|error| generic(error.into()))?;
+        let shared = client
+            .shared()
+            .ok_or_else(|| generic("its client refuses addresses".into()))?;
+        Ok(HttpClient::new(shared))
     }
-}
-
-/// Connections are kept and shared: a run asks many sources of one store.
-static ASKING: LazyLock<Result<Client, String>> = LazyLock::new(|| client(ASKED_WITHIN, &[]));
-static SENDING: LazyLock<Result<Client, String>> = LazyLock::new(|| client(SENT_WITHIN, &[]));
-
-fn client(within: Duration, trusted: &[CertificateDer<'static>]) -> Result<Client, String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut roots = rustls::RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-    };
-    for certificate in trusted {
-        roots
-            .add(certificate.clone())
-            .map_err(|error| error.to_string())?;
-    }
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Client::builder()
-        .tls_backend_preconfigured(tls)
-        .connect_timeout(CONNECT_WITHIN)
-        .timeout(within)
-        .build()
-        .map_err(|error| error.to_string())
 }

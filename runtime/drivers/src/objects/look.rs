@@ -6,9 +6,11 @@ use futures::TryStreamExt as _;
 use globset::{GlobBuilder, GlobMatcher};
 use object_store::path::Path as Key;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt as _};
-use reqwest::header::{ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED, RETRY_AFTER};
-use reqwest::{Method, StatusCode};
 use tokio_util::sync::CancellationToken;
+use watershed_outside::http::header::{
+    CONTENT_LENGTH, ETAG, HeaderMap, HeaderName, HeaderValue, LAST_MODIFIED,
+};
+use watershed_outside::http::{Method, StatusCode, Url, retry_after};
 
 use super::client::{self, Purpose, RETRIES, store};
 use super::{Access, Driver, Location, MAX_OBJECTS, StoreError};
@@ -158,14 +160,15 @@ pub(super) fn said(error: &object_store::Error, address: &str, location: &Locati
 /// Asks a web server about a file.
 async fn head(access: &Access, address: &str, location: &Location) -> Result<Object, StoreError> {
     let other = |text: String| StoreError::Other(address.to_owned(), text);
-    let client = client::http(access, Purpose::Ask).map_err(other)?;
+    let url = Url::parse(address).map_err(|error| other(error.to_string()))?;
+    let client = client::http(access, Purpose::Ask).map_err(|error| other(error.to_string()))?;
     let headers =
         headers(access).ok_or_else(|| other("a header of the connector is no header".to_owned()))?;
     let mut attempt = 0;
     loop {
         let mut wait = Duration::from_millis(200 << attempt);
         let asked = client
-            .request(Method::HEAD, address)
+            .request(Method::HEAD, url.clone())
             .headers(headers.clone())
             .send()
             .await;
@@ -182,7 +185,8 @@ async fn head(access: &Access, address: &str, location: &Location) -> Result<Obj
                     return Ok(described(address, &HeaderMap::new()));
                 }
                 status if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS => {
-                    wait = wait.max(asked_for(answer.headers()));
+                    let asked = retry_after(answer.headers()).unwrap_or_default();
+                    wait = wait.max(asked.min(LONGEST_WAIT));
                     StoreError::Busy(address.to_owned(), status.to_string())
                 }
                 status => return Err(other(status.to_string())),
@@ -195,16 +199,6 @@ async fn head(access: &Access, address: &str, location: &Location) -> Result<Obj
         tokio::time::sleep(wait).await;
         attempt += 1;
     }
-}
-
-/// The wait that a busy server asks for (`Retry-After`), in seconds or until a time of day; within bounds.
-fn asked_for(headers: &HeaderMap) -> Duration {
-    let said = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let said = said.unwrap_or_default().trim();
-    let until = |at: SystemTime| at.duration_since(SystemTime::now()).ok();
-    let seconds = said.parse().ok().map(Duration::from_secs);
-    let wait = seconds.or_else(|| httpdate::parse_http_date(said).ok().and_then(until));
-    wait.unwrap_or_default().min(LONGEST_WAIT)
 }
 
 fn headers(access: &Access) -> Option<HeaderMap> {
@@ -220,7 +214,7 @@ fn described(address: &str, headers: &HeaderMap) -> Object {
     let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let modified = text(LAST_MODIFIED).and_then(|at| httpdate::parse_http_date(at).ok());
     let since = modified.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
-    let size = text(reqwest::header::CONTENT_LENGTH).and_then(|size| size.parse().ok());
+    let size = text(CONTENT_LENGTH).and_then(|size| size.parse().ok());
     Object {
         address: address.to_owned(),
         modified_ns: since

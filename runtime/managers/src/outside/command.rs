@@ -1,19 +1,15 @@
 //! Commands: programs that read a call and write an answer.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, Command};
-use tokio::time::timeout;
 use watershed_controller::{Error, Uid};
+use watershed_outside::Program;
+use watershed_outside::program::{Ended, Keep, RunError};
 
 use super::answer::{ANSWER_MAX, Answer, BAD_ANSWER, FAILED};
 use super::call::Call;
@@ -26,11 +22,6 @@ const TRY_AGAIN: i32 = 75;
 const STDERR_KEPT: usize = 4096;
 /// The most characters of that line which are shown.
 const LINE_MAX: usize = 500;
-/// The time for which output is read after the program has ended: something that it started may hold it open.
-const AFTER_END: Duration = Duration::from_millis(200);
-/// Variables that a program gets from ours; no others.
-const PASSED_ON: [&str; 3] = ["PATH", "HOME", "LANG"];
-
 /// Runs commands below a project's root.
 #[derive(Clone, Debug)]
 pub struct Commands {
@@ -53,7 +44,7 @@ impl Commands {
     /// Runs a command, a program with its arguments. A program with a slash in its name lies below the root.
     ///
     /// It gets a process group of its own, and of our variables PATH, HOME and LANG alone. Cancel-safe: of a dropped call
-    /// the whole group is killed.
+    /// all that it started is killed.
     ///
     /// # Errors
     /// The failure that the answer states, the exit code with the last line of standard error, or `bad-answer`.
@@ -65,14 +56,13 @@ impl Commands {
         uid: Uid,
         call: &Call,
     ) -> Result<Answer, Error> {
-        let (program, arguments) = command
-            .split_first()
-            .ok_or_else(|| Error::permanent(FAILED, "the command is empty"))?;
-        let input = serde_json::to_vec(call).map_err(|error| Error::permanent(FAILED, error.to_string()))?;
-        let (status, output, group) = self.exchange(program, arguments, environment, uid, input).await?;
+        let mut program = self.program(command, environment)?;
+        program.input =
+            serde_json::to_vec(call).map_err(|error| Error::permanent(FAILED, error.to_string()))?;
+        let ended = self.exchange(&program, uid).await?;
         // What a failed attempt left running goes with it: it is begun again.
-        let answer = judge(status, &output)?;
-        group.release();
+        let answer = judge(&ended)?;
+        ended.release();
         Ok(answer)
     }
 
@@ -86,20 +76,15 @@ impl Commands {
         command: &[String],
         environment: &BTreeMap<String, String>,
     ) -> Result<Vec<DiscoveredItem>, Error> {
-        let (program, arguments) = command
-            .split_first()
-            .ok_or_else(|| Error::permanent(FAILED, "the command is empty"))?;
-        let nobody = Uid(Default::default());
-        let exchanged = self.exchange(program, arguments, environment, nobody, Vec::new());
-        let (status, output, group) = timeout(LIST_WITHIN, exchanged)
-            .await
-            .map_err(|_| Error::transient(FAILED, "it took too long"))??;
-        if !status.success() {
-            judge(status, &output)?;
+        let mut program = self.program(command, environment)?;
+        program.within = Some(LIST_WITHIN);
+        let ended = self.exchange(&program, Uid(Default::default())).await?;
+        if !ended.status.success() {
+            judge(&ended)?;
         }
-        group.release();
-        let items: Vec<ListedItem> = serde_json::from_slice(&output.answer)
+        let items: Vec<ListedItem> = serde_json::from_slice(&ended.output)
             .map_err(|error| Error::transient(BAD_ANSWER, format!("its list can't be read: {error}")))?;
+        ended.release();
         let item = |item: ListedItem| DiscoveredItem {
             uid: item.uid.and_then(|uid| Some(Uid(uid.parse().ok()?))),
             name: item.name,
@@ -107,56 +92,23 @@ impl Commands {
         Ok(items.into_iter().map(item).collect())
     }
 
-    /// Starts a program, gives it its input and reads its output until its end.
-    async fn exchange(
-        &self,
-        program: &str,
-        arguments: &[String],
-        environment: &BTreeMap<String, String>,
-        uid: Uid,
-        input: Vec<u8>,
-    ) -> Result<(ExitStatus, Output, Group), Error> {
-        left::end(&self.notes, uid);
-        let mut child = Command::new(self.path_of(program))
-            .args(arguments)
-            .current_dir(&self.root)
-            .env_clear()
-            .envs(
-                PASSED_ON
-                    .iter()
-                    .filter_map(|name| Some((name, env::var_os(name)?))),
-            )
-            .envs(environment)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| not_started(program, &error))?;
-        let group = Group::of(&child);
-        // Without a note a crash may leave it, which the timeout of the next attempt can't help; it is run all the same.
-        let _note = group.0.and_then(|pid| {
-            let note = left::Note::write(&self.notes, uid, pid);
-            note.inspect_err(|error| tracing::warn!(%error, "a command is not noted"))
-                .ok()
-        });
-        let (status, output) = converse(&mut child, input)
-            .await
-            .map_err(|error| Error::transient(FAILED, format!("can't talk to {program}: {error}")))?;
-        if !output.is_whole {
-            // It writes on and on, or its children do.
-            return Err(too_long());
-        }
-        Ok((status, output, group))
+    fn program(&self, command: &[String], environment: &BTreeMap<String, String>) -> Result<Program, Error> {
+        let mut program = Program::new(&self.root, command)
+            .ok_or_else(|| Error::permanent(FAILED, "the command is empty"))?;
+        program.pass_on();
+        program.variables(environment.clone());
+        program.output = Keep::First(ANSWER_MAX);
+        program.errors = Keep::Last(STDERR_KEPT);
+        Ok(program)
     }
 
-    fn path_of(&self, program: &str) -> PathBuf {
-        if program.contains('/') {
-            self.root.join(program)
-        } else {
-            Path::new(program).to_owned()
-        }
+    /// Runs a program for a resource. What an earlier life of ours left running for it is ended first.
+    async fn exchange(&self, program: &Program, uid: Uid) -> Result<Ended, Error> {
+        left::end(&self.notes, uid);
+        // Without a note a crash may leave it, which the timeout of the next attempt can't help; it is run all the same.
+        let note = left::Note::write(&self.notes, uid, program.mark());
+        let _note = note.inspect_err(|error| tracing::warn!(%error, "a command is not noted"));
+        program.run().await.map_err(|error| failed(program, &error))
     }
 }
 
@@ -170,147 +122,47 @@ struct ListedItem {
     uid: Option<String>,
 }
 
-/// The group of a command. It is killed when this is dropped before its end.
-struct Group(Option<Pid>);
-
-impl Group {
-    fn of(child: &Child) -> Self {
-        let pid = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(pid.and_then(Pid::from_raw))
-    }
-
-    /// The command has ended by itself: what it left running on purpose stays.
-    fn release(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(pid) = self.0 {
-            // All of it may have ended by itself.
-            let _ = kill_process_group(pid, Signal::KILL);
-        }
-    }
-}
-
-/// Output as far as it is kept.
-#[derive(Debug, Default)]
-struct Output {
-    answer: Vec<u8>,
-    /// False if the answer was longer than [`ANSWER_MAX`].
-    is_whole: bool,
-    errors: Vec<u8>,
-}
-
-/// Gives a program its input, and reads its output until its end.
-async fn converse(child: &mut Child, input: Vec<u8>) -> io::Result<(ExitStatus, Output)> {
-    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-    let mut output = Output {
-        is_whole: true,
-        ..Output::default()
-    };
-    let Output {
-        answer,
-        is_whole,
-        errors,
-    } = &mut output;
-    let talk = async {
-        let write = async {
-            if let Some(mut stdin) = stdin {
-                // It need not read its input.
-                let _ = stdin.write_all(&input).await;
-            }
-        };
-        let read_answer = async {
-            if let Some(stdout) = stdout {
-                *is_whole = read_up_to(stdout, answer).await;
-            }
-        };
-        let read_errors = async {
-            if let Some(stderr) = stderr {
-                read_tail(stderr, errors).await;
-            }
-        };
-        tokio::join!(write, read_answer, read_errors);
-    };
-    let mut talk = Box::pin(talk);
-    let status = tokio::select! {
-        status = child.wait() => {
-            let status = status?;
-            // Something that it left running may hold its output open.
-            let _ = timeout(AFTER_END, &mut talk).await;
-            status
-        }
-        () = &mut talk => child.wait().await?,
-    };
-    drop(talk);
-    Ok((status, output))
-}
-
-/// Reads to the end into `kept`; false, at once, if it is longer than [`ANSWER_MAX`].
-async fn read_up_to(mut from: impl AsyncRead + Unpin, kept: &mut Vec<u8>) -> bool {
-    let mut chunk = [0; 8192];
-    while let Ok(count @ 1..) = from.read(&mut chunk).await {
-        kept.extend_from_slice(chunk.get(..count).unwrap_or_default());
-        if kept.len() > ANSWER_MAX {
-            return false;
-        }
-    }
-    true
-}
-
-/// Reads to the end, and keeps the last bytes.
-async fn read_tail(mut from: impl AsyncRead + Unpin, kept: &mut Vec<u8>) {
-    let mut chunk = [0; 8192];
-    while let Ok(count @ 1..) = from.read(&mut chunk).await {
-        kept.extend_from_slice(chunk.get(..count).unwrap_or_default());
-        let excess = kept.len().saturating_sub(STDERR_KEPT);
-        kept.drain(..excess);
-    }
-}
-
-fn judge(status: ExitStatus, output: &Output) -> Result<Answer, Error> {
-    if status.success() {
-        return Answer::read(&output.answer);
+fn judge(ended: &Ended) -> Result<Answer, Error> {
+    if ended.status.success() {
+        return Answer::read(&ended.output);
     }
     // A program that fails may write anything; what it says in an answer goes before its last line.
-    let answer = Answer::read(&output.answer).unwrap_or_default();
+    let answer = Answer::read(&ended.output).unwrap_or_default();
     if let Some(failure) = answer.failure() {
         return Err(failure);
     }
-    let how = match status.code() {
-        Some(code) => format!("exit {code}"),
-        None => status.to_string(),
-    };
-    let message = match last_line(&output.errors).or(answer.message.clone()) {
+    let how = ended.how();
+    let last_line = ended.last_line().map(|line| shown(&line));
+    let message = match last_line.or(answer.message.clone()) {
         Some(line) => format!("{how}: {line}"),
         None => how,
     };
     let mut error = Error::transient(FAILED, message);
-    if status.code() == Some(TRY_AGAIN) {
+    if ended.status.code() == Some(TRY_AGAIN) {
         error.retry_after = answer.wait().ok().flatten();
     }
     Err(error)
 }
 
-fn last_line(errors: &[u8]) -> Option<String> {
-    let text = String::from_utf8_lossy(errors);
-    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-    Some(line.chars().filter(|c| !c.is_control()).take(LINE_MAX).collect())
+fn shown(line: &str) -> String {
+    line.chars().filter(|c| !c.is_control()).take(LINE_MAX).collect()
 }
 
-fn not_started(program: &str, error: &io::Error) -> Error {
-    let message = format!("can't start {program}: {error}");
-    match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => Error {
+fn failed(program: &Program, error: &RunError) -> Error {
+    let path = program.path.display();
+    match error {
+        RunError::Start(cause) if error.is_permanent() => Error {
             hint: Some(
                 "the program must be executable; with a slash in its name it lies below the project's root"
                     .into(),
             ),
-            ..Error::permanent(FAILED, message)
+            ..Error::permanent(FAILED, format!("can't start {path}: {cause}"))
         },
-        _ => Error::transient(FAILED, message),
+        RunError::Start(cause) => Error::transient(FAILED, format!("can't start {path}: {cause}")),
+        RunError::Talk(cause) => Error::transient(FAILED, format!("can't talk to {path}: {cause}")),
+        RunError::TooLong(_) => Error::transient(FAILED, error.to_string()),
+        // It writes on and on, or its children do.
+        RunError::TooMuch(_) => too_long(),
     }
 }
 

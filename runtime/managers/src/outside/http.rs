@@ -1,21 +1,18 @@
 //! HTTP calls: requests with a call as their body, answered with an answer.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Method, Response, StatusCode, Url};
-use rustls::{ClientConfig, RootCertStore};
 use watershed_controller::Error;
-use watershed_schedule::jiff;
+use watershed_outside::http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use watershed_outside::http::{
+    self, BodyError, CallError, Client, ClientError, Method, Settings, StatusCode, Url,
+};
 
 use super::answer::{ANSWER_MAX, Answer, BAD_ANSWER, FAILED};
 use super::call::Call;
 use super::command::too_long;
 
-/// The longest time in which a connection must come about. The whole call has the timeout of its step.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// The longest wait that a server may ask for: what it says is not checked by anybody.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 /// The most characters of an answer that is no JSON which an error shows.
@@ -26,11 +23,6 @@ const SHOWN: usize = 200;
 pub struct Http {
     client: Client,
 }
-
-/// The client can't be made.
-#[derive(Debug, thiserror::Error)]
-#[error("can't make an HTTP client: {0}")]
-pub struct HttpError(String);
 
 /// The place to which a call goes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -44,28 +36,16 @@ pub struct Request {
 }
 
 impl Http {
-    /// Returns a client that follows no redirects and uses no proxy.
+    /// Returns a client that uses no proxy and follows no redirect: a redirected POST would lose its body, or go where the file
+    /// does not say. The whole call has the timeout of its step.
     ///
     /// # Errors
     /// When TLS can't be configured.
-    pub fn new() -> Result<Self, HttpError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-        };
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| HttpError(error.to_string()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls)
-            // A redirected POST would lose its body, or go where the file does not say.
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .connect_timeout(CONNECT_WITHIN)
-            .build()
-            .map_err(|error| HttpError(chain(&error)))?;
+    pub fn new() -> Result<Self, ClientError> {
+        let client = Client::new(Settings {
+            body_max: ANSWER_MAX,
+            ..Settings::default()
+        })?;
         Ok(Self { client })
     }
 
@@ -77,15 +57,14 @@ impl Http {
     pub async fn call(&self, request: &Request, call: &Call) -> Result<Answer, Error> {
         let (method, url, headers) = parts_of(request)?;
         let body = serde_json::to_vec(call).map_err(|error| Error::permanent(FAILED, error.to_string()))?;
-        let response = self
-            .client
-            .request(method, url)
-            .headers(headers)
-            .body(body)
-            .send();
-        let response = response.await.map_err(|error| unreachable(&error))?;
-        let (status, wait) = (response.status(), retry_after(response.headers()));
-        let body = read(response).await?;
+        let request = self.client.request(method, url).headers(headers).json(body);
+        let answer = request
+            .send()
+            .await
+            .map_err(|error| unreachable(FAILED, &error))?;
+        let wait = http::retry_after(answer.headers()).map(|wait| wait.min(RETRY_AFTER_MAX));
+        let status = answer.status();
+        let body = answer.body().await.map_err(|error| cut_off(&error))?;
         judge(status, wait, &body)
     }
 }
@@ -112,19 +91,6 @@ fn parts_of(request: &Request) -> Result<(Method, Url, HeaderMap), Error> {
         headers.insert(name, value);
     }
     Ok((method, url, headers))
-}
-
-/// Reads the body, up to its bound.
-async fn read(mut response: Response) -> Result<Vec<u8>, Error> {
-    let mut body = Vec::new();
-    loop {
-        match response.chunk().await {
-            Ok(Some(chunk)) if body.len() + chunk.len() > ANSWER_MAX => return Err(too_long()),
-            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
-            Ok(None) => return Ok(body),
-            Err(error) => return Err(unreachable(&error)),
-        }
-    }
 }
 
 fn judge(status: StatusCode, wait: Option<Duration>, body: &[u8]) -> Result<Answer, Error> {
@@ -158,20 +124,6 @@ fn judge(status: StatusCode, wait: Option<Duration>, body: &[u8]) -> Result<Answ
     Err(error)
 }
 
-/// Reads `Retry-After`: seconds, or a date.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let wait = match text.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => {
-            let parser = jiff::fmt::rfc2822::DateTimeParser::new();
-            let until = parser.parse_timestamp(text).ok()?;
-            Duration::try_from(until.duration_since(jiff::Timestamp::now())).unwrap_or_default()
-        }
-    };
-    Some(wait.min(RETRY_AFTER_MAX))
-}
-
 fn shown(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());
@@ -182,22 +134,13 @@ fn shown(body: &[u8]) -> String {
         .collect()
 }
 
-fn unreachable(error: &reqwest::Error) -> Error {
-    let code = if error.is_decode() { BAD_ANSWER } else { FAILED };
-    Error::transient(code, chain(error))
+fn cut_off(error: &BodyError) -> Error {
+    match &error.cause {
+        Some(cause) => unreachable(BAD_ANSWER, cause),
+        None => too_long(),
+    }
 }
 
-/// An error with its causes, without the address: it may hold a secret.
-fn chain(error: &reqwest::Error) -> String {
-    let mut message = match () {
-        () if error.is_connect() => "can't connect".to_owned(),
-        () if error.is_timeout() => "it took too long".to_owned(),
-        () => "the call failed".to_owned(),
-    };
-    let mut cause = std::error::Error::source(error);
-    while let Some(found) = cause {
-        message = format!("{message}: {found}");
-        cause = found.source();
-    }
-    message
+fn unreachable(code: &'static str, error: &CallError) -> Error {
+    Error::transient(code, http::chain(error))
 }

@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use watershed_controller::reconciler::ErrorKind;
 use watershed_controller::{Error, Resource, Timestamp, Uid, json_message};
+use watershed_outside::program::MARK_VARIABLE;
 
 use super::{ANSWER_MAX, Answer, Call, Commands, Http, Request};
 use crate::{CloudEvent, Desired, Done, Manager, Observation, Stage, Stages, Step, View, Wanted};
@@ -139,7 +140,17 @@ async fn a_command_reads_its_call_and_its_answer_is_read() {
     });
     assert_eq!(call, expected);
     let environment = fs::read_to_string(place.root().join("env")).unwrap();
-    let known = ["PATH", "HOME", "LANG", "MODE", "PWD", "OLDPWD", "SHLVL", "_"];
+    let known = [
+        "PATH",
+        "HOME",
+        "LANG",
+        "MODE",
+        MARK_VARIABLE,
+        "PWD",
+        "OLDPWD",
+        "SHLVL",
+        "_",
+    ];
     for line in environment.lines() {
         let name = line.split('=').next().unwrap();
         assert!(known.contains(&name), "{line} was passed on");
@@ -319,21 +330,15 @@ async fn what_a_command_leaves_running_on_purpose_stays_and_holds_nobody_up() {
 #[tokio::test]
 async fn a_command_that_a_crashed_program_left_is_ended_by_the_next_call() {
     let place = Place::new();
-    // As a program that dies leaves it: the group runs, and its note is there.
+    // As a program that dies leaves it: the command runs, and its note is there.
     let mut left = std::process::Command::new("sleep");
-    std::os::unix::process::CommandExt::process_group(&mut left, 0);
-    let mut child = left.arg("1000").spawn().unwrap();
-    let pid = rustix::process::Pid::from_child(&child);
-    std::mem::forget(super::left::Note::write(&place.root().join("notes"), place.uid, pid).unwrap());
-    // Another's note with a pid that is somebody else's by now does no harm.
-    let own = std::process::id();
+    let mut child = left.arg("1000").env(MARK_VARIABLE, "left").spawn().unwrap();
+    let notes = place.root().join("notes");
+    std::mem::forget(super::left::Note::write(&notes, place.uid, "left").unwrap());
+    // A note of what has ended meanwhile does no harm.
     let other = Resource::fresh_uid();
-    fs::write(
-        place.root().join("notes").join(other.to_string()),
-        format!("{own} 1"),
-    )
-    .unwrap();
-    super::left::end(&place.root().join("notes"), other);
+    std::mem::forget(super::left::Note::write(&notes, other, "gone").unwrap());
+    super::left::end(&notes, other);
     place.run("true").await.unwrap();
     let status = child.wait().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use watershed_compilers::{Scope, render_text};
 use watershed_controller::{Error, Ref, Uid};
 use watershed_core::ErrorKind;
-use watershed_managers::outside::{Answer, Call, Commands, Http, HttpError, Request};
+use watershed_managers::outside::{Answer, Call, ClientError, Commands, Http, Request};
 use watershed_managers::{
     DiscoveredItem, Done, Manager, Observation, Part, Policy, Stage, Stages, Step, View,
 };
@@ -51,7 +51,7 @@ pub enum CallsError {
     },
     /// There is no HTTP client.
     #[error(transparent)]
-    Http(#[from] HttpError),
+    Http(#[from] ClientError),
 }
 
 impl Calls {

@@ -2,7 +2,6 @@
 
 use std::net::Ipv4Addr;
 use std::pin::pin;
-use std::process::Stdio;
 use std::time::SystemTime;
 
 use http_body_util::Empty;
@@ -11,8 +10,8 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::process::Command;
 use watershed_core::Timestamp;
+use watershed_outside::Program;
 
 use super::{Asks, ProbeTarget};
 use crate::backend::BoxFuture;
@@ -70,42 +69,13 @@ async fn http(target: &ProbeTarget, port: &str, path: &str, (first, last): (u16,
     answer.is_ok_and(|answer| (first..=last).contains(&answer.status().as_u16()))
 }
 
-/// Runs a command where the process runs. One that takes too long is killed with its future, and its group with it.
+/// Runs a command where the process runs. One that takes too long is killed with its future, and all that it started with it.
 async fn run(target: &ProbeTarget, command: &[String]) -> bool {
-    let Some((program, arguments)) = command.split_first() else {
+    let Some(mut program) = Program::new(&target.cwd, command) else {
         return false;
     };
-    let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env_clear()
-        .envs(target.environment.iter().map(|(name, value)| (name, value)))
-        .current_dir(&target.cwd)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .kill_on_drop(true);
-    let Ok(mut child) = command.spawn() else {
-        return false;
-    };
-    let group = Group(child.id());
-    let status = child.wait().await;
-    drop(group);
-    status.is_ok_and(|status| status.success())
-}
-
-/// The group of a command, which is killed with whatever the command has left behind.
-struct Group(Option<u32>);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let pid = self.0.and_then(|pid| i32::try_from(pid).ok());
-        if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
-            // The group is gone if nothing is left in it.
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-        }
-    }
+    program.variables(target.environment.iter().cloned());
+    program.run().await.is_ok_and(|ended| ended.status.success())
 }
 
 #[cfg(test)]

@@ -1,0 +1,12 @@
+//! One client of HTTP services: certificates, proxies, redirects, deadlines, bytes read, and addresses that are refused.
+
+mod addresses;
+mod answer;
+mod client;
+mod names;
+
+pub use addresses::{Addresses, Refused};
+pub use answer::{Answer, BodyError, CallError, Failure, chain, retry_after};
+pub use client::{Client, ClientError, Request, Route, Settings};
+pub use names::{Names, Resolving, SystemNames};
+pub use reqwest::{Method, StatusCode, Url, header};
