@@ -142,6 +142,7 @@ fn settings(spec: &ModelSpec) -> ModelSpec {
     spec.pre_exec.clear();
     spec.post_exec.clear();
     spec.order_by_at = None;
+    spec.encoding_at = None;
     if let Some(freshness) = &mut spec.freshness {
         freshness.at = None;
     }

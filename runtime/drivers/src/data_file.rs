@@ -1,20 +1,22 @@
 //! Files of data, looked at before the engine reads them: for what it would take for rows without a word, or not survive.
 //!
 //! Programs that write in place leave a file empty for a moment, or full of zero bytes. The engine takes that for an answer
-//! without rows, with a column of its own making. It guesses how a CSV file is written from its first rows, and takes that
-//! there are no quotes where those have none. And it follows the nesting of JSON by calling itself, until its stack is full.
+//! without rows, with a column of its own making. It takes what it can read of a file that is cut off for the whole. It guesses how
+//! a CSV file is written from its first rows, and takes that there are no quotes where those have none. And it follows the nesting
+//! of JSON by calling itself, until its stack is full.
 
 mod bytes;
 mod levels;
 mod quotes;
+mod zstd;
 
-use std::path::Path;
+use std::{io, path::Path};
 
 pub use levels::{MOST_COLUMN_LEVELS, MOST_LEVELS};
 pub use quotes::{Beginning, SAMPLE_ROWS};
 
 use crate::regular::ReadError;
-use bytes::Bytes;
+use bytes::{Bytes, Mark};
 
 /// The form of a file of data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,22 +71,54 @@ pub fn is_blank(path: &Path, form: Form) -> Result<bool, ReadError> {
     Ok(true)
 }
 
-/// Returns whether values of a JSON file are nested in more than so many levels.
+/// A flaw of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flaw {
+    /// Values of JSON are nested in too many levels.
+    TooDeep,
+    /// The end is missing: the line of what there is of it, where the file has lines.
+    CutOff(Option<u32>),
+    /// It is in UTF-16 with the high byte first, by its mark.
+    Utf16BigEndian,
+}
+
+/// Looks through a file for flaws that the engine does not tell, in values of at most so many levels.
 ///
 /// # Errors
 /// As [`is_blank`].
-pub fn is_deeper(path: &Path, most: usize) -> Result<bool, ReadError> {
-    let mut bytes = Bytes::open(path)?;
-    let mut levels = levels::Levels::default();
-    if bytes.is_opaque() {
-        return Ok(false);
+pub fn flaw(path: &Path, form: Form, most_levels: usize) -> Result<Option<Flaw>, ReadError> {
+    match found(path, form, most_levels) {
+        Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            Ok(Some(Flaw::CutOff(None)))
+        }
+        found => found,
     }
+}
+
+fn found(path: &Path, form: Form, most_levels: usize) -> Result<Option<Flaw>, ReadError> {
+    let mut bytes = Bytes::open(path)?;
+    if bytes.is_opaque() {
+        return Ok(zstd::is_cut_off(path)?.then_some(Flaw::CutOff(None)));
+    }
+    let mark = bytes.skip_byte_order_mark()?;
+    match form {
+        Form::Csv if mark == Some(Mark::Utf16BigEndian) => return Ok(Some(Flaw::Utf16BigEndian)),
+        // The end of what gzip wrote says whether it is whole.
+        Form::Csv if bytes.is_gzip() => while bytes.next_piece()?.is_some() {},
+        Form::Json => return in_json(bytes, most_levels),
+        Form::Csv | Form::Binary => {}
+    }
+    Ok(None)
+}
+
+fn in_json(mut bytes: Bytes, most_levels: usize) -> Result<Option<Flaw>, ReadError> {
+    let mut levels = levels::Levels::default();
     while let Some(piece) = bytes.next_piece()? {
-        if levels.exceed(piece, most) {
-            return Ok(true);
+        if levels.exceed(piece, most_levels) {
+            return Ok(Some(Flaw::TooDeep));
         }
     }
-    Ok(false)
+    Ok(levels.cut_off_at().map(|line| Flaw::CutOff(Some(line))))
 }
 
 /// Looks at the first rows of a CSV file, which the engine would guess from. Values stand between one of these delimiters.
@@ -96,7 +130,7 @@ pub fn beginning(path: &Path, rows: u64, delimiters: &[u8]) -> Result<Beginning,
     if bytes.is_opaque() {
         return Ok(Beginning::Unknown);
     }
-    if bytes.skip_byte_order_mark()? {
+    if bytes.skip_byte_order_mark()?.is_some_and(Mark::is_utf16) {
         return Ok(Beginning::Utf16);
     }
     let mut quotes = quotes::Quotes::new(rows, delimiters);

@@ -28,6 +28,7 @@ mod failures;
 mod give_back;
 mod hooks;
 mod install;
+mod json_error;
 mod left;
 mod migrate;
 mod names;

@@ -6,7 +6,7 @@ use watershed_proto::{LocalFiles, MapValue, ModelSpec, OutputKind, Value};
 
 use super::{MODEL, keys::HOOKS, unknown::COLUMNS};
 use crate::{
-    diagnostics::{At, Code, Role},
+    diagnostics::{At, Code, Role, spot},
     kinds::{common::COMMON, reader::Reader},
     sql::is_local,
     template::{Scope, is_template, render_text},
@@ -107,6 +107,7 @@ impl Reader<'_, '_> {
             is_known(key) || is_option || nearest(key).is_some()
         });
         self.hooks(spec, &rest);
+        spec.encoding_at = rest.get("encoding").and_then(|entry| spot(entry.key_at));
         // Templates in them are read already.
         let (hooks, rest): (Map, Map) = rest
             .into_iter()

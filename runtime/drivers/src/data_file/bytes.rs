@@ -18,9 +18,29 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The beginning of what zstd wrote.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// The marks that texts may begin with.
-const UTF8: &[u8] = &[0xef, 0xbb, 0xbf];
-const UTF16: [&[u8]; 2] = [&[0xff, 0xfe], &[0xfe, 0xff]];
+/// The mark of an encoding that a text begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    Utf8,
+    Utf16LittleEndian,
+    Utf16BigEndian,
+}
+
+/// The marks as they are written.
+const MARKS: [(Mark, &[u8]); 3] = [
+    (Mark::Utf8, &[0xef, 0xbb, 0xbf]),
+    (Mark::Utf16LittleEndian, &[0xff, 0xfe]),
+    (Mark::Utf16BigEndian, &[0xfe, 0xff]),
+];
+
+/// The longest of them, in bytes.
+const LONGEST_MARK: usize = 3;
+
+impl Mark {
+    pub(super) fn is_utf16(self) -> bool {
+        self != Self::Utf8
+    }
+}
 
 /// The bytes of a file.
 pub(super) struct Bytes {
@@ -60,6 +80,11 @@ impl Bytes {
         self.is_opaque
     }
 
+    /// Returns whether the bytes are those that gzip wrote.
+    pub(super) fn is_gzip(&self) -> bool {
+        matches!(self.source, Source::Gzip(_))
+    }
+
     /// Returns the next bytes; none at the end.
     pub(super) fn next_piece(&mut self) -> Result<Option<&[u8]>, ReadError> {
         if self.left.is_empty() {
@@ -69,18 +94,13 @@ impl Bytes {
         Ok(piece.filter(|piece| !piece.is_empty()))
     }
 
-    /// Leaves out the mark of an encoding. Returns whether it is that of UTF-16.
-    pub(super) fn skip_byte_order_mark(&mut self) -> Result<bool, ReadError> {
-        while self.left.len() < UTF8.len() && self.fill(self.left.len())? {}
+    /// Leaves out the mark of an encoding, and returns it.
+    pub(super) fn skip_byte_order_mark(&mut self) -> Result<Option<Mark>, ReadError> {
+        while self.left.len() < LONGEST_MARK && self.fill(self.left.len())? {}
         let begin = self.piece.get(self.left.clone()).unwrap_or_default();
-        let is_utf16 = UTF16.iter().any(|mark| begin.starts_with(mark));
-        let length = match () {
-            () if begin.starts_with(UTF8) => UTF8.len(),
-            () if is_utf16 => UTF16[0].len(),
-            () => 0,
-        };
-        self.left.start += length;
-        Ok(is_utf16)
+        let found = MARKS.iter().find(|(_, written)| begin.starts_with(written));
+        self.left.start += found.map_or(0, |(_, written)| written.len());
+        Ok(found.map(|(mark, _)| *mark))
     }
 
     /// Reads more behind the first bytes of the piece. Returns false at the end.

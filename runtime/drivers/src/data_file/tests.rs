@@ -69,9 +69,16 @@ fn a_gzip_file_that_is_cut_off_can_not_be_read() {
     assert!(is_blank(cut.path(), Form::Csv).is_err());
 }
 
+fn flaw_in(content: &[u8], form: Form) -> Option<Flaw> {
+    flaw(file(content).path(), form, MOST_LEVELS).unwrap()
+}
+
 #[test]
 fn levels_are_counted_outside_of_texts() {
-    let deeper = |text: &str, most| is_deeper(file(text.as_bytes()).path(), most).unwrap();
+    let deeper = |text: &str, most| {
+        let found = flaw(file(text.as_bytes()).path(), Form::Json, most).unwrap();
+        found == Some(Flaw::TooDeep)
+    };
     let nested = |levels: usize| format!("{}1{}", "{\"a\":[".repeat(levels / 2), "]}".repeat(levels / 2));
     assert!(!deeper(&nested(100), 100));
     assert!(deeper(&nested(100), 99));
@@ -80,6 +87,76 @@ fn levels_are_counted_outside_of_texts() {
     assert!(!deeper(&rows, 2), "levels of one row are none of the next");
     assert!(!deeper("{\"a\": \"[[[[ \\\" [[[[ \"}", 1));
     assert!(deeper(&format!("{{\"open: 1\n{}", nested(10)), 9));
+}
+
+#[test]
+fn an_array_without_an_end_is_cut_off_on_its_last_line() {
+    for (text, line) in [
+        ("[{\"a\": 1},", 1),
+        ("[{\"a\": 1},\n{\"a\": 2},\n", 3),
+        ("\u{feff}\n[", 2),
+        ("[{\"a\": \"]\"}, ", 1),
+        ("[[1, 2], [3", 1),
+    ] {
+        let cut_off = Some(Flaw::CutOff(Some(line)));
+        assert_eq!(flaw_in(text.as_bytes(), Form::Json), cut_off, "{text}");
+    }
+    for whole in [
+        "[{\"a\": 1}]\n",
+        "{\"a\": 1}\n{\"a\": [1]}",
+        "[1]\n[2]",
+        "[\"[\"]",
+        "",
+    ] {
+        assert_eq!(flaw_in(whole.as_bytes(), Form::Json), None, "{whole}");
+    }
+}
+
+#[test]
+fn what_was_compressed_is_cut_off_wherever_its_end_is_missing() {
+    let rows: String = (0..20_000)
+        .map(|n| format!("{n},{}\n", n * 7_919 % 10_007))
+        .collect();
+    let zstd = [
+        // A frame of one block of four bytes, and a checksum.
+        &[
+            0x28, 0xb5, 0x2f, 0xfd, 0x24, 4, 0x21, 0, 0, b'a', b'\n', b'1', b'\n',
+        ][..],
+        &[1, 2, 3, 4],
+        // A frame that holds no data.
+        &[0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 9, 9],
+        // A frame of a block of one byte many times and a last block.
+        &[
+            0x28, 0xb5, 0x2f, 0xfd, 0, 0x58, 0x22, 0, 0, b'x', 0x09, 0, 0, b'y',
+        ],
+    ]
+    .concat();
+    for (whole, frames) in [(gzip(rows.as_bytes()), vec![]), (zstd, vec![17, 27])] {
+        assert_eq!(flaw_in(&whole, Form::Csv), None);
+        for length in (20..whole.len())
+            .step_by(whole.len() / 16 + 1)
+            .chain([whole.len() - 1])
+        {
+            let expected = (!frames.contains(&length)).then_some(Flaw::CutOff(None));
+            let cut = whole.get(..length).unwrap();
+            assert_eq!(flaw_in(cut, Form::Csv), expected, "{length} of {}", whole.len());
+        }
+    }
+    assert_eq!(flaw_in(&gzip(b"[1,"), Form::Json), Some(Flaw::CutOff(Some(1))));
+    let of_other_form = [0x28, 0xb5, 0x2f, 0xfd, 0x24, 4, 0x27, 0, 0, b'a'];
+    assert_eq!(
+        flaw_in(&of_other_form, Form::Csv),
+        None,
+        "the engine tells what it is"
+    );
+}
+
+#[test]
+fn the_mark_of_big_endian_is_told_of_texts() {
+    let marked = b"\xfe\xff\0a\0\n";
+    assert_eq!(flaw_in(marked, Form::Csv), Some(Flaw::Utf16BigEndian));
+    assert_eq!(flaw_in(marked, Form::Binary), None);
+    assert_eq!(flaw_in(b"\xff\xfea\0\n\0", Form::Csv), None);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::sys::RawError;
-use super::{confine, csv_error};
+use super::{confine, csv_error, json_error};
 use crate::olap::{Failure, OpenError, SoleError, SqlError};
 
 /// A statement as it was sent: the caller's SQL with something of ours before it.
@@ -241,7 +241,7 @@ fn sql_error(said: &Said, class: String, source: Option<Source<'_>>) -> SqlError
         hint: hint.filter(|_| !is_long),
         offset: source.and_then(|source| said.offset(source)),
         details: is_long.then(|| said.message.trim().to_owned()),
-        data: None,
+        data: json_error::place(&said.message).map(Box::new),
     }
 }
 

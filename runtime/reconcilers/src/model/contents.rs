@@ -8,10 +8,10 @@ use watershed_compilers::{
     sql::{files_in, names_in},
 };
 use watershed_core::Error;
-use watershed_drivers::data_file::{self, Form, MOST_COLUMN_LEVELS, MOST_LEVELS};
+use watershed_drivers::data_file::{self, Flaw, Form, MOST_COLUMN_LEVELS, MOST_LEVELS};
 use watershed_drivers::objects::{Driver, Location};
 use watershed_drivers::regular::ReadError;
-use watershed_proto::ModelSpec;
+use watershed_proto::{ModelSpec, Value};
 
 use super::{
     failure,
@@ -32,6 +32,8 @@ pub(super) struct Reading {
     names_columns: bool,
     /// The most levels of values in JSON.
     most_levels: usize,
+    /// An encoding is said that the engine may read with the high byte first.
+    says_encoding: bool,
 }
 
 /// Functions for which a file is not a table.
@@ -61,6 +63,9 @@ const OBJECTS: [&str; 4] = [
     "read_ndjson_objects_auto",
 ];
 
+/// The names of UTF-16 by which the engine reads the low byte first.
+const UTF16: [&str; 2] = ["utf-16", "utf16"];
+
 impl Reading {
     /// Returns how a model reads its files; none where it does not read them as tables.
     pub(super) fn from_spec(spec: &ModelSpec, scope: &Scope) -> Option<Self> {
@@ -82,6 +87,9 @@ impl Reading {
                 true => MOST_LEVELS,
                 false => MOST_COLUMN_LEVELS,
             },
+            says_encoding: source::option(spec, "encoding")
+                .and_then(Value::as_str)
+                .is_some_and(|said| !UTF16.iter().any(|name| said.eq_ignore_ascii_case(name))),
         })
     }
 
@@ -103,6 +111,7 @@ impl Reading {
                 true => MOST_LEVELS,
                 false => MOST_COLUMN_LEVELS,
             },
+            says_encoding: says("encoding"),
         })
     }
 
@@ -162,19 +171,25 @@ impl Reading {
                 source: error.into(),
             },
         };
+        let most = self.most_levels;
+        match data_file::flaw(&place, form, most).map_err(failed)? {
+            Some(Flaw::TooDeep) => return Err(FilesError::TooDeep { path: path(), most }),
+            Some(Flaw::CutOff(line)) => return Err(FilesError::CutOff { path: path(), line }),
+            Some(Flaw::Utf16BigEndian) if !self.says_encoding => {
+                return Err(FilesError::Utf16BigEndian { path: path() });
+            }
+            Some(Flaw::Utf16BigEndian) | None => {}
+        }
         if !self.names_columns && data_file::is_blank(&place, form).map_err(failed)? {
             return Err(FilesError::Empty { path: path() });
-        }
-        let most = self.most_levels;
-        if form == Form::Json && data_file::is_deeper(&place, most).map_err(failed)? {
-            return Err(FilesError::TooDeep { path: path(), most });
         }
         Ok(())
     }
 }
 
 /// Refuses a statement that names files which the engine must not open: reading a pipe may never end, and JSON that is nested
-/// too deep ends the process. Whatever else is wrong with a file is told by the engine. Blocks.
+/// too deep ends the process. So are those of which it would take what it can read for all. Whatever else is wrong with a file is
+/// told by the engine. Blocks.
 ///
 /// # Errors
 /// The first of these files.
@@ -186,7 +201,10 @@ pub fn refuse_files_of_statement(root: &Path, sql: &str) -> Result<(), Error> {
         ..reading
     });
     let refused = |error| match error {
-        error @ (FilesError::Odd { .. } | FilesError::TooDeep { .. }) => Err(failure::from_files(&error)),
+        error @ (FilesError::Odd { .. }
+        | FilesError::TooDeep { .. }
+        | FilesError::CutOff { .. }
+        | FilesError::Utf16BigEndian { .. }) => Err(failure::from_files(&error)),
         _ => Ok(()),
     };
     for pattern in files_in(sql) {
@@ -205,8 +223,14 @@ pub fn refuse_files_of_statement(root: &Path, sql: &str) -> Result<(), Error> {
 
 /// Returns whether a text gives an argument by its name.
 fn has_argument(text: &str, name: &str) -> bool {
+    argument(text, name).is_some()
+}
+
+/// Returns the byte at which a text gives an argument by its name.
+pub(super) fn argument(text: &str, name: &str) -> Option<usize> {
     let lower = text.to_ascii_lowercase();
-    lower.match_indices(name).any(|(at, _)| {
+    let mut places = lower.match_indices(name).map(|(at, _)| at);
+    places.find(|&at| {
         let before = lower.get(..at).and_then(|before| before.chars().next_back());
         let behind = lower.get(at + name.len()..).unwrap_or_default().trim_start();
         let is_word = before.is_some_and(|c| c.is_alphanumeric() || c == '_');

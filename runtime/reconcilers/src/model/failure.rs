@@ -100,21 +100,41 @@ pub(super) fn from_files(error: &FilesError) -> Error {
         FilesError::Outside { .. } => ("outside-sandbox", ErrorKind::Permanent),
         FilesError::Empty { .. } => (EMPTY_CODE, ErrorKind::Permanent),
         FilesError::TooDeep { .. } => ("nested-too-deep", ErrorKind::Permanent),
+        FilesError::CutOff { .. } => ("file-cut-off", ErrorKind::Permanent),
+        FilesError::Utf16BigEndian { .. } => (ENCODING_CODE, ErrorKind::Permanent),
         FilesError::Io { .. } => ("file-unreadable", ErrorKind::Transient),
     };
     let hint = match error {
         FilesError::Outside { .. } => Some(CONFINED),
         FilesError::Empty { .. } => Some(EMPTY_HINT),
+        FilesError::CutOff { .. } => {
+            Some("what writes it may not be done, or was interrupted: write it again")
+        }
+        FilesError::Utf16BigEndian { .. } => Some(
+            "write it as UTF-8: `iconv -f UTF-16BE -t UTF-8 FILE`; UTF-16 with the low byte first is read",
+        ),
         FilesError::TooDeep { most, .. } if *most < MOST_LEVELS => {
             Some("`maximum_depth: 10` makes columns of the first 10 levels, and JSON of what is below")
         }
         _ => None,
     };
+    let place = match error {
+        FilesError::CutOff { path, line } => line.map(|line| SourcePosition {
+            path: path.as_str().into(),
+            line,
+            column: 1,
+        }),
+        _ => None,
+    };
     Error {
         hint: hint.map(Arc::from),
+        place,
         ..Error::new(kind, code, with_source(error))
     }
 }
+
+/// The code of an encoding that is not read.
+const ENCODING_CODE: &str = "encoding-unsupported";
 
 /// The code of an input without anything in it.
 const EMPTY_CODE: &str = "empty-file";
@@ -449,6 +469,12 @@ pub(super) fn timeout(seconds: u64) -> Error {
         hint,
         ..Error::permanent("timeout", format!("the build took longer than {seconds} s"))
     }
+}
+
+/// Returns whether an error is about an encoding that the engine does not read.
+pub(super) fn is_of_encoding(error: &Error) -> bool {
+    let is_missing = &*error.code == "missing-extension" && error.message.contains("`encodings`");
+    is_missing || &*error.code == ENCODING_CODE || error.message.contains("does not support the encoding")
 }
 
 pub(crate) fn from_failure(failure: &Failure) -> Error {

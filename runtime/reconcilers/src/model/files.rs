@@ -78,6 +78,20 @@ pub enum FilesError {
         /// The most levels that are read.
         most: usize,
     },
+    /// The end of it is missing.
+    #[error("\"{path}\" is cut off: its end is missing")]
+    CutOff {
+        /// The path.
+        path: String,
+        /// The last line that is there, where it has lines.
+        line: Option<u32>,
+    },
+    /// Its encoding is not read.
+    #[error("\"{path}\" is in UTF-16 with the high byte first (big endian), which is not read")]
+    Utf16BigEndian {
+        /// The path.
+        path: String,
+    },
     /// It is beyond the folders that the project is confined to.
     #[error("\"{path}\" is outside the sandbox")]
     Outside {
@@ -148,7 +162,11 @@ pub fn nanos(time: SystemTime) -> i64 {
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-fn look_at(root: &Path, path: &str) -> Result<FileNow, FilesError> {
+/// The file at a path, which is no pattern.
+///
+/// # Errors
+/// When there is none.
+pub(super) fn look_at(root: &Path, path: &str) -> Result<FileNow, FilesError> {
     let metadata = fs::metadata(root.join(path)).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FilesError::Missing {
             path: path.to_owned(),

@@ -540,7 +540,10 @@ impl Run<'_> {
         let of_statement = || statement::place_of(self.spec(), self.paths(), sent, offset);
         // Where a row of data is wrong, the statement is not.
         let about_sql = about_sql && !databases::is_sent_on(self.spec());
-        let place = data.or_else(|| about_sql.then(of_statement).flatten());
+        let of_encoding = self.place_of_encoding(&error, sent);
+        let place = of_encoding
+            .or(data)
+            .or_else(|| about_sql.then(of_statement).flatten());
         Error {
             place: place.or_else(|| error.place.clone()),
             ..error

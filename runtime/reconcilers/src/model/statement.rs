@@ -180,6 +180,7 @@ pub(super) fn decisive(spec: &ModelSpec) -> ModelSpec {
         pre_exec: Vec::new(),
         post_exec: Vec::new(),
         order_by_at: None,
+        encoding_at: None,
         export: None,
         ..spec.clone()
     }

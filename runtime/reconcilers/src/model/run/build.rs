@@ -197,6 +197,10 @@ impl Run<'_> {
             reading.refuse(root, &files, last.as_ref())
         })
         .await
+        .map_err(|error| Error {
+            place: self.place_of_encoding(&error, "").or_else(|| error.place.clone()),
+            ..error
+        })
     }
 
     /// Notes in the engine that the statements after a build were run too.

@@ -4,7 +4,7 @@
 //! become a part of values. So where they tell nothing the usual quote is said, and rows that are written otherwise are refused.
 
 use watershed_compilers::Scope;
-use watershed_core::Error;
+use watershed_core::{Error, SourcePosition};
 use watershed_drivers::data_file::{self, Beginning, Form, SAMPLE_ROWS};
 use watershed_drivers::olap::Value as Cell;
 use watershed_proto::{ModelSpec, Value};
@@ -12,7 +12,8 @@ use watershed_proto::{ModelSpec, Value};
 use super::Run;
 use crate::{
     asking::Asking,
-    model::{files, inputs, plan::is_list, source},
+    model::{contents::argument, failure, files, inputs, plan::is_list, source, statement},
+    places,
 };
 
 /// Delimiters that the engine tries.
@@ -52,6 +53,23 @@ impl Run<'_> {
         let properties = spec.input_properties.get_or_insert_default();
         properties.fields.insert(option.to_owned(), Value::from(value));
         Ok(spec)
+    }
+
+    /// Returns the place at which an encoding is said that is not read, a key of the resource's file or an argument in the statement;
+    /// none for other errors.
+    pub(super) fn place_of_encoding(&self, error: &Error, sent: &str) -> Option<SourcePosition> {
+        if !failure::is_of_encoding(error) {
+            return None;
+        }
+        let spec = self.spec();
+        match (&spec.encoding_at, &spec.sql) {
+            (Some(spot), _) => Some(places::from_spot(self.paths(), Some(spot))),
+            (None, Some(_)) => {
+                let at = argument(sent, "encoding")?;
+                statement::place_of(spec, self.paths(), sent, Some(at))
+            }
+            (None, None) => None,
+        }
     }
 
     /// Looks at the beginning of local files.

@@ -1,11 +1,12 @@
 //! Files that have nothing in them for a moment, or are written otherwise than their first rows tell.
 
-use std::fs;
+use std::{fs, io::Write as _};
 
+use flate2::{Compression, write::GzEncoder};
 use watershed_compilers::READER_OPTIONS;
-use watershed_proto::Value;
+use watershed_proto::{Spot, Value};
 
-use super::world::{World, source, table};
+use super::world::{World, by_hand, source, table};
 
 /// Contents that are no answer, each of another sort.
 const NOTHING: [&[u8]; 6] = [b"", b"\n", b"\r\n", b"\0\0\0\0", b"  \n \t\n", b"\xef\xbb\xbf"];
@@ -186,6 +187,123 @@ async fn a_file_in_utf_16_is_known_by_its_mark() {
         world.rows("select name from a order by id").await,
         ["M\u{fc}ller", "5 \u{20ac}"]
     );
+}
+
+/// Compresses a text.
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[tokio::test]
+async fn a_file_that_is_cut_off_keeps_the_rows_of_before() {
+    let rows: String = (0..50_000)
+        .map(|n| format!("{n},{}\n", n * 7_919 % 10_007))
+        .collect();
+    let lines: String = (0..3).map(|n| format!("{{\"id\": {n}}}\n")).collect();
+    let csv = gzip(&format!("id,v\n{rows}"));
+    let cut = |whole: &[u8]| whole[..whole.len() / 2].to_vec();
+    for (path, whole, cut, code) in [
+        ("d.csv.gz", csv.clone(), cut(&csv), "file-cut-off"),
+        ("d.json.gz", gzip(&lines), cut(&gzip(&lines)), "file-cut-off"),
+        (
+            "d.json",
+            b"[{\"id\": 1}]".to_vec(),
+            b"[{\"id\": 1},\n{\"id\": 2},\n".to_vec(),
+            "file-cut-off",
+        ),
+        (
+            "e.json",
+            b"[{\"id\": 1}]".to_vec(),
+            b"[{\"id\": 1}, {\"id\"".to_vec(),
+            "file-cut-off",
+        ),
+        (
+            "f.json",
+            b"[{\"id\": 1}]".to_vec(),
+            b"[{\"id\": 1}] and more".to_vec(),
+            "sql-invalid-input",
+        ),
+        (
+            "d.ndjson",
+            lines.clone().into_bytes(),
+            format!("{lines}{{\"id\"").into_bytes(),
+            "sql-invalid-input",
+        ),
+    ] {
+        let mut world = World::new().await;
+        put(&world, path, &whole);
+        world.declare("a", &source(path, &[])).await;
+        assert_eq!(world.works().await, ["built a"], "{path}");
+        let before = world.rows("select count(*) from a").await;
+        put(&world, path, &cut);
+        world.reconcile("a").await;
+        assert_eq!(world.works().await, ["failed a"], "{path}");
+        let error = world.error("a");
+        assert_eq!(&*error.code, code, "{error:?}");
+        assert!(error.message.contains(path), "{error:?}");
+        if !path.ends_with(".gz") {
+            let place = error.place.as_ref().map(|place| (&*place.path, place.line));
+            let line = u32::try_from(cut.split(|byte| *byte == b'\n').count()).unwrap();
+            assert_eq!(place, Some((path, line)), "{error:?}");
+        }
+        assert_eq!(world.rows("select count(*) from a").await, before, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn parquet_that_is_cut_off_keeps_the_rows_of_before() {
+    let mut world = World::new().await;
+    let path = world.path("d.parquet");
+    let other = tempfile::tempdir().unwrap();
+    by_hand(
+        other.path(),
+        &format!(
+            "copy (select range as id from range(1000)) to '{}'",
+            path.display()
+        ),
+    );
+    world.declare("a", &source("d.parquet", &[])).await;
+    assert_eq!(world.works().await, ["built a"]);
+    let whole = fs::read(&path).unwrap();
+    for length in [whole.len() / 2, whole.len() - 1] {
+        fs::write(&path, &whole[..length]).unwrap();
+        world.reconcile("a").await;
+        assert_eq!(world.works().await, ["failed a"], "{length}");
+        assert!(
+            world.error("a").message.contains("d.parquet"),
+            "{:?}",
+            world.error("a")
+        );
+        assert_eq!(world.rows("select count(*) from a").await, ["1000"]);
+    }
+}
+
+#[tokio::test]
+async fn utf_16_with_the_high_byte_first_is_refused_by_its_name() {
+    let mut world = World::new().await;
+    let text = "\u{feff}id,name\n1,M\u{fc}ller\n";
+    let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    put(&world, "d.csv", &bytes);
+    world.declare("a", &source("d.csv", &[])).await;
+    let mut said = source("d.csv", &[("encoding", "utf-16".into())]);
+    said.spec.encoding_at = Some(Spot { line: 4, column: 1 });
+    world.declare("b", &said).await;
+    let by_sql = table("select * from read_csv('d.csv',\n  encoding = 'utf-16')", &[]).reading("d.csv");
+    world.declare("c", &by_sql).await;
+    world.works().await;
+    let line = |name: &str| world.error(name).place.as_ref().map(|place| place.line);
+    for name in ["a", "b", "c"] {
+        let error = world.error(name);
+        assert_eq!(&*error.code, "encoding-unsupported", "{name}: {error:?}");
+        assert!(error.message.contains("big endian"), "{error:?}");
+        assert!(
+            error.hint.as_ref().is_some_and(|hint| hint.contains("iconv")),
+            "{error:?}"
+        );
+    }
+    assert_eq!((line("b"), line("a")), (Some(4), None));
 }
 
 #[tokio::test]
