@@ -6,6 +6,7 @@ mod cache;
 mod digest;
 mod files;
 mod made;
+mod paths;
 mod scan;
 mod scope;
 mod token;
@@ -15,6 +16,7 @@ mod words;
 
 pub use analysis::{Outcome, SqlAnalysis, TableUse};
 pub use made::{Definition, Statements, names_in, statements_digest};
+pub use paths::{is_pattern, literal_path, with_literal_paths};
 pub use scan::files_in;
 pub use within::within;
 

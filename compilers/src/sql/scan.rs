@@ -42,6 +42,17 @@ pub fn files_in(statement: &str) -> Vec<String> {
     analyse(statement).files
 }
 
+/// Returns the tokens of a statement that name files: of a call, those of its first argument.
+pub(super) fn path_places(statement: &str) -> Vec<Token<'_>> {
+    let tokens = significant(statement);
+    let mut scan = Scan::new(&tokens);
+    scan.run();
+    let places = std::mem::take(&mut scan.paths);
+    let mut named = tokens.into_iter().enumerate().collect::<Vec<_>>();
+    named.retain(|(at, _)| places.binary_search(at).is_ok());
+    named.into_iter().map(|(_, token)| token).collect()
+}
+
 /// Every name in a statement, in lower case: words that are keywords among them.
 pub(super) fn identifiers(tokens: &[Token<'_>]) -> BTreeSet<String> {
     let names = tokens
@@ -144,6 +155,8 @@ struct Scan<'a> {
     refs: Vec<Option<String>>,
     /// The tokens that name functions in the place of a table.
     calls: Vec<usize>,
+    /// The tokens that name files.
+    paths: Vec<usize>,
     /// One entry for each open parenthesis, and one for the statement.
     depths: Vec<Depth>,
     /// It is the statement in a text of another one.
@@ -165,6 +178,7 @@ impl<'a> Scan<'a> {
             holes,
             refs,
             calls: Vec::new(),
+            paths: Vec::new(),
             depths: vec![Depth::default()],
             in_text: false,
         }
@@ -211,6 +225,7 @@ impl<'a> Scan<'a> {
             TokenKind::Word if expected == Expect::Table && is_filler(token.text) => {}
             TokenKind::Text if expected == Expect::Table => {
                 self.file(token.meaning());
+                self.paths.push(at);
                 self.expect(Expect::MoreTables);
             }
             TokenKind::Word | TokenKind::Quoted if expected == Expect::Table => {
@@ -305,6 +320,7 @@ impl<'a> Scan<'a> {
                     .is_some_and(|schema| schema.meaning().eq_ignore_ascii_case("main"));
             if looks_like_file(&name) {
                 self.file(name.clone());
+                self.paths.push(last);
             }
             self.table(last, TableUse { name, foreign });
         }
@@ -319,6 +335,10 @@ impl<'a> Scan<'a> {
             return;
         }
         let arguments = self.tokens.get(at + 2..).unwrap_or_default();
+        if called == Called::Reader {
+            let first = first_argument(arguments);
+            self.paths.extend((at + 2..).take(first));
+        }
         let told = texts(arguments).filter(|texts| !texts.iter().any(|text| text.starts_with('~')));
         let Some(texts) = told else {
             self.untold.push(name.to_lowercase());
@@ -411,6 +431,21 @@ fn squeezed(action: &str) -> String {
         squeezed.push(c);
     }
     squeezed.replace("{{ ", "{{").replace(" }}", "}}")
+}
+
+/// Returns the number of tokens of the first argument of a call.
+fn first_argument(arguments: &[Token<'_>]) -> usize {
+    let mut open = 0_usize;
+    let ends = |token: &Token<'_>| {
+        let is_end = open == 0 && (token.is_sign(",") || token.is_sign(")"));
+        if ["(", "["].iter().any(|sign| token.is_sign(sign)) {
+            open += 1;
+        } else if [")", "]"].iter().any(|sign| token.is_sign(sign)) {
+            open = open.saturating_sub(1);
+        }
+        is_end
+    };
+    arguments.iter().position(ends).unwrap_or(arguments.len())
 }
 
 /// Reads the texts that the first argument of a call is, or consists of as a list; none if it has to be computed.

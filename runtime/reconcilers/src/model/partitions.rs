@@ -8,9 +8,9 @@
 mod glob;
 mod stamp;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
-use watershed_compilers::{Dialect, RenderError, Scope, render_sql, render_text};
+use watershed_compilers::{Dialect, RenderError, Scope, render_sql, render_text, sql::is_pattern};
 use watershed_core::Error;
 use watershed_drivers::objects::{Driver, Location};
 use watershed_drivers::olap::{NamedRow, Partition, PartitionPhase, PartitionRun};
@@ -83,6 +83,24 @@ impl Source {
             }
             other => Err(failure::unknown_partition_resolver(other)),
         }
+    }
+}
+
+impl Listed {
+    /// Returns the paths in its row that are those of files or folders, and that a pattern would be read into: those that were listed,
+    /// and those at which something stands below `root`, the project's folder. Blocks.
+    pub(super) fn literal_paths(&self, root: &Path) -> Vec<String> {
+        let is_listed = |text: &str| {
+            let mut listed = self.files.iter().map(|file| file.path.as_str());
+            listed.any(|path| path == text || glob::folder_of(path) == text)
+        };
+        let is_there = |text: &str| !text.contains("://") && root.join(text).exists();
+        let texts = self.data.values().flat_map(|value| match value.as_list() {
+            Some(items) => items.iter().filter_map(Value::as_str).collect(),
+            None => Vec::from_iter(value.as_str()),
+        });
+        let literal = texts.filter(|text| is_pattern(text) && (is_listed(text) || is_there(text)));
+        literal.map(str::to_owned).collect()
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use watershed_compilers::{
-    Dialect, READER_OPTIONS, RenderError, Scope, lakehouse_log, render_sql, render_text, sql::within,
+    Dialect, READER_OPTIONS, RenderError, Scope, lakehouse_log, render_sql, render_text,
+    sql::{literal_path, within},
 };
 use watershed_drivers::{
     data_file::Form,
@@ -308,7 +309,7 @@ pub(super) fn local_paths(spec: &ModelSpec, scope: &Scope) -> Vec<String> {
 pub(super) fn sniff(spec: &ModelSpec, scope: &Scope, path: &str, asked: &str) -> Result<String, SourceError> {
     let empty = MapValue::default();
     let properties = rendered_map(spec.input_properties.as_ref().unwrap_or(&empty), scope)?;
-    let arguments = std::iter::once(quote_literal(path)).chain(options(&properties));
+    let arguments = std::iter::once(quote_literal(&literal_path(path))).chain(options(&properties));
     let arguments = arguments.collect::<Vec<_>>().join(", ");
     Ok(format!("SELECT {asked} FROM sniff_csv({arguments})"))
 }

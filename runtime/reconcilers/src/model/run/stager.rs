@@ -8,9 +8,11 @@ use std::sync::{
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use watershed_compilers::Scope;
+use watershed_compilers::{Scope, sql::with_literal_paths};
 use watershed_core::Error;
-use watershed_drivers::olap::{BuildError, Failure, NewColumns, PartitionPhase, PartitionRun, StageStep};
+use watershed_drivers::olap::{
+    BuildError, Failure, Hooks, NewColumns, PartitionPhase, PartitionRun, StageStep,
+};
 use watershed_proto::ModelSpec;
 
 use super::Run;
@@ -222,8 +224,23 @@ impl<'a> Stager<'a> {
             partition: one.data.clone(),
             ..self.scope.clone()
         };
-        let sql = self.statement(one, &scope).await;
+        let literal = self.literal_paths(one).await;
+        let sql = match &literal {
+            Ok(literal) => self.statement(one, &scope, literal).await,
+            Err(error) => Err(error.clone()),
+        };
+        let literal = literal.unwrap_or_default();
+        let literally = |texts: Vec<String>| -> Vec<String> {
+            let texts = texts.iter();
+            texts
+                .map(|text| with_literal_paths(text, &literal).into_owned())
+                .collect()
+        };
         let hooks = hooks::hooks(self.spec, &scope, run.paths());
+        let hooks = hooks.map(|hooks| Hooks {
+            before: literally(hooks.before),
+            after: literally(hooks.after),
+        });
         let earlier = self.agenda.notes.by_key.get(&note.partition.key);
         let step = sql.and_then(|sql| {
             Ok(StageStep {
@@ -239,17 +256,34 @@ impl<'a> Stager<'a> {
         (note, step)
     }
 
+    /// Returns the paths in the row of a partition that are no patterns, whatever they look like.
+    async fn literal_paths(&self, one: &Listed) -> Result<Vec<String>, Error> {
+        if !one.partition.data.contains(['*', '?', '[', '{']) {
+            return Ok(Vec::new());
+        }
+        let one = one.clone();
+        inputs::blocking(&self.run.model.root, self.cancel, move |root| {
+            Ok(one.literal_paths(root))
+        })
+        .await
+    }
+
     /// Returns the statement that reads a partition.
-    async fn statement(&self, one: &Listed, scope: &Scope) -> Result<String, Error> {
-        self.refuse_contents(one, scope).await?;
-        let files: Vec<&str> = one.files.iter().map(|file| file.path.as_str()).collect();
+    async fn statement(&self, one: &Listed, scope: &Scope, literal: &[String]) -> Result<String, Error> {
+        self.refuse_contents(one, scope, literal).await?;
+        let mut files: Vec<&str> = one.files.iter().map(|file| file.path.as_str()).collect();
+        if files.is_empty() {
+            files.extend(literal.iter().map(String::as_str));
+        }
         let told = self.run.with_dialect(self.spec.clone(), scope, &files).await?;
         let sql = statement::sql_in(&told, scope, self.run.paths())?;
-        self.run.sampled(sql).await
+        self.run
+            .sampled(with_literal_paths(&sql, literal).into_owned())
+            .await
     }
 
     /// Refuses a partition whose files have nothing in them, or nothing that can be read.
-    async fn refuse_contents(&self, one: &Listed, scope: &Scope) -> Result<(), Error> {
+    async fn refuse_contents(&self, one: &Listed, scope: &Scope, literal: &[String]) -> Result<(), Error> {
         let Some(reading) = Reading::from_spec(self.spec, scope) else {
             return Ok(());
         };
@@ -262,12 +296,16 @@ impl<'a> Stager<'a> {
             return Ok(());
         }
         let sandbox = self.run.model.outputs.sandbox().cloned();
+        let literal = literal.to_vec();
         inputs::blocking(&self.run.model.root, self.cancel, move |root| {
             for pattern in patterns {
                 if let Some(sandbox) = &sandbox {
                     files::refuse_outside(sandbox, root, &pattern)?;
                 }
-                files.extend(files::look(root, &pattern)?);
+                match literal.contains(&pattern) {
+                    true => files.push(files::look_at(root, &pattern)?),
+                    false => files.extend(files::look(root, &pattern)?),
+                }
             }
             reading.refuse(root, &files, None)
         })

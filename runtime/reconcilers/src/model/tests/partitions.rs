@@ -354,3 +354,68 @@ async fn a_list_without_a_row_is_a_mistake_at_the_first_build_alone() {
     assert_eq!(world.works().await, ["failed m"]);
     assert_eq!(rows(&world).await, "1a");
 }
+
+/// Files whose names have the characters of patterns, and others that such patterns would match. Each holds its name.
+const ODD: [&str; 7] = [
+    "in/a[1].csv",
+    "in/a1.csv",
+    "in/b?.csv",
+    "in/bx.csv",
+    "in/c{1,2}.csv",
+    "in/d[1]*/x.csv",
+    "in/d1/x.csv",
+];
+
+async fn with_odd_files() -> World {
+    let world = World::new().await;
+    for path in ODD {
+        world.write(path, &format!("v\n\"{path}\"\n"));
+    }
+    world
+}
+
+#[tokio::test]
+async fn the_path_of_a_partition_is_that_of_a_file_whatever_it_looks_like() {
+    let by_files =
+        "select v, '{{ .partition.uri }}' as uri from read_csv('{{ .partition.uri }}', delim = ';')";
+    let by_query =
+        "select v, '{{ .partition.file }}' as uri from read_csv('{{ .partition.file }}', delim = ';')";
+    let rows = "select 'in/' || unnest(['a[1].csv', 'b?.csv', 'c{1,2}.csv', 'a1.csv', 'bx.csv']) as file";
+    for (model, count) in [
+        (table(by_files, &[]).partition_files("in/**/*.csv"), 7),
+        (table(by_query, &[]).partitions(rows), 5),
+    ] {
+        let mut world = with_odd_files().await;
+        world.declare("m", &model).await;
+        assert_eq!(world.works().await, ["built m"]);
+        let read = world.rows("select v from m where v = uri order by all").await;
+        let mut expected: Vec<&str> = ODD.to_vec();
+        expected.sort_unstable();
+        expected.retain(|path| count == 7 || !path.contains("/x"));
+        assert_eq!(read, expected);
+        assert_eq!(world.rows("select count(*) from m").await, [count.to_string()]);
+    }
+}
+
+#[tokio::test]
+async fn the_folder_of_a_partition_is_no_pattern_and_what_an_author_wrote_is() {
+    let mut world = with_odd_files().await;
+    let sql =
+        "select v, '{{ .partition.uri }}' as uri from read_csv('{{ .partition.uri }}/*.csv', delim = ';')";
+    let mut model = table(sql, &[]).partition_files("in/*/*.csv");
+    let block = model
+        .spec
+        .partitions
+        .as_mut()
+        .and_then(|block| block.properties.as_mut());
+    block
+        .unwrap()
+        .fields
+        .insert("partition".into(), "directory".into());
+    world.declare("m", &model).await;
+    assert_eq!(world.works().await, ["built m"]);
+    assert_eq!(
+        world.rows("select v || ' ' || uri from m order by all").await,
+        ["in/d1/x.csv in/d1", "in/d[1]*/x.csv in/d[1]*"]
+    );
+}
