@@ -269,10 +269,7 @@ fn accepted_values(table: &str, mut fields: Fields<'_>) -> Option<Named> {
     let quoted = quote_identifier(&column);
     let rows: Vec<String> = literals.iter().map(|text| format!("({text})")).collect();
     let (text, value) = ("_watershed_text", "_watershed_value");
-    let same = |kind: &str| {
-        format!("TRY_CAST({value}::VARCHAR AS {kind}) IS NOT DISTINCT FROM TRY_CAST({text} AS {kind})")
-    };
-    let (same_number, same_time) = (same("DOUBLE"), same("TIMESTAMP"));
+    let is_same = is_same_as_text(value, text);
     Some(Named {
         name: format!("accepted_values({column})"),
         sql: format!(
@@ -281,13 +278,26 @@ fn accepted_values(table: &str, mut fields: Fields<'_>) -> Option<Named> {
              (SELECT {text}, TRY(cast_to_type({text}, {quoted})) AS {value} \
              FROM (VALUES {}) AS _watershed_accepted({text}) \
              LEFT JOIN (SELECT {quoted} FROM {table} LIMIT 0) AS _watershed_typed ON true) \
-             WHERE {value} IS NOT NULL AND {same_number} AND (typeof({value}) <> 'DATE' OR {same_time}))",
+             WHERE {value} IS NOT NULL AND {is_same})",
             rows.join(", ")
         ),
     })
 }
 
+/// Returns the condition that a value is the one that a text says: no number rounded and no time cut off. Numbers are compared as
+/// such, and whole ones to their last digit.
+fn is_same_as_text(value: &str, text: &str) -> String {
+    let same = |kind: &str| {
+        format!("TRY_CAST({value}::VARCHAR AS {kind}) IS NOT DISTINCT FROM TRY_CAST({text} AS {kind})")
+    };
+    let (same_number, same_digits, same_time) = (same("DOUBLE"), same("DECIMAL(38, 0)"), same("TIMESTAMP"));
+    format!("{same_number} AND {same_digits} AND (typeof({value}) <> 'DATE' OR {same_time})")
+}
+
 /// Every value of a column is one of another table's; a row without a value passes.
+///
+/// Those of the other table are read as values of the column's type, as in `accepted_values`. One that the type does not have is that of
+/// no row: read back it would be another.
 fn relationships(table: &str, mut fields: Fields<'_>) -> Option<Named> {
     let column = required(&mut fields, "column");
     let to = match fields.text_node("to") {
@@ -320,11 +330,17 @@ fn relationships(table: &str, mut fields: Fields<'_>) -> Option<Named> {
         quote_identifier(&to),
         quote_identifier(&field),
     );
+    let (of_other, value) = ("_watershed_of_other", "_watershed_value");
+    let is_same = is_same_as_text(value, of_other);
     Some(Named {
         name: format!("relationships({column}, {to}.{field})"),
         sql: format!(
-            "SELECT {quoted}, count(*) AS \"rows\" FROM {table} WHERE {quoted} NOT IN \
-             (SELECT {key} FROM {other} WHERE {key} IS NOT NULL) GROUP BY {quoted}"
+            "SELECT {quoted}, count(*) AS \"rows\" FROM {table} WHERE {quoted} NOT IN (SELECT {value} FROM \
+             (SELECT {of_other}, TRY(cast_to_type({of_other}, _watershed_of_column)) AS {value} \
+             FROM (SELECT {key} AS {of_other} FROM {other} WHERE {key} IS NOT NULL) \
+             LEFT JOIN (SELECT {quoted} AS _watershed_of_column FROM {table} LIMIT 0) AS _watershed_typed ON true) \
+             WHERE {value} IS NOT NULL AND (typeof({value}) = typeof({of_other}) OR CASE typeof({of_other}) WHEN 'VARCHAR' \
+             THEN {is_same} ELSE TRY(cast_to_type({value}, {of_other})) = {of_other} END)) GROUP BY {quoted}"
         ),
     })
 }
