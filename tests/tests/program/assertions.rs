@@ -314,3 +314,80 @@ tests:
         ]
     );
 }
+
+#[test]
+fn related_values_are_compared_as_values_of_the_columns_type() {
+    let sql = "SELECT * FROM (VALUES (9007199254740993::BIGINT, '7', 7::BIGINT, 7.5::DOUBLE, DATE '2024-01-01')) \
+               AS t(id, word, number, part, day)";
+    let project = orders(&format!(
+        "\
+type: model
+materialize: true
+sql: {sql}
+tests:
+  - {{name: same, relationships: {{column: id, to: keys, field: same}}}}
+  - {{name: rounded, severity: warn, relationships: {{column: id, to: keys, field: near}}}}
+  - {{name: digits, severity: warn, relationships: {{column: id, to: keys, field: near_text}}}}
+  - {{name: number of text, relationships: {{column: number, to: keys, field: words}}}}
+  - {{name: text of number, relationships: {{column: word, to: keys, field: number}}}}
+  - {{name: another text, severity: warn, relationships: {{column: word, to: keys, field: padded}}}}
+  - {{name: cut, severity: warn, relationships: {{column: number, to: keys, field: part}}}}
+  - {{name: part, relationships: {{column: part, to: keys, field: part}}}}
+  - {{name: day, relationships: {{column: day, to: keys, field: midnight}}}}
+  - {{name: time, severity: warn, relationships: {{column: day, to: keys, field: time}}}}
+  - {{name: none, severity: warn, relationships: {{column: id, to: keys, field: nothing}}}}
+"
+    ));
+    project.write(
+        "models/keys.sql",
+        "-- @materialize: true\n\
+         SELECT * FROM (VALUES (9007199254740993::HUGEINT, 9007199254740992::DOUBLE, '9007199254740992', 'x', 7, '007', \
+         7.5::DECIMAL(4, 2), TIMESTAMP '2024-01-01', TIMESTAMP '2024-01-01 10:30:00', NULL::DOUBLE), \
+         (1, 1, '1', '7', 8, 'S', 7.4, NULL, NULL, NULL)) \
+         AS t(same, near, near_text, words, number, padded, part, midnight, time, nothing)",
+    );
+    let document = project.call(&["run", "--json"]).json();
+    assert_eq!(
+        tests_of(&document, "orders"),
+        [
+            "same passed error 0",
+            "rounded failed warning 1",
+            "digits failed warning 1",
+            "number of text passed error 0",
+            "text of number passed error 0",
+            "another text failed warning 1",
+            "cut failed warning 1",
+            "part passed error 0",
+            "day passed error 0",
+            "time failed warning 1",
+            "none failed warning 1",
+        ]
+    );
+}
+
+#[test]
+fn an_encoding_that_is_not_read_is_told_at_its_line() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "sources/names.yaml",
+            "type: source\nconnector: local_file\npath: data/names.csv\nencoding: utf-16\n",
+        ),
+    ]);
+    let text = "\u{feff}id,name\n1,x\n";
+    let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    std::fs::create_dir_all(project.path().join("data")).expect("a folder can be made");
+    std::fs::write(project.path().join("data/names.csv"), bytes).expect("a file can be written");
+    let said = project.call(&["run"]);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.stderr.contains("error[encoding-unsupported]"),
+        "{}",
+        said.stderr
+    );
+    assert!(
+        said.stderr.contains("--> sources/names.yaml:4:1"),
+        "{}",
+        said.stderr
+    );
+}
