@@ -444,6 +444,9 @@ pub struct ModelSpec {
     /// The files that its rows are written to, beside the table.
     #[prost(message, optional, tag = "60")]
     pub export: ::core::option::Option<FileExport>,
+    /// The place in the resource's YAML file of the encoding of the files that it reads.
+    #[prost(message, optional, tag = "61")]
+    pub encoding_at: ::core::option::Option<Spot>,
 }
 /// The parts of a ModelSpec that every listing looks at, under their numbers there: to read it is to pass over the rest.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -27,7 +27,6 @@ use super::failure::Failure;
 use super::project::{Location, is_project};
 use super::session::{self, Purpose, Session};
 use crate::render::units;
-use watershed_locks::Unpoisoned;
 use watershed::program::{AtRest, Hold};
 use watershed::socket::Service as _;
 

@@ -435,6 +435,7 @@ impl<'a> Presenter<'a> {
                     schema: QueryDocument::SCHEMA.to_owned(),
                     columns: self.columns,
                     rows: self.rows,
+                    guessed: self.about.and_then(|resource| resource.guessed),
                 };
                 self.console.document(&document)?;
             }
@@ -472,6 +473,11 @@ impl<'a> Presenter<'a> {
                     said.extend(status::behind(resource));
                 }
                 self.console.note(&format!("{DIM}{}{DIM:#}\n", said.join("; ")));
+                let guessed = self.about.as_ref().and_then(|resource| resource.guessed.as_ref());
+                if let Some(guessed) = guessed {
+                    self.console
+                        .note(&format!("{DIM}{}{DIM:#}\n", rows::guessed(guessed)));
+                }
                 for advice in &self.advice {
                     self.console.note(&format!(" {HINT}hint{HINT:#}: {advice}\n"));
                 }

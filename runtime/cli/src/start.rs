@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::present::Presenter;
 use super::project::Location;
 use super::{memory, session, signals};
-use watershed::program::{Stayed, Stop};
+use watershed::program::{Stayed, Stop, forget_early_end};
 use watershed::state_folder::Lock;
 use watershed::{Files, Options};
 
@@ -71,6 +71,7 @@ async fn once(
         ..RunRequest::default()
     };
     let (instance, listener) = session::open_instance(location, options, lock).await?;
+    forget_early_end(&location.state.path());
     let frugal = tokio::spawn(memory::give_back_after_work(Arc::clone(&instance)));
     let sharing = tokio::spawn({
         let instance = Arc::clone(&instance);

@@ -16,7 +16,7 @@ use super::project::Location;
 use super::session::{self, Purpose, Session};
 use super::signals;
 use watershed::Options;
-use watershed::program::{Stop, check_selection};
+use watershed::program::{Stop, check_selection, forget_early_end};
 use watershed::socket::Connection;
 use watershed::state_folder::Lock;
 
@@ -176,6 +176,7 @@ async fn here(
         () = stop.asked() => return Ok(stop.exit().unwrap_or(Exit::Interrupted)),
         opened = opening => opened?,
     };
+    forget_early_end(&location.state.path());
     let (working, replies) = session::spawn({
         let (instance, stop) = (std::sync::Arc::clone(&instance), stop.clone());
         |replies| async move { instance.own(request, stop, replies).await }

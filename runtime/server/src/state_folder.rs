@@ -4,6 +4,7 @@
 //! lock on an open file, so it is gone with its process however that ends. One process owns the folder exclusively
 //! (`run`); any number may look at it together while nobody owns it (`status`, `query`).
 
+pub(crate) mod ended_early;
 mod swap;
 
 use std::fs::{self, File, TryLockError};

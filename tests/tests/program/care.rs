@@ -184,6 +184,41 @@ fn a_full_volume_is_named_with_the_room_that_is_missing() {
     drop(disk);
 }
 
+#[test]
+fn a_full_disk_is_the_reason_that_is_told_afterwards() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/small.sql", "-- @materialize: true\nSELECT 7 AS x"),
+    ]);
+    let state = sandbox.path().join(".watershed");
+    let Some(disk) = SmallDisk::mount(&state, "40m") else {
+        println!("mounting is not allowed here");
+        return;
+    };
+    sandbox.expect_run(0, "with room");
+    let huge = "-- @materialize: true\nSELECT hash(i) AS a, hash(i + 1) AS b FROM range(5000000) t(i)";
+    sandbox.write("models/huge.sql", huge);
+    assert_eq!(sandbox.call(&["run"]).code, Some(3));
+    let reason = "because the disk of the state folder is full";
+    for command in [&["explain", "huge"][..], &["history"]] {
+        let said = sandbox.call(command);
+        assert!(said.stdout.contains(reason), "{command:?}: {said:?}");
+    }
+    let history = sandbox.call(&["history", "--json"]).json();
+    let message = history["ended_early"]["message"].as_str();
+    assert!(
+        message.is_some_and(|text| text.contains(&format!("`{}`", state.display()))),
+        "{history}"
+    );
+    disk.grow();
+    sandbox.expect_run(0, "with room again");
+    for command in [&["explain", "huge"][..], &["history"]] {
+        let said = sandbox.call(command);
+        assert!(!said.stdout.contains(reason), "{command:?}: {said:?}");
+    }
+    drop(disk);
+}
+
 /// A project with a report of some 8 MB on nothing that takes room, in each form of files.
 fn reporting() -> Sandbox {
     let sandbox = Sandbox::with(&[

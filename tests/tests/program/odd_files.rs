@@ -235,3 +235,45 @@ fn terminate_until_gone(child: &mut Child) {
         std::thread::yield_now();
     }
 }
+
+#[test]
+fn a_source_is_shown_with_what_was_guessed_of_its_file() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("data/days.csv", "id;day\n1;02/06/2024\n2;03/06/2024\n"),
+        (
+            "sources/days.yaml",
+            "type: source\nconnector: local_file\npath: data/days.csv\n",
+        ),
+        ("data/texts.csv", "a,'b'\nc,'d'\n"),
+        (
+            "sources/texts.yaml",
+            "type: source\nconnector: local_file\npath: data/texts.csv\nheader: false\n",
+        ),
+        ("models/reader.sql", "SELECT * FROM days"),
+    ]);
+    project.expect_run(0, "the first run");
+    let guessed = |name: &str| project.call(&["show", name, "--json"]).json()["guessed"].clone();
+    assert_eq!(
+        guessed("days"),
+        serde_json::json!({
+            "file": "data/days.csv",
+            "options": {"delim": ";", "quote": "\"", "header": "true", "dateformat": "%d/%m/%Y"},
+        })
+    );
+    assert_eq!(
+        guessed("texts")["options"],
+        serde_json::json!({"delim": ",", "quote": "'"}),
+        "what is said is not guessed"
+    );
+    assert_eq!(guessed("reader"), serde_json::Value::Null);
+    let said = project.call(&["show", "days"]);
+    let line = "guessed of data/days.csv: dateformat \"%d/%m/%Y\", delim \";\", header true, quote \"\\\"\"";
+    assert!(said.stderr.contains(line), "{said:?}");
+    project.write("data/days.csv", "id,day\n1,2024-06-02\n");
+    assert_eq!(
+        guessed("days"),
+        serde_json::Value::Null,
+        "the rows are not of this file"
+    );
+}

@@ -23,6 +23,18 @@ pub struct HistoryDocument {
     /// The transitions of jobs, services and managed resources, evaluations of alerts and files of reports, the latest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transitions: Vec<HistoryTransition>,
+    /// The end of the last process, if it could not store what it did any more; none if it did, or one runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_early: Option<EndedEarly>,
+}
+
+/// The end of a process that could not store what it did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EndedEarly {
+    /// The time.
+    pub at: Time,
+    /// The reason: the disk of the state folder was full.
+    pub message: String,
 }
 
 impl HistoryDocument {

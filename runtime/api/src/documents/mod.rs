@@ -48,7 +48,7 @@ pub use explain::{Blocker, ExplainDocument, Explained, Retry, RootCause};
 pub use export::ExportDocument;
 pub use failure::{At, ResourceError};
 pub use graph::{Edge, GraphDocument, Node};
-pub use history::{HistoryDocument, HistoryRun, HistoryTransition, Moment, Repeats};
+pub use history::{EndedEarly, HistoryDocument, HistoryRun, HistoryTransition, Moment, Repeats};
 pub use logs::{LogLevel, LogLine, LogsDocument, OutputLine};
 pub use metrics::{MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 pub use name::ResourceName;
@@ -57,7 +57,7 @@ pub use partitions::{PartitionEntry, PartitionState, PartitionTotals, Partitions
 pub use plan::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
 pub use query::{Column, QueryDocument};
 pub use reason::{Link, Reason};
-pub use resource::{Health, LastRun, Outcome, Phase, ResourceDocument, Warning, Work};
+pub use resource::{GuessedDocument, Health, LastRun, Outcome, Phase, ResourceDocument, Warning, Work};
 pub use run::{Changes, Command, Outcomes, Removed, RunDocument, Summary};
 pub use show::ShowDocument;
 pub use stats::{ProcessStats, StatsDocument};

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::GuessedDocument;
+
 /// Columns and rows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueryDocument {
@@ -13,6 +15,9 @@ pub struct QueryDocument {
     pub columns: Vec<Column>,
     /// The rows; integers beyond 2^53, decimals and times are strings.
     pub rows: Vec<Vec<Value>>,
+    /// The options that were guessed of a source of CSV, where one is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guessed: Option<GuessedDocument>,
 }
 
 impl QueryDocument {

@@ -1,5 +1,7 @@
 //! One resource as documents show it.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -53,9 +55,21 @@ pub struct ResourceDocument {
     /// Its tests, and what they came to when they were last run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<TestDocument>,
+    /// The options that were guessed of a source of CSV; only of one that is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guessed: Option<GuessedDocument>,
     /// The desired spec, defaults filled in; only with `--spec`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Value>,
+}
+
+/// The options with which a file of CSV is read and that its source does not say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GuessedDocument {
+    /// The first file of the source.
+    pub file: String,
+    /// The options by name, as they may stand beside `path`. Without a header the names of columns are made up.
+    pub options: BTreeMap<String, String>,
 }
 
 fn yes() -> bool {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use watershed_api::documents::{Column, ExportDocument};
+use watershed_api::documents::{Column, ExportDocument, GuessedDocument};
 use watershed_drivers::volume::Bytes;
 
 use super::units::count;
@@ -27,6 +27,17 @@ pub(crate) fn exported(document: &ExportDocument) -> String {
         Some(rows) => format!("{} written to {} ({size})\n", count(rows, "row"), document.file),
         None => format!("{} written ({size})\n", document.file),
     }
+}
+
+/// One line: the options that were guessed of a file.
+pub(crate) fn guessed(document: &GuessedDocument) -> String {
+    let option = |(name, value): (&String, &String)| match (name.as_str(), value.as_str()) {
+        ("header", "false") => "header false (names of columns are made up)".to_owned(),
+        ("header" | "skip", value) => format!("{name} {value}"),
+        (_, value) => format!("{name} {value:?}"),
+    };
+    let options: Vec<String> = document.options.iter().map(option).collect();
+    format!("guessed of {}: {}", document.file, options.join(", "))
 }
 
 /// Returns true if rows are the engine's plan of a query: `EXPLAIN`.

@@ -2,8 +2,8 @@
 
 use anstyle::Style;
 use watershed_api::documents::{
-    GraphDocument, Health, HistoryDocument, HistoryRun, HistoryTransition, LastRun, Moment, Outcome, Phase,
-    Repeats, ResourceDocument, RunDocument, Time, Work,
+    EndedEarly, GraphDocument, Health, HistoryDocument, HistoryRun, HistoryTransition, LastRun, Moment,
+    Outcome, Phase, Repeats, ResourceDocument, RunDocument, Time, Work,
 };
 
 use super::alerts;
@@ -174,8 +174,9 @@ fn verdict(document: &RunDocument) -> String {
 /// The table of `history`, the latest last, where the eye rests.
 pub(crate) fn history(document: &HistoryDocument, now: Time, width: Option<u16>) -> String {
     let moments = document.moments();
+    let end = document.ended_early.as_ref().map(|end| ended_early(end, now));
     if moments.is_empty() {
-        return "no run has changed anything yet\n".to_owned();
+        return end.unwrap_or_else(|| "no run has changed anything yet\n".to_owned());
     }
     let title = |text: &str| Cell::left(text, DIM);
     let mut rows = vec![vec![
@@ -191,7 +192,13 @@ pub(crate) fn history(document: &HistoryDocument, now: Time, width: Option<u16>)
         Moment::Run(run) => history_line(run, &document.project, now),
         Moment::Transition(transition) => transition_line(transition, now),
     }));
-    fitting("", &rows, width)
+    fitting("", &rows, width) + &end.unwrap_or_default()
+}
+
+/// The end of a process that is no part of the history.
+fn ended_early(end: &EndedEarly, now: Time) -> String {
+    let (when, message) = (ago(end.at, now), &end.message);
+    format!("{BAD}✗{BAD:#} {when} a run ended before it could be noted here, because {message}\n")
 }
 
 fn transition_line(transition: &HistoryTransition, now: Time) -> Vec<Cell> {

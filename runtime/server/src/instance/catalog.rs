@@ -13,7 +13,6 @@ use watershed_reconcilers::connector::{self, Surroundings};
 use watershed_reconcilers::made::Version;
 use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::project_parser;
-use watershed_locks::Unpoisoned;
 use watershed_reconcilers::secrets::Secrets;
 
 use super::{Memory, Options};

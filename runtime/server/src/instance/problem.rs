@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use watershed_api::documents::{EndedEarly, Time};
 use watershed_api::{Code, Problem, hint};
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::StoreError;
@@ -10,6 +11,7 @@ use watershed_drivers::olap;
 use watershed_drivers::volume::{Bytes, Volume};
 
 use super::{CloseError, OpenError};
+use crate::state_folder::ended_early;
 use crate::{chain, state_folder};
 
 /// The hint for a catalog that contradicts itself.
@@ -76,7 +78,7 @@ pub fn close_problem(error: &CloseError, folder: &Path) -> Problem {
     }
 }
 
-/// Returns the problem of a state folder that can't grow.
+/// Returns the problem of a state folder that can't grow, and notes there that this process ends because of that.
 fn no_room(folder: &Path) -> Problem {
     let context = "the disk of the state folder is full";
     let message = match Volume::at_path(folder) {
@@ -87,6 +89,14 @@ fn no_room(folder: &Path) -> Problem {
         Ok(volume) => format!("{context}, or may hold no more of yours: {volume}"),
         Err(_) => context.to_owned(),
     };
+    // The catalog, which is on that disk, can't tell.
+    ended_early::note(
+        folder,
+        &EndedEarly {
+            at: Time::now(),
+            message: message.clone(),
+        },
+    );
     Problem::new(Code::Unavailable, message).hint(format!(
         "make room there and run again, nothing that was built is lost; {} gives back what the engine's file holds without \
          need, {} keeps state on another disk",

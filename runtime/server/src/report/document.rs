@@ -373,6 +373,7 @@ pub(crate) fn history(
         environment: project.environment.clone(),
         runs,
         transitions,
+        ended_early: None,
     }
 }
 

@@ -74,6 +74,16 @@ pub(crate) fn declared_as(row: &Row) -> Option<String> {
     spec.defined_as_source.then(|| "source".to_owned())
 }
 
+/// Returns a model without SQL of its own, with its state.
+pub(crate) fn source(row: &Row) -> Option<Box<(ModelSpec, ModelState)>> {
+    if row.kind.as_str() != MODEL {
+        return None;
+    }
+    let spec = ModelSpec::decode(row.spec.as_ref()).ok()?;
+    let state = ModelState::decode(row.state.as_deref()?).ok()?;
+    spec.sql.is_none().then(|| Box::new((spec, state)))
+}
+
 /// Returns the mistakes in a row, each with its place: failing tests, fields that can't be computed. Nothing where
 /// its error says it all.
 pub(crate) fn problems(row: &Row) -> Vec<Diagnostic> {

@@ -53,6 +53,7 @@ pub(crate) fn document(
         state_version: row.state_version.0,
         result: kinds::result(row),
         tests: data_tests::from_row(row),
+        guessed: None,
         spec: None,
     }
 }

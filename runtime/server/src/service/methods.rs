@@ -161,6 +161,7 @@ impl Instance {
     pub async fn query(&self, input: QueryRequest) -> Result<QueryDocument, Problem> {
         let mut document = QueryDocument {
             schema: QueryDocument::SCHEMA.to_owned(),
+            guessed: None,
             columns: Vec::new(),
             rows: Vec::new(),
         };

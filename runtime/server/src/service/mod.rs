@@ -15,6 +15,7 @@
 
 mod answer_file;
 pub(crate) mod at_rest;
+mod guesses;
 pub(crate) mod live;
 mod methods;
 pub(crate) mod opened;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use watershed_api::documents::EndedEarly;
 use watershed_api::{Code, Problem, hint};
 use watershed_controller::history::HistoryRow;
 use watershed_controller::store::SqliteReader;
@@ -17,7 +18,7 @@ use crate::instance::{Control, Instance, Options};
 use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::report::{Entry, Listing};
-use crate::state_folder::StateFolder;
+use crate::state_folder::{StateFolder, ended_early};
 
 /// A project as an owner and a folder at rest have it in common. Work that only an owner can do goes through
 /// [`running`](Place::running).
@@ -113,6 +114,14 @@ pub(crate) fn built_engine(place: &impl Place, access: Access) -> Result<Opened,
         return Err(not_built());
     }
     Ok(opened)
+}
+
+/// Returns the end of the last process, if it could not store what it did; none where a process runs the project.
+pub(crate) fn early_end(place: &impl Place) -> Option<EndedEarly> {
+    match place.life() {
+        Life::AtRest => ended_early::read(&place.state().path()),
+        Life::Live => None,
+    }
 }
 
 /// Returns the problem of who asks about rows before there are any.

@@ -12,6 +12,7 @@ use watershed_controller::Uid;
 use watershed_controller::history::HistoryRow;
 use watershed_controller::resource::Row;
 
+use super::guesses::Source;
 use crate::report::difference::Declarations;
 use crate::report::document::{self, About, Account, Occasion, Project, Warnings};
 use crate::report::kinds::alerts::past_questions;
@@ -56,6 +57,8 @@ pub(crate) enum Subject {
         sql: String,
         /// The resource whose output it is.
         about: Box<ResourceDocument>,
+        /// The source that it is; none for others.
+        source: Option<Source>,
     },
     /// A resource without rows.
     Resource(Box<ShowDocument>),
@@ -162,6 +165,7 @@ impl<'a> Reading<'a> {
             return Ok(Subject::Rows {
                 sql: format!("SELECT * FROM {}", quote_identifier(&table)),
                 about: Box::new(shown.resource.clone()),
+                source: kinds::source(&entry.row),
             });
         }
         shown

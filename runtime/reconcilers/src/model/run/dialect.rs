@@ -12,12 +12,16 @@ use watershed_proto::{ModelSpec, Value};
 use super::Run;
 use crate::{
     asking::Asking,
-    model::{contents::argument, failure, files, inputs, plan::is_list, source, statement},
+    model::{
+        contents::argument,
+        failure, files,
+        guesses::{self, DELIMITERS, NO_QUOTE},
+        inputs,
+        plan::is_list,
+        source, statement,
+    },
     places,
 };
-
-/// Delimiters that the engine tries.
-const DELIMITERS: &[u8] = b",;|\t";
 
 /// Options with which a source says how it is quoted.
 const SAYS_QUOTES: [&str; 2] = ["quote", "auto_detect"];
@@ -45,13 +49,7 @@ impl Run<'_> {
             Beginning::Unknown => self.sniffed(&spec, scope, files).await?,
             beginning => beginning,
         };
-        let (option, value) = match beginning {
-            Beginning::Plain => ("quote", "\""),
-            Beginning::Utf16 if !says("encoding") => ("encoding", "utf-16"),
-            Beginning::Utf16 | Beginning::Quoted | Beginning::Unknown => return Ok(spec),
-        };
-        let properties = spec.input_properties.get_or_insert_default();
-        properties.fields.insert(option.to_owned(), Value::from(value));
+        guesses::tell(&mut spec, beginning);
         Ok(spec)
     }
 
@@ -144,6 +142,3 @@ impl Run<'_> {
         })
     }
 }
-
-/// The engine's word for a quote that there is not.
-const NO_QUOTE: &str = "(empty)";

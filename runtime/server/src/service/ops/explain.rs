@@ -1,8 +1,8 @@
 //! The reason why something is not running.
 
-use watershed_api::Problem;
-use watershed_api::documents::ExplainDocument;
+use watershed_api::documents::{Blocker, ExplainDocument, RootCause};
 use watershed_api::request::ExplainRequest;
+use watershed_api::{Problem, hint};
 use watershed_controller::RequestError;
 use watershed_controller::resource::Target;
 
@@ -11,7 +11,7 @@ use crate::out::Out;
 use crate::report::explain::{Explanations, Inquiry};
 use crate::report::names;
 use crate::service::Principal;
-use crate::service::place::Place;
+use crate::service::place::{Place, early_end};
 
 /// Tells why a resource is not running, or what keeps the project back.
 pub(crate) async fn explain(
@@ -38,5 +38,17 @@ pub(crate) async fn explain(
             }
         }
     }
-    Ok(inquiry.answer(about, &said))
+    let mut document = inquiry.answer(about, &said);
+    let is_of_no_run = |cause: &&mut RootCause| matches!(cause.code, Blocker::NeverRun | Blocker::Stale);
+    if let Some(ended) = early_end(place) {
+        let reason = format!(
+            "the last run ended before it could be noted, because {}",
+            ended.message
+        );
+        for cause in document.causes.iter_mut().filter(is_of_no_run) {
+            cause.message.clone_from(&reason);
+            cause.hint = Some(format!("make room there, then {}", hint::operation("run", [])));
+        }
+    }
+    Ok(document)
 }

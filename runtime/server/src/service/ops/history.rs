@@ -8,7 +8,7 @@ use watershed_controller::history::HistoryRow;
 use crate::out::Out;
 use crate::report::names;
 use crate::service::Principal;
-use crate::service::place::Place;
+use crate::service::place::{Place, early_end};
 use crate::service::reading::{self, Reading};
 
 /// Tells of past runs and transitions: of one resource, also of one that is gone, or of all.
@@ -29,5 +29,9 @@ pub(crate) async fn history(
             reading::runs_of_removed(all, name, unknown)?
         }
     };
-    Ok(Reading::new(place.project(), &entries).history(runs, name, limit))
+    let document = Reading::new(place.project(), &entries).history(runs, name, limit);
+    Ok(HistoryDocument {
+        ended_early: early_end(place),
+        ..document
+    })
 }

@@ -31,7 +31,8 @@ pub(crate) async fn query(
     streamed
 }
 
-async fn stream(engine: &Engine, input: QueryRequest, out: &Out) -> Result<RowsEnd, Problem> {
+/// Runs one statement in an engine and sends its rows.
+pub(super) async fn stream(engine: &Engine, input: QueryRequest, out: &Out) -> Result<RowsEnd, Problem> {
     refuse_files(engine, &input.sql).await?;
     let cancel = CancellationToken::new();
     let _interrupt = cancel.clone().drop_guard();

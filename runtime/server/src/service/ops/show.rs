@@ -7,28 +7,32 @@ use watershed_api::request::{QueryRequest, ShowRequest};
 use super::query;
 use crate::out::Out;
 use crate::service::Principal;
+use crate::service::guesses::with_guesses;
 use crate::service::place::Place;
 use crate::service::reading::{Reading, Subject};
 
 /// Shows what there is of a resource.
 pub(crate) async fn show(
     place: &impl Place,
-    principal: &Principal,
+    _: &Principal,
     input: ShowRequest,
     out: &Out,
 ) -> Result<Shown, Problem> {
     let entries = place.listing().await?.entries;
     match Reading::new(place.project(), &entries).show(&input.name)? {
-        Subject::Rows { sql, about } => {
-            out.about(about).await;
+        Subject::Rows { sql, about, source } => {
+            let asking = place.asking(&entries).await?;
+            let asked = (&asking.opened.engine, &asking.secrets, place.options());
+            out.about(with_guesses(about, source, asked).await).await;
             let statement = QueryRequest {
                 sql,
                 limit: Some(input.limit),
                 timeout_ms: None,
             };
-            query::query(place, principal, statement, out)
-                .await
-                .map(Shown::Rows)
+            let sent = query::stream(&asking.opened.engine, statement, out);
+            let sent = query::until_closed(sent, out).await;
+            asking.opened.give_back().await;
+            sent.map(Shown::Rows)
         }
         Subject::Resource(document) => Ok(Shown::Resource(document)),
     }

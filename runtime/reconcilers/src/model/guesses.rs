@@ -1,0 +1,127 @@
+//! The way in which a source of CSV is read, as far as its author does not say it: told by the beginning of the file, or guessed by the
+//! engine from its first rows.
+
+use std::{collections::BTreeMap, path::Path};
+
+use watershed_core::Error;
+use watershed_drivers::data_file::{self, Beginning, Form, SAMPLE_ROWS};
+use watershed_drivers::olap::Value as Cell;
+use watershed_proto::{ModelSpec, ModelState, Value};
+
+use super::{files, plan::is_list, source, statement};
+use crate::secrets::Secrets;
+
+/// Delimiters that the engine tries.
+pub(super) const DELIMITERS: &[u8] = b",;|\t";
+
+/// The engine's word for a quote that there is not.
+pub(super) const NO_QUOTE: &str = "(empty)";
+
+/// The options that are guessed, each with its column in the engine's answer and the other names that say it.
+const OPTIONS: [(&str, &str, &[&str]); 6] = [
+    ("delim", "Delimiter", &["sep", "delimiter"]),
+    ("quote", "Quote", &[]),
+    ("header", "HasHeader", &["columns", "names"]),
+    ("dateformat", "DateFormat", &["date_format"]),
+    ("timestampformat", "TimestampFormat", &["timestamp_format"]),
+    ("skip", "SkipRows", &[]),
+];
+
+/// Says to the engine what it would not guess from the beginning of a file.
+pub(super) fn tell(spec: &mut ModelSpec, beginning: Beginning) {
+    let (option, value) = match beginning {
+        Beginning::Plain => ("quote", "\""),
+        Beginning::Utf16 => ("encoding", "utf-16"),
+        Beginning::Quoted | Beginning::Unknown => return,
+    };
+    if source::option(spec, option).is_none() {
+        let properties = spec.input_properties.get_or_insert_default();
+        properties.fields.insert(option.to_owned(), Value::from(value));
+    }
+}
+
+/// The question how a file of a source is taken to be written.
+#[derive(Debug)]
+pub struct Guesses {
+    /// The path of the file, as the build had it.
+    pub file: String,
+    /// The statement that asks the engine.
+    pub sql: String,
+    /// The options that the author does not say, and what the file itself tells of them.
+    open: BTreeMap<&'static str, Option<String>>,
+}
+
+impl Guesses {
+    /// Returns the question about the first file that a source was built of; none for other models, and where the file is another
+    /// one by now. Blocks.
+    ///
+    /// # Errors
+    /// When a value of a variable is not known.
+    pub fn about(
+        root: &Path,
+        (name, environment): (&str, &str),
+        (spec, state): (&ModelSpec, &ModelState),
+        secrets: &Secrets,
+    ) -> Result<Option<Self>, Error> {
+        let scope = statement::scope(secrets.open(&spec.variables)?, name, environment);
+        let is_off = source::option(spec, "auto_detect").and_then(Value::as_bool) == Some(false);
+        if spec.sql.is_some() || is_off || source::form(spec, &scope) != Some(Form::Csv) {
+            return Ok(None);
+        }
+        let first = state
+            .local_files
+            .iter()
+            .find(|(path, _)| !is_list(path) && !path.contains("://"));
+        let Some((file, built)) = first else {
+            return Ok(None);
+        };
+        let is_same = files::look_at(root, file)
+            .is_ok_and(|now| now.size == built.size && now.modified_ns == built.modified_ns);
+        if !is_same {
+            return Ok(None);
+        }
+        let says = |names: &[&str]| names.iter().any(|name| source::option(spec, name).is_some());
+        let open = OPTIONS
+            .iter()
+            .filter(|(name, _, others)| !says(&[name]) && !says(others));
+        let mut open: BTreeMap<_, _> = open.map(|(name, ..)| (*name, None)).collect();
+        let mut told = spec.clone();
+        let beginning = data_file::beginning(&root.join(file), SAMPLE_ROWS, DELIMITERS);
+        tell(&mut told, beginning.unwrap_or(Beginning::Unknown));
+        for option in ["quote", "encoding"] {
+            let value = source::option(&told, option).and_then(Value::as_str);
+            if !says(&[option])
+                && let Some(value) = value
+            {
+                open.insert(option, Some(value.to_owned()));
+            }
+        }
+        let columns: Vec<&str> = OPTIONS.iter().map(|(_, column, _)| *column).collect();
+        let sql = source::sniff(&told, &scope, file, &columns.join(", "));
+        Ok(sql.ok().map(|sql| Self {
+            file: file.clone(),
+            sql,
+            open,
+        }))
+    }
+
+    /// Returns the options with their values, given the engine's answer.
+    #[must_use]
+    pub fn read(self, answer: &[Cell]) -> BTreeMap<String, String> {
+        let mut read = BTreeMap::new();
+        for (option, known) in self.open {
+            let at = OPTIONS.iter().position(|(name, ..)| *name == option);
+            let said = at.and_then(|at| answer.get(at)).map(|cell| match cell {
+                Cell::Text(text) if text == NO_QUOTE => String::new(),
+                Cell::Null => String::new(),
+                other => other.to_string(),
+            });
+            let value = known.or(said).unwrap_or_default();
+            // No quote is a guess; no format of dates is none, as there are no dates.
+            if option == "quote" || !["", "0"].contains(&value.as_str()) {
+                read.insert(option.to_owned(), value);
+            }
+        }
+        read
+    }
+}

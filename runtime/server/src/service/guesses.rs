@@ -1,0 +1,46 @@
+//! The options that were guessed of the files of a source, asked when the source is shown.
+
+use tokio_util::sync::CancellationToken;
+use watershed_api::documents::{GuessedDocument, ResourceDocument};
+use watershed_drivers::duckdb::Engine;
+use watershed_drivers::olap::{Olap as _, Query};
+use watershed_proto::{ModelSpec, ModelState};
+use watershed_reconcilers::{model::Guesses, secrets::Secrets};
+
+use crate::instance::Options;
+
+/// A source with the state that its last build left.
+pub(crate) type Source = Box<(ModelSpec, ModelState)>;
+
+/// Returns a resource with what was guessed of its files. What can't be asked is left out.
+pub(crate) async fn with_guesses(
+    mut about: Box<ResourceDocument>,
+    source: Option<Source>,
+    (engine, secrets, options): (&Engine, &Secrets, &Options),
+) -> Box<ResourceDocument> {
+    let Some(source) = source else { return about };
+    let (name, secrets) = (about.name.clone(), secrets.clone());
+    let (root, environment) = (options.root.clone(), options.environment.clone());
+    let looking = move || {
+        let (spec, state) = &*source;
+        Guesses::about(&root, (&name, &environment), (spec, state), &secrets)
+    };
+    let Ok(Ok(Some(guesses))) = tokio::task::spawn_blocking(looking).await else {
+        return about;
+    };
+    let query = Query {
+        sql: guesses.sql.clone(),
+        limit: Some(1),
+        timeout: None,
+        attributes: Default::default(),
+    };
+    let cancel = CancellationToken::new();
+    let answered = async { engine.query(query, &cancel).await?.collect().await };
+    if let Some(answer) = answered.await.ok().and_then(|rows| rows.into_iter().next()) {
+        about.guessed = Some(GuessedDocument {
+            file: guesses.file.clone(),
+            options: guesses.read(&answer),
+        });
+    }
+    about
+}
