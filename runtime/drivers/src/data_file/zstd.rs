@@ -1,4 +1,4 @@
-//! What zstd wrote, by the lengths that it says of itself: nothing is uncompressed.
+//! Frames of zstd, by the lengths that they say of themselves: nothing is uncompressed.
 
 use std::{
     io::{self, Read as _, Seek as _, SeekFrom},

@@ -231,7 +231,11 @@ fn sql_error(said: &Said, class: String, source: Option<Source<'_>>) -> SqlError
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty());
-    let message = lines.next().unwrap_or("the engine gave no reason").to_owned();
+    let first = lines.next().unwrap_or("the engine gave no reason");
+    let (message, place) = match json_error::read(first) {
+        Some(error) => (error.message, Some(error.place)),
+        None => (first.to_owned(), None),
+    };
     let hint: Vec<_> = lines.take_while(|line| !line.starts_with("LINE ")).collect();
     let hint = (!hint.is_empty()).then(|| hint.join(" "));
     let is_long = hint.as_ref().is_some_and(|hint| hint.len() > LONGEST_HINT);
@@ -241,7 +245,7 @@ fn sql_error(said: &Said, class: String, source: Option<Source<'_>>) -> SqlError
         hint: hint.filter(|_| !is_long),
         offset: source.and_then(|source| said.offset(source)),
         details: is_long.then(|| said.message.trim().to_owned()),
-        data: json_error::place(&said.message).map(Box::new),
+        data: place.map(Box::new),
     }
 }
 

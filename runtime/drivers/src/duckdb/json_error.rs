@@ -2,19 +2,44 @@
 
 use crate::olap::DataPlace;
 
-/// Returns the place in a file of JSON that a message of the engine is about: the line, or the first one where the engine counts
-/// values; none if it names no file.
-pub(super) fn place(message: &str) -> Option<DataPlace> {
-    let (what, rest) = message.lines().next()?.split_once(" in file \"")?;
+/// An error about a file of JSON.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct JsonError {
+    /// The first line of the message, with the right number of the line.
+    pub(super) message: String,
+    /// The line of the file, or the first one where the engine counts values.
+    pub(super) place: DataPlace,
+}
+
+/// Where a text is no JSON the engine counts one line too many; where a value does not fit its column it counts right.
+const ONE_TOO_MANY: &str = "Malformed JSON";
+
+/// Reads a message of the engine; none if it is about no file of JSON.
+pub(super) fn read(message: &str) -> Option<JsonError> {
+    let message = message.lines().next()?.trim();
+    let (what, rest) = message.split_once(" in file \"")?;
     if !what.contains("JSON") {
         return None;
     }
     let (file, rest) = rest.split_once("\", ")?;
-    let number = rest.split_once("in line ").map(|(_, number)| number);
-    let line = number.and_then(|number| number.split_once([':', '.'])?.0.parse().ok());
-    Some(DataPlace {
-        file: file.to_owned(),
-        line: line.unwrap_or(1),
+    let line = |(before, rest): (&str, &str)| {
+        let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        let number: u32 = digits.parse().ok()?;
+        let line = number.saturating_sub(u32::from(what == ONE_TOO_MANY)).max(1);
+        let after = rest.get(digits.len()..)?;
+        let message = format!("{what} in file \"{file}\", {before}in line {line}{after}");
+        Some((message, line))
+    };
+    let (message, line) = rest
+        .split_once("in line ")
+        .and_then(line)
+        .unwrap_or_else(|| (message.to_owned(), 1));
+    Some(JsonError {
+        message,
+        place: DataPlace {
+            file: file.to_owned(),
+            line,
+        },
     })
 }
 
@@ -24,29 +49,36 @@ mod tests {
 
     #[test]
     fn the_file_and_the_line_are_told_where_the_engine_knows_them() {
-        let at = |message: &str| place(message).map(|place| (place.file, place.line));
-        for (message, line) in [
+        for (message, line, told) in [
             (
-                "Malformed JSON in file \"data/a.json\", at byte 7 in line 3: unexpected end of data. Try 'auto'",
+                "Malformed JSON in file \"data/a.json\", at byte 7 in line 4: unexpected end of data. Try 'auto'",
                 3,
+                "Malformed JSON in file \"data/a.json\", at byte 7 in line 3: unexpected end of data. Try 'auto'",
             ),
             (
                 "Malformed JSON in file \"data/a.json\", at byte 7 in record/value 3: unexpected character.",
                 1,
+                "Malformed JSON in file \"data/a.json\", at byte 7 in record/value 3: unexpected character.",
             ),
             (
-                "JSON transform error in file \"data/a.json\", in line 12: Object has unknown key \"b\"",
+                "JSON transform error in file \"data/a.json\", in line 12: Object has unknown key \"b\"\nmore",
                 12,
+                "JSON transform error in file \"data/a.json\", in line 12: Object has unknown key \"b\"",
             ),
         ] {
-            assert_eq!(at(message), Some(("data/a.json".to_owned(), line)), "{message}");
+            let error = read(message).unwrap();
+            assert_eq!(
+                (error.place.file.as_str(), error.place.line),
+                ("data/a.json", line)
+            );
+            assert_eq!(error.message, told);
         }
         for other in [
             "Malformed JSON: at byte 1",
             "cannot open file \"a.json\", it is away",
             "",
         ] {
-            assert_eq!(at(other), None, "{other}");
+            assert_eq!(read(other), None, "{other}");
         }
     }
 }

@@ -63,8 +63,12 @@ const OBJECTS: [&str; 4] = [
     "read_ndjson_objects_auto",
 ];
 
-/// The names of UTF-16 by which the engine reads the low byte first.
-const UTF16: [&str; 2] = ["utf-16", "utf16"];
+/// Returns whether a name is one of UTF-16 by which the engine reads the low byte first.
+fn is_utf16(encoding: &str) -> bool {
+    ["utf-16", "utf16"]
+        .iter()
+        .any(|name| encoding.eq_ignore_ascii_case(name))
+}
 
 impl Reading {
     /// Returns how a model reads its files; none where it does not read them as tables.
@@ -89,7 +93,7 @@ impl Reading {
             },
             says_encoding: source::option(spec, "encoding")
                 .and_then(Value::as_str)
-                .is_some_and(|said| !UTF16.iter().any(|name| said.eq_ignore_ascii_case(name))),
+                .is_some_and(|said| !is_utf16(said)),
         })
     }
 
@@ -111,7 +115,10 @@ impl Reading {
                 true => MOST_LEVELS,
                 false => MOST_COLUMN_LEVELS,
             },
-            says_encoding: says("encoding"),
+            says_encoding: argument(text, "encoding").is_some_and(|at| {
+                let said = text.get(at..).and_then(|rest| rest.split('\'').nth(1));
+                !said.is_some_and(is_utf16)
+            }),
         })
     }
 

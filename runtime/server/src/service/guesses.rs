@@ -23,9 +23,10 @@ pub(crate) async fn with_guesses(
     let (root, environment) = (options.root.clone(), options.environment.clone());
     let looking = move || {
         let (spec, state) = &*source;
-        Guesses::about(&root, (&name, &environment), (spec, state), &secrets)
+        let question = Guesses::about(&root, (&name, &environment), (spec, state), &secrets);
+        question.ok().flatten()
     };
-    let Ok(Ok(Some(guesses))) = tokio::task::spawn_blocking(looking).await else {
+    let Ok(Some(guesses)) = tokio::task::spawn_blocking(looking).await else {
         return about;
     };
     let query = Query {
