@@ -11,7 +11,7 @@ pub(super) struct JsonError {
     pub(super) place: DataPlace,
 }
 
-/// Where a text is no JSON the engine counts one line too many; where a value does not fit its column it counts right.
+/// The message about a text that is no JSON: its line is counted one too high, unlike that of a value that does not fit its column.
 const ONE_TOO_MANY: &str = "Malformed JSON";
 
 /// Reads a message of the engine; none if it is about no file of JSON.
