@@ -202,6 +202,7 @@ impl Catalog {
         unsupported: &dyn Fn(&Item) -> bool,
     ) -> Result<Asked, ()> {
         let cascade = self.cascade(batch)?;
+        self.owners_are_there(batch)?;
         let mut told: BTreeMap<Uid, Vec<&Edit>> = BTreeMap::new();
         for edit in batch
             .edits
@@ -281,6 +282,35 @@ impl Catalog {
         }
         *self = after;
         Ok(asked)
+    }
+
+    /// Owners that a batch names are resources, and stay for as long as their deletes take.
+    fn owners_are_there(&self, batch: &Batch) -> Result<(), ()> {
+        let forced = batch
+            .edits
+            .iter()
+            .filter(|edit| edit.change == Change::ForceDelete);
+        let forced: Vec<Option<Uid>> = forced.map(|edit| self.resolve_edit(edit)).collect();
+        for edit in &batch.edits {
+            let (owner, of) = match &edit.change {
+                Change::Create(new) => {
+                    let again = self.live(&new.key()).or_else(|| self.deleted_last(&new.key()));
+                    (new.owner, again.filter(|uid| !forced.contains(&Some(*uid))))
+                }
+                Change::Update(update) => (update.owner.flatten(), self.resolve_edit(edit)),
+                _ => (None, None),
+            };
+            let Some(owner) = owner else { continue };
+            let may = match self.items.contains_key(&owner) {
+                true => !forced.contains(&Some(owner)),
+                // What is stored already is left alone.
+                false => of.is_some_and(|uid| self.items[&uid].owner == Some(owner)),
+            };
+            if !may {
+                return Err(());
+            }
+        }
+        Ok(())
     }
 
     /// C15: the deletes that those of a batch bring with them.

@@ -169,6 +169,8 @@ impl EventDoor {
                 Ok(_) => {}
                 // It was stored meanwhile.
                 Err(EditError::Refused(Refusal::NameTaken { .. })) => is_new = false,
+                // It has gone meanwhile, and needs nothing.
+                Err(EditError::Refused(Refusal::UnknownOwner { .. })) => return Ok(false),
                 Err(error) => return Err(error),
             }
         }

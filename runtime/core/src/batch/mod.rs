@@ -3,4 +3,5 @@
 mod by_subject;
 mod cascade;
 pub(crate) mod door;
+mod owners;
 pub(crate) mod plan;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::by_subject::{EditsBySubject, SubjectEdits};
 use super::cascade::cascade;
+use super::owners::settle_owners;
 use crate::graph::Graph;
 use crate::graph::resource::Life;
 use crate::types::index::Slot;
@@ -74,6 +75,7 @@ pub(crate) fn plan(graph: &Graph, batch: &Batch) -> Result<Plan, Refusal> {
     // Names are judged as they are after the whole batch. One by one, a swap of two names would be refused.
     check_names_after(graph, &edits)?;
     check_uids(graph, &edits)?;
+    settle_owners(graph, &mut edits)?;
     let uid_of = |subject: &Result<Slot, Key>| match subject {
         Ok(slot) => Some(graph[*slot].row().uid),
         Err(key) => edits.new.get(key).map(|new| new.uid),

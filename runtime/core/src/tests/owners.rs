@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Answer, Edit, Error, Key, Refusal, RetryPolicy, Returned, Update};
+use crate::{Answer, Edit, Error, Key, NewResource, Refusal, RetryPolicy, Returned, Uid, Update};
 
 /// "owner" owns "a", which owns "b"; "free" belongs to nobody.
 fn owned() -> Bench {
@@ -188,4 +188,91 @@ fn request_9_another_policy_asks_the_owner_only_if_that_ends_the_retries() {
     assert!(set(&mut bench, 8).is_empty(), "it will be tried again");
     assert_eq!(set(&mut bench, 1), ["owner"]);
     assert!(set(&mut bench, 0).is_empty(), "they were used up already");
+}
+
+const NOBODY: Uid = Uid(uuid::Uuid::from_u128(4_711));
+
+fn owned_by(owner: Uid) -> Update {
+    Update {
+        owner: Some(Some(owner)),
+        ..Update::default()
+    }
+}
+
+fn refused(bench: &mut Bench, edits: Vec<Edit>) -> Refusal {
+    let before = bench.rows.clone();
+    let call = bench.apply(edits);
+    assert_eq!(bench.rows, before);
+    match bench.answer_to(call) {
+        Some(Answer::Refused(refusal)) => refusal,
+        answer => panic!("{answer:?}"),
+    }
+}
+
+#[test]
+fn an_owner_that_is_no_resource_is_refused_over_every_way_in() {
+    let mut bench = owned();
+    let unknown = |name: &str| Refusal::UnknownOwner {
+        key: Key::new("k", name),
+        owner: NOBODY,
+    };
+    let new = |bench: &mut Bench, name: &str| bench.new_resource(name, &[]).with_owner(NOBODY);
+    let (fresh, again) = (new(&mut bench, "new"), new(&mut bench, "free"));
+    let create = Edit::create(fresh.clone());
+    assert_eq!(refused(&mut bench, vec![create.clone()]), unknown("new"));
+    assert_eq!(refused(&mut bench, vec![Edit::apply(fresh)]), unknown("new"));
+    assert_eq!(
+        refused(&mut bench, vec![Edit::apply(again.clone())]),
+        unknown("free")
+    );
+    let update = Edit::update(target("free"), owned_by(NOBODY));
+    assert_eq!(refused(&mut bench, vec![update]), unknown("free"));
+    let other = Edit::create(bench.new_resource("other", &[]));
+    assert_eq!(refused(&mut bench, vec![other, create]), unknown("new"));
+    let anew = vec![Edit::delete(target("free")), Edit::create(again.clone())];
+    assert_eq!(refused(&mut bench, anew), unknown("free"));
+    // One that is taken up again gets another owner as well.
+    bench.delete("free");
+    assert_eq!(refused(&mut bench, vec![Edit::create(again)]), unknown("free"));
+}
+
+#[test]
+fn an_owner_that_is_gone_is_none_and_one_that_is_being_deleted_is_one() {
+    let mut bench = owned();
+    let owner = bench.row("owner").uid;
+    let gone = |key: &str| Refusal::UnknownOwner {
+        key: Key::new("k", key),
+        owner,
+    };
+    let new = bench.new_resource("new", &[]).with_owner(owner);
+    let batch = vec![Edit::force_delete(target("owner")), Edit::create(new.clone())];
+    assert_eq!(refused(&mut bench, batch), gone("new"));
+    let update = Edit::update(target("free"), owned_by(owner));
+    let batch = vec![update, Edit::force_delete(target("owner"))];
+    assert_eq!(refused(&mut bench, batch), gone("free"));
+    // While its delete goes on, what that makes may belong to it.
+    bench.delete("owner");
+    let call = bench.apply(vec![Edit::create(new)]);
+    assert!(matches!(bench.answer_to(call), Some(Answer::Applied(_))));
+    bench.finish_all();
+    let newer = bench.new_resource("newer", &[]).with_owner(owner);
+    assert_eq!(refused(&mut bench, vec![Edit::create(newer)]), gone("newer"));
+}
+
+#[test]
+fn an_owner_may_come_with_what_it_owns_also_where_it_is_there_already() {
+    let mut bench = Bench::new();
+    let batch = |bench: &mut Bench, edit: fn(NewResource) -> Edit| {
+        let owner = bench.new_resource("owner", &[]);
+        let part = bench.new_resource("part", &[]).with_owner(owner.uid);
+        let call = bench.apply(vec![edit(part), edit(owner)]);
+        assert!(matches!(bench.answer_to(call), Some(Answer::Applied(_))));
+        assert_eq!(bench.row("part").owner, Some(bench.row("owner").uid));
+        bench.finish_all();
+    };
+    batch(&mut bench, Edit::create);
+    // The uids of these are not used: each stands for the resource of its name.
+    batch(&mut bench, Edit::apply);
+    bench.delete("owner");
+    batch(&mut bench, Edit::create);
 }

@@ -63,6 +63,9 @@ pub struct Error {
     pub retry_after: Option<Duration>,
     /// The time at which to run again whatever happens. None keeps a time that is still to come.
     pub retrigger: Option<Timestamp>,
+    /// The longest wait from its return to the next run, whatever happens; as that of an [`Outcome`](crate::Outcome).
+    #[serde(skip)]
+    pub requeue_after: Option<Duration>,
 }
 
 impl Error {
@@ -77,6 +80,7 @@ impl Error {
             place: None,
             retry_after: None,
             retrigger: None,
+            requeue_after: None,
         }
     }
 
@@ -97,6 +101,7 @@ impl Error {
         let said = |error: &Self| Self {
             retry_after: None,
             retrigger: None,
+            requeue_after: None,
             ..error.clone()
         };
         said(self) == said(other)
@@ -202,6 +207,14 @@ pub enum Refusal {
     /// A new resource's kind is not registered.
     #[error("kind \"{0}\" is not registered")]
     UnregisteredKind(Kind),
+    /// A resource would belong to one that the catalog does not hold, or that the same batch deletes by force.
+    #[error("\"{key}\" can't belong to {owner}: there is no such resource")]
+    UnknownOwner {
+        /// The resource.
+        key: Key,
+        /// The owner that it would have.
+        owner: Uid,
+    },
     /// The kind of a resource can't read the spec that it would get.
     #[error("the spec for \"{key}\" can't be read: {message}")]
     UnreadableSpec {
