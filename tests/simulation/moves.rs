@@ -214,7 +214,7 @@ impl Simulation {
             }
             let past = self.past(*uid);
             if asked.deleted.contains(uid) || asked.taken_up.contains(uid) {
-                (past.requeue, past.nudge_at) = (None, None);
+                (past.requeue, past.wait_over, past.nudge_at) = (None, None, None);
                 (past.attempts, past.backed_off) = (0, 0);
                 (past.failure, past.retry_at) = (None, None);
                 (past.forgive_at, past.resync_at) = (None, None);
@@ -479,10 +479,20 @@ impl Simulation {
             return Ok(());
         }
         let wall = self.now.wall.0;
-        let retrigger = match self.rng.random_range(0..12) {
-            0 => Some(Timestamp(wall - 5)),
-            1 => Some(Timestamp(wall + self.rng.random_range(1..20_000))),
-            _ => None,
+        let (retrigger, requeue_after) = match self.rng.random_range(0..12) {
+            0 => (Some(Timestamp(wall - 5)), None),
+            1 => {
+                // A time, a wait, or both: by the same draw, so that seeds mean what they did.
+                let ms = self.rng.random_range(1..20_000);
+                let (at, wait) = (Timestamp(wall + ms), Duration::from_millis(ms as u64));
+                match ms % 4 {
+                    0 => (None, Some(wait)),
+                    1 => (Some(at), Some(wait)),
+                    2 => (Some(at), Some(wait / 2)),
+                    _ => (Some(at), None),
+                }
+            }
+            _ => (None, None),
         };
         let result = match self.rng.random_range(0..8) {
             0 => {
@@ -490,7 +500,7 @@ impl Simulation {
                     true => Error::transient("flaky", "it did not work this time"),
                     false => Error::permanent("broken", "it does not work"),
                 };
-                error.retrigger = retrigger;
+                (error.retrigger, error.requeue_after) = (retrigger, requeue_after);
                 let seconds = self.rng.random_range(0..6);
                 error.retry_after = self.rng.random_bool(0.2).then(|| Duration::from_secs(seconds));
                 Returned::Failed(error)
@@ -503,6 +513,7 @@ impl Simulation {
                 let outcome = Outcome {
                     work: Work::Built,
                     retrigger,
+                    requeue_after,
                     ..Outcome::default()
                 };
                 Returned::Done(match self.taste.owners_look {

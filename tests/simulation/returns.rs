@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use rand::Rng;
-use watershed_core::{CommitError, Error, Input, InvocationId, Mono, Phase, Returned, Settled, Stage, Uid};
+use watershed_core::{
+    CommitError, Error, Input, InvocationId, Mono, Now, Phase, Returned, Settled, Stage, Timestamp, Uid,
+};
 
 use crate::starvation::DEFERRED_FOR;
 use crate::world::{Check, Past, Run, Simulation};
@@ -148,14 +150,20 @@ impl Simulation {
     /// The time that a completed run returned takes the place of what was still to come, no nearer to its start than
     /// the kind's interval.
     fn note_requeue(&mut self, run: &Run, result: &Returned) {
-        let returned = match result {
-            Returned::Done(outcome) => outcome.retrigger,
-            Returned::Failed(error) if error.retrigger.is_some() => error.retrigger,
+        let (at, wait) = match result {
+            Returned::Done(outcome) => (outcome.retrigger, outcome.requeue_after),
+            Returned::Failed(error) if error.retrigger.is_some() || error.requeue_after.is_some() => {
+                (error.retrigger, error.requeue_after)
+            }
             _ => return,
         };
+        let Now { wall, mono } = self.now;
         let interval = self.options(run.uid).map(|options| options.requeue_interval);
-        let earliest = run.begun_wall.after(interval.unwrap_or_default());
-        self.past(run.uid).requeue = returned.map(|at| at.max(earliest));
+        // A clock that was set back since makes it begin now.
+        let earliest = run.begun_wall.min(wall).after(interval.unwrap_or_default());
+        let past = self.past(run.uid);
+        past.requeue = at.map(|at| at.max(earliest));
+        past.wait_over = wait.map(|wait| mono.after(since(wall.after(wait).max(earliest), wall)));
     }
 
     pub(crate) fn answer_commit(&mut self) -> Check {
@@ -232,8 +240,15 @@ impl Simulation {
     /// The time of the first alarm on the clock that never jumps.
     fn first_alarm(&self) -> Option<Mono> {
         let live = self.past.iter().filter(|(uid, _)| self.catalog.is_live(**uid));
-        let alarms =
-            live.flat_map(|(_, past)| [past.nudge_at, past.retry_at, past.forgive_at, past.resync_at]);
+        let alarms = live.flat_map(|(_, past)| {
+            [
+                past.nudge_at,
+                past.retry_at,
+                past.forgive_at,
+                past.resync_at,
+                past.wait_over,
+            ]
+        });
         let ops = self.ops.values().map(|op| op.retry_at);
         let open = self.running.values();
         let runs = open.flat_map(|run| [run.deadline_to_come(), run.end_to_come()]);
@@ -262,6 +277,9 @@ impl Simulation {
             }
         }
         self.retries_fall_due(at);
+        for uid in self.due(|past| past.wait_over.is_some_and(|it| it <= at)) {
+            self.requeue_falls_due(uid);
+        }
         self.deadlines_pass(at);
         for run in self.running.values_mut() {
             run.abandoned |= run.abandon_at.is_some_and(|it| it <= at);
@@ -275,11 +293,19 @@ impl Simulation {
 
     /// Unless the clock was set back meanwhile. One that is deferred has another time.
     fn requeue_falls_due(&mut self, uid: Uid) {
-        let wall = self.now.wall;
-        let is_due = self.past(uid).requeue.is_some_and(|at| at <= wall);
+        let Now { wall, mono } = self.now;
+        let past = self.past(uid);
+        let is_over = past.wait_over.is_some_and(|at| at <= mono);
+        let is_due = is_over || past.requeue.is_some_and(|at| at <= wall);
         if is_due && self.catalog.is_live(uid) {
             let later = self.timed_counts(uid);
-            self.past(uid).requeue = later.map(|_| wall.after(DEFERRED_FOR));
+            let past = self.past(uid);
+            (past.requeue, past.wait_over) = (None, later.map(|_| mono.after(DEFERRED_FOR)));
         }
     }
+}
+
+/// The time from one moment to a later one; none if that is not later.
+pub(crate) fn since(at: Timestamp, from: Timestamp) -> Duration {
+    Duration::from_millis(u64::try_from(at.0 - from.0).unwrap_or(0))
 }

@@ -14,6 +14,7 @@ use watershed_core::{
 
 use crate::awaited::Awaited;
 use crate::model::{Catalog, Item};
+use crate::returns::since;
 use crate::script::{Taste, policy};
 use crate::store::Store;
 use crate::takeover::Stale;
@@ -93,6 +94,8 @@ pub(crate) struct Past {
     /// Not to start before this is durable.
     pub(crate) hold: Revision,
     pub(crate) requeue: Option<Timestamp>,
+    /// The end of the wait for its next run, which no setting of a clock moves.
+    pub(crate) wait_over: Option<Mono>,
     /// The time at which a deferred nudge counts.
     pub(crate) nudge_at: Option<Mono>,
     /// Failures in a row. Below: when they are tried again, when waits are short again, when it is looked at.
@@ -430,6 +433,11 @@ impl Simulation {
             past.requeue = row
                 .next_reconcile
                 .filter(|at| !row.intents.is_deleted() && *at > self.now.wall);
+            let length = row.last_run.as_ref().and_then(|last| last.requeue_after);
+            past.wait_over = past.requeue.zip(length).map(|(at, length)| {
+                let over = at.min(self.now.wall.after(length));
+                self.now.mono.after(since(over, self.now.wall))
+            });
         }
         self.published = self.store.rows.clone();
         for (uid, item) in &self.catalog.items {

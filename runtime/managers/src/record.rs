@@ -89,6 +89,9 @@ pub struct Current {
     /// The last of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<Arc<str>>,
+    /// The time from which `resume_at` and `awaiting` count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_since: Option<Timestamp>,
     /// The time before which it is not performed again, because it asked for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_at: Option<Timestamp>,
@@ -154,6 +157,7 @@ impl Current {
             under_way: false,
             attempts: Attempts::default(),
             error: None,
+            waits_since: None,
             resume_at: None,
             awaiting: None,
             finished: Vec::new(),
@@ -168,6 +172,20 @@ impl Current {
         self.error = None;
         self.resume_at = None;
         self.awaiting = None;
+    }
+
+    /// Sees that nothing waits for longer than it was to from now on, where the clock was set back.
+    pub(crate) fn follow_clock(&mut self, now: Timestamp) {
+        self.attempts = self.attempts.by_clock(now);
+        let Some(since) = self.waits_since.filter(|since| *since > now) else {
+            return;
+        };
+        let earlier = |at: Timestamp| Timestamp(now.0.saturating_add(at.0.saturating_sub(since.0)));
+        self.resume_at = self.resume_at.map(earlier);
+        if let Some(awaiting) = &mut self.awaiting {
+            awaiting.until = earlier(awaiting.until);
+        }
+        self.waits_since = Some(now);
     }
 }
 

@@ -456,6 +456,7 @@ fn row(number: u64, random: &mut SmallRng) -> Row {
         }),
         state_version: StateVersion(7),
         failed: random.random(),
+        requeue_after: random.random::<bool>().then_some(Duration::from_millis(1_500)),
         repeats: random.random::<bool>().then_some(Repeats {
             runs: 3,
             since: Timestamp(-4),

@@ -2,19 +2,18 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use watershed_core::{Error, Outcome, Timestamp, Work};
-use watershed_stategraph::{Graph, Report, Value};
+use watershed_core::{Error, Outcome, Work};
+use watershed_stategraph::{Graph, Report, Timestamp, Value};
 
 /// Failures named in an error: enough to see what they have in common.
 const MOST_NAMED: usize = 3;
 
 /// Failed items are an error of the resource. Pending ones are not: they wait for something to appear.
 pub(super) fn from_report(report: &Report, check_every: Option<Duration>) -> Result<Outcome, Box<Error>> {
-    let next = report.status.next.map(when);
-    let check = check_every.map(|interval| now().after(interval));
-    let retrigger = next.into_iter().chain(check).min();
+    // Both are waits: a clock that is set back makes neither longer.
+    let requeue_after = report.status.next.map(until).into_iter().chain(check_every).min();
     if let Some(mut error) = failure(report) {
-        error.retrigger = retrigger;
+        error.requeue_after = requeue_after;
         return Err(error.into());
     }
     if let Some(cycle) = report.status.cycles.first() {
@@ -28,7 +27,7 @@ pub(super) fn from_report(report: &Report, check_every: Option<Duration>) -> Res
         Work::Built
     };
     Ok(Outcome {
-        retrigger,
+        requeue_after,
         ..Outcome::from_work(work)
     })
 }
@@ -64,16 +63,7 @@ fn failure(report: &Report) -> Option<Error> {
     Some(Error::transient("item-failed", text))
 }
 
-fn when(time: watershed_stategraph::Timestamp) -> Timestamp {
-    Timestamp(i64::try_from(time.0).unwrap_or(i64::MAX))
-}
-
-fn until(time: watershed_stategraph::Timestamp) -> Duration {
-    let wait_ms = when(time).0.saturating_sub(now().0);
-    Duration::from_millis(u64::try_from(wait_ms).unwrap_or(0))
-}
-
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+fn until(time: Timestamp) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Duration::from_millis(time.0).saturating_sub(now)
 }

@@ -68,7 +68,7 @@ impl<R: Reconciler> Runner for TypedRunner<R> {
             } else {
                 invoked.await
             } {
-                Ok(Ok(outcome)) => Returned::Done(timed(outcome, &channel)),
+                Ok(Ok(outcome)) => Returned::Done(outcome),
                 Ok(Err(error)) => Returned::Failed(error),
                 Err(message) => Returned::Panicked(message),
             };
@@ -93,14 +93,6 @@ impl<R: Reconciler> Runner for TypedRunner<R> {
             false
         }))
     }
-}
-
-/// Turns the wait that an outcome asks for into a time.
-fn timed(mut outcome: Outcome, channel: &InvocationChannel) -> Outcome {
-    if let Some(wait) = outcome.requeue_after.take() {
-        outcome.retrigger.get_or_insert_with(|| channel.now().after(wait));
-    }
-    outcome
 }
 
 /// Logs the end of an invocation: at the level of information if it did or met something, else for debugging.

@@ -55,7 +55,7 @@ impl Parts<'_> {
                 self.is_live_slot(slot) && failed == Some(true)
             }
             Timer::Forgive(slot) => self.is_live_slot(slot) && self.graph[slot].backed_off() > 0,
-            Timer::Nudge(slot) | Timer::Resync(slot) => self.is_live_slot(slot),
+            Timer::Nudge(slot) | Timer::Resync(slot) | Timer::Requeue(slot) => self.is_live_slot(slot),
             Timer::Deadline(invocation) | Timer::Abandon(invocation) => {
                 self.graph.run(invocation).is_some_and(|slot| {
                     self.graph[slot]

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Core;
-use crate::timers::{Due, Timer};
+use crate::schedule::starvation::DEFERRED_FOR;
+use crate::timers::{Due, Requeue, Timer};
 use crate::types::index::Slot;
 use crate::{Effect, Reason, Trigger};
 
@@ -30,6 +31,7 @@ impl Core {
             Timer::Retry(slot) => self.retry_reconcile(slot),
             Timer::Forgive(slot) => self.graph[slot].set_backed_off(0),
             Timer::Resync(slot) => self.resync(slot),
+            Timer::Requeue(slot) => self.requeue_is_due(slot),
             Timer::Deadline(invocation) => self.deadline_is_over(invocation),
             Timer::Abandon(invocation) => self.abandon(invocation),
             Timer::Promote => self.scheduler.promote_waiting(&mut self.graph, self.now.mono),
@@ -53,8 +55,11 @@ impl Core {
             return;
         }
         if self.starvation.defers(&mut self.graph, self.now.mono, slot) {
-            let later = self.now.wall.after(crate::schedule::starvation::DEFERRED_FOR);
-            return self.timers.set_requeue(slot, Some(later));
+            let later = Requeue {
+                at: None,
+                wait: Some((self.now.wall.after(DEFERRED_FOR), DEFERRED_FOR)),
+            };
+            return self.timers.set_requeue(slot, self.now, later);
         }
         self.request(slot, &Arc::new(Reason::bare(Trigger::Retrigger)));
     }

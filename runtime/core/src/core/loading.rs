@@ -16,7 +16,7 @@ use crate::schedule::decision::rest;
 use crate::schedule::retries::{Retries, plan_resync};
 use crate::schedule::scheduler::Scheduler;
 use crate::schedule::starvation::Starvation;
-use crate::timers::Timers;
+use crate::timers::{Requeue, Timers};
 use crate::types::index::Slot;
 use crate::{
     AtStart, Effect, Key, Kind, KindOptions, Limits, Now, OptionsProblem, Reason, RunResult, Stored,
@@ -176,9 +176,14 @@ impl Loading {
                 second: row.uid,
             });
         }
-        let requeue = row
+        let at = row
             .next_reconcile
             .filter(|_| life == Life::Live && unreadable.is_none());
+        let length = row.last_run.as_ref().and_then(|last| last.requeue_after);
+        // Also where the clock was set back meanwhile, a wait is no longer than it was to be.
+        let wait = at
+            .zip(length)
+            .map(|(at, length)| (at.min(self.core.now.wall.after(length)), length));
         let mut resource = Resource::new(row, kind, name, life);
         resource.set_stored();
         resource.publish();
@@ -198,8 +203,9 @@ impl Loading {
             Life::Live => self.core.graph.bind(slot),
             Life::Deleted | Life::Gone => self.core.graph.claim(slot),
         }
-        if requeue.is_some() {
-            self.core.timers.set_requeue(slot, requeue);
+        if at.is_some() {
+            let now = self.core.now;
+            self.core.timers.set_requeue(slot, now, Requeue { at, wait });
         }
         let reason = match self.core.graph.unrunnable(slot) {
             Some(why) => why,

@@ -1,6 +1,7 @@
 //! The return of an invocation: its outcome, and the next stage of its resource.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Core;
 use crate::graph::lifecycle::Event;
@@ -13,7 +14,7 @@ use crate::types::index::Slot;
 use crate::types::text::bounded;
 use crate::{
     Error, Intents, InvocationId, Outcome, Phase, Reason, Repeats, Returned, Row, RunOutcome, RunResult,
-    Settled, Trigger,
+    Settled, Timestamp, Trigger,
 };
 
 /// The code of the error that stands for a panic (C9).
@@ -160,15 +161,17 @@ impl Conclusion<'_> {
         // Compared before the row is written: afterwards both are the same.
         let is_changed = row.owner.is_some() && completes_otherwise(row, &result);
         let core = &mut *self.core;
+        if let Some(asked) = requeue_asked(&result) {
+            let times = (run.started_at(), core.now.wall);
+            let requeue = core.graph.requeue(slot, times, asked);
+            core.timers.set_requeue(slot, core.now, requeue);
+        }
+        let next = (core.timers.requeue(slot), core.timers.wait(slot));
         let is_no_op = result.as_ref().is_ok_and(|outcome| {
             core.journal
-                .count_no_op(&mut core.graph, core.now.wall, slot, (run, outcome))
+                .count_no_op(&mut core.graph, core.now.wall, slot, (run, outcome, next))
         });
-        if is_no_op {
-            // Its requeue time is the stored one, which may have been used up before a clock was set back.
-            core.timers
-                .set_requeue(slot, core.graph[slot].row().next_reconcile);
-        } else {
+        if !is_no_op {
             self.write_reconcile((ended, repeats), &result);
         }
         self.core
@@ -222,15 +225,6 @@ impl Conclusion<'_> {
     /// Stores how a reconcile ended, and when it is to run again.
     fn write_reconcile(&mut self, ended: (RunResult, Option<Repeats>), result: &Result<Outcome, Arc<Error>>) {
         let (slot, run) = (self.slot, self.run);
-        let requeue = match result {
-            Ok(outcome) => Some(outcome.retrigger),
-            // A failed run that says nothing leaves the time that is still to come.
-            Err(error) => error.retrigger.map(Some),
-        };
-        if let Some(wanted) = requeue {
-            let at = wanted.map(|wanted| self.core.graph.requeue_time(slot, run.started_at(), wanted));
-            self.core.timers.set_requeue(slot, at);
-        }
         let next = self.core.timers.requeue(slot);
         let (now, done) = (self.core.now.wall, result.is_ok());
         let error = result.as_ref().err().cloned();
@@ -359,6 +353,18 @@ impl Conclusion<'_> {
         } else {
             self.core.on(slot, Event::Settled(Settled::Retrying));
             self.core.on_settled(slot);
+        }
+    }
+}
+
+/// Returns the next run that a reconcile asks for; none if it leaves the time that is still to come, as a failed one does
+/// that says nothing.
+fn requeue_asked(result: &Result<Outcome, Arc<Error>>) -> Option<(Option<Timestamp>, Option<Duration>)> {
+    match result {
+        Ok(outcome) => Some((outcome.retrigger, outcome.requeue_after)),
+        Err(error) => {
+            let asks = error.retrigger.is_some() || error.requeue_after.is_some();
+            asks.then_some((error.retrigger, error.requeue_after))
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Views of resources: for the scheduler, and for reconcilers through their refs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Graph;
 use super::lifecycle::At;
 use super::resource::BoundRef;
+use crate::timers::Requeue;
 use crate::types::index::{NameId, Slot};
 use crate::{
     ObservedInputs, ObservedRef, Parents, Reason, RefView, Required, RetryPolicy, RunResult, Settled,
@@ -170,10 +172,20 @@ impl Graph {
         resource.row.paused && !resource.extra().forced
     }
 
-    /// The requeue time that a run of this resource really gets: not before the kind's interval after its start, so
+    /// The next run that a run of this resource really gets: not before the kind's interval after its start, so
     /// that a time in the past can't make it run without a pause.
-    pub(crate) fn requeue_time(&self, slot: Slot, started_at: Timestamp, wanted: Timestamp) -> Timestamp {
+    pub(crate) fn requeue(
+        &self,
+        slot: Slot,
+        (started_at, now): (Timestamp, Timestamp),
+        (at, wait): (Option<Timestamp>, Option<Duration>),
+    ) -> Requeue {
         let interval = self.options(slot).map(|options| options.requeue_interval);
-        wanted.max(started_at.after(interval.unwrap_or_default()))
+        // By a clock that was set back since, it starts now.
+        let earliest = started_at.min(now).after(interval.unwrap_or_default());
+        Requeue {
+            at: at.map(|at| at.max(earliest)),
+            wait: wait.map(|wait| (now.after(wait).max(earliest), wait)),
+        }
     }
 }

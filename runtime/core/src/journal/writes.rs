@@ -1,6 +1,7 @@
 //! Changes of rows, and the history of runs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Journal;
 use crate::graph::Graph;
@@ -70,6 +71,7 @@ impl Journal {
         now: Timestamp,
         slot: Slot,
         (run, result, repeats): (&Running, RunResult, Option<Repeats>),
+        requeue_after: Option<Duration>,
     ) {
         let completed = run.phase() == Phase::Reconcile && result != RunResult::Cancelled;
         let epoch = self.epoch;
@@ -99,6 +101,7 @@ impl Journal {
                 state_version,
                 failed,
                 repeats,
+                requeue_after,
             }));
         });
     }
@@ -197,10 +200,8 @@ impl Journal {
         graph: &mut Graph,
         now: Timestamp,
         slot: Slot,
-        (run, outcome): (&Running, &Outcome),
+        (run, outcome, next): (&Running, &Outcome, (Option<Timestamp>, Option<Duration>)),
     ) -> bool {
-        let wanted = outcome.retrigger;
-        let next = wanted.map(|wanted| graph.requeue_time(slot, run.started_at(), wanted));
         if !is_no_op(&graph[slot], run, outcome, next) {
             return false;
         }
@@ -258,8 +259,14 @@ fn repeated(
     Some(((last.epoch, last.id), repeats))
 }
 
-/// Returns true if what is stored says all of this run already: its requeue time and its readiness too.
-fn is_no_op(resource: &Resource, run: &Running, outcome: &Outcome, next: Option<Timestamp>) -> bool {
+/// Returns true if what is stored says all of this run already: its requeue time and its readiness too. A wait that ends at
+/// the same time is the same, whatever is left of it.
+fn is_no_op(
+    resource: &Resource,
+    run: &Running,
+    outcome: &Outcome,
+    (next, wait): (Option<Timestamp>, Option<Duration>),
+) -> bool {
     let row = resource.row();
     let finds_nothing = matches!(outcome.work, Work::None | Work::Checked);
     let is_sound = row.error.is_none() && row.attempts == 0 && resource.unreadable().is_none();
@@ -268,6 +275,7 @@ fn is_no_op(resource: &Resource, run: &Running, outcome: &Outcome, next: Option<
             && matches!(last.result, RunResult::Done(_))
             && last.state_version == row.state_version
             && last.seen.as_ref() == run.seen()
+            && last.requeue_after.is_some() == wait.is_some()
     });
     let stays = row.next_reconcile == next && row.unready == outcome.unready;
     finds_nothing && is_sound && stays && sees_the_same

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{
-    Call, Edit, Error, KindOptions, Limits, Mono, Nudging, RetryPolicy, Returned, Settled, Stage, Timestamp,
+    AtStart, Call, Edit, Error, KindOptions, Limits, Mono, Nudging, Outcome, RetryPolicy, Returned, Settled,
+    Stage, Timestamp,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -83,6 +84,137 @@ fn what_waits_for_a_place_is_looked_at_again_no_sooner_than_the_clock_goes_on() 
     bench.create(&[("a", &[]), ("b", &[])]);
     assert_eq!(bench.starts(), ["a"]);
     assert_eq!(bench.timer, Some(bench.now.mono.after(Duration::from_millis(1))));
+}
+
+/// Sets the wall clock back, or forward.
+fn set_clock(bench: &mut Bench, ms: i64) {
+    bench.now.wall.0 += ms;
+    bench.pass(Duration::ZERO);
+}
+
+fn waits(bench: &mut Bench, outcome: Outcome) {
+    bench.returns("a", Returned::Done(outcome));
+    assert!(bench.starts().is_empty());
+}
+
+#[test]
+fn a_wait_holds_for_its_length_however_the_clock_is_set() {
+    for ms in [-3_600_000, 3_600_000] {
+        let mut bench = Bench::new();
+        bench.create(&[("a", &[])]);
+        bench.starts();
+        waits(&mut bench, Outcome::changed().requeue_after(60 * SECOND));
+        set_clock(&mut bench, ms);
+        bench.pass(59 * SECOND);
+        assert!(bench.starts().is_empty(), "{ms}");
+        bench.pass(SECOND);
+        assert_eq!(bench.starts(), ["a"], "{ms}");
+        bench.finish("a");
+        bench.pass(7_200 * SECOND);
+        assert!(bench.starts().is_empty(), "it is used up");
+        assert_eq!(bench.row("a").next_reconcile, None);
+    }
+}
+
+#[test]
+fn a_wait_is_never_longer_than_it_was_to_be_over_a_restart() {
+    let kind = KindOptions {
+        at_start: AtStart::AskIfUnsettled,
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![kind], Limits::default());
+    bench.create(&[("a", &[])]);
+    bench.starts();
+    waits(&mut bench, Outcome::changed().requeue_after(60 * SECOND));
+    bench.pass(20 * SECOND);
+    bench.restart();
+    bench.pass(40 * SECOND - Duration::from_millis(1));
+    assert!(bench.starts().is_empty(), "what is left of it counts");
+    bench.pass(Duration::from_millis(1));
+    assert_eq!(bench.starts(), ["a"]);
+    waits(&mut bench, Outcome::unchanged().requeue_after(60 * SECOND));
+    for _ in 0..2 {
+        bench.now.wall.0 -= 3_600_000;
+        bench.restart();
+        bench.pass(59 * SECOND);
+        assert!(bench.starts().is_empty());
+    }
+    bench.pass(SECOND);
+    assert_eq!(bench.starts(), ["a"]);
+    // A time of day is one after a restart, too.
+    let at = wall_after(&bench, 60 * SECOND);
+    bench.finish_at("a", at);
+    bench.now.wall.0 -= 3_600_000;
+    bench.restart();
+    bench.pass(3_600 * SECOND);
+    assert!(bench.starts().is_empty());
+    bench.pass(60 * SECOND);
+    assert_eq!(bench.starts(), ["a"]);
+}
+
+#[test]
+fn of_a_time_and_a_wait_the_first_counts() {
+    for (at, back, due) in [(30, 0, 30), (90, 0, 60), (60, 3_600_000, 60), (30, 3_600_000, 60)] {
+        for fails in [false, true] {
+            let mut bench = Bench::new();
+            bench.create(&[("a", &[])]);
+            bench.starts();
+            let retrigger = Some(bench.now.wall.after(at * SECOND));
+            let requeue_after = Some(60 * SECOND);
+            let mut error = Error::permanent("broken", "it does not work");
+            (error.retrigger, error.requeue_after) = (retrigger, requeue_after);
+            let outcome = Outcome {
+                retrigger,
+                requeue_after,
+                ..Outcome::changed()
+            };
+            bench.returns(
+                "a",
+                if fails {
+                    Returned::Failed(error)
+                } else {
+                    Returned::Done(outcome)
+                },
+            );
+            set_clock(&mut bench, -back);
+            bench.pass(due * SECOND - Duration::from_millis(1));
+            assert!(bench.starts().is_empty(), "{at} {back}");
+            bench.pass(Duration::from_millis(1));
+            assert_eq!(bench.starts(), ["a"], "{at} {back}");
+            bench.finish("a");
+            bench.pass(7_200 * SECOND);
+            assert!(bench.starts().is_empty(), "the other one is over with it");
+        }
+    }
+}
+
+#[test]
+fn a_failed_run_that_says_nothing_leaves_a_wait_as_it_is() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[])]);
+    bench.starts();
+    waits(&mut bench, Outcome::changed().requeue_after(60 * SECOND));
+    bench.pass(20 * SECOND);
+    bench.reconcile("a");
+    bench.starts();
+    bench.fail("a");
+    set_clock(&mut bench, -3_600_000);
+    bench.pass(39 * SECOND);
+    assert!(bench.starts().is_empty());
+    bench.pass(SECOND);
+    assert_eq!(bench.starts(), ["a"]);
+}
+
+#[test]
+fn a_clock_that_is_set_back_during_a_run_does_not_defer_the_next() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[])]);
+    bench.starts();
+    set_clock(&mut bench, -3_600_000);
+    let at = wall_after(&bench, SECOND);
+    bench.finish_at("a", at);
+    bench.pass(SECOND);
+    assert_eq!(bench.starts(), ["a"]);
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub(crate) enum Timer {
     Forgive(Slot),
     /// The resync interval has passed.
     Resync(Slot),
+    /// The wait for the next run of a resource is over.
+    Requeue(Slot),
     /// An invocation has taken too long.
     Deadline(InvocationId),
     /// An invocation has not returned for too long after its cancel.
@@ -46,6 +48,16 @@ pub(crate) enum Timer {
     Grace,
     /// The store has had its time for the last commit of a shutdown.
     LastCommit,
+}
+
+/// The next run that a resource asks for: at a time of day, after a wait, or at the first of both, which is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Requeue {
+    /// The time, by the wall clock.
+    pub(crate) at: Option<Timestamp>,
+    /// The time at which the wait is over if no clock is set meanwhile, and the length that was asked for. A wait goes by the
+    /// monotonic clock.
+    pub(crate) wait: Option<(Timestamp, Duration)>,
 }
 
 /// Something that falls due.
@@ -115,6 +127,8 @@ pub(crate) struct Timers {
     mono: Table<Mono, Timer>,
     /// Requeue times: the only ones on the wall clock, because they are stored.
     requeues: Table<Timestamp, Slot>,
+    /// Waits for the next run, over with [`Timer::Requeue`]: the time that each is stored as, and its length.
+    waits: HashMap<Slot, (Timestamp, Duration), FxBuildHasher>,
     /// The time to which the host's timer was last set.
     host: Option<Mono>,
 }
@@ -135,19 +149,37 @@ impl Timers {
         self.mono.due(timer)
     }
 
-    /// Sets the requeue time of a resource, or clears it.
-    pub(crate) fn set_requeue(&mut self, slot: Slot, at: Option<Timestamp>) {
-        match at {
+    /// Sets the time of a resource's next run, or clears it.
+    pub(crate) fn set_requeue(&mut self, slot: Slot, now: Now, requeue: Requeue) {
+        match requeue.at {
             Some(at) => self.requeues.set(slot, at),
             None => {
                 self.requeues.clear(slot);
             }
         }
+        match requeue.wait {
+            Some((over, length)) => {
+                self.mono
+                    .set(Timer::Requeue(slot), now.mono.after(until(over, now)));
+                self.waits.insert(slot, (over, length));
+            }
+            None if self.waits.is_empty() => {}
+            None => {
+                self.mono.clear(Timer::Requeue(slot));
+                self.waits.remove(&slot);
+            }
+        }
     }
 
-    /// The requeue time of a resource that is still to come.
+    /// The time of a resource's next run that is still to come.
     pub(crate) fn requeue(&self, slot: Slot) -> Option<Timestamp> {
-        self.requeues.due(slot)
+        let wait = self.waits.get(&slot).map(|(over, _)| *over);
+        self.requeues.due(slot).into_iter().chain(wait).min()
+    }
+
+    /// The length of the wait for a resource's next run, if it waits for one.
+    pub(crate) fn wait(&self, slot: Slot) -> Option<Duration> {
+        self.waits.get(&slot).map(|(_, length)| *length)
     }
 
     /// Clears every time of a resource.
@@ -161,7 +193,7 @@ impl Timers {
         ] {
             self.clear(timer);
         }
-        self.set_requeue(slot, None);
+        self.set_requeue(slot, Now::default(), Requeue::default());
     }
 
     /// Clears every time of an invocation.
@@ -172,8 +204,16 @@ impl Timers {
 
     /// Takes what is due first, if anything is due by now.
     pub(crate) fn take(&mut self, now: Now) -> Option<Due> {
-        let timer = self.mono.take(now.mono).map(Due::Timer);
-        timer.or_else(|| self.requeues.take(now.wall).map(Due::Requeue))
+        let due = match self.mono.take(now.mono) {
+            Some(Timer::Requeue(slot)) => Due::Requeue(slot),
+            Some(timer) => Due::Timer(timer),
+            None => Due::Requeue(self.requeues.take(now.wall)?),
+        };
+        if let Due::Requeue(slot) = due {
+            // Whichever of the two came first, the other is over with it.
+            self.set_requeue(slot, now, Requeue::default());
+        }
+        Some(due)
     }
 
     /// Every timer that is set.
@@ -191,7 +231,7 @@ impl Timers {
         let (mono, wall) = (now.mono.after(within), now.wall.after(within));
         let timers = self.mono.order.iter().take_while(move |(at, _)| *at <= mono);
         let timers = timers.filter_map(move |(at, timer)| match timer {
-            Timer::Retry(slot) | Timer::OpRetry(slot) | Timer::Resync(slot) => {
+            Timer::Retry(slot) | Timer::OpRetry(slot) | Timer::Resync(slot) | Timer::Requeue(slot) => {
                 Some((*slot, at.since(now.mono)))
             }
             _ => None,
@@ -234,6 +274,14 @@ mod tests {
         }
     }
 
+    fn set_requeue(timers: &mut Timers, slot: u32, at: Option<i64>) {
+        let requeue = Requeue {
+            at: at.map(Timestamp),
+            wait: None,
+        };
+        timers.set_requeue(Slot::new(slot), Now::default(), requeue);
+    }
+
     #[test]
     fn a_timer_has_one_time_and_is_taken_once() {
         let mut timers = Timers::default();
@@ -254,9 +302,9 @@ mod tests {
     #[test]
     fn requeue_times_follow_the_wall_clock() {
         let mut timers = Timers::default();
-        timers.set_requeue(Slot::new(1), Some(Timestamp(50)));
-        timers.set_requeue(Slot::new(2), Some(Timestamp(60)));
-        timers.set_requeue(Slot::new(2), None);
+        set_requeue(&mut timers, 1, Some(50));
+        set_requeue(&mut timers, 2, Some(60));
+        set_requeue(&mut timers, 2, None);
         assert_eq!(timers.requeue(Slot::new(1)), Some(Timestamp(50)));
         let set_back = Now {
             wall: Timestamp(10),
@@ -278,9 +326,9 @@ mod tests {
         assert_eq!(timers.for_host(at(100)), Some(Some(Mono(200))));
         // A far wall time is looked at again after a minute.
         timers.clear(Timer::Grace);
-        timers.set_requeue(Slot::new(1), Some(Timestamp(86_400_000)));
+        set_requeue(&mut timers, 1, Some(86_400_000));
         assert_eq!(timers.for_host(at(200)), Some(Some(Mono(60_200))));
-        timers.set_requeue(Slot::new(1), None);
+        set_requeue(&mut timers, 1, None);
         assert_eq!(timers.for_host(at(300)), Some(None));
     }
 
@@ -290,7 +338,7 @@ mod tests {
         timers.set(Timer::Retry(Slot::new(1)), Mono(10));
         timers.set(Timer::Resync(Slot::new(2)), Mono(5_000));
         timers.set(Timer::Forgive(Slot::new(3)), Mono(10));
-        timers.set_requeue(Slot::new(4), Some(Timestamp(20)));
+        set_requeue(&mut timers, 4, Some(20));
         let soon: Vec<_> = timers.soon(at(0), Duration::from_millis(100)).collect();
         let wait = Duration::from_millis;
         assert_eq!(soon, [(Slot::new(1), wait(10)), (Slot::new(4), wait(20))]);

@@ -41,7 +41,10 @@ impl NoOpRun {
         let seen = last.and_then(|run| run.seen.clone());
         row.runs_total = self.runs_total;
         row.last_success = Some(self.ended_at);
-        row.last_run = Some(Arc::new(self.as_last_run(seen, row.state_version)));
+        row.last_run = Some(Arc::new(LastRun {
+            requeue_after: last.and_then(|run| run.requeue_after),
+            ..self.as_last_run(seen, row.state_version)
+        }));
     }
 
     /// The same as a row tells it; `seen` is what the last stored reconcile saw, and so did this one.
@@ -58,6 +61,7 @@ impl NoOpRun {
             state_version,
             failed: false,
             repeats: None,
+            requeue_after: None,
         }
     }
 }

@@ -58,7 +58,8 @@ pub struct Outcome {
     /// The time at which to run again. A time that is past, or too near, counts as the kind's smallest requeue
     /// interval.
     pub retrigger: Option<Timestamp>,
-    /// The wait from its return to the next run, where `retrigger` says nothing. The host turns it into a time.
+    /// The longest wait from its return to the next run, which comes sooner where `retrigger` says so. It goes by a clock that
+    /// nobody sets; after a restart what is left of it, and never more than all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_after: Option<Duration>,
     /// It was passed over: nothing was done on purpose, and what was requested is left to a later run.
@@ -194,4 +195,7 @@ pub struct LastRun {
     /// The runs that its entry of history stands for, if a next run that ends in the same way may take its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
+    /// The length of the wait for the next run, if that is waited for and not a time of day.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requeue_after: Option<Duration>,
 }

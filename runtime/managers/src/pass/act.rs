@@ -95,6 +95,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
             current.begin(&action.name);
             return None;
         }
+        current.follow_clock(now);
         if let Some(awaiting) = current.awaiting.clone() {
             if self.take_event(&awaiting.event) {
                 return Some(Tried::Finished(Ending::Done));
@@ -112,7 +113,6 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
             let why = format!("{} is not finished", action.name);
             return Some(Tried::Blocked(Blocked::Waits(why)));
         }
-        current.attempts = current.attempts.by_clock(now);
         // A request may come early: it neither spends an attempt nor shortens the wait.
         if !current.attempts.is_due(now) && !current.attempts.is_used_up() {
             let wait = current.attempts.wait(now);
@@ -171,7 +171,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
             Done::RequeueAfter(wait) => {
                 let at = now.after(wait);
                 if let Some(current) = &mut self.kept.record.current {
-                    current.resume_at = Some(at);
+                    (current.waits_since, current.resume_at) = (Some(now), Some(at));
                 }
                 self.wake_at(at);
                 Tried::Blocked(Blocked::Waits(format!("the step to {} is not finished", step.to)))
@@ -183,6 +183,7 @@ impl<M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'_, M, R>
                 }
                 let why = format!("it waits for an event \"{}\"", event.kind);
                 if let Some(current) = &mut self.kept.record.current {
+                    current.waits_since = Some(now);
                     current.awaiting = Some(Awaiting { event, until });
                 }
                 self.wake_at(until);

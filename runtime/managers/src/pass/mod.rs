@@ -334,8 +334,14 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         [self.wake, boundary, recurring].into_iter().flatten().min()
     }
 
+    /// The wait until what the pass asked for: a boundary of the window is a time of day, and this is none.
+    fn wait(&self) -> Option<Duration> {
+        let left = self.wake?.0.saturating_sub(self.now().0);
+        Some(Duration::from_millis(u64::try_from(left).unwrap_or(0)))
+    }
+
     fn with_next_look(&self, mut error: Error) -> Error {
-        error.retrigger = self.next_look();
+        (error.retrigger, error.requeue_after) = (self.next_look(), self.wait());
         error
     }
 
@@ -350,6 +356,7 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         }
         let outcome = Outcome {
             retrigger: self.next_look(),
+            requeue_after: self.wait(),
             ..Outcome::from_work(self.work)
         };
         Ok(match self.why_unready(blocked) {

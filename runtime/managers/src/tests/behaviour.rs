@@ -195,6 +195,24 @@ async fn a_clock_that_is_set_back_makes_no_wait_longer() {
     stand.check();
 }
 
+/// M5: the waits that a step asked for, too.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_back_makes_no_requeue_and_no_deadline_later() {
+    let minute = Duration::from_secs(60);
+    for answer in [Answer::Requeue(minute), Answer::Await(minute)] {
+        let mut stand = Stand::new(World::default()).await;
+        stand.world.answer("a", "prepared", &[answer]);
+        stand.apply("a", active(), Node::default()).await;
+        stand.pass(30).await;
+        assert_eq!(stand.stage("a"), "absent");
+        stand.clock = TokioClock::starting_at(Timestamp(BEGIN.0 - 3_600_000));
+        stand.restart().await;
+        stand.pass(70).await;
+        assert_eq!(stand.stage("a"), "active");
+        stand.check();
+    }
+}
+
 /// M5: another goal starts anew.
 #[tokio::test(start_paused = true)]
 async fn another_goal_forgets_the_attempts_and_a_permanent_error_uses_them_up() {

@@ -48,6 +48,7 @@ pub(crate) fn run(id: u64, result: RunResult) -> LastRun {
         state_version: StateVersion(1),
         failed: result == RunResult::Failed,
         repeats: None,
+        requeue_after: None,
     }
 }
 

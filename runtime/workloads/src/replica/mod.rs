@@ -16,7 +16,7 @@ use watershed_core::Work;
 pub use self::advance::told;
 use self::advance::{Action, Facts, advance, start_id, unanswered};
 pub use self::record::{FailedStart, LastExit, Purpose, ReplicaRecord, ReplicaSpec, Stage};
-pub(crate) use self::tell::{exit_code, failure_of, seconds, start_code};
+pub(crate) use self::tell::{exit_code, failure_of, seconds, start_code, wait};
 
 use crate::backend::{self, Backend, Observation, Output, Phase, Start, StartId, Stop, Then};
 use crate::crash::{self, crash_point};

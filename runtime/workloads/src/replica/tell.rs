@@ -34,6 +34,7 @@ pub(super) fn outcome(
     };
     let outcome = Outcome {
         retrigger: wake,
+        requeue_after: wake.map(|next| wait(context.now(), next)),
         ..outcome
     };
     if record.is_ready() {
@@ -110,7 +111,8 @@ fn hint_at_logs(spec: &ReplicaSpec) -> String {
     format!("see `watershed logs {service} --replica {number} --previous`, then `watershed retry {service}`")
 }
 
-fn wait(now: Timestamp, until: Timestamp) -> Duration {
+/// Returns the wait until a time, which is what counts where the clock is set back.
+pub(crate) fn wait(now: Timestamp, until: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(until.0.saturating_sub(now.0)).unwrap_or(0))
 }
 

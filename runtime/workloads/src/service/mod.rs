@@ -31,7 +31,7 @@ use crate::policy::restart::Restart;
 use crate::policy::rollout::{Availability, Replica};
 use crate::program::Program;
 use crate::refs;
-use crate::replica::{self, ReplicaRecord, ReplicaSpec, Stage, failure_of};
+use crate::replica::{self, ReplicaRecord, ReplicaSpec, Stage, failure_of, wait};
 use crate::settings::{self, Manners};
 use crate::shared::Shared;
 
@@ -393,6 +393,7 @@ fn tell(
     owned: &[Owned],
     decided: &Decided,
 ) -> Result<Outcome, Error> {
+    let requeue_after = decided.wake.map(|wake| wait(context.now(), wake));
     let placed = |mut error: Error| {
         error.place = error.place.or_else(|| {
             let path = context.row().paths.first()?;
@@ -403,6 +404,7 @@ fn tell(
             })
         });
         error.retrigger = decided.wake;
+        error.requeue_after = requeue_after;
         error
     };
     let name = context.name();
@@ -440,6 +442,7 @@ fn tell(
     }
     let outcome = Outcome {
         retrigger: decided.wake,
+        requeue_after,
         ..Outcome::from_work(work(before, record))
     };
     if is_ready {

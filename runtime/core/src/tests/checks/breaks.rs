@@ -6,10 +6,10 @@ use super::{finds, finds_only, rest, run, slot, world};
 use crate::graph::lifecycle::Lifecycle;
 use crate::graph::resource::{Cancelled, Op, Pending};
 use crate::testing::Bench;
-use crate::timers::Timer;
+use crate::timers::{Requeue, Timer};
 use crate::types::index::Slot;
 use crate::types::reason::Cancels;
-use crate::{CallId, Core, InvocationId, Mono, Revision, Rule, Settled, SpecVersion, Timestamp};
+use crate::{CallId, Core, InvocationId, Mono, Now, Revision, Rule, Settled, SpecVersion, Timestamp};
 
 #[test]
 fn what_runs_is_checked() {
@@ -240,8 +240,12 @@ fn times_and_durability_are_checked() {
         options.deadline = Some(std::time::Duration::from_secs(1));
     });
     finds_only(world, Rule::TimersAgree, |core| {
+        let requeue = Requeue {
+            at: Some(Timestamp(i64::MAX)),
+            wait: None,
+        };
         core.timers_mut()
-            .set_requeue(Slot::new(999), Some(Timestamp(i64::MAX)));
+            .set_requeue(Slot::new(999), Now::default(), requeue);
     });
     finds(world, Rule::ChangesAreStored, |core| {
         core.journal_mut().plant_revision(Revision(0))
