@@ -180,10 +180,17 @@ impl<V: Value> Planner<'_, V> {
         node.job == Job::Remake || (node.job == Job::DeleteBoth && node.verdict == Verdict::In)
     }
 
-    /// Returns true if a replacement must not be begun, as something that has to stay depends on the old item.
+    /// Returns true if a replacement must not be begun: something that has to stay depends on the old item, or the item
+    /// lacks a dependency since before the call, without which nothing is created (S3).
     fn is_unreplaceable(&mut self, id: Id) -> bool {
         let is_begun = self.alias_of(self.ref_of(id)).is_some();
-        self.node(id).job == Job::Replace && !is_begun && self.is_leant_on(id, false)
+        self.node(id).job == Job::Replace && !is_begun && (self.is_leant_on(id, false) || self.was_broken(id))
+    }
+
+    fn was_broken(&self, id: Id) -> bool {
+        let intent = self.node(id).intent.iter();
+        let mut needs = intent.flat_map(|intent| intent.placed_needs());
+        needs.any(|(_, need, positions)| !need.is_order_only() && self.was_broken_before(id, need, positions))
     }
 
     /// Returns true if anything may stay whatever the call does, which in most calls nothing does.
