@@ -50,7 +50,7 @@ pub use effects::{Effect, Input, Observed, Start};
 pub use validate::CallError;
 
 use crate::graph::{Extent, Graph, Slot};
-use crate::item::{Operation, Spec, Timestamp};
+use crate::item::{Item, Operation, Spec, Timestamp};
 use crate::log::Log;
 use crate::operations::{OperationId, Operations};
 use crate::reference::Ref;
@@ -322,10 +322,28 @@ impl<'a, V: Value> Planner<'a, V> {
 
     fn begin(&mut self) {
         self.failed_now.clear();
+        self.follow_clock();
         self.expire();
         self.intent.begin(self.current);
         self.phase = Phase::Observing;
         self.observe_unknown();
+    }
+
+    /// Sees that what failed waits for no longer than its policy says from now on, where the clock was set back.
+    fn follow_clock(&mut self) {
+        let now = self.now;
+        let failure = |slot: &Slot| self.current.item(*slot).and_then(Item::failure);
+        let is_ahead = |slot: &Slot| failure(slot).is_some_and(|failure| failure.last > now);
+        let ahead: Vec<Slot> = self.current.attention().filter(is_ahead).collect();
+        for slot in ahead {
+            self.current.alter(slot, |item| {
+                item.record(|record| {
+                    if let Some(failure) = &mut record.failure {
+                        failure.last = now;
+                    }
+                });
+            });
+        }
     }
 
     /// Goes on as far as possible.

@@ -3,8 +3,9 @@
 //! A scenario is a title and steps. `given` puts items into the current graph, `intend` replaces the
 //! intended graph (`intend nothing` takes it away), `external` puts external items there and `gone` takes
 //! them away. `fail`, `background` say how the next operation of that kind on that item goes, `end` ends
-//! one in the background, `cancel` cancels one, `wait` lets milliseconds pass, `crash` forgets what is
-//! under way, `found` and `lost` say what `observe` will find, `unsure` lets the next `needs_recreate` fail.
+//! one in the background, `cancel` cancels one, `wait` lets milliseconds pass, `back` sets the clock back by
+//! some, `crash` forgets what is under way, `found` and `lost` say what `observe` will find, `unsure` lets the
+//! next `needs_recreate` fail.
 //! `call` converges; the lines after it are what is expected: `>` operations in order, `!` what is held and
 //! why, `=` the graph after the call. An item is `type/name v[/k] [@group] [: need; need]`; one of type `e`
 //! is external. A need is `target[|target]` with `>=n` for a condition on `v`, `recreate`, `order`, `vanish`.
@@ -274,6 +275,7 @@ fn play(text: &str) -> String {
             }
             ["wait", ms] => stage.now = stage.now.after_ms(ms.parse().unwrap()),
             ["crash"] => stage.operations = Operations::default(),
+            ["back", ms] => stage.now.0 -= ms.parse::<u64>().unwrap(),
             ["doubt", reference] => stage.current.mark_unknown(&r(reference)).unwrap(),
             ["found", reference, v] => drop(stage.found.insert(r(reference), Some(value(v)))),
             ["unsure", reference] => drop(stage.unsure.insert(r(reference))),
