@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use watershed_api::documents::{Ended, Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
 use watershed_api::request::Activity;
-use watershed_controller::history::{HistoryRow, InvocationId};
+use watershed_controller::history::{HistoryRow, InvocationId, Repeats};
 use watershed_controller::resource::{NoOpRun, Row, Stage};
 use watershed_controller::watch::{Changes, Removed, StatusUpdate, Watch};
 use watershed_controller::{Event as Seen, Handle, Key, Ref, Select, Uid};
@@ -70,6 +70,8 @@ struct Known {
     told: Option<(u64, InvocationId)>,
     /// The number of runs until then.
     runs: u64,
+    /// The runs that its entry of history stood for then.
+    repeats: Option<Repeats>,
     /// A run that was told to have started.
     open: Option<Begun>,
     /// A run that began before the end of the one before it was told: where it stands is known at once, what it did when it
@@ -158,6 +160,7 @@ impl Observer {
         Some(ReportedRuns {
             run: known.told,
             total: known.runs,
+            repeats: known.repeats,
         })
     }
 
@@ -282,6 +285,7 @@ impl Observer {
         known.told = Some(id);
         known.awaited.take_if(|awaited| *awaited <= run.id);
         known.runs = row.runs_total;
+        known.repeats = run.repeats;
         let name = known.name.clone();
         let told = resource::last_run(run, &row.key(), row.error.as_ref());
         let work = resource::work(run.result, row.error.as_deref());
@@ -539,6 +543,7 @@ impl Known {
         Self {
             told,
             runs: row.runs_total,
+            repeats: row.last_run.as_ref().and_then(|run| run.repeats),
             failed: own_error(row).is_some(),
             ..Self::unrun(row)
         }
@@ -559,6 +564,7 @@ impl Known {
             failed: false,
             told: None,
             runs: 0,
+            repeats: None,
             open: None,
             awaited: None,
         }
