@@ -415,6 +415,31 @@ fn refresh_does_the_work_again_and_reconcile_only_looks() {
 }
 
 #[test]
+fn reconcile_waits_for_its_own_and_what_stands_below_alone() {
+    let project = project();
+    project.run(0);
+    // It would take days.
+    let slow = "-- @materialize: true\nSELECT count(*) AS n FROM range(1000000000000000) AS t(i) WHERE hash(i) = 1\n";
+    project.write("models/slow.sql", slow);
+    project.write(
+        "models/total.sql",
+        "SELECT sum(number)::BIGINT AS total FROM numbers\n",
+    );
+    let said = project.call(&["reconcile", "numbers", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let document = said.json();
+    let resources = document["resources"].as_array().expect("resources are listed");
+    let of = |name: &str| {
+        let found = resources.iter().find(|resource| resource["name"] == name);
+        found.expect("the resource is listed").clone()
+    };
+    assert_ne!(of("slow")["work"], "built");
+    // What stands below is looked at, also where the same look at the files found it edited.
+    let rows = project.call(&["query", "--json", "SELECT typeof(total) AS t FROM total"]);
+    assert!(rows.stdout.contains("BIGINT"), "{}", rows.stdout);
+}
+
+#[test]
 fn an_edit_and_a_refresh_of_it_are_one_build() {
     let project = project();
     project.run(0);

@@ -324,8 +324,8 @@ impl Instance {
         }
     }
 
-    /// Carries out the work of a command. The work of the start comes first, so that names are those of the files as
-    /// they are now.
+    /// Carries out the work of a command. The work of the start comes first, or a look at the files alone where only some
+    /// resources are waited for, so that names are those of the files as they are now.
     ///
     /// A command that ends when all is done waits for retries too; one that stays is not to be held up by them.
     ///
@@ -342,8 +342,8 @@ impl Instance {
         // As they were before this command asked for anything.
         let stored = self.stored_requests(goes_on_since);
         match (&wish, control) {
-            // Beside a process that works on all day, whoever asks for some of it waits for those alone.
-            (Wish::Reconcile(_), Control::Foreign) => self.parse().await?,
+            // Whoever asks for some waits for those alone, whatever else the process works on.
+            (Wish::Reconcile(_), _) => self.parse().await?,
             _ => self.controller.wait_until_idle(UNTIL_DONE).await?,
         }
         let mut selected = None;
