@@ -3,7 +3,7 @@
 //! They are made in a copy, so nothing of them is in the core itself. The copy has all of them at once, each behind a
 //! switch, so it is compiled once; `WATERSHED_MUTANT` says which one is on. Run by hand, for it takes a while:
 //! `scripts/prove mutations`.
-//! `WATERSHED_MUTATIONS` picks those whose name contains it.
+//! `WATERSHED_MUTATIONS` picks those whose name contains it, or one of several with `|` between.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -256,7 +256,7 @@ pub(super) fn assert_noticed(mutations: &[Mutation], noticed_by: impl Fn(usize) 
     let picked = mutations
         .iter()
         .enumerate()
-        .filter(|(_, it)| it.name.contains(&picked));
+        .filter(|(_, it)| picked.split('|').any(|part| it.name.contains(part)));
     for (number, mutation) in picked {
         let by = noticed_by(number);
         println!("{:75} {}", mutation.name, by.unwrap_or("NOBODY"));
@@ -265,7 +265,8 @@ pub(super) fn assert_noticed(mutations: &[Mutation], noticed_by: impl Fn(usize) 
     assert!(survived.is_empty(), "not noticed: {survived:?}");
 }
 
-/// Sees that the text of each mutation stands once in its file below a folder, and that there are enough.
+/// Sees that the text of each mutation stands once in its file below a folder and can be planted there, and that there
+/// are enough.
 #[track_caller]
 pub(super) fn assert_fits(mutations: &[Mutation], sources: &str) {
     assert!(mutations.len() >= 20, "{} mutations", mutations.len());
@@ -274,5 +275,6 @@ pub(super) fn assert_fits(mutations: &[Mutation], sources: &str) {
         let text = fs::read_to_string(path).expect("a file of the sources");
         let places = text.matches(mutation.before).count();
         assert_eq!(places, 1, "{}: its text is there {places} times", mutation.name);
+        mutation.switched(0);
     }
 }
