@@ -55,10 +55,7 @@ impl Core {
             return;
         }
         if self.starvation.defers(&mut self.graph, self.now.mono, slot) {
-            let later = Requeue {
-                at: None,
-                wait: Some((self.now.wall.after(DEFERRED_FOR), DEFERRED_FOR)),
-            };
+            let later = Requeue::after(DEFERRED_FOR, self.now.wall);
             return self.timers.set_requeue(slot, self.now, later);
         }
         self.request(slot, &Arc::new(Reason::bare(Trigger::Retrigger)));

@@ -180,10 +180,6 @@ impl Loading {
             .next_reconcile
             .filter(|_| life == Life::Live && unreadable.is_none());
         let length = row.last_run.as_ref().and_then(|last| last.requeue_after);
-        // Also where the clock was set back meanwhile, a wait is no longer than it was to be.
-        let wait = at
-            .zip(length)
-            .map(|(at, length)| (at.min(self.core.now.wall.after(length)), length));
         let mut resource = Resource::new(row, kind, name, life);
         resource.set_stored();
         resource.publish();
@@ -204,8 +200,8 @@ impl Loading {
             Life::Deleted | Life::Gone => self.core.graph.claim(slot),
         }
         if at.is_some() {
-            let now = self.core.now;
-            self.core.timers.set_requeue(slot, now, Requeue { at, wait });
+            let requeue = Requeue::stored(at, length, self.core.now.wall);
+            self.core.timers.set_requeue(slot, self.core.now, requeue);
         }
         let reason = match self.core.graph.unrunnable(slot) {
             Some(why) => why,

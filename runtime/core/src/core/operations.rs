@@ -76,13 +76,9 @@ impl Core {
     /// Writes into its row how a resource's last run ended, and which runs its entry of history stands for.
     pub(super) fn write_last_run(&mut self, slot: Slot, run: &Running, ended: Ended) {
         let ended = (run, ended.0, ended.1);
-        self.journal.write_last_run(
-            &mut self.graph,
-            self.now.wall,
-            slot,
-            ended,
-            self.timers.wait(slot),
-        );
+        let wait = self.timers.wait(slot);
+        self.journal
+            .write_last_run(&mut self.graph, self.now.wall, slot, ended, wait);
     }
 
     /// Adds a row of history, unless the run found nothing to do. Returns which runs it stands for, if a next one may join

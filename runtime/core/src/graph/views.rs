@@ -183,9 +183,9 @@ impl Graph {
         let interval = self.options(slot).map(|options| options.requeue_interval);
         // By a clock that was set back since, it starts now.
         let earliest = started_at.min(now).after(interval.unwrap_or_default());
-        Requeue {
-            at: at.map(|at| at.max(earliest)),
-            wait: wait.map(|wait| (now.after(wait).max(earliest), wait)),
-        }
+        Requeue::new(
+            at.map(|at| at.max(earliest)),
+            wait.map(|wait| (now.after(wait).max(earliest), wait)),
+        )
     }
 }

@@ -54,10 +54,29 @@ pub(crate) enum Timer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Requeue {
     /// The time, by the wall clock.
-    pub(crate) at: Option<Timestamp>,
+    at: Option<Timestamp>,
     /// The time at which the wait is over if no clock is set meanwhile, and the length that was asked for. A wait goes by the
     /// monotonic clock.
-    pub(crate) wait: Option<(Timestamp, Duration)>,
+    wait: Option<(Timestamp, Duration)>,
+}
+
+impl Requeue {
+    /// Returns a run at a time, after a wait that is over at another one, or at the first of both.
+    pub(crate) fn new(at: Option<Timestamp>, wait: Option<(Timestamp, Duration)>) -> Self {
+        Self { at, wait }
+    }
+
+    /// Returns a run after a wait that begins now.
+    pub(crate) fn after(length: Duration, now: Timestamp) -> Self {
+        Self::new(None, Some((now.after(length), length)))
+    }
+
+    /// Returns the run that a row has stored: its time, and the length of the wait if it waits. Also where the clock was set
+    /// back meanwhile, a wait is no longer than it was to be.
+    pub(crate) fn stored(at: Option<Timestamp>, length: Option<Duration>, now: Timestamp) -> Self {
+        let wait = at.zip(length);
+        Self::new(at, wait.map(|(at, length)| (at.min(now.after(length)), length)))
+    }
 }
 
 /// Something that falls due.

@@ -240,10 +240,7 @@ fn times_and_durability_are_checked() {
         options.deadline = Some(std::time::Duration::from_secs(1));
     });
     finds_only(world, Rule::TimersAgree, |core| {
-        let requeue = Requeue {
-            at: Some(Timestamp(i64::MAX)),
-            wait: None,
-        };
+        let requeue = Requeue::new(Some(Timestamp(i64::MAX)), None);
         core.timers_mut()
             .set_requeue(Slot::new(999), Now::default(), requeue);
     });
