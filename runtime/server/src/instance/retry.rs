@@ -24,6 +24,12 @@ impl Instance {
     /// fail are tried again for ever, so they are no reason to wait.
     pub(super) async fn next_retry(&self, of: &Among<'_>) -> Result<Option<Duration>, Halt> {
         let (mut next, entries) = (None, self.entries());
+        // It was due before it could be waited for.
+        let is_tried =
+            |entry: &Entry| entry.row.error.is_some() && !matches!(entry.status.stage, Stage::Settled(_));
+        if entries.iter().any(|entry| of(entry) && is_tried(entry)) {
+            return Ok(Some(Duration::ZERO));
+        }
         let retrying = entries.iter().filter(|entry| of(entry)).filter(|entry| {
             let marks = &entry.row.intents;
             let is_retrying = entry.status.stage == Stage::Settled(Settled::Retrying);
