@@ -94,7 +94,7 @@ macro_rules! for_each_operation {
             Metrics, metrics, "metrics", Read, Reads, MetricsRequest, MetricsAnswer;
             Call, call, "call", Read, Reads, CallRequest, CallAnswer;
             Report, report, "report", Operate, Reads, ReportRequest, CallAnswer;
-            AlertTest, alert_test, "alert-test", Operate, Works, AlertTestRequest, AlertTestDocument;
+            AlertTest, alert_test, "alert-test", Operate, Reads, AlertTestRequest, AlertTestDocument;
             Pause, pause, "pause", Operate, Works, NamesRequest, OperateDocument;
             Resume, resume, "resume", Operate, Works, NamesRequest, OperateDocument;
             Cancel, cancel, "cancel", Operate, Works, NamesRequest, OperateDocument;

@@ -157,8 +157,9 @@ fn here(
 
 fn purpose(request: &Request) -> Purpose {
     match request.info().manner {
-        Manner::Works => Purpose::Work,
-        Manner::Reads | Manner::Streams => Purpose::Look,
+        // Where nothing runs nothing is cancelled, so nobody is kept out for that.
+        Manner::Works if !matches!(request, Request::Cancel(_)) => Purpose::Work,
+        _ => Purpose::Look,
     }
 }
 

@@ -55,7 +55,7 @@ pub(super) fn restore(console: &mut Console, shared: &Shared, args: &RestoreBack
 }
 
 /// The whole path of a file: another process may write it, which is in another folder.
-fn absolute(file: &Path) -> Result<PathBuf, Failure> {
+pub(super) fn absolute(file: &Path) -> Result<PathBuf, Failure> {
     let absolute = std::path::absolute(file).map_err(|error| Failure {
         exit: Exit::Usage,
         error: anyhow::Error::new(error).context(format!("can't find `{}`", file.display())),

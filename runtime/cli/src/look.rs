@@ -12,6 +12,7 @@ use watershed_drivers::olap::FileFormat;
 
 use super::args::{Format, Graph, History, Partitions, Plan, Query, Shared, Show, Status, Test};
 use super::ask::ask;
+use super::backup::absolute;
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::input;
@@ -195,18 +196,7 @@ pub(super) fn file_of_rows(file: &Path) -> Result<PathBuf, Failure> {
         let message = format!("`{}` is no .csv, .xlsx or .parquet file", file.display());
         return Err(Failure::usage(message).hint("the name of the file says its form"));
     }
-    let absolute = std::path::absolute(file).map_err(|error| Failure {
-        exit: Exit::Usage,
-        error: anyhow::Error::new(error).context(format!("can't find `{}`", file.display())),
-        hint: None,
-    })?;
-    if absolute.to_str().is_none() {
-        return Err(Failure::usage(format!(
-            "the path `{}` is not in UTF-8",
-            absolute.display()
-        )));
-    }
-    Ok(absolute)
+    absolute(file)
 }
 
 /// The form of rows; `--vertical` is one of its own.

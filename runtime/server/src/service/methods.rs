@@ -22,10 +22,10 @@ use watershed_core::Key;
 use watershed_drivers::olap::{Export, Exported, Layout, Olap as _};
 use watershed_metrics::Query;
 use watershed_reconcilers::resolvers::metrics::{MetricsError, Question};
-use watershed_reconcilers::resolvers::{Ask, Prepared, ResolveError, Viewer, api};
+use watershed_reconcilers::resolvers::{Prepared, Viewer};
 use watershed_reconcilers::{alert, explore, report};
 
-use super::problems::{made_over, of_metrics, unresolved};
+use super::problems::{made_over, of_metrics};
 use super::{AnswerFile, Live, Principal, Source, answer};
 use crate::instance::{Instance, refused};
 use crate::logs::LogFollower;
@@ -395,7 +395,7 @@ impl Instance {
     ) -> Result<Exported, Problem> {
         let format = form_of(&to.file)?;
         let prepared = self.prepared(source, viewer, now).await;
-        let prepared = prepared.map_err(|error| redacted(unresolved(error), self.outputs.secrets()))?;
+        let prepared = prepared.map_err(|error| redacted(error, self.outputs.secrets()))?;
         if prepared.is_made_over() {
             return Err(made_over());
         }
@@ -424,7 +424,7 @@ impl Instance {
         source: Source<'_>,
         viewer: &Viewer,
         now: Timestamp,
-    ) -> Result<Prepared, ResolveError> {
+    ) -> Result<Prepared, Problem> {
         let (asking, handle) = (self.asking(), self.controller().clone());
         let resolvers = asking.resolvers(&handle);
         match source {
@@ -436,24 +436,10 @@ impl Instance {
                     now,
                     execution_time: None,
                 };
-                let planned = resolvers.views.planned(question).await?;
+                let planned = resolvers.views.planned(question).await.map_err(of_metrics)?;
                 Ok(Prepared::Planned(Box::new(planned)))
             }
-            Source::Call { api, args } => {
-                let (data, own) = (api::call(api), Key::new(api::KIND, api));
-                let ask = Ask {
-                    data: &data,
-                    own: &own,
-                    variables: &Default::default(),
-                    viewer,
-                    skips_policies: false,
-                    args: ops::values(args.clone()),
-                    now,
-                    execution_time: None,
-                    is_export: true,
-                };
-                resolvers.prepare(&ask).await
-            }
+            Source::Call { api, args } => ops::prepare_api(&resolvers, api, args.clone(), viewer, now).await,
         }
     }
 }

@@ -103,6 +103,19 @@ pub(crate) async fn call_api(
     })
 }
 
+/// Prepares a call of an API whose rows are to be written into a file.
+pub(crate) async fn prepare_api(
+    resolvers: &Resolvers<'_>,
+    api: &str,
+    args: Map<String, Json>,
+    viewer: &Viewer,
+    now: jiff::Timestamp,
+) -> Result<Prepared, Problem> {
+    let moment = Moment { now, until: None };
+    let question = of_api(resolvers, api, args, viewer, moment, true).await?;
+    Ok(question.prepared)
+}
+
 async fn of_api(
     resolvers: &Resolvers<'_>,
     name: &str,
@@ -214,7 +227,7 @@ fn missing(resolvers: &Resolvers<'_>, api: &str, given: &BTreeMap<String, Value>
 }
 
 /// Returns arguments as templates see them.
-pub(crate) fn values(args: Map<String, Json>) -> BTreeMap<String, Value> {
+fn values(args: Map<String, Json>) -> BTreeMap<String, Value> {
     args.into_iter()
         .map(|(name, value)| (name, value.into()))
         .collect()

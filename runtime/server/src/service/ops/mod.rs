@@ -34,7 +34,7 @@ mod validate;
 pub(crate) use self::logs::logs;
 pub(crate) use alert_test::alert_test;
 pub(crate) use backup::{backup, restore};
-pub(crate) use call::{call, call_api, report, values};
+pub(crate) use call::{call, call_api, prepare_api, report};
 pub(crate) use care::{doctor, gc, repair};
 pub(crate) use check::check;
 pub(crate) use compile::compile;
