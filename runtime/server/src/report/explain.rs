@@ -451,7 +451,12 @@ fn reason_to_wait(because: &watershed_core::Blocker) -> (Blocker, String, Option
             false => format!(": {}", names.join(", ")),
         }
     };
-    let more = || Some("`--jobs N` lets more run at once".to_owned());
+    let more = || {
+        Some(format!(
+            "{} lets more run at once",
+            watershed_api::hint::option("jobs", "N")
+        ))
+    };
     match because {
         watershed_core::Blocker::Runs { cancelled: true, .. } => (
             Blocker::Stopping,

@@ -14,8 +14,10 @@ use crate::instance::engine_problem;
 
 /// Returns the problem of rows that have no place in a file.
 pub(crate) fn made_over() -> Problem {
-    Problem::new(Code::BadArgument, "a file has neither totals nor a pivot")
-        .hint("leave them out, or write `--format csv` to standard output")
+    Problem::new(Code::BadArgument, "a file has neither totals nor a pivot").hint(format!(
+        "leave them out, or write {} to standard output",
+        hint::option("format", "csv")
+    ))
 }
 
 /// Returns the problem of a user whose question failed on rows.
@@ -90,9 +92,8 @@ pub(crate) fn of_metrics(error: MetricsError) -> Problem {
 /// Returns the problem of a statement that has no rows.
 pub(crate) fn of_query(error: &QueryError) -> Problem {
     match error {
-        QueryError::Timeout(_) => {
-            Problem::new(Code::DeadlinePassed, error.to_string()).hint("`--timeout D` gives it more time")
-        }
+        QueryError::Timeout(_) => Problem::new(Code::DeadlinePassed, error.to_string())
+            .hint(format!("{} gives it more time", hint::option("timeout", "D"))),
         QueryError::NotReading => Problem::new(Code::ProjectError, error.to_string())
             .hint("tables are changed by changing the project's files"),
         QueryError::NotOne(SoleError::Several { offset }) => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use watershed_api::request::AnswerOptions;
-use watershed_api::{Code, Problem};
+use watershed_api::{Code, Problem, hint};
 use watershed_core::{Key, Row};
 use watershed_drivers::duckdb::Conditions;
 use watershed_drivers::olap::{Existing, Export, FileFormat, Layout, Olap};
@@ -194,7 +194,11 @@ impl StatementForm {
             (true, Viewer::Owner) => Ok(Self::Whole),
             (true, Viewer::User(_)) => {
                 let message = "values of variables are shown to the project's owner alone";
-                Err(Problem::new(Code::NotAllowed, message).hint("leave out `--as` or `--show-values`"))
+                Err(Problem::new(Code::NotAllowed, message).hint(format!(
+                    "leave out {} or {}",
+                    hint::option("as", ""),
+                    hint::option("show-values", "")
+                )))
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 use watershed_api::documents::{BackupAction, BackupDocument, Time};
 use watershed_api::request::{BackupRequest, RestoreRequest};
-use watershed_api::{Code, Problem};
+use watershed_api::{Code, Problem, hint};
 use watershed_controller::store::SqliteReader;
 use watershed_drivers::duckdb::{Access, Engine};
 
@@ -96,7 +96,8 @@ async fn write(
 ) -> Result<BackupDocument, Problem> {
     if file.exists() && !force {
         let message = format!("`{}` is there already", file.display());
-        return Err(Problem::new(Code::AlreadyExists, message).hint("`--force` replaces it"));
+        return Err(Problem::new(Code::AlreadyExists, message)
+            .hint(format!("{} replaces it", hint::option("force", ""))));
     }
     // The catalog first: what the engine holds beyond it is found there, as after a crash.
     let catalog = beside(file, ".catalog.part");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use watershed_api::documents::ExportDocument;
 use watershed_api::request::{ExportRequest, Rows};
-use watershed_api::{Code, Problem};
+use watershed_api::{Code, Problem, hint};
 use watershed_drivers::duckdb::Engine;
 use watershed_drivers::olap::{Export, ExportError, Layout, Olap};
 
@@ -110,10 +110,15 @@ pub(crate) fn problem_for(error: ExportError, viewer: &Viewer) -> Problem {
 
 fn problem(error: &ExportError) -> Problem {
     match error {
-        ExportError::Exists(_) => Problem::new(Code::AlreadyExists, error.to_string())
-            .hint("`--force` replaces it when the new one is whole"),
-        ExportError::NotAFile(_) => Problem::new(Code::BadArgument, error.to_string())
-            .hint("without `--out`, `--format csv` writes rows to standard output"),
+        ExportError::Exists(_) => Problem::new(Code::AlreadyExists, error.to_string()).hint(format!(
+            "{} replaces it when the new one is whole",
+            hint::option("force", "")
+        )),
+        ExportError::NotAFile(_) => Problem::new(Code::BadArgument, error.to_string()).hint(format!(
+            "without {}, {} writes rows to standard output",
+            hint::option("out", ""),
+            hint::option("format", "csv")
+        )),
         ExportError::Sheet(_) => Problem::new(Code::BadArgument, error.to_string()),
         ExportError::Io { .. } => Problem::new(Code::Unavailable, error.to_string()),
         ExportError::Query(error) => of_query(error),
