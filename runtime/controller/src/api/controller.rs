@@ -401,6 +401,8 @@ impl Builder {
         let (commands, commands_in) = mpsc::channel(COMMANDS);
         let (forgotten, forgotten_in) = mpsc::unbounded_channel();
         let (shutdown, shutdown_in) = watch::channel(None);
+        let exchange = self.store.exchange(&self.instance);
+        let store = exchange.is_some().then_some(self.store);
         let shared = Arc::new(Shared {
             commands,
             forgotten,
@@ -409,7 +411,7 @@ impl Builder {
             metrics: Metrics::new(),
             clock: Arc::clone(&clock),
             catalog: RwLock::default(),
-            exchange: self.store.exchange(&self.instance),
+            exchange,
             holds: AtomicBool::new(false),
             next_call: AtomicU64::new(1),
             kinds: self.types,
@@ -420,7 +422,7 @@ impl Builder {
         let member = Participant {
             span: tracing::info_span!("controller", instance = %self.instance),
             instance: self.instance,
-            store: self.store,
+            store,
             limits,
             kinds: self.kinds,
             runners: Arc::new(self.runners),

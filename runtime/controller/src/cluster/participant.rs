@@ -33,7 +33,9 @@ const CAMPAIGN_AGAIN: Duration = Duration::from_secs(1);
 /// Everything that a process needs to lead an instance, any number of times.
 pub(crate) struct Participant {
     pub(crate) instance: Arc<str>,
-    pub(crate) store: Arc<dyn Store>,
+    /// None where processes don't share the instance, which is then taken once. The open catalog is the last to hold the
+    /// store there, so that closing the catalog gives everything back before the controller says that it has ended.
+    pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) limits: Limits,
     pub(crate) kinds: Vec<KindOptions>,
     pub(crate) runners: Arc<BTreeMap<Kind, Arc<dyn Runner>>>,
@@ -85,12 +87,12 @@ impl Participant {
 
     /// Follows the leader until this process has the lease itself.
     async fn follow(&self, mut inbox: Inbox) -> Result<Box<Host>, Stop> {
-        let Some(exchange) = self.shared.exchange.clone() else {
+        let (Some(exchange), Some(store)) = (&self.shared.exchange, &self.store) else {
             return Err(self.stopped(StopReason::LeaseLost, &mut inbox).await);
         };
         self.shared.forget_standing();
-        let mut follower = Follower::new(Arc::clone(&self.shared), exchange, self.call_timeout);
-        let campaign = (self.role == Role::Candidate).then(|| self.campaign());
+        let mut follower = Follower::new(Arc::clone(&self.shared), Arc::clone(exchange), self.call_timeout);
+        let campaign = (self.role == Role::Candidate).then(|| self.campaign(Arc::clone(store)));
         match follower.follow(&mut inbox, campaign).await {
             FollowEnd::ShutDown => Err(self.stopped(StopReason::Shutdown, &mut inbox).await),
             FollowEnd::Won(opened) => {
@@ -122,8 +124,8 @@ impl Participant {
     }
 
     /// Takes the lease as soon as it is free.
-    fn campaign(&self) -> AbortOnDrop<Opened> {
-        let (store, instance) = (Arc::clone(&self.store), Arc::clone(&self.instance));
+    fn campaign(&self, store: Arc<dyn Store>) -> AbortOnDrop<Opened> {
+        let instance = Arc::clone(&self.instance);
         AbortOnDrop::spawn(async move {
             loop {
                 match store.open(&instance).await {

@@ -151,6 +151,36 @@ mod tests {
         controller.shutdown(SOON).await.expect("it stops in order");
     }
 
+    #[cfg(feature = "sqlite")]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn another_process_may_take_the_catalog_as_soon_as_a_shutdown_is_over() {
+        use crate::store::{BoxFuture, Opened, SqliteStore, StoreError};
+
+        #[derive(Debug)]
+        struct Counted(
+            SqliteStore,
+            #[expect(dead_code, reason = "its share is counted")] Arc<()>,
+        );
+
+        impl Store for Counted {
+            fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
+                self.0.open(instance)
+            }
+        }
+
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("catalog.db");
+        for _ in 0..5 {
+            let store = SqliteStore::open(&path).await.expect("nobody holds the catalog");
+            let shares = Arc::new(());
+            let controller = start(Counted(store, Arc::clone(&shares)), SystemClock::new()).await;
+            // What is asked no more would be let go of after the end was said, if it were held.
+            assert_eq!(Arc::strong_count(&shares), 1);
+            create(controller.as_ref(), "thing").await.ok();
+            controller.shutdown(SOON).await.expect("it stops in order");
+        }
+    }
+
     /// Goes until it breaks.
     struct Breaking {
         clock: SystemClock,
