@@ -12,7 +12,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("watershed-locks", &[]),
     ("watershed-outside", &[]),
     ("watershed-stategraph", &[]),
-    ("watershed-drivers", &["watershed-locks", "watershed-outside"]),
+    (
+        "watershed-drivers",
+        &["watershed-api", "watershed-locks", "watershed-outside"],
+    ),
     ("watershed-schedule", &[]),
     ("watershed-shim", &[]),
     ("watershed-metrics", &["watershed-schedule"]),
@@ -40,6 +43,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "watershed-reconcilers",
         &[
+            "watershed-api",
             "watershed-proto",
             "watershed-compilers",
             "watershed-controller",
@@ -57,6 +61,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "watershed-workloads",
         &[
+            "watershed-api",
             "watershed-controller",
             "watershed-core",
             "watershed-locks",
@@ -152,6 +157,8 @@ const PURE: &[(&str, &[&str])] = &[
         &["tokio", "duckdb", "sqlx", "libduckdb-sys"],
     ),
     ("watershed-proto", &["tokio", "duckdb", "sqlx"]),
+    // The library has nothing of the command line.
+    ("watershed", &["clap", "watershed-cli", "watershed-lsp"]),
     (
         "watershed-schedule",
         &[

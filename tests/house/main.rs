@@ -10,6 +10,7 @@
 //! | `documents` | every dependency is explained, no link is dead |
 //! | `orchestration` | the core's own type stays small beside its components |
 //! | `openings` | summaries begin with a verb or a noun phrase |
+//! | `operations` | handlers know no command line, and no type grows over many files |
 //! | `outside` | licences and sources of crates from outside |
 //! | `readme` | the README names the commands that there are, and none as missing |
 //! | `settings` | targets are compiled as tests where they have some |
@@ -24,6 +25,7 @@ mod fields;
 mod format;
 mod imports;
 mod openings;
+mod operations;
 mod orchestration;
 mod outside;
 mod programs;

@@ -49,12 +49,35 @@ pub fn operation<'a>(name: &str, arguments: impl IntoIterator<Item = &'a str>) -
     text
 }
 
+/// Returns the text that stands for an operation with options in a hint; the value of an option without one is empty.
+pub fn operation_with<'a>(
+    name: &str,
+    arguments: impl IntoIterator<Item = &'a str>,
+    options: &[(&str, &str)],
+) -> String {
+    let mut text = operation(name, arguments);
+    text.pop();
+    for (name, value) in options {
+        text.push_str(" --");
+        text.push_str(name);
+        text.push_str(if value.is_empty() { "" } else { " " });
+        text.push_str(value);
+    }
+    text.push('`');
+    text
+}
+
 /// Returns the text that stands for an option in a hint; `value` is empty for an option without one.
 pub fn option(name: &str, value: &str) -> String {
     match value {
         "" => format!("`--{name}`"),
         value => format!("`--{name} {value}`"),
     }
+}
+
+/// Returns the way out for a project that needs what the sandbox keeps from it.
+pub fn without_sandbox() -> String {
+    format!("run a project that you trust without {}", option("sandbox", ""))
 }
 
 impl Hint {
@@ -145,7 +168,7 @@ mod tests {
             Part::Text(" keeps `state` elsewhere"),
         ];
         assert_eq!(hint.parts(), expected);
-        let alone = Hint::from(operation("refresh", ["daily", "--full"]));
+        let alone = Hint::from(operation_with("refresh", ["daily"], &[("full", "")]));
         let Part::Operation { name, arguments } = &alone.parts()[0] else {
             panic!("{alone}");
         };

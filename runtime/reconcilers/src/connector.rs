@@ -417,7 +417,7 @@ impl Trial<'_> {
                 let error = self.unreachable("path", &message);
                 Err(Error {
                     code: "outside-sandbox".into(),
-                    hint: Some(failure::CONFINED.into()),
+                    hint: Some(failure::confined().into()),
                     ..error
                 })
             }

@@ -5,6 +5,8 @@
 
 use std::path::Path;
 
+use watershed_api::hint::option;
+
 use super::sys::{Answer, Connection, RawError};
 use crate::olap::{Failure, QueryError, SqlError, quote_literal};
 use crate::sandbox::Sandbox;
@@ -96,14 +98,18 @@ pub(super) fn refuse_outside(sandbox: &Sandbox, file: &Path) -> Result<(), Query
     Err(QueryError::Failed(Failure::Sql(SqlError {
         class: CLASS.to_owned(),
         message: format!("\"{}\" is outside the sandbox", file.display()),
-        hint: Some(HINT.to_owned()),
+        hint: Some(hint()),
         ..SqlError::default()
     })))
 }
 
 /// The class of errors about what a sandbox closes.
 pub(super) const CLASS: &str = "sandbox";
-/// The hint of a refusal.
-pub(super) const HINT: &str = "with `--sandbox` the engine reaches the project's folder and its state alone, loads no \
-                               extension, and takes no settings but those about the meaning of SQL; run a project \
-                               that you trust without it";
+/// Returns the hint of a refusal.
+pub(super) fn hint() -> String {
+    let sandbox = option("sandbox", "");
+    format!(
+        "with {sandbox} the engine reaches the project's folder and its state alone, loads no extension, and takes no \
+         settings but those about the meaning of SQL; run a project that you trust without it"
+    )
+}

@@ -211,7 +211,7 @@ fn sql_error(said: &Said, class: String, source: Option<Source<'_>>) -> SqlError
         return SqlError {
             class: confine::CLASS.to_owned(),
             message,
-            hint: Some(confine::HINT.to_owned()),
+            hint: Some(confine::hint()),
             offset: source.and_then(|source| said.offset(source)),
             ..SqlError::default()
         };

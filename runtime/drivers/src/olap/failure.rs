@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use thiserror::Error;
+use watershed_api::hint;
 
 use super::DatabaseError;
 
@@ -191,42 +192,48 @@ impl Failure {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::OutOfMemory { setting, .. } => Some(match *setting {
-                "memory_limit" => "raise `--memory-limit`, or build less at once".to_owned(),
+                "memory_limit" => format!(
+                    "raise {}, or build less at once",
+                    hint::option("memory-limit", "")
+                ),
                 _ => format!("make room on the disk of the state folder, or raise `{setting}`"),
             }),
-            Self::DiskFull { .. } => Some(
-                "make room there, or `watershed gc` if the engine's file holds much that is free; \
-                 `--state-dir DIR` keeps state on another disk"
-                    .to_owned(),
+            Self::DiskFull { .. } => Some(format!(
+                "make room there, or {} if the engine's file holds much that is free; {} keeps state on another disk",
+                hint::operation("gc", []),
+                hint::option("state-dir", "DIR")
+            )),
+            Self::MissingExtension { message, .. } if message.contains("disabled by configuration") => Some(
+                format!("the sandbox loads no extension; {}", hint::without_sandbox()),
             ),
-            Self::MissingExtension { message, .. } if message.contains("disabled by configuration") => {
-                Some("the sandbox loads no extension; run a project that you trust without `--sandbox`".to_owned())
-            }
             Self::MissingExtension {
                 extension,
                 refused: Some(reason),
                 ..
             } => Some(format!(
-                "the engine tried to fetch it: {}; `--extensions` names a folder that has \
-                 `{extension}.duckdb_extension` for this version of the engine",
-                reason.lines().next().unwrap_or_default()
+                "the engine tried to fetch it: {}; {} names a folder that has `{extension}.duckdb_extension` for \
+                 this version of the engine",
+                reason.lines().next().unwrap_or_default(),
+                hint::option("extensions", "")
             )),
-            Self::MissingExtension { extension, .. } => {
-                Some(format!(
-                    "without `--no-extension-install` the engine fetches it when it can reach its makers' repository; \
-                     or name a folder by `--extensions` that has `{extension}.duckdb_extension` for this version of the engine"
-                ))
-            }
+            Self::MissingExtension { extension, .. } => Some(format!(
+                "without {} the engine fetches it when it can reach its makers' repository; or name a folder by {} \
+                     that has `{extension}.duckdb_extension` for this version of the engine",
+                hint::option("no-extension-install", ""),
+                hint::option("extensions", "")
+            )),
             Self::Sql(error) => error.hint.clone(),
             Self::Database(error) => error.hint().map(str::to_owned),
             Self::Session { error, .. } => error.hint.clone(),
-            Self::Open(OpenError::Damaged { .. }) => Some(
-                "`watershed doctor --repair` sets the file aside; the next `watershed run` makes everything anew"
-                    .to_owned(),
-            ),
-            Self::Open(OpenError::Locked { .. }) => Some(
-                "close the file there; `--wait D` waits longer for that".to_owned(),
-            ),
+            Self::Open(OpenError::Damaged { .. }) => Some(format!(
+                "{} sets the file aside; the next {} makes everything anew",
+                hint::operation_with("doctor", [], &[("repair", "")]),
+                hint::operation("run", [])
+            )),
+            Self::Open(OpenError::Locked { .. }) => Some(format!(
+                "close the file there; {} waits longer for that",
+                hint::option("wait", "D")
+            )),
             Self::Open(OpenError::Newer { .. }) => {
                 Some("use the newer version of watershed; nothing was touched".to_owned())
             }

@@ -273,7 +273,7 @@ impl Manager for Calls {
 /// The refusal of every call of a project that is confined to its own folder.
 fn confined() -> Error {
     Error {
-        hint: Some(failure::CONFINED.into()),
+        hint: Some(failure::confined().into()),
         ..Error::permanent("outside-sandbox", "a confined project makes no calls")
     }
 }

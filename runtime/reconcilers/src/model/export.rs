@@ -86,7 +86,7 @@ pub(super) fn place(
     let place = Place::of(root, &path);
     match sandbox {
         Some(sandbox) if !sandbox.holds(&place.whole) => Err(Error {
-            hint: Some(failure::CONFINED.into()),
+            hint: Some(failure::confined().into()),
             ..Error::permanent("outside-sandbox", format!("\"{path}\" is outside the sandbox"))
         }),
         _ => Ok(place),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use watershed_drivers::data_file::MOST_LEVELS;
 use watershed_drivers::objects::StoreError;
 
+use watershed_api::hint::{self, without_sandbox};
 use watershed_compilers::RenderError;
 use watershed_core::{Error, ErrorKind, Ref, SourcePosition};
 use watershed_drivers::olap::{BuildError, ColumnsDiffer, Failure, OpenError, RenameError, SqlError};
@@ -104,8 +105,9 @@ pub(super) fn from_files(error: &FilesError) -> Error {
         FilesError::Utf16BigEndian { .. } => (ENCODING_CODE, ErrorKind::Permanent),
         FilesError::Io { .. } => ("file-unreadable", ErrorKind::Transient),
     };
+    let confined = confined();
     let hint = match error {
-        FilesError::Outside { .. } => Some(CONFINED),
+        FilesError::Outside { .. } => Some(confined.as_str()),
         FilesError::Empty { .. } => Some(EMPTY_HINT),
         FilesError::CutOff { .. } => {
             Some("what writes it may not be done, or was interrupted: write it again")
@@ -143,9 +145,14 @@ const EMPTY_CODE: &str = "empty-file";
 const EMPTY_HINT: &str =
     "what writes it may not be done; where it may be empty, `columns` says what its columns are";
 
-/// The hint of errors about what is outside the sandbox.
-pub(crate) const CONFINED: &str = "with `--sandbox` a project reaches its own folder and its state alone; copy it there, \
-                                   or run a project that you trust without it";
+/// Returns the hint of errors about what is outside the sandbox.
+pub(crate) fn confined() -> String {
+    format!(
+        "with {} a project reaches its own folder and its state alone; copy it there, or run a project that you trust \
+         without it",
+        hint::option("sandbox", "")
+    )
+}
 
 /// A store that can't be asked.
 pub(crate) fn from_store(error: &StoreError) -> Error {
@@ -165,7 +172,7 @@ pub(crate) fn from_store(error: &StoreError) -> Error {
 /// Stores are outside the sandbox.
 pub(crate) fn confined_store() -> Error {
     Error {
-        hint: Some(CONFINED.into()),
+        hint: Some(confined().into()),
         ..Error::permanent("outside-sandbox", "stores of objects are outside the sandbox")
     }
 }
@@ -174,9 +181,7 @@ pub(crate) fn confined_store() -> Error {
 pub(crate) fn confined_database() -> Error {
     let message = "databases of other systems are outside the sandbox";
     Error {
-        hint: Some(
-            "run a project that you trust without `--sandbox`, or bring what it reads as files".into(),
-        ),
+        hint: Some(format!("{}, or bring what it reads as files", without_sandbox()).into()),
         ..Error::permanent("outside-sandbox", message)
     }
 }
@@ -270,8 +275,8 @@ pub(super) fn failed_partitions(name: &str, count: u64, data: &str, first: &Erro
         true => "the rows of the others are there",
         false => "nothing is replaced until all succeed",
     };
-    let hint =
-        format!("`watershed partitions {name} --errored` lists them; the next run builds them again; {rest}");
+    let list = hint::operation_with("partitions", [name], &[("errored", "")]);
+    let hint = format!("{list} lists them; the next run builds them again; {rest}");
     Error {
         place: first.place.clone(),
         hint: Some(hint.into()),
@@ -375,19 +380,16 @@ pub(super) fn from_build(error: &BuildError) -> (Error, Option<usize>) {
 }
 
 fn changed_columns(differ: &ColumnsDiffer) -> Error {
-    let hint = match differ.retyped.is_empty() {
-        true => {
-            "`output.on_schema_change: append_new_columns` (or `ignore`) takes such rows; \
-             `watershed refresh --full NAME` makes the table anew"
-        }
+    let way_out = match differ.retyped.is_empty() {
+        true => "`output.on_schema_change: append_new_columns` (or `ignore`) takes such rows",
         false => {
             "cast it in the query to the type that the table has; \
-             `output.on_schema_change: append_new_columns` has the table's become wider where one type holds both; \
-             `watershed refresh --full NAME` makes the table anew"
+             `output.on_schema_change: append_new_columns` has the table's become wider where one type holds both"
         }
     };
+    let refresh = hint::operation_with("refresh", [], &[("full", "NAME")]);
     Error {
-        hint: Some(hint.into()),
+        hint: Some(format!("{way_out}; {refresh} makes the table anew").into()),
         ..Error::permanent("columns-changed", differ.to_string())
     }
 }

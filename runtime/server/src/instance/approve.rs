@@ -10,42 +10,40 @@ use super::Instance;
 use super::problem::refused;
 use crate::report::names;
 
-impl Instance {
-    /// Lets the held edits of resources through, and the drops of those whose files are gone. Returns the builds that were
-    /// asked for.
-    pub(super) async fn approve_named(
-        &self,
-        typed: &[String],
-    ) -> Result<Vec<Result<Request, RequestError>>, Problem> {
-        let entries = self.entries();
-        let (mut edited, mut gone) = (Vec::new(), Vec::new());
-        for name in typed {
-            let entry = names::resolve_with_deleted(&entries, name)?;
-            let code = entry.row.error.as_ref().map(|error| &*error.code);
-            if code != Some(HELD_CODE) {
-                let message = format!("{} has no edit that waits for approval", entry.row.key());
-                return Err(Problem::new(Code::BadArgument, message));
-            }
-            match entry.row.intents.is_deleted() {
-                true => gone.push(entry.row.uid),
-                false => {
-                    self.outputs.approve_edit(entry.row.uid.0, &entry.row.spec);
-                    edited.push(entry.row.uid);
-                }
+/// Lets the held edits of resources through, and the drops of those whose files are gone. Returns the builds that were
+/// asked for.
+pub(super) async fn carry_out(
+    instance: &Instance,
+    typed: &[String],
+) -> Result<Vec<Result<Request, RequestError>>, Problem> {
+    let entries = instance.entries();
+    let (mut edited, mut gone) = (Vec::new(), Vec::new());
+    for name in typed {
+        let entry = names::resolve_with_deleted(&entries, name)?;
+        let code = entry.row.error.as_ref().map(|error| &*error.code);
+        if code != Some(HELD_CODE) {
+            let message = format!("{} has no edit that waits for approval", entry.row.key());
+            return Err(Problem::new(Code::BadArgument, message));
+        }
+        match entry.row.intents.is_deleted() {
+            true => gone.push(entry.row.uid),
+            false => {
+                instance.outputs.approve_edit(entry.row.uid.0, &entry.row.spec);
+                edited.push(entry.row.uid);
             }
         }
-        for uid in gone {
-            self.outputs.approve_drop(uid.0);
-            match self.controller.retry(Target::Uid(uid)).await {
-                // It is gone by now.
-                Ok(()) | Err(RequestError::Refused(watershed_controller::Refusal::Unknown(_))) => {}
-                Err(error) => return Err(refused(&error)),
-            }
-        }
-        self.choice.chosen.add(edited.iter().copied());
-        let asked = edited
-            .iter()
-            .map(|uid| self.controller.refresh(Target::Uid(*uid), Refresh::Full));
-        Ok(join_all(asked).await)
     }
+    for uid in gone {
+        instance.outputs.approve_drop(uid.0);
+        match instance.controller.retry(Target::Uid(uid)).await {
+            // It is gone by now.
+            Ok(()) | Err(RequestError::Refused(watershed_controller::Refusal::Unknown(_))) => {}
+            Err(error) => return Err(refused(&error)),
+        }
+    }
+    instance.choice.chosen.add(edited.iter().copied());
+    let asked = edited
+        .iter()
+        .map(|uid| instance.controller.refresh(Target::Uid(*uid), Refresh::Full));
+    Ok(join_all(asked).await)
 }

@@ -5,18 +5,21 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use watershed_api::documents::{Command, Event, Outcome, RunDocument, Time};
-use watershed_api::request::{Events, PartitionChoice, RunRequest, Selection};
+use watershed_api::request::{Events, RunRequest};
 use watershed_api::{Code, Exit, Problem};
 use watershed_controller::resource::{Settled, Stage, Target};
-use watershed_controller::{Refresh, RequestError, Select, Uid, WaitError};
+use watershed_controller::{Refresh, Select, Uid, WaitError};
 use watershed_reconcilers::model::rest;
 
 use super::observer::Observer;
 use super::order::{parents_first, with_below};
 use super::progress::Progress;
+use super::settle::{Halt, UNTIL_DONE, settle};
 use super::sharing::Holder;
 use super::stop::{Control, asked};
-use super::{Instance, partitions};
+use super::wish::Wish;
+use super::workloads::wait_for_more;
+use super::{Instance, approve, partitions, refresh, retry};
 use crate::out::Out;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings, findings};
@@ -25,49 +28,8 @@ use crate::report::problems::{ReportedProblems, problems};
 use crate::report::{Entry, Hidden, names};
 use crate::selection::{Evaluate as _, States};
 
-/// A wait without a deadline of its own: whoever waits may stop it.
-pub(super) const UNTIL_DONE: Duration = Duration::MAX;
 /// The time in which cancelled work has to return before a shutdown goes on without it.
 const GRACE: Duration = Duration::from_secs(10);
-
-/// The work that a command asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// The work that the start of the controller has asked for already.
-    Start,
-    /// Everything once more, after what is under way.
-    Everything,
-    /// These once more, by `--select`.
-    Selected(Selection),
-    /// These, by name.
-    Reconcile(Vec<String>),
-    /// The work of these.
-    Refresh(Which, Refresh, Reach),
-    /// Partitions of these, by name.
-    Partitions(Vec<String>, PartitionChoice),
-    /// The held edits of these, by name.
-    Approve(Vec<String>),
-    /// The failed ones of these, by name.
-    Retry(Vec<String>),
-}
-
-/// The way in which resources of a refresh were said.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Which {
-    /// By name.
-    Named(Vec<String>),
-    /// By `--select`.
-    Selected(Selection),
-}
-
-/// The reach of a refresh.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// Those named.
-    Named,
-    /// Also everything that reads them, however far away.
-    Downstream,
-}
 
 /// A command under way: how things were when it began, and what it saw since.
 pub(super) struct Course<'a> {
@@ -338,9 +300,9 @@ impl Instance {
         control: &Control,
         goes_on_since: Option<Time>,
     ) -> Result<Option<BTreeSet<Uid>>, Halt> {
-        let early = self.refresh_early(&wish, control, goes_on_since).await;
+        let early = refresh::begin_early(self, &wish, control, goes_on_since).await;
         // As they were before this command asked for anything.
-        let stored = self.stored_requests(goes_on_since);
+        let stored = refresh::stored_requests(&self.found.entries, goes_on_since);
         match (&wish, control) {
             // Whoever asks for some waits for those alone, whatever else the process works on.
             (Wish::Reconcile(_), _) => self.parse().await?,
@@ -368,7 +330,7 @@ impl Instance {
                 self.settle_with_below(&uids, began).await?;
                 return Ok(selected);
             }
-            Wish::Refresh(which, how, reach) => self.refresh_chosen(&which, how, reach, early).await?,
+            Wish::Refresh(which, how, reach) => refresh::carry_out(self, &which, how, reach, early).await?,
             // Its choice is stored with its request.
             Wish::Partitions(names, _) if self.are_all_in(&names, &stored)? => {}
             Wish::Partitions(names, choice) => {
@@ -380,13 +342,13 @@ impl Instance {
                 settle(join_all(asked).await).await?;
             }
             Wish::Approve(names) => {
-                let asked = self.approve_named(&names).await?;
+                let asked = approve::carry_out(self, &names).await?;
                 settle(asked).await?;
             }
-            Wish::Retry(names) => self.retry_named(&names, began, &stored).await?,
+            Wish::Retry(names) => retry::carry_out(self, &names, began, &stored).await?,
         }
         self.controller.wait_until_idle(UNTIL_DONE).await?;
-        while command != Command::Start && self.wait_for_more(began, &|_| true).await? {
+        while command != Command::Start && wait_for_more(self, began, &|_| true).await? {
             self.controller.wait_until_idle(UNTIL_DONE).await?;
         }
         Ok(selected)
@@ -415,10 +377,7 @@ impl Instance {
                 if changes.next().await.is_none() {
                     return Err(Halt::Ended);
                 }
-            } else if !self
-                .wait_for_more(began, &|entry| below.contains(&entry.row.uid))
-                .await?
-            {
+            } else if !wait_for_more(self, began, &|entry| below.contains(&entry.row.uid)).await? {
                 return Ok(());
             }
         }
@@ -462,44 +421,6 @@ impl Instance {
             .iter()
             .map(|uid| self.controller.reconcile(Target::Uid(*uid)));
         settle(join_all(asked).await).await
-    }
-}
-
-/// Chooses among resources.
-pub(super) type Among<'a> = dyn Fn(&Entry) -> bool + Sync + 'a;
-
-/// Waits for requests that were recorded. One whose resource is gone by now has nothing to wait for.
-pub(super) async fn settle(
-    requests: Vec<Result<watershed_controller::Request, RequestError>>,
-) -> Result<(), WaitError> {
-    use watershed_controller::Refusal::Unknown;
-    for request in requests {
-        match request {
-            Ok(mut request) => drop(request.settled(UNTIL_DONE).await?),
-            Err(RequestError::Refused(Unknown(_))) => {}
-            Err(RequestError::Refused(refusal)) => return Err(WaitError::Refused(refusal)),
-        }
-    }
-    Ok(())
-}
-
-/// The reason why a wish was not carried out.
-pub(super) enum Halt {
-    /// The controller ended first.
-    Ended,
-    /// It can't be.
-    Refused(Problem),
-}
-
-impl From<WaitError> for Halt {
-    fn from(_: WaitError) -> Self {
-        Self::Ended
-    }
-}
-
-impl From<Problem> for Halt {
-    fn from(refusal: Problem) -> Self {
-        Self::Refused(refusal)
     }
 }
 

@@ -35,9 +35,11 @@ mod problem;
 mod progress;
 mod refresh;
 mod retry;
+mod settle;
 mod sharing;
 mod stay;
 mod stop;
+mod wish;
 pub(crate) mod workloads;
 
 use std::num::NonZeroUsize;
@@ -51,12 +53,13 @@ use watershed_api::Owner;
 use watershed_api::documents::Command;
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Controller, EditError, Handle, Limits, StartError};
+use watershed_controller::{Controller, EditError, Handle, Limits, StartError, Uid};
 use watershed_drivers::duckdb::{self, Access, Conditions};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_drivers::watch::{WatchError, Watcher};
-use watershed_managers::Managed;
+use watershed_managers::{Discovery, Managed};
 use watershed_proto::ProjectParserSpec;
+use watershed_reconcilers::managed::Calls;
 use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::project_parser::known::Known;
 use watershed_reconcilers::project_parser::touched::{Scope, Touched};
@@ -67,7 +70,6 @@ use watershed_workloads::Workloads;
 
 pub(crate) use self::compiled::Built;
 pub use self::compiled::compiler_options;
-pub(crate) use self::converge::{Reach, Which, Wish};
 pub use self::options::state_name;
 pub use self::options::{Files, Options};
 pub use self::problem::unfinished;
@@ -77,6 +79,7 @@ pub(crate) use self::sharing::Holder;
 pub use self::stay::Stayed;
 pub(crate) use self::stop::Control;
 pub use self::stop::{Stop, Stopping};
+pub(crate) use self::wish::{Reach, Which, Wish};
 use crate::report::document::Project;
 use crate::report::{Entry, Listing};
 use crate::selection::{Choice, Evaluate as _};
@@ -140,6 +143,22 @@ impl Runtime {
         let state = options.state_folder()?;
         let lock = state.try_own()?.ok_or_else(|| OpenError::Owned(state.path()))?;
         self.open_owned(options, state, lock).await
+    }
+}
+
+/// Declares the resource that reads the project's files, and returns its id.
+async fn declare_parser(
+    controller: &Controller,
+    options: &Options,
+    secrets: &Secrets,
+) -> Result<Uid, OpenError> {
+    let spec = ProjectParserSpec {
+        environment: options.environment.clone(),
+        variables: secrets.seal_all(&options.variables),
+    };
+    match project_parser::declare_parser(controller.as_ref(), spec).await {
+        Ok(parser) => Ok(parser),
+        Err(error) => Err(not_declared(controller, error).await),
     }
 }
 
@@ -241,15 +260,17 @@ impl Runtime {
         let engine_options = engine_options(&options, &state, Access::ReadWrite);
         let jobs = jobs(&options, &engine_options);
         let engine = duckdb::Engine::new(engine_options);
-        let proof = state.path().join("main.duckdb.proof");
         let secrets = secrets_of(&options, &state);
-        let outputs = Outputs::new(Arc::new(engine.clone()), &state.engine(), proof);
         let choice = options.selection.chosen();
         let outputs = Arc::new(
-            outputs
-                .with_secrets(secrets.clone())
-                .with_chosen(choice.chosen.clone())
-                .with_sandbox(sandbox(&options, &state)),
+            Outputs::new(
+                Arc::new(engine.clone()),
+                &state.engine(),
+                state.path().join(PROOF),
+            )
+            .with_secrets(secrets.clone())
+            .with_chosen(choice.chosen.clone())
+            .with_sandbox(sandbox(&options, &state)),
         );
         refuse_damage(&engine, &outputs, options.files).await?;
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
@@ -291,35 +312,14 @@ impl Runtime {
         let starting = workloads.register(builder).start();
         let controller = starting.instrument(crate::logs::span(&logs)).await?;
         let found = std::mem::take(&mut *found.lock().unpoisoned());
-        let spec = ProjectParserSpec {
-            environment: options.environment.clone(),
-            variables: secrets.seal_all(&options.variables),
-        };
-        let declared = project_parser::declare_parser(controller.as_ref(), spec).await;
-        let parser = match declared {
-            Ok(parser) => parser,
-            Err(error) => return Err(not_declared(&controller, error).await),
-        };
+        let parser = declare_parser(&controller, &options, &secrets).await?;
         workloads.watch(controller.handle());
         let leaving = CancellationToken::new();
-        tokio::spawn(watershed_reconcilers::managed::look_after(
-            controller.handle(),
-            leaving.clone(),
-        ));
-        if options.files == Files::Watched {
-            tokio::spawn(managed::tell_of_orphans(
-                discovery,
-                controller.handle(),
-                leaving.clone(),
-            ));
-        }
-        tokio::spawn(sharing::look_after_changes(
-            engine.clone(),
-            controller.handle(),
-            leaving.clone(),
-        ));
+        let discovery = (options.files == Files::Watched).then_some(discovery);
+        look_after(&controller.handle(), &engine, discovery, &leaving);
         let watching = begun.map(|begun| begun.go_on(controller.handle(), parser, touched.clone(), &lock));
         Ok(Instance {
+            directory: self.directory.clone(),
             project: options.project(),
             options,
             state,
@@ -332,13 +332,40 @@ impl Runtime {
             watching,
             workloads,
             cache,
-            directory: self.directory.clone(),
             conditions: Arc::default(),
             logs,
             leaving,
             lock,
         })
     }
+}
+
+/// The file that says how the engine's file was left, beside it.
+const PROOF: &str = "main.duckdb.proof";
+
+/// Begins what goes on beside an instance until that is closed.
+fn look_after(
+    handle: &Handle,
+    engine: &duckdb::Engine,
+    discovery: Option<Discovery<Calls>>,
+    leaving: &CancellationToken,
+) {
+    tokio::spawn(watershed_reconcilers::managed::look_after(
+        handle.clone(),
+        leaving.clone(),
+    ));
+    if let Some(discovery) = discovery {
+        tokio::spawn(managed::tell_of_orphans(
+            discovery,
+            handle.clone(),
+            leaving.clone(),
+        ));
+    }
+    tokio::spawn(sharing::look_after_changes(
+        engine.clone(),
+        handle.clone(),
+        leaving.clone(),
+    ));
 }
 
 /// The secrets of a project, as far as they are known before its files are read.
@@ -464,6 +491,23 @@ impl Instance {
         }
         crate::state_folder::tighten(&self.state.path());
         Ok(())
+    }
+
+    /// Stops the programs that end with this one: all those of a command that ends when its work is done, and those that
+    /// say `stop`.
+    async fn stop_programs(&self) {
+        let ends_with_us = match self.options.files {
+            Files::Once => |_: &str| true,
+            Files::Watched => |said: &str| said == "stop",
+        };
+        self.workloads.stop(self.controller(), ends_with_us).await;
+    }
+
+    /// Closes the engine's file each time that nobody has worked in it for a moment, so that other programs can open it,
+    /// until the future is dropped. What is to be done next opens it again, and waits for a program that has it open
+    /// then. To be run beside an instance that stays; without it the file is held until the instance is closed.
+    pub async fn share_file(&self) {
+        self.engine.share_file(sharing::REST).await;
     }
 
     /// Returns the present state of all resources, hidden ones included.

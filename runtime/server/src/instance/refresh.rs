@@ -6,13 +6,14 @@ use futures::future::join_all;
 use watershed_api::documents::Time;
 use watershed_controller::history::Trigger;
 use watershed_controller::resource::Target;
-use watershed_controller::{Refresh, Request, RequestError, Uid};
+use watershed_controller::{Handle, Refresh, Request, RequestError, Uid};
 use watershed_reconcilers::model;
 
 use super::Instance;
-use super::converge::{Halt, Reach, Which, Wish, settle};
 use super::order::{parents_first, with_dependents};
+use super::settle::{Halt, settle};
 use super::stop::Control;
+use super::wish::{Reach, Which, Wish};
 use crate::report::{Entry, names};
 use crate::selection::{Evaluate as _, States};
 
@@ -36,88 +37,88 @@ impl Early {
     }
 }
 
-impl Instance {
-    /// Asks for a refresh of resources that the catalog has, before anything runs: where their files were edited, the work
-    /// of the edit answers it. Names that the files alone know are left for later.
-    ///
-    /// Where a command goes on whose work another process did, what that has asked for is stored: it is done, or is being
-    /// done, and asking once more would repeat it.
-    pub(super) async fn refresh_early(
-        &self,
-        wish: &Wish,
-        control: &Control,
-        goes_on_since: Option<Time>,
-    ) -> Early {
-        let (Wish::Refresh(which, how, reach), Control::Own(_)) = (wish, control) else {
-            return Early::default();
-        };
-        let entries = &self.found.entries;
-        let uids = match which {
-            Which::Named(typed) => names::resolve_all(entries, typed).ok(),
-            // What has failed or is modified is known once all is up to date.
-            Which::Selected(selection) => selection
-                .among(entries, States::Unknown)
-                .ok()
-                .flatten()
-                .map(|chosen| chosen.into_iter().collect()),
-        };
-        let uids = reached(entries, uids.unwrap_or_default(), *reach);
-        self.choice.chosen.add(uids.iter().copied());
-        let mut open = uids.clone();
-        let asked = self.stored_requests(goes_on_since);
-        open.retain(|uid| !asked.contains(uid));
-        Early {
-            requests: self.request_refreshes(&open, *how).await,
-            uids: uids.into_iter().collect(),
-            known: Some(entries.iter().map(|entry| entry.row.uid).collect()),
+/// Asks for a refresh of resources that the catalog has, before anything runs: where their files were edited, the work
+/// of the edit answers it. Names that the files alone know are left for later.
+///
+/// Where a command goes on whose work another process did, what that has asked for is stored: it is done, or is being
+/// done, and asking once more would repeat it.
+pub(super) async fn begin_early(
+    instance: &Instance,
+    wish: &Wish,
+    control: &Control,
+    goes_on_since: Option<Time>,
+) -> Early {
+    let (Wish::Refresh(which, how, reach), Control::Own(_)) = (wish, control) else {
+        return Early::default();
+    };
+    let entries = &instance.found.entries;
+    let uids = match which {
+        Which::Named(typed) => names::resolve_all(entries, typed).ok(),
+        // What has failed or is modified is known once all is up to date.
+        Which::Selected(selection) => selection
+            .among(entries, States::Unknown)
+            .ok()
+            .flatten()
+            .map(|chosen| chosen.into_iter().collect()),
+    };
+    let uids = reached(entries, uids.unwrap_or_default(), *reach);
+    instance.choice.chosen.add(uids.iter().copied());
+    let mut open = uids.clone();
+    let asked = stored_requests(&instance.found.entries, goes_on_since);
+    open.retain(|uid| !asked.contains(uid));
+    Early {
+        requests: request_refreshes(instance.controller(), &open, *how).await,
+        uids: uids.into_iter().collect(),
+        known: Some(entries.iter().map(|entry| entry.row.uid).collect()),
+    }
+}
+
+/// Refreshes resources by the names of now, and waits for those that were asked for before.
+pub(super) async fn carry_out(
+    instance: &Instance,
+    which: &Which,
+    how: Refresh,
+    reach: Reach,
+    early: Early,
+) -> Result<(), Halt> {
+    let uids = match which {
+        Which::Named(typed) => instance.named(typed)?,
+        Which::Selected(selection) => {
+            let chosen = selection.among(&instance.entries(), States::Known)?;
+            let chosen = chosen.unwrap_or_default();
+            instance.choice.chosen.add(chosen.iter().copied());
+            instance.uids(|entry| chosen.contains(&entry.row.uid))
         }
-    }
+    };
+    let entries = instance.entries();
+    let covered = entries.iter().filter(|entry| early.covers(entry));
+    let covered: BTreeSet<Uid> = covered.map(|entry| entry.row.uid).collect();
+    let mut left = reached(&entries, uids, reach);
+    left.retain(|uid| !covered.contains(uid));
+    let requests = request_refreshes(instance.controller(), &left, how).await;
+    settle(early.requests.into_iter().chain(requests).collect()).await?;
+    Ok(())
+}
 
-    /// Refreshes resources by the names of now, and waits for those that were asked for before.
-    pub(super) async fn refresh_chosen(
-        &self,
-        which: &Which,
-        how: Refresh,
-        reach: Reach,
-        early: Early,
-    ) -> Result<(), Halt> {
-        let uids = match which {
-            Which::Named(typed) => self.named(typed)?,
-            Which::Selected(selection) => {
-                let chosen = selection.among(&self.entries(), States::Known)?;
-                let chosen = chosen.unwrap_or_default();
-                self.choice.chosen.add(chosen.iter().copied());
-                self.uids(|entry| chosen.contains(&entry.row.uid))
-            }
-        };
-        let entries = self.entries();
-        let covered = entries.iter().filter(|entry| early.covers(entry));
-        let covered: BTreeSet<Uid> = covered.map(|entry| entry.row.uid).collect();
-        let mut left = reached(&entries, uids, reach);
-        left.retain(|uid| !covered.contains(uid));
-        let requests = self.request_refreshes(&left, how).await;
-        settle(early.requests.into_iter().chain(requests).collect()).await?;
-        Ok(())
-    }
+/// Returns the resources of which a refresh was stored since a time before this command asked for anything; none without a
+/// time.
+pub(super) fn stored_requests(entries: &[Entry], since: Option<Time>) -> BTreeSet<Uid> {
+    let of = |since| requested_since(entries, since).collect();
+    since.map(of).unwrap_or_default()
+}
 
-    /// Returns the resources of which a refresh was stored since a time before this command asked for anything; none without a
-    /// time.
-    pub(super) fn stored_requests(&self, since: Option<Time>) -> BTreeSet<Uid> {
-        let of = |since| stored_requests(&self.found.entries, since).collect();
-        since.map(of).unwrap_or_default()
-    }
-
-    async fn request_refreshes(&self, uids: &[Uid], how: Refresh) -> Vec<Result<Request, RequestError>> {
-        let asked = uids
-            .iter()
-            .map(|uid| self.controller.refresh(Target::Uid(*uid), how));
-        join_all(asked).await
-    }
+async fn request_refreshes(
+    handle: &Handle,
+    uids: &[Uid],
+    how: Refresh,
+) -> Vec<Result<Request, RequestError>> {
+    let asked = uids.iter().map(|uid| handle.refresh(Target::Uid(*uid), how));
+    join_all(asked).await
 }
 
 /// Returns the resources of which a refresh is stored that was asked for since a time: no completed run has seen it, or one
 /// that began since then has.
-fn stored_requests(entries: &[Entry], since: Time) -> impl Iterator<Item = Uid> {
+fn requested_since(entries: &[Entry], since: Time) -> impl Iterator<Item = Uid> {
     let is_asked = move |entry: &&Entry| {
         let row = &entry.row;
         let run = row.last_run.as_ref();

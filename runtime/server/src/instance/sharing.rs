@@ -8,20 +8,9 @@ use watershed_controller::resource::Target;
 use watershed_controller::{Handle, Select};
 use watershed_drivers::duckdb::Engine;
 
-use super::Instance;
-
 /// Nobody has worked in the engine for so long when its file is given up: longer than a person pauses between two edits
 /// that belong together, shorter than it takes to turn to a notebook.
-const REST: Duration = Duration::from_secs(3);
-
-impl Instance {
-    /// Closes the engine's file each time that nobody has worked in it for a moment, so that other programs can open it,
-    /// until the future is dropped. What is to be done next opens it again, and waits for a program that has it open
-    /// then. To be run beside an instance that stays; without it the file is held until the instance is closed.
-    pub async fn share_file(&self) {
-        self.engine.share_file(REST).await;
-    }
-}
+pub(super) const REST: Duration = Duration::from_secs(3);
 
 /// The processes that work waits for.
 pub(crate) struct Holder(watch::Receiver<Option<String>>);

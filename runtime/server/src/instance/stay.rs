@@ -7,8 +7,9 @@ use watershed_api::documents::{Command, Diagnostic, Event, RunDocument, Time};
 use watershed_api::request::RunRequest;
 
 use super::Instance;
-use super::converge::{Course, Ended, Wish};
+use super::converge::{Course, Ended};
 use super::stop::{Control, Stop, asked};
+use super::wish::Wish;
 use crate::out::Out;
 use crate::report::difference::Declarations;
 use crate::report::problems::{ReportedProblems, problems};

@@ -15,8 +15,8 @@ use watershed_workloads::replica::{ReplicaRecord, Stage};
 use watershed_workloads::service::ServiceRecord;
 use watershed_workloads::{JOBS_AT_ONCE, SCAN_INTERVAL, Service, Workloads, replica, service};
 
-use super::converge::{Among, Halt, UNTIL_DONE};
-use super::{Files, Instance, Options, managed};
+use super::settle::{Among, Halt, UNTIL_DONE};
+use super::{Files, Instance, Options, managed, retry};
 use crate::report::Entry;
 use crate::state_folder::StateFolder;
 
@@ -68,48 +68,35 @@ pub(super) fn open(
     builder.build()
 }
 
-impl Instance {
-    /// Waits for a retry that is due soon, or for a service or managed resource that is about to be ready, among these and as far
-    /// as it may be so since the command began. Returns false if there is none.
-    pub(super) async fn wait_for_more(&self, began: Time, of: &Among<'_>) -> Result<bool, Halt> {
-        let mut changes = self
-            .controller
-            .watch(self.controller.list(Select::all()).revision);
-        let retry = self.next_retry(of).await?;
-        let starting = self.longest_start(began, of);
-        let is_starting = starting.is_some();
-        if !is_starting && retry.is_none() {
-            return Ok(false);
-        }
-        let longest = retry.into_iter().chain(starting).min();
-        tokio::select! {
-            () = tokio::time::sleep(longest.unwrap_or(UNTIL_DONE)) => {}
-            // A controller that has ended says so to the wait that follows.
-            _ = changes.next(), if is_starting => {}
-        }
-        Ok(true)
+/// Waits for a retry that is due soon, or for a service or managed resource that is about to be ready, among these and as far
+/// as it may be so since the command began. Returns false if there is none.
+pub(super) async fn wait_for_more(instance: &Instance, began: Time, of: &Among<'_>) -> Result<bool, Halt> {
+    let mut changes = instance
+        .controller
+        .watch(instance.controller.list(Select::all()).revision);
+    let retry = retry::next(instance.controller(), &instance.entries(), of).await?;
+    let starting = longest_start(&instance.entries(), began, of);
+    let is_starting = starting.is_some();
+    if !is_starting && retry.is_none() {
+        return Ok(false);
     }
+    let longest = retry.into_iter().chain(starting).min();
+    tokio::select! {
+        () = tokio::time::sleep(longest.unwrap_or(UNTIL_DONE)) => {}
+        // A controller that has ended says so to the wait that follows.
+        _ = changes.next(), if is_starting => {}
+    }
+    Ok(true)
+}
 
-    /// Returns the time for which a service that is not ready, or a managed resource that is not where it should be, is waited
-    /// for among these: none if there is no such thing, or each has failed or is meant to stand still.
-    fn longest_start(&self, began: Time, of: &Among<'_>) -> Option<Duration> {
-        let entries = self.entries();
-        let time = |entry: &Entry| match managed::is_moving(&entry.row) {
-            true => Some(UNTIL_DONE),
-            false => time_to_start(entry, &entries, began),
-        };
-        entries.iter().filter(|entry| of(entry)).filter_map(time).max()
-    }
-
-    /// Stops the programs that end with this one: all those of a command that ends when its work is done, and those that
-    /// say `stop`.
-    pub(super) async fn stop_programs(&self) {
-        let ends_with_us = match self.options.files {
-            Files::Once => |_: &str| true,
-            Files::Watched => |said: &str| said == "stop",
-        };
-        self.workloads.stop(self.controller(), ends_with_us).await;
-    }
+/// Returns the time for which a service that is not ready, or a managed resource that is not where it should be, is waited
+/// for among these: none if there is no such thing, or each has failed or is meant to stand still.
+fn longest_start(entries: &[Entry], began: Time, of: &Among<'_>) -> Option<Duration> {
+    let time = |entry: &Entry| match managed::is_moving(&entry.row) {
+        true => Some(UNTIL_DONE),
+        false => time_to_start(entry, entries, began),
+    };
+    entries.iter().filter(|entry| of(entry)).filter_map(time).max()
 }
 
 /// Returns the time for which a service, or a copy of one, is waited for that is not ready; none if it has failed, or is not

@@ -1,7 +1,7 @@
 //! An expression, read from what was typed: a union of intersections of criteria, each with how far it reaches up and down.
 
 use watershed_api::request::Selection;
-use watershed_api::{Code, Problem};
+use watershed_api::{Code, Problem, hint};
 
 use crate::report::hints::nearest;
 
@@ -71,8 +71,8 @@ impl Expression {
     /// The first criterion that can't be read.
     pub(super) fn read(typed: &Selection) -> Result<Self, Problem> {
         Ok(Self {
-            select: terms("--select", &typed.select)?,
-            exclude: terms("--exclude", &typed.exclude)?,
+            select: terms("select", &typed.select)?,
+            exclude: terms("exclude", &typed.exclude)?,
         })
     }
 
@@ -191,6 +191,6 @@ fn path(typed: &str) -> String {
 fn unreadable(option: &str, text: &str, why: &str) -> Problem {
     Problem::new(
         Code::BadArgument,
-        format!("`{option} {text}` can't be read: {why}"),
+        format!("{} can't be read: {why}", hint::option(option, text)),
     )
 }

@@ -106,7 +106,7 @@ impl Place for Live<'_> {
     }
 
     async fn asking(&self, _: &[Entry]) -> Result<Asking, Problem> {
-        Ok(self.instance.asking())
+        Ok(Asking::of(self.instance))
     }
 
     async fn hands(&self) -> Result<Hands, Problem> {

@@ -32,7 +32,7 @@ use crate::logs::LogFollower;
 use crate::out::{Out, redacted, without_secrets};
 use crate::report::names;
 use crate::service::ops::{self, logs as log_lines, metrics_answer as answers};
-use crate::service::questions::{existing, form_of, layout};
+use crate::service::questions::{Asking, existing, form_of, layout};
 
 /// The longest that a file may take.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -326,7 +326,7 @@ impl Instance {
         viewer: &Viewer,
         now: Timestamp,
     ) -> Result<MetricsDocument, Problem> {
-        let (asking, handle) = (self.asking(), self.controller().clone());
+        let (asking, handle) = (Asking::of(self), self.controller().clone());
         let question = Question {
             query,
             viewer,
@@ -356,7 +356,7 @@ impl Instance {
         now: Timestamp,
         limit: u64,
     ) -> Result<CallDocument, Problem> {
-        let (asking, handle) = (self.asking(), self.controller().clone());
+        let (asking, handle) = (Asking::of(self), self.controller().clone());
         let called = ops::call_api(&asking.resolvers(&handle), api, args, viewer, now, limit).await;
         called.map_err(|problem| redacted(problem, &asking.secrets))
     }
@@ -425,7 +425,7 @@ impl Instance {
         viewer: &Viewer,
         now: Timestamp,
     ) -> Result<Prepared, Problem> {
-        let (asking, handle) = (self.asking(), self.controller().clone());
+        let (asking, handle) = (Asking::of(self), self.controller().clone());
         let resolvers = asking.resolvers(&handle);
         match source {
             Source::Metrics(query) => {

@@ -51,6 +51,24 @@ impl Asking {
         }
     }
 
+    /// Returns what it takes to ask an instance.
+    pub(crate) fn of(instance: &Instance) -> Self {
+        Self {
+            opened: Opened {
+                engine: instance.engine.clone(),
+                is_own: false,
+            },
+            secrets: instance.outputs.secrets().clone(),
+            olap: Arc::clone(instance.outputs.olap()),
+            cache: Some(Arc::clone(&instance.cache)),
+            directory: instance.directory.clone(),
+            conditions: Arc::clone(&instance.conditions),
+            sandbox: instance.outputs.sandbox().cloned(),
+            environment: instance.project.environment.clone(),
+            root: instance.options.root.clone(),
+        }
+    }
+
     pub(crate) fn views<'a>(&'a self, resources: &'a dyn Resources) -> Views<'a> {
         Views {
             olap: &self.olap,
@@ -68,26 +86,6 @@ impl Asking {
             root: &self.root,
             sandbox: self.sandbox.as_ref(),
             directory: self.directory.as_deref(),
-        }
-    }
-}
-
-impl Instance {
-    /// Returns what it takes to ask this instance.
-    pub(crate) fn asking(&self) -> Asking {
-        Asking {
-            opened: Opened {
-                engine: self.engine.clone(),
-                is_own: false,
-            },
-            secrets: self.outputs.secrets().clone(),
-            olap: Arc::clone(self.outputs.olap()),
-            cache: Some(Arc::clone(&self.cache)),
-            directory: self.directory.clone(),
-            conditions: Arc::clone(&self.conditions),
-            sandbox: self.outputs.sandbox().cloned(),
-            environment: self.project.environment.clone(),
-            root: self.options.root.clone(),
         }
     }
 }

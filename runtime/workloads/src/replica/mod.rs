@@ -409,7 +409,7 @@ pub(crate) fn backend_error(error: &backend::Error) -> Error {
     match error {
         backend::Error::Unsupported { .. } => Error::permanent("unsupported", error.to_string()),
         backend::Error::Confined => Error {
-            hint: Some("run a project that you trust without `--sandbox`".into()),
+            hint: Some(watershed_api::hint::without_sandbox().into()),
             ..Error::permanent("outside-sandbox", error.to_string())
         },
         backend::Error::StaleEpoch { .. } | backend::Error::Refused { .. } => {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use watershed_api::hint;
 use watershed_controller::{Context, Error, Outcome, Timestamp};
 use watershed_core::{ErrorKind, SourcePosition};
 
@@ -108,7 +109,9 @@ fn is_retried(record: &ReplicaRecord) -> bool {
 
 fn hint_at_logs(spec: &ReplicaSpec) -> String {
     let (service, number) = (&spec.service, spec.number);
-    format!("see `watershed logs {service} --replica {number} --previous`, then `watershed retry {service}`")
+    let options = [("replica", &*number.to_string()), ("previous", "")];
+    let logs = hint::operation_with("logs", [&**service], &options);
+    format!("see {logs}, then {}", hint::operation("retry", [&**service]))
 }
 
 /// Returns the wait until a time, which is what counts where the clock is set back.

@@ -2,7 +2,7 @@
 
 use watershed_api::documents::{Command, RunDocument};
 use watershed_api::request::{NamedRun, RefreshRequest, RunRequest};
-use watershed_api::{Code, Problem};
+use watershed_api::{Code, Problem, hint};
 use watershed_controller::Refresh;
 
 use crate::instance::{Control, Reach, Which, Wish};
@@ -90,7 +90,8 @@ async fn work(
 ) -> Result<RunDocument, Problem> {
     let running = place.running()?;
     if run.variables != running.instance.options.variables {
-        let message = "the process that owns the folder has other variables (`--env`)";
+        let env = hint::option("env", "");
+        let message = format!("the process that owns the folder has other variables ({env})");
         return Err(Problem::new(Code::HeldElsewhere, message).hint("wait until it has ended, or stop it"));
     }
     running

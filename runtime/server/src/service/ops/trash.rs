@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_api::documents::{ResourceName, Time, TrashAction, TrashDocument, TrashedTable, WhyTrashed};
 use watershed_api::request::{NoInput, TrashEmptyRequest, TrashRestoreRequest};
-use watershed_api::{Code, Problem};
+use watershed_api::{Code, Problem, hint};
 use watershed_drivers::duckdb::{Access, Engine};
 use watershed_drivers::olap::{RetrieveError, Thrown, TrashLimits, Trashed};
 use watershed_proto::{Message, ModelSpec};
@@ -131,10 +131,7 @@ impl Trash<'_> {
 
     /// Refuses a name that a model of the project has, for it could not be built any more, and one that is ours.
     fn refuse_name(&self, to: &str, table: &Trashed) -> Result<(), Problem> {
-        let hint = format!(
-            "`watershed trash restore {} --as NAME` gives it another name",
-            table.name
-        );
+        let hint = restore_as(table);
         let is_reserved = to
             .get(..RESERVED.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(RESERVED));
@@ -240,10 +237,13 @@ fn refused(error: &RetrieveError, table: &Trashed) -> Problem {
         RetrieveError::Failed(failure) => engine_problem(failure),
         RetrieveError::Absent => Problem::new(Code::Unavailable, error.to_string()),
         RetrieveError::NameTaken { .. } => {
-            Problem::new(Code::AlreadyExists, error.to_string()).hint(format!(
-                "`watershed trash restore {} --as NAME` gives it another name",
-                table.name
-            ))
+            Problem::new(Code::AlreadyExists, error.to_string()).hint(restore_as(table))
         }
     }
+}
+
+/// Returns the way out where a table can't have its name back.
+fn restore_as(table: &Trashed) -> String {
+    let restore = hint::operation_with("trash", ["restore", table.name.as_str()], &[("as", "NAME")]);
+    format!("{restore} gives it another name")
 }

@@ -1,0 +1,49 @@
+//! Waiting until what was asked for has settled.
+
+use std::time::Duration;
+
+use watershed_api::Problem;
+use watershed_controller::{RequestError, WaitError};
+
+use crate::report::Entry;
+
+/// A wait without a deadline of its own: whoever waits may stop it.
+pub(super) const UNTIL_DONE: Duration = Duration::MAX;
+
+/// Chooses among resources.
+pub(super) type Among<'a> = dyn Fn(&Entry) -> bool + Sync + 'a;
+
+/// Waits for requests that were recorded. One whose resource is gone by now has nothing to wait for.
+pub(super) async fn settle(
+    requests: Vec<Result<watershed_controller::Request, RequestError>>,
+) -> Result<(), WaitError> {
+    use watershed_controller::Refusal::Unknown;
+    for request in requests {
+        match request {
+            Ok(mut request) => drop(request.settled(UNTIL_DONE).await?),
+            Err(RequestError::Refused(Unknown(_))) => {}
+            Err(RequestError::Refused(refusal)) => return Err(WaitError::Refused(refusal)),
+        }
+    }
+    Ok(())
+}
+
+/// The reason why a wish was not carried out.
+pub(super) enum Halt {
+    /// The controller ended first.
+    Ended,
+    /// It can't be.
+    Refused(Problem),
+}
+
+impl From<WaitError> for Halt {
+    fn from(_: WaitError) -> Self {
+        Self::Ended
+    }
+}
+
+impl From<Problem> for Halt {
+    fn from(refusal: Problem) -> Self {
+        Self::Refused(refusal)
+    }
+}

@@ -1,0 +1,163 @@
+//! Operations keep to their home: handlers know no command line, and no type grows over many files again.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::code::{closing, code_of, is_name, without_tests, words};
+use crate::{files, read, root, shown};
+
+/// The folders in which a person's request is carried out, and those of the program around them.
+const FLOORS: &[&str] = &[
+    "runtime/server/src/service",
+    "runtime/server/src/instance",
+    "runtime/cli/src",
+];
+
+/// The crates that know the command line.
+const COMMAND_LINE: &[&str] = &["runtime/api", "runtime/cli", "runtime/shim"];
+
+/// Files of the library that name exit codes, because a document that they make says with which one its command ends.
+const ENDS: &[&str] = &[
+    "runtime/server/src/instance/converge.rs",
+    "runtime/server/src/instance/stop.rs",
+    "runtime/server/src/report/document.rs",
+    "runtime/server/src/service/ops/alert_test.rs",
+    "runtime/server/src/service/ops/care.rs",
+    "runtime/server/src/service/ops/check.rs",
+    "runtime/server/src/service/ops/plan.rs",
+    "runtime/server/src/service/ops/test.rs",
+];
+
+/// The most lines of a function, brace to brace.
+const LINES_OF_A_FUNCTION: usize = 100;
+
+/// The most files in which an instance has methods.
+const FILES_OF_AN_INSTANCE: usize = 6;
+
+/// Returns the sources of the library below a folder, with their text.
+fn sources(below: &[&str], except: &[&str]) -> Vec<(String, String)> {
+    let stands = |path: &Path, folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
+    let all = files("rs").into_iter().filter(|path| {
+        let inside = path.strip_prefix(root()).unwrap_or(path);
+        let is_test = inside.components().any(|part| part.as_os_str() == "tests")
+            || inside.file_stem().is_some_and(|stem| stem == "tests");
+        stands(inside, below) && !stands(inside, except) && !is_test
+    });
+    all.map(|path| (shown(&path), read(&path))).collect()
+}
+
+#[test]
+fn exit_codes_are_named_where_documents_say_how_a_command_ends() {
+    let named: Vec<String> = sources(&["runtime/server/src"], &[])
+        .into_iter()
+        .filter(|(_, text)| words(&without_tests(&code_of(text))).contains(&"Exit"))
+        .map(|(path, _)| path)
+        .collect();
+    assert_eq!(
+        named, ENDS,
+        "problems have codes instead, and their table knows the exit codes"
+    );
+}
+
+#[test]
+fn no_text_below_the_command_line_has_an_option() {
+    let mut found = Vec::new();
+    for (path, text) in sources(&["runtime"], COMMAND_LINE) {
+        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        let said = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        found.extend(
+            said.filter(|line| has_option(line))
+                .map(|line| format!("{path}: {}", line.trim())),
+        );
+    }
+    assert!(
+        found.is_empty(),
+        "hints say options as values: `watershed_api::hint::option`\n{}",
+        found.join("\n")
+    );
+}
+
+/// Returns true if a line has an option of the program in a string.
+fn has_option(line: &str) -> bool {
+    line.split("--")
+        .skip(1)
+        .zip(line.split("--"))
+        .any(|(after, before)| {
+            let begins = before.ends_with(['`', '"', ' ', '(']);
+            begins && after.starts_with(|sign: char| sign.is_ascii_lowercase()) && before.contains(['"', '`'])
+        })
+}
+
+#[test]
+fn options_are_found_in_texts_and_nowhere_else() {
+    let lines = [
+        ("hint(\"raise `--memory-limit`, or wait\")", true),
+        ("\"`watershed run --full` does\"", true),
+        ("let left = count --other;", false),
+        ("\"SELECT 1 -- a remark\"", false),
+        ("\"one--two\"", false),
+    ];
+    for (line, expected) in lines {
+        assert_eq!(has_option(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn an_instance_has_methods_in_few_files() {
+    let own = |text: &str| {
+        let code = without_tests(&code_of(text));
+        let words = words(&code);
+        words.windows(3).any(|three| three == ["impl", "Instance", "{"])
+    };
+    let has: BTreeSet<String> = sources(&["runtime/server/src"], &[])
+        .into_iter()
+        .filter(|(_, text)| own(text))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(!has.is_empty(), "nothing was found");
+    assert!(has.len() <= FILES_OF_AN_INSTANCE, "{has:?}");
+}
+
+#[test]
+fn a_function_of_an_operation_fits_a_screen_or_two() {
+    let mut long = Vec::new();
+    let mut count = 0;
+    for (path, text) in sources(FLOORS, &[]) {
+        for (name, lines) in functions(&without_tests(&code_of(&text))) {
+            count += 1;
+            if lines > LINES_OF_A_FUNCTION {
+                long.push(format!("{path}: {name} has {lines} lines"));
+            }
+        }
+    }
+    assert!(count > 500, "only {count} functions were found");
+    assert!(long.is_empty(), "{}", long.join("\n"));
+}
+
+/// Returns the functions of code with their lines, from the name to the closing brace.
+fn functions(code: &str) -> Vec<(&str, usize)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = code[from..].find("fn ").map(|at| from + at) {
+        from = at + 3;
+        let is_word = code[..at].ends_with(|sign: char| sign.is_alphanumeric() || sign == '_');
+        let name = words(&code[from..code.len().min(from + 80)]).first().copied();
+        let Some(name) = name.filter(|name| is_name(name) && !is_word) else {
+            continue;
+        };
+        let Some(end) = code[from..].find(['{', ';']).map(|end| from + end) else {
+            break;
+        };
+        if code[end..].starts_with('{') {
+            found.push((name, code[at..closing(code, end)].lines().count()));
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_are_measured_from_their_names_to_their_closing_braces() {
+    let code =
+        "fn a() {\n  b();\n}\ntrait T { fn c(); }\npub fn d(e: fn (u8)) -> u8 {\n  if x {\n  }\n  1\n}\n";
+    assert_eq!(functions(code), [("a", 3), ("d", 5)]);
+}
