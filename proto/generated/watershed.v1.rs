@@ -2093,6 +2093,9 @@ pub struct ProjectParserState {
     pub trash_bytes: ::core::option::Option<u64>,
     #[prost(uint64, optional, tag = "6")]
     pub trash_keep_ms: ::core::option::Option<u64>,
+    /// True if the engine may fetch extensions; none in catalogs of before.
+    #[prost(bool, optional, tag = "7")]
+    pub extensions_installed: ::core::option::Option<bool>,
 }
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -42,6 +42,17 @@ use watershed_locks::Unpoisoned;
 
 use crate::secrets::Secrets;
 
+/// The settings of the engine that a project states.
+#[derive(Debug)]
+pub struct EngineSettings {
+    /// The statements with which connections begin, by connector, each with what stands for its text.
+    pub sessions: Vec<(Session, Version)>,
+    /// The bounds of the trash.
+    pub trash: TrashLimits,
+    /// True if the engine may fetch extensions, where it may at all.
+    pub installs: bool,
+}
+
 /// The listings for one question, at most.
 const LISTINGS: usize = 3;
 
@@ -177,16 +188,6 @@ impl Outputs {
         &self.made
     }
 
-    /// Sets the bounds of the trash.
-    pub fn limit_trash(&self, limits: TrashLimits) {
-        self.olap.limit_trash(limits);
-    }
-
-    /// Says whether the engine may fetch extensions that a build needs, where it may at all.
-    pub fn allow_installs(&self, allowed: bool) {
-        self.olap.allow_installs(allowed);
-    }
-
     /// Lets the output of a resource be dropped although the trash has no room for it, as long as this process lives.
     pub fn approve_drop(&self, uid: Uuid) {
         self.approved.lock().unpoisoned().insert(uid);
@@ -209,13 +210,18 @@ impl Outputs {
         self.approved_edits.lock().unpoisoned().remove(&uid);
     }
 
-    /// Gives the statements with which all work in the engine begins.
-    pub fn begin_with(&self, sessions: Vec<(Session, Version)>) {
-        let versions = sessions
-            .iter()
-            .filter(|(session, _)| !session.optional)
-            .map(|(session, version)| (session.connector.as_str(), *version));
+    /// Gives the engine the settings that the project states.
+    pub fn set(&self, settings: EngineSettings) {
+        let EngineSettings {
+            sessions,
+            trash,
+            installs,
+        } = settings;
+        let inputs = sessions.iter().filter(|(session, _)| !session.optional);
+        let versions = inputs.map(|(session, version)| (session.connector.as_str(), *version));
         self.made.begin_with(versions);
+        self.olap.limit_trash(trash);
+        self.olap.allow_installs(installs);
         self.olap
             .begin_with(sessions.into_iter().map(|(session, _)| session).collect());
     }

@@ -19,6 +19,7 @@
 
 pub mod compilation;
 pub mod diff;
+mod engine_settings;
 pub mod folder;
 pub mod known;
 mod removal;
@@ -46,14 +47,20 @@ use watershed_controller::{
     Context, EditError, Handle, Key, KindOptions, Reconciler, Resource, RetryPolicy, Select,
 };
 use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
-use watershed_drivers::olap::{Session, TrashLimits};
+use watershed_drivers::olap::Session;
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, RelatedPlace, Severity};
 
 use crate::{
-    chosen::Candidate, connector, made::Version, messages::Proto, outputs::Outputs, secrets::Secrets,
+    chosen::Candidate,
+    connector,
+    made::Version,
+    messages::Proto,
+    outputs::{EngineSettings, Outputs},
+    secrets::Secrets,
 };
 use compilation::Compilation;
 use diff::{Diff, Parsed};
+pub use engine_settings::trash_limits;
 use folder::FolderError;
 use known::{Known, Looks};
 pub use removal::REMOVAL_CODE;
@@ -111,11 +118,7 @@ pub struct ProjectParser {
 struct Parse {
     batch: Result<Batch, Error>,
     state: ProjectParserState,
-    /// The statements with which connections to the engine begin.
-    sessions: Vec<(Session, Version)>,
-    trash: TrashLimits,
-    /// The engine may fetch extensions.
-    installs: bool,
+    engine: EngineSettings,
     /// A finding about it, if it removes most of the project.
     removal: Option<Diagnostic>,
 }
@@ -176,9 +179,7 @@ impl ProjectParser {
             let Parse {
                 batch,
                 mut state,
-                sessions,
-                trash,
-                installs,
+                engine,
                 removal,
             } = self.parse(context, controller.list(Select::all())).await?;
             let batch = match batch {
@@ -198,15 +199,12 @@ impl ProjectParser {
                 state.diagnostics.push(removal);
                 self.set_state(context, state.clone()).await?;
             }
-            self.outputs.limit_trash(trash);
-            self.outputs.allow_installs(installs);
+            // Before anything that the parse asks for opens the engine.
+            self.outputs.set(engine);
             if batch.edits.is_empty() {
-                self.outputs.begin_with(sessions);
                 self.known.changes_are_applied();
                 return Ok((Work::None, state));
             }
-            // Before anything that the parse asks for opens the engine.
-            self.outputs.begin_with(sessions);
             tracing::debug!(edits = batch.edits.len(), "applying a parse");
             match controller.edit(batch).await {
                 Ok(_) => {
@@ -302,15 +300,14 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
     let broken_paths = project.broken_paths();
     let mut diagnostics = project.diagnostics().iter().map(to_proto).collect::<Vec<_>>();
     redact(&mut diagnostics, secrets);
-    let trash = trash_limits(project);
+    let engine = EngineSettings::from_project(project, sessions(project, compilation.root(), rows, secrets));
     let mut removal = None;
     let mut state = ProjectParserState {
-        trash_bytes: Some(trash.bytes),
-        trash_keep_ms: u64::try_from(trash.keep.as_millis()).ok(),
         display_name: project.display_name().to_owned(),
         files: u32::try_from(compilation.files()).unwrap_or(u32::MAX),
         ..ProjectParserState::default()
     };
+    engine.keep_in(&mut state);
     let batch = match held_back(project.trust(), &diagnostics) {
         Some(error) => {
             state.deletions_held_back = error.message.to_string();
@@ -330,35 +327,11 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
         }
     };
     state.diagnostics = diagnostics;
-    let sessions = sessions(project, compilation.root(), rows, secrets);
     Parse {
         batch,
         state,
-        sessions,
-        trash,
-        installs: project.installs_extensions(),
+        engine,
         removal,
-    }
-}
-
-/// Returns the bounds of the trash as the last parse had them.
-#[must_use]
-pub fn known_trash_limits(state: &ProjectParserState) -> Option<TrashLimits> {
-    Some(TrashLimits {
-        bytes: state.trash_bytes?,
-        keep: Duration::from_millis(state.trash_keep_ms?),
-    })
-}
-
-/// Returns the bounds of the trash that a project's manifest says, or the usual ones.
-#[must_use]
-pub fn trash_limits(project: &Project) -> TrashLimits {
-    let (said, usual) = (project.trash(), TrashLimits::default());
-    TrashLimits {
-        bytes: said.size_bytes.unwrap_or(usual.bytes),
-        keep: said
-            .keep_seconds
-            .map_or(usual.keep, |seconds| Duration::from_secs(seconds.into())),
     }
 }
 
@@ -378,10 +351,10 @@ pub struct Foreseen {
 pub fn foresee(compilation: &Compilation, rows: &[Arc<Row>], secrets: &Secrets) -> Result<Foreseen, Error> {
     let parser = rows.iter().find(|row| row.kind.as_str() == KIND);
     let parser = parser.map_or_else(Resource::fresh_uid, |row| row.uid);
-    let Parse { batch, sessions, .. } = compare(compilation, rows, parser, secrets);
+    let Parse { batch, engine, .. } = compare(compilation, rows, parser, secrets);
     Ok(Foreseen {
         batch: batch?,
-        sessions,
+        sessions: engine.sessions,
     })
 }
 

@@ -6,6 +6,7 @@
 //! | `consistency` | the check of a running controller, and of its store |
 //! | `disk` | a disk that is full in the middle of a write |
 //! | `edits` | edits awaited to what comes of them, and refused at the door |
+//! | `instances` | projects that share a store of the embedder's |
 //! | `interface` | the public interface: edits, requests, waits, reads, watching |
 //! | `invocations` | what a reconciler may do and what becomes of it |
 //! | `durability` | failing commits, lost leases, restarts, shutdown |
@@ -27,6 +28,7 @@ mod durability;
 mod edits;
 mod faults;
 mod handover;
+mod instances;
 mod interface;
 mod invocations;
 mod options;

@@ -49,6 +49,13 @@ fn what_was_backed_up_comes_back_and_nothing_is_built() {
     let sandbox = project();
     back_up(&sandbox);
     let before = sandbox.tables();
+    let nowhere = sandbox.call(&["backup", "nowhere/kept.backup"]);
+    assert_eq!(nowhere.code, Some(2), "{}", nowhere.stderr);
+    assert!(
+        nowhere.stderr.contains("/nowhere` is not there"),
+        "{}",
+        nowhere.stderr
+    );
     let again = sandbox.call(&["backup", KEPT]);
     assert_eq!(again.code, Some(2), "{}", again.stdout);
     assert!(again.stderr.contains("`--force` replaces it"), "{}", again.stderr);

@@ -322,25 +322,25 @@ impl Builder {
     /// # Panics
     /// If it is not called within a tokio runtime.
     pub async fn start(self) -> Result<Controller, StartError> {
+        self.take().await?.start().await
+    }
+
+    /// Takes the instance and reads its catalog as [`start`](Self::start) does, and runs nothing yet: what depends on the
+    /// catalog can be set up first.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start), but for a catalog that contradicts itself.
+    pub async fn take(self) -> Result<Taken, StartError> {
         self.limits.check(&self.kinds)?;
         let opened = self.store.open(&self.instance).await;
-        let Opened { stored, catalog } = opened.map_err(|source| StartError::Store {
+        let opened = opened.map_err(|source| StartError::Store {
             instance: Arc::clone(&self.instance),
             source,
         })?;
-        let catalog: Arc<dyn Catalog> = Arc::from(catalog);
-        let (member, inbox, ends) = self.member(&stored, catalog.last_removal(), Role::Candidate);
-        let instance = Arc::clone(&member.instance);
-        let snapshot = InitialSnapshot::begin(&member.shared, &stored);
-        let host = member.host(stored, catalog, inbox);
-        snapshot.end().await;
-        match host {
-            Ok(mut host) => {
-                host.begin(Vec::new());
-                Ok(ends.run(member, Leadership::Leading(host)))
-            }
-            Err((source, _)) => Err(StartError::Catalog { instance, source }),
-        }
+        Ok(Taken {
+            builder: self,
+            opened,
+        })
     }
 
     /// Takes part in an instance that processes share: returns at once with handles that can do everything, holds the
@@ -438,6 +438,46 @@ impl Builder {
             commands: commands_in,
         };
         (member, inbox, Ends { shutdown })
+    }
+}
+
+/// An instance that this process holds, and does not run yet. Dropped, the instance is given back.
+#[derive(Debug)]
+pub struct Taken {
+    builder: Builder,
+    opened: Opened,
+}
+
+impl Taken {
+    /// Returns the catalog as it was found.
+    pub fn stored(&self) -> &Stored {
+        &self.opened.stored
+    }
+
+    /// Asks for what a start asks for, and runs on the current tokio runtime.
+    ///
+    /// # Errors
+    /// When the catalog contradicts itself.
+    ///
+    /// # Panics
+    /// If it is not called within a tokio runtime.
+    pub async fn start(self) -> Result<Controller, StartError> {
+        let Opened { stored, catalog } = self.opened;
+        let catalog: Arc<dyn Catalog> = Arc::from(catalog);
+        let (member, inbox, ends) = self
+            .builder
+            .member(&stored, catalog.last_removal(), Role::Candidate);
+        let instance = Arc::clone(&member.instance);
+        let snapshot = InitialSnapshot::begin(&member.shared, &stored);
+        let host = member.host(stored, catalog, inbox);
+        snapshot.end().await;
+        match host {
+            Ok(mut host) => {
+                host.begin(Vec::new());
+                Ok(ends.run(member, Leadership::Leading(host)))
+            }
+            Err((source, _)) => Err(StartError::Catalog { instance, source }),
+        }
     }
 }
 

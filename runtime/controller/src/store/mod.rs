@@ -109,6 +109,16 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     }
 }
 
+impl<S: Store + ?Sized> Store for Arc<S> {
+    fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
+        (**self).open(instance)
+    }
+
+    fn exchange(&self, instance: &str) -> Option<Arc<dyn Exchange>> {
+        (**self).exchange(instance)
+    }
+}
+
 impl<S: Store + ?Sized> Store for Box<S> {
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
         (**self).open(instance)

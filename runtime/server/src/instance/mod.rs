@@ -23,10 +23,12 @@ mod approve;
 pub(crate) mod catalog;
 pub(crate) mod compiled;
 mod converge;
+mod engine;
 mod extensions;
 mod live;
 pub(crate) mod look;
 mod managed;
+mod names;
 mod observer;
 mod options;
 mod order;
@@ -42,7 +44,6 @@ mod stop;
 mod wish;
 pub(crate) mod workloads;
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -52,10 +53,9 @@ use tracing::Instrument as _;
 use watershed_api::Owner;
 use watershed_api::documents::Command;
 use watershed_controller::shutdown::ShutdownError;
-use watershed_controller::store::SqliteStore;
+use watershed_controller::store::{SqliteStore, Store};
 use watershed_controller::{Controller, EditError, Handle, Limits, StartError, Uid};
 use watershed_drivers::duckdb::{self, Access, Conditions};
-use watershed_drivers::sandbox::Sandbox;
 use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_managers::{Discovery, Managed};
 use watershed_proto::ProjectParserSpec;
@@ -70,8 +70,10 @@ use watershed_workloads::Workloads;
 
 pub(crate) use self::compiled::Built;
 pub use self::compiled::compiler_options;
-pub use self::options::state_name;
-pub use self::options::{Files, Options};
+pub(crate) use self::engine::engine_options;
+use self::engine::jobs;
+pub use self::engine::sandbox;
+pub use self::options::{Files, Options, state_name};
 pub use self::problem::unfinished;
 pub use self::problem::{close_problem, open_problem, state_problem};
 pub(crate) use self::problem::{engine_problem, refused};
@@ -83,15 +85,12 @@ pub(crate) use self::wish::{Reach, Which, Wish};
 use crate::report::document::Project;
 use crate::report::{Entry, Listing};
 use crate::selection::{Choice, Evaluate as _};
-use crate::state_folder::{self, Lock, STATE_FOLDER, StateFolder};
+use crate::state_folder::{self, Lock, StateFolder};
 use watershed_locks::Unpoisoned;
 pub use watershed_reconcilers::directory::{self, Directory};
 pub use watershed_reconcilers::links::{self, Links};
 use watershed_reconcilers::resolvers::Cache;
 pub use watershed_reconcilers::resolvers::Viewer;
-
-/// The name of the catalog's instance: one project has one state folder, so one name does.
-pub(crate) const INSTANCE: &str = "default";
 
 /// Opens projects.
 ///
@@ -102,6 +101,7 @@ pub struct Runtime {
     watcher: Arc<Mutex<Option<Watcher>>>,
     directory: Option<Arc<dyn Directory>>,
     links: Option<Arc<dyn Links>>,
+    store: Option<names::NamedStore>,
 }
 
 impl Runtime {
@@ -121,6 +121,14 @@ impl Runtime {
     #[must_use]
     pub fn with_links(mut self, links: impl Links) -> Self {
         self.links = Some(Arc::new(links));
+        self
+    }
+
+    /// The same with catalogs in a store of the embedder's, each under the [name](Options::name) of its instance. Without one
+    /// every project has a file of its own in its state folder. The rest of the state stays in that folder.
+    #[must_use]
+    pub fn with_store(mut self, store: impl Store) -> Self {
+        self.store = Some(names::NamedStore::new(store));
         self
     }
 
@@ -176,6 +184,9 @@ pub enum OpenError {
     /// Another process uses the state folder.
     #[error("the state folder `{}` is used by another process", .0.display())]
     Owned(PathBuf),
+    /// Another instance of this process has the name, in the same store.
+    #[error("the name `{0}` is used by another instance of this process")]
+    NameInUse(String),
     /// The state folder can't be made or locked.
     #[error(transparent)]
     State(#[from] state_folder::Error),
@@ -235,6 +246,8 @@ pub struct Instance {
     logs: PathBuf,
     /// Cancelled when the instance is about to be closed.
     pub(crate) leaving: CancellationToken,
+    /// The name in a store of the embedder's; none if the catalog is a file of the state folder.
+    pub(crate) claim: Option<names::Claim>,
     /// Given back last.
     lock: Lock,
 }
@@ -275,10 +288,15 @@ impl Runtime {
         refuse_damage(&engine, &outputs, options.files).await?;
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
             .confined(outputs.sandbox().cloned());
-        let store = SqliteStore::open(state.catalog()).await?;
+        let (store, claim) = match &self.store {
+            Some(store) => store.claim(&options.name)?,
+            None => (
+                Arc::new(SqliteStore::open(state.catalog()).await?) as Arc<dyn Store>,
+                None,
+            ),
+        };
         // Not before it is known that this version may write into the folder.
         known.look_ahead(compiled::compiler_options(&options));
-        let (store, found) = catalog::Remembering::new(store, Arc::clone(&outputs), &options);
         let cache = Arc::new(Cache::new(Arc::clone(&outputs)));
         let setup = Setup {
             cache: Arc::clone(&cache),
@@ -301,7 +319,7 @@ impl Runtime {
             // Resources of kinds that have no reconciler yet are listed as unsupported.
             .unregistered_kinds();
         let builder = Controller::builder()
-            .instance(INSTANCE)
+            .instance(options.name.as_str())
             .store(store)
             .limits(limits);
         let logs = state.logs();
@@ -309,9 +327,10 @@ impl Runtime {
         let managed = Managed::new(calls).at_once(at_once);
         let discovery = managed.discovery();
         let builder = managed.register(setup.register(builder));
-        let starting = workloads.register(builder).start();
-        let controller = starting.instrument(crate::logs::span(&logs)).await?;
-        let found = std::mem::take(&mut *found.lock().unpoisoned());
+        let taken = workloads.register(builder).take().await?;
+        let found = catalog::found(taken.stored());
+        outputs.set(catalog::engine_settings(&found.entries, &options, &secrets));
+        let controller = taken.start().instrument(crate::logs::span(&logs)).await?;
         let parser = declare_parser(&controller, &options, &secrets).await?;
         workloads.watch(controller.handle());
         let leaving = CancellationToken::new();
@@ -335,6 +354,7 @@ impl Runtime {
             conditions: Arc::default(),
             logs,
             leaving,
+            claim,
             lock,
         })
     }
@@ -529,64 +549,3 @@ impl Drop for Instance {
         crate::hiding::end(&self.logs);
     }
 }
-
-/// Resources at work for each transaction that makes outputs: small builds wait for one together and share it.
-const FOR_EACH_BUILD: usize = 6;
-
-/// Returns the number of resources that are at work at once; one, if one job alone is asked for.
-fn jobs(options: &Options, engine: &duckdb::Options) -> usize {
-    match options.jobs {
-        Some(NonZeroUsize::MIN) => 1,
-        _ => engine.builds.get().saturating_mul(FOR_EACH_BUILD),
-    }
-}
-
-pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Access) -> duckdb::Options {
-    let usual = duckdb::Options::new(state.engine(), options.root.clone());
-    duckdb::Options {
-        builds: options.jobs.unwrap_or(usual.builds),
-        memory_limit: options.memory_limit,
-        threads: options.engine_threads,
-        access,
-        patience: options.engine_patience,
-        sandbox: sandbox(options, state),
-        extensions: extensions::folders(options),
-        installs: options.installs,
-        ..usual
-    }
-}
-
-/// The folders that a project is confined to, if it is.
-pub fn sandbox(options: &Options, state: &StateFolder) -> Option<Sandbox> {
-    options
-        .sandbox
-        .then(|| Sandbox::new([options.root.clone(), state.path()]))
-}
-
-impl Options {
-    /// Returns the state folder of these options.
-    ///
-    /// # Errors
-    /// When the environment's name could not be a folder's.
-    pub fn state_folder(&self) -> Result<StateFolder, state_folder::Error> {
-        let root = self
-            .state_dir
-            .clone()
-            .unwrap_or_else(|| self.root.join(STATE_FOLDER));
-        StateFolder::new(root, &state_name(&self.environment, self.sample))
-    }
-
-    pub(crate) fn project(&self) -> Project {
-        let name = self
-            .root
-            .file_name()
-            .map_or_else(|| "project".into(), |name| name.to_string_lossy());
-        Project {
-            name: name.into_owned(),
-            root: self.root.clone(),
-            environment: self.environment.clone(),
-        }
-    }
-}
-
-type Memory = Arc<Mutex<Listing>>;

@@ -1,6 +1,7 @@
 //! Options of an instance.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,13 +9,19 @@ use std::time::Duration;
 use watershed_api::request::Selection;
 use watershed_reconcilers::model::sample::Sample;
 
+use crate::report::document::Project;
+use crate::state_folder::{self, STATE_FOLDER, StateFolder};
+
 /// A project to be brought to life, and what it may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Options {
     /// The project's folder.
     pub root: PathBuf,
     /// The environment: which overrides apply, and which state is used.
     pub environment: String,
+    /// The name of the instance in its catalog; `default` unless set. In a [store of the embedder's](super::Runtime::with_store) each
+    /// instance has one of its own.
+    pub name: String,
     /// The folder of the state; `.watershed` in the project by default.
     pub state_dir: Option<PathBuf>,
     /// Variables that win over the project's own.
@@ -66,6 +73,7 @@ impl Options {
         Self {
             root: root.into(),
             environment: "dev".to_owned(),
+            name: "default".to_owned(),
             state_dir: None,
             variables: BTreeMap::new(),
             jobs: None,
@@ -79,6 +87,48 @@ impl Options {
             files: Files::default(),
             shim: PathBuf::from("watershed"),
             selection: Selection::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    /// Shows no value of a variable, for it may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("root", &self.root)
+            .field("environment", &self.environment)
+            .field("name", &self.name)
+            .field("state_dir", &self.state_dir)
+            .field("variables", &self.variables.keys())
+            .field("files", &self.files)
+            .field("sandbox", &self.sandbox)
+            .field("selection", &self.selection)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Options {
+    /// Returns the state folder of these options.
+    ///
+    /// # Errors
+    /// When the environment's name could not be a folder's.
+    pub fn state_folder(&self) -> Result<StateFolder, state_folder::Error> {
+        let root = self
+            .state_dir
+            .clone()
+            .unwrap_or_else(|| self.root.join(STATE_FOLDER));
+        StateFolder::new(root, &state_name(&self.environment, self.sample))
+    }
+
+    pub(crate) fn project(&self) -> Project {
+        let name = self
+            .root
+            .file_name()
+            .map_or_else(|| "project".into(), |name| name.to_string_lossy());
+        Project {
+            name: name.into_owned(),
+            root: self.root.clone(),
+            environment: self.environment.clone(),
         }
     }
 }

@@ -40,6 +40,7 @@ pub fn open_problem(error: OpenError, folder: &Path) -> Problem {
             }
         }
         OpenError::Owned(_) => Problem::new(Code::HeldElsewhere, chain(&error)),
+        OpenError::NameInUse(_) => Problem::new(Code::AlreadyExists, chain(&error)),
         OpenError::Calls(_) | OpenError::Declare(_) | OpenError::Start(StartError::Options(_)) => {
             Problem::new(Code::Unavailable, chain(&error))
         }

@@ -11,7 +11,6 @@ use watershed_controller::{Controller, Uid};
 use watershed_drivers::duckdb::{Access, Engine};
 use watershed_drivers::olap::TrashLimits;
 use watershed_managers::EVENT_KIND;
-use watershed_reconcilers::connector::Surroundings;
 use watershed_reconcilers::secrets::Secrets;
 
 use super::opened::Opened;
@@ -20,7 +19,7 @@ use super::questions::Asking;
 use super::{Principal, serve};
 use crate::instance::look::look;
 use crate::instance::{
-    Built, INSTANCE, OpenError, Options, catalog, compiled, engine_options, open_problem, secrets_of,
+    Built, OpenError, Options, catalog, compiled, engine_options, open_problem, secrets_of,
 };
 use crate::out::Out;
 use crate::report::document::Project;
@@ -63,7 +62,9 @@ impl AtRest {
 
     async fn begin_controller(&self) -> Result<Controller, OpenError> {
         let store = SqliteStore::open(self.state.catalog()).await?;
-        let controller = Controller::builder().instance(INSTANCE).store(store);
+        let controller = Controller::builder()
+            .instance(self.options.name.as_str())
+            .store(store);
         // It knows no kind, so it runs nothing; events are stored for those that will take them.
         Ok(controller.passive_kind(EVENT_KIND).start().await?)
     }
@@ -104,7 +105,8 @@ impl Place for AtRest {
     async fn listing(&self) -> Result<Listing, Problem> {
         match self.catalog() {
             Some(catalog) => {
-                let stored = look(move |runtime| runtime.block_on(catalog.read(INSTANCE))).await?;
+                let name = self.options.name.clone();
+                let stored = look(move |runtime| runtime.block_on(catalog.read(&name))).await?;
                 Ok(catalog::found(&stored))
             }
             None => {
@@ -121,9 +123,10 @@ impl Place for AtRest {
         let Some(catalog) = self.catalog() else {
             return Ok(Vec::new());
         };
+        let name = self.options.name.clone();
         look(move |runtime| match of {
-            Some(uid) => runtime.block_on(catalog.history(INSTANCE, uid, limit)),
-            None => runtime.block_on(catalog.recent(INSTANCE, limit)),
+            Some(uid) => runtime.block_on(catalog.history(&name, uid, limit)),
+            None => runtime.block_on(catalog.recent(&name, limit)),
         })
         .await
     }
@@ -159,13 +162,9 @@ impl Place for AtRest {
     async fn asking(&self, entries: &[Entry]) -> Result<Asking, Problem> {
         let opened = super::place::built_engine(self, Access::ReadOnly)?;
         let secrets = self.secrets().await;
-        let around = Surroundings {
-            environment: &self.options.environment,
-            root: &self.options.root,
-        };
-        let sessions = catalog::sessions(entries, around, &secrets);
-        let sessions = sessions.into_iter().map(|(session, _)| session).collect();
-        opened.engine.begin_with(sessions);
+        let settings = catalog::engine_settings(entries, &self.options, &secrets);
+        let sessions = settings.sessions.into_iter().map(|(session, _)| session);
+        opened.engine.begin_with(sessions.collect());
         Ok(Asking::at_rest(&self.options, &self.state, opened, secrets))
     }
 

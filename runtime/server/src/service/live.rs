@@ -46,7 +46,8 @@ impl Place for Live<'_> {
     }
 
     fn catalog(&self) -> Option<SqliteReader> {
-        Some(SqliteReader::new(self.instance.state.catalog()))
+        let is_own = self.instance.claim.is_none();
+        is_own.then(|| SqliteReader::new(self.instance.state.catalog()))
     }
 
     fn is_locked(&self) -> bool {

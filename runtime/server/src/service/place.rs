@@ -29,7 +29,7 @@ pub(crate) trait Place: Send + Sync {
     /// `unattended`, where none does.
     fn running(&self) -> Result<Running<'_>, Problem>;
 
-    /// Returns the reader of the stored catalog; none where nothing was ever run.
+    /// Returns the reader of the catalog's file; none where nothing was ever run, or the catalog is in a store of the embedder's.
     fn catalog(&self) -> Option<SqliteReader>;
 
     /// Returns true if nobody else can use the state folder meanwhile.

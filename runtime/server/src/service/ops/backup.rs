@@ -12,9 +12,10 @@ use watershed_drivers::duckdb::{Access, Engine};
 
 use crate::backup::{self, Manifest, ReadError, beside};
 use crate::instance::look::look;
-use crate::instance::{INSTANCE, engine_options, engine_problem};
+use crate::instance::{engine_options, engine_problem};
 use crate::out::Out;
 use crate::report::document::Project;
+use crate::report::explain::Life;
 use crate::service::Principal;
 use crate::service::place::Place;
 use crate::state_folder::StateFolder;
@@ -26,6 +27,12 @@ pub(crate) async fn backup(
     input: BackupRequest,
     _: &Out,
 ) -> Result<BackupDocument, Problem> {
+    if place.life() == Life::Live && place.catalog().is_none() {
+        let message = "the catalog is in a store of the program around this, so it is no part of a backup";
+        return Err(
+            Problem::new(Code::Unavailable, message).hint("copy the store, and the state folder with it")
+        );
+    }
     if !place.state().exists() {
         let message = "nothing was run yet, so there is nothing to keep";
         return Err(Problem::new(Code::NotBuilt, message));
@@ -99,6 +106,10 @@ async fn write(
         return Err(Problem::new(Code::AlreadyExists, message)
             .hint(format!("{} replaces it", hint::option("force", ""))));
     }
+    if let Some(folder) = file.parent().filter(|folder| !folder.is_dir()) {
+        let message = format!("the folder `{}` is not there", folder.display());
+        return Err(Problem::new(Code::BadArgument, message).hint("make the folder first"));
+    }
     // The catalog first: what the engine holds beyond it is found there, as after a crash.
     let catalog = beside(file, ".catalog.part");
     let _ = fs::remove_file(&catalog);
@@ -160,7 +171,8 @@ async fn check(folder: &impl Place, file: &Path, into: &Path) -> Result<Manifest
         .map_err(|panic| Problem::new(Code::Defect, panic.to_string()))?;
     let manifest = unpacked.map_err(unreadable)?;
     let reader = SqliteReader::new(into.join("catalog.db"));
-    look(move |runtime| runtime.block_on(reader.read(INSTANCE))).await?;
+    let name = folder.options().name.clone();
+    look(move |runtime| runtime.block_on(reader.read(&name))).await?;
     let path = into.join("main.duckdb");
     if path.exists() {
         let engine = Engine::new(watershed_drivers::duckdb::Options {

@@ -6,11 +6,10 @@ use watershed_api::{Code, Exit, Problem};
 use watershed_controller::Limits;
 use watershed_controller::consistency::{CheckError, Compared as CoreCompared, Consistency, Finding, Rule};
 use watershed_controller::resource::Revision;
-use watershed_controller::store::SqliteReader;
 use watershed_core::{Core, Now, Stored};
 
+use crate::instance::Instance;
 use crate::instance::look::{self, look};
-use crate::instance::{INSTANCE, Instance};
 use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
@@ -35,8 +34,10 @@ pub(crate) async fn check(
 
 /// Checks the controller as it is, and compares its catalog with the stored one.
 async fn check_live(place: &impl Place, instance: &Instance) -> Result<CheckDocument, Problem> {
-    let file = SqliteReader::new(place.state().catalog());
-    let damage = look(move |runtime| runtime.block_on(file.integrity())).await?;
+    let damage = match place.catalog() {
+        Some(file) => look(move |runtime| runtime.block_on(file.integrity())).await?,
+        None => Vec::new(),
+    };
     match instance.controller().check_consistency().await {
         Ok(found) => Ok(document(
             place.project(),
@@ -55,7 +56,8 @@ async fn check_at_rest(folder: &impl Place) -> Result<CheckDocument, Problem> {
         return Ok(loaded(project, Stored::default(), Vec::new()));
     };
     let damage = look(move |runtime| runtime.block_on(file.integrity())).await?;
-    match look(move |runtime| runtime.block_on(catalog.read(INSTANCE))).await {
+    let name = folder.options().name.clone();
+    match look(move |runtime| runtime.block_on(catalog.read(&name))).await {
         Ok(stored) => Ok(loaded(project, stored, damage)),
         Err(problem) if damage.is_empty() => Err(problem),
         Err(problem) => Ok(unreadable(project, problem, damage)),

@@ -22,6 +22,7 @@ use watershed_reconcilers::{model, project_parser};
 use crate::instance::{Options, compiled, sandbox};
 use crate::out::Out;
 use crate::report::document::Project;
+use crate::report::explain::Life;
 use crate::report::{Entry, health, kinds, resource};
 use crate::selection::Evaluate as _;
 use crate::service::Principal;
@@ -36,7 +37,8 @@ pub(crate) async fn plan(
     _: &Out,
 ) -> Result<PlanDocument, Problem> {
     // Before the first run there is nothing that the files could differ from.
-    let entries = match place.catalog().is_none() {
+    let was_run = place.life() == Life::Live || place.catalog().is_some();
+    let entries = match !was_run {
         true => Vec::new(),
         false => place.listing().await?.entries,
     };
