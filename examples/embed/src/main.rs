@@ -22,12 +22,12 @@ impl Reconciler for Folders {
         if context.spec().0.is_dir() {
             return Ok(Outcome::unchanged());
         }
-        std::fs::create_dir(&context.spec().0).map_err(|e| Error::transient("create", e.to_string()))?;
+        std::fs::create_dir(&context.spec().0)?;
         Ok(Outcome::changed())
     }
 
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        std::fs::remove_dir(&context.spec().0).map_err(|e| Error::transient("remove", e.to_string()))?;
+        std::fs::remove_dir(&context.spec().0)?;
         Ok(Outcome::changed())
     }
 }

@@ -29,8 +29,7 @@ impl Reconciler for Publisher {
         if context.state().is_some() {
             return Ok(Outcome::default());
         }
-        let stored = context.set_state(&published).await;
-        stored.map_err(|error| Error::transient("state", error.to_string()))?;
+        context.set_state(&published).await?;
         Ok(Outcome::from_work(Work::Built))
     }
 }

@@ -44,8 +44,7 @@ impl Reconciler for Dialler {
                 format!("attempt {attempt} failed"),
             ));
         }
-        let stored = context.set_state(&Reached(attempt)).await;
-        stored.map_err(|error| Error::transient("state", error.to_string()))?;
+        context.set_state(&Reached(attempt)).await?;
         Ok(Outcome::from_work(Work::Built))
     }
 }

@@ -23,8 +23,7 @@ impl Reconciler for Capitals {
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let capitals = Text(context.spec().0.to_uppercase());
-        let stored = context.set_state(&capitals).await;
-        stored.map_err(|error| Error::transient("state", error.to_string()))?;
+        context.set_state(&capitals).await?;
         Ok(Outcome::from_work(Work::Built))
     }
 }

@@ -210,8 +210,7 @@ impl Reconciler for ConnectorReconciler {
         let answered = trial.run(&target, engine).await.map_err(redact)?;
         let answered = secrets.redact(&answered).into_owned();
         let state = Proto(ConnectorState { proof, answered });
-        let written = context.set_state(&state).await;
-        written.map_err(|error| Error::transient("state", error.to_string()))?;
+        context.set_state(&state).await?;
         Ok(Outcome::from_work(Work::Checked))
     }
 }

@@ -49,8 +49,7 @@ where
     R::State: PartialEq,
 {
     if context.state() != Some(&state) {
-        let written = context.set_state(&state).await;
-        written.map_err(|error| Error::transient("state", error.to_string()))?;
+        context.set_state(&state).await?;
     }
     Ok(Outcome::from_work(Work::Checked))
 }

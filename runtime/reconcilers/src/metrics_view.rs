@@ -156,8 +156,7 @@ impl Reconciler for MetricsViewReconciler {
             types: found.types,
         });
         if context.state() != Some(&state) {
-            let written = context.set_state(&state).await;
-            written.map_err(|error| Error::transient("state", error.to_string()))?;
+            context.set_state(&state).await?;
         }
         error.map_or(Ok(()), Err)?;
         Ok(Outcome::from_work(Work::Checked))

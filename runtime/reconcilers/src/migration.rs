@@ -169,8 +169,7 @@ impl MigrationReconciler {
         self.outputs.made().learn(context.uid().0, &state.0);
         let is_new = context.state() != Some(&state);
         if is_new {
-            let written = context.set_state(&state).await;
-            written.map_err(|error| Error::transient("state", error.to_string()))?;
+            context.set_state(&state).await?;
         }
         if done {
             ask_readers(context, self.outputs.made()).await;

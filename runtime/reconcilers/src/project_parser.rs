@@ -232,8 +232,7 @@ impl ProjectParser {
     }
 
     async fn set_state(&self, context: &Context<Self>, state: ProjectParserState) -> Result<(), Error> {
-        let written = context.set_state(&Proto(state)).await;
-        written.map_err(|error| Error::transient("state", error.to_string()))
+        Ok(context.set_state(&Proto(state)).await?)
     }
 }
 

@@ -96,8 +96,7 @@ impl Reconciler for Keeper {
             Some(id) => id,
             None => self.buckets.create(&context.uid().to_string()).await,
         };
-        let stored = context.set_state(&Id(id)).await;
-        stored.map_err(|error| Error::transient("state", error.to_string()))?;
+        context.set_state(&Id(id)).await?;
         let quota = context.spec().quota;
         self.buckets
             .call(|buckets| {

@@ -73,8 +73,7 @@ impl<M: Message> Reconciler for Given<M> {
         if context.state().is_some_and(|now| now.0 == state) {
             return Ok(Outcome::default());
         }
-        let written = context.set_state(&Bytes(state.to_vec(), PhantomData)).await;
-        written.map_err(|error| Error::transient("state", error.to_string()))?;
+        context.set_state(&Bytes(state.to_vec(), PhantomData)).await?;
         Ok(Outcome::from_work(Work::Built))
     }
 }

@@ -12,10 +12,10 @@ impl Reconciler for Folders {
     type State = ();
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        if std::fs::exists(&context.spec().0).unwrap_or(false) {
+        if std::fs::exists(&context.spec().0)? {
             return Ok(Outcome::unchanged());
         }
-        std::fs::create_dir(&context.spec().0).map_err(|e| Error::transient("create", e.to_string()))?;
+        std::fs::create_dir(&context.spec().0)?;
         Ok(Outcome::changed())
     }
 }

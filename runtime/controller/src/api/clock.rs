@@ -74,7 +74,7 @@ impl Clock for SystemClock {
 /// #     type State = Page;
 /// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 /// #         let page = Page(context.spec().0.clone());
-/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         context.set_state(&page).await?;
 /// #         Ok(Outcome::default())
 /// #     }
 /// # }

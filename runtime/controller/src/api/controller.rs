@@ -52,7 +52,7 @@ pub const DROP_GRACE: Duration = Duration::from_secs(10);
 /// #     type State = Page;
 /// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 /// #         let page = Page(context.spec().0.clone());
-/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         context.set_state(&page).await?;
 /// #         Ok(Outcome::default())
 /// #     }
 /// # }
@@ -175,7 +175,7 @@ impl Drop for Controller {
 /// #     type State = Page;
 /// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 /// #         let page = Page(context.spec().0.clone());
-/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         context.set_state(&page).await?;
 /// #         Ok(Outcome::default())
 /// #     }
 /// # }

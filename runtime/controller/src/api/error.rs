@@ -46,7 +46,7 @@ pub enum StartError {
 /// #     type State = Page;
 /// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 /// #         let page = Page(context.spec().0.clone());
-/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         context.set_state(&page).await?;
 /// #         Ok(Outcome::default())
 /// #     }
 /// # }
@@ -93,7 +93,7 @@ impl From<EncodeError> for EditError {
 /// #     type State = Page;
 /// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 /// #         let page = Page(context.spec().0.clone());
-/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         context.set_state(&page).await?;
 /// #         Ok(Outcome::default())
 /// #     }
 /// # }
@@ -127,7 +127,7 @@ pub enum RequestError {
 /// #     type State = Page;
 /// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 /// #         let page = Page(context.spec().0.clone());
-/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         context.set_state(&page).await?;
 /// #         Ok(Outcome::default())
 /// #     }
 /// # }
@@ -198,7 +198,7 @@ const STATE_CODE: &str = "state";
 /// #     type State = Page;
 /// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 /// #         let page = Page(context.spec().0.clone());
-/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         context.set_state(&page).await?;
 /// #         Ok(Outcome::default())
 /// #     }
 /// # }
@@ -236,7 +236,7 @@ pub enum HistoryError {
 /// #     type State = Page;
 /// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 /// #         let page = Page(context.spec().0.clone());
-/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         context.set_state(&page).await?;
 /// #         Ok(Outcome::default())
 /// #     }
 /// # }
@@ -272,7 +272,7 @@ pub enum CheckError {
 /// #     type State = Page;
 /// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 /// #         let page = Page(context.spec().0.clone());
-/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         context.set_state(&page).await?;
 /// #         Ok(Outcome::default())
 /// #     }
 /// # }

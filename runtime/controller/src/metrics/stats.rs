@@ -22,7 +22,7 @@ use crate::sync::AtomicU64;
 /// #     type State = Page;
 /// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 /// #         let page = Page(context.spec().0.clone());
-/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         context.set_state(&page).await?;
 /// #         Ok(Outcome::default())
 /// #     }
 /// # }

@@ -68,6 +68,13 @@ pub struct Error {
     pub requeue_after: Option<Duration>,
 }
 
+/// A failure of the system outside passes, as far as anybody knows: it is tried again.
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::transient("io", error.to_string())
+    }
+}
+
 impl Error {
     /// An error of this kind with nothing but a code and a message.
     pub fn new(kind: ErrorKind, code: impl Into<Arc<str>>, message: impl Into<Arc<str>>) -> Self {

@@ -101,8 +101,7 @@ where
 }
 
 pub(super) async fn write<R: Reconciler>(context: &Context<R>, state: R::State) -> Result<(), Error> {
-    let written = context.set_state(&state).await;
-    written.map_err(|error| Error::transient("state", error.to_string()))
+    Ok(context.set_state(&state).await?)
 }
 
 pub(super) fn done(work: Work) -> Result<Outcome, Error> {

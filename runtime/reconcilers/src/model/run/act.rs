@@ -308,8 +308,7 @@ impl Run<'_> {
             return Ok(());
         }
         let state = Proto(state);
-        let written = self.context.set_state(&state).await;
-        written.map_err(|error| Error::transient("state", error.to_string()))?;
+        self.context.set_state(&state).await?;
         *self.written.lock().unpoisoned() = Some(state.0);
         Ok(())
     }
