@@ -4,7 +4,6 @@
 //! passes on with `pub use` leads to the module that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::code::{code_of, is_name, without_tests, words};
@@ -13,19 +12,37 @@ use crate::{files, list, metadata, read, text};
 /// A module's path within its crate; the root's is empty.
 type Module = Vec<String>;
 
+/// Circles that are still to be cut. The list may only shrink.
+const STANDING: &[&str] = &[
+    "watershed-compilers: blocks draft kinds",
+    "watershed-drivers: duckdb::attach duckdb::build duckdb::check duckdb::engine duckdb::hooks duckdb::install duckdb::partitions duckdb::throw",
+    "watershed-controller: api cluster event_loop metrics read workers",
+    "watershed-reconcilers: asking connector model places refs",
+];
+
 #[test]
 fn modules_import_one_another_in_one_direction() {
-    let mut wrong = String::new();
+    let mut found = Vec::new();
     for package in list(&metadata(&["--no-deps"]), "packages") {
         let folder = Path::new(text(package, "manifest_path")).with_file_name("src");
         for circle in circles(&Source::of_crate(&folder)) {
             let modules: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
-            let _ = writeln!(wrong, "{}: {}", text(package, "name"), modules.join(", "));
+            found.push(format!("{}: {}", text(package, "name"), modules.join(" ")));
         }
     }
+    let (new, known): (Vec<&str>, Vec<&str>) = found
+        .iter()
+        .map(String::as_str)
+        .partition(|circle| !STANDING.contains(circle));
     assert!(
-        wrong.is_empty(),
-        "modules import one another in a circle\n{wrong}"
+        new.is_empty(),
+        "modules import one another in a circle\n{}",
+        new.join("\n")
+    );
+    assert_eq!(
+        known.len(),
+        STANDING.len(),
+        "a circle is cut: take it off the list"
     );
 }
 
@@ -68,6 +85,14 @@ fn circles_are_found_through_groups_parents_and_names_that_are_passed_on() {
     assert!(found(&one_way).is_empty());
     let family = [("p/mod.rs", "mod c;\nuse c::X;"), ("p/c.rs", "use super::Y;")];
     assert!(found(&family).is_empty());
+    // What stands below a module counts as the module's.
+    let cousins = [
+        ("p/mod.rs", ""),
+        ("p/c.rs", "use crate::q::X;"),
+        ("q/mod.rs", ""),
+        ("q/d.rs", "use crate::p::Y;"),
+    ];
+    assert_eq!(found(&cousins), ["p q"]);
     let tests = [
         lib,
         ("a.rs", "use crate::b::X;"),
@@ -185,19 +210,32 @@ impl Source {
     }
 }
 
-/// The groups of modules of which each reaches every other.
+/// The groups of siblings of which each reaches every other, with what stands below them counted as theirs: a picture of one
+/// folder.
 fn circles(source: &Source) -> Vec<BTreeSet<Module>> {
-    let imports: BTreeMap<&Module, BTreeSet<Module>> = source
-        .0
-        .keys()
-        .map(|module| (module, source.imports(module)))
-        .collect();
+    let mut folders: BTreeMap<Module, BTreeMap<Module, BTreeSet<Module>>> = BTreeMap::new();
+    for module in source.0.keys() {
+        for target in source.imports(module) {
+            let shared = module.iter().zip(&target).take_while(|(a, b)| a == b).count();
+            let sibling = |of: &Module| of[..=shared].to_vec();
+            let folder = folders.entry(module[..shared].to_vec()).or_default();
+            folder
+                .entry(sibling(module))
+                .or_default()
+                .insert(sibling(&target));
+        }
+    }
+    folders.values().flat_map(circles_of).collect()
+}
+
+/// The circles of one picture.
+fn circles_of(imports: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeSet<BTreeSet<Module>> {
     let reached_from = |module: &Module| {
-        let (mut reached, mut open) = (BTreeSet::new(), vec![module.clone()]);
+        let (mut reached, mut open) = (BTreeSet::new(), vec![module]);
         while let Some(next) = open.pop() {
-            for target in imports.get(&next).into_iter().flatten() {
+            for target in imports.get(next).into_iter().flatten() {
                 if reached.insert(target.clone()) {
-                    open.push(target.clone());
+                    open.push(target);
                 }
             }
         }
@@ -205,16 +243,17 @@ fn circles(source: &Source) -> Vec<BTreeSet<Module>> {
     };
     let reached: BTreeMap<&Module, BTreeSet<Module>> = imports
         .keys()
-        .map(|module| (*module, reached_from(module)))
+        .map(|module| (module, reached_from(module)))
         .collect();
-    let mut circles: BTreeSet<BTreeSet<Module>> = BTreeSet::new();
-    for (module, targets) in &reached {
-        if targets.contains(*module) {
-            let back = targets.iter().filter(|target| reached[target].contains(*module));
-            circles.insert(back.cloned().collect());
-        }
-    }
-    circles.into_iter().collect()
+    let in_circles = reached
+        .iter()
+        .filter(|(module, targets)| targets.contains(**module));
+    in_circles
+        .map(|(module, targets)| {
+            let back = |target: &&Module| reached.get(target).is_some_and(|from| from.contains(*module));
+            targets.iter().filter(back).cloned().collect()
+        })
+        .collect()
 }
 
 /// The module of a file, by its path below `src`.

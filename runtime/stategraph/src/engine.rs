@@ -8,7 +8,6 @@
 
 mod background;
 mod calls;
-mod message;
 mod notices;
 mod operate;
 mod persist;
@@ -27,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::handler::{AnyHandler, Handler};
 use crate::item::{Operation, Timestamp};
 use crate::log::Log;
+use crate::message::Message;
 use crate::operations::{OperationId, Operations};
 use crate::plan::StalePlan;
 use crate::planner::{CallError, DEFAULT_LIMIT};
@@ -35,7 +35,6 @@ use crate::status::Status;
 use crate::types::{ItemType, Types};
 use crate::value::Value;
 
-pub(crate) use message::Message;
 use notices::Notices;
 pub use persist::{PersistError, PersistFuture, Persister};
 use session::Session;

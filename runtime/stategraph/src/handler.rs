@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::Message;
+use crate::message::Message;
 use crate::operations::OperationId;
 use crate::planner::Observed;
 use crate::reference::Ref;

@@ -38,6 +38,7 @@ mod handler;
 mod item;
 mod links;
 mod log;
+mod message;
 mod operations;
 mod plan;
 mod planner;

@@ -20,6 +20,7 @@ pub mod simulated;
 
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::broadcast;
@@ -101,6 +102,18 @@ pub trait Backend: Send + Sync {
 
     /// Returns news from now on. A receiver that lags has missed some, which is no harm: it lists.
     fn news(&self) -> broadcast::Receiver<News>;
+}
+
+/// Makes the value of a backend that acts in one epoch.
+pub trait Connect: Send + Sync {
+    /// Returns true if it runs containers, false if it runs local programs.
+    fn runs_containers(&self) -> bool;
+
+    /// Connects. Nothing is started by it: a project without workloads has no processes of ours.
+    ///
+    /// # Errors
+    /// When the backend can't be used at all.
+    fn connect(&self, epoch: u64) -> Result<Arc<dyn Backend>, Error>;
 }
 
 /// A request to start a process.

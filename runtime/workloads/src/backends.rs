@@ -5,20 +5,8 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 use watershed_locks::Unpoisoned;
 
-use crate::backend::{Backend, Error};
+use crate::backend::{Backend, Connect, Error};
 use crate::program::Program;
-
-/// Makes the value of a backend that acts in one epoch.
-pub trait Connect: Send + Sync {
-    /// Returns true if it runs containers, false if it runs local programs.
-    fn runs_containers(&self) -> bool;
-
-    /// Connects. Nothing is started by it: a project without workloads has no processes of ours.
-    ///
-    /// # Errors
-    /// When the backend can't be used at all.
-    fn connect(&self, epoch: u64) -> Result<Arc<dyn Backend>, Error>;
-}
 
 /// The backends of a project.
 pub(crate) struct Backends {

@@ -48,7 +48,7 @@ mod workloads;
 #[cfg(test)]
 mod tests;
 
-pub use backends::Connect;
+pub use backend::Connect;
 pub use crash::CRASH_POINTS;
 pub use message::{Job, Service};
 pub use observations::BackendStatus;

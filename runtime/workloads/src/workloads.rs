@@ -10,8 +10,9 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::resource::Row;
 use watershed_controller::{Builder, Handle, Resource, Select, Uid};
 
+use crate::backend::Connect;
 use crate::backend::{Backend, Observation, Stop, Then};
-use crate::backends::{Backends, Connect};
+use crate::backends::Backends;
 use crate::cancels::Cancels;
 use crate::job::{self, JobReconciler};
 use crate::message::Job;

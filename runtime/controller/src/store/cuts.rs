@@ -70,7 +70,7 @@ pub(super) enum Failure {
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
         #[cfg(feature = "sqlite")]
-        if super::sqlite::is_full(&error) {
+        if super::codes::is_full(&error) {
             return Self::Full(error.to_string());
         }
         Self::Failed(error.to_string())

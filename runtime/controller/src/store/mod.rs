@@ -15,6 +15,8 @@ use std::sync::Arc;
 use thiserror::Error;
 use watershed_core::{HistoryRow, Revision, Uid};
 
+#[cfg(feature = "sqlite")]
+mod codes;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod columns;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
@@ -311,7 +313,7 @@ impl StoreError {
         match self {
             StoreError::Damaged { .. } => true,
             #[cfg(feature = "sqlite")]
-            StoreError::Database { source, .. } => sqlite::is_corrupt(source.as_ref()),
+            StoreError::Database { source, .. } => codes::is_corrupt(source.as_ref()),
             _ => false,
         }
     }
@@ -321,7 +323,7 @@ impl StoreError {
         match self {
             StoreError::Io { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
             #[cfg(feature = "sqlite")]
-            StoreError::Database { source, .. } => source.downcast_ref().is_some_and(sqlite::is_full),
+            StoreError::Database { source, .. } => source.downcast_ref().is_some_and(codes::is_full),
             _ => false,
         }
     }

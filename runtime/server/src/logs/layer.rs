@@ -18,7 +18,7 @@ use uuid::Uuid;
 use watershed_api::documents::{LogLevel, LogLine, ResourceName, Time};
 
 use super::writer::Writer;
-use crate::report::resource;
+use crate::report::run_id;
 
 /// Details that are remembered of a run until it says something that matters.
 const DETAILS: usize = 64;
@@ -153,7 +153,7 @@ impl Run {
                 kind: said.text("resource.kind")?.to_owned(),
                 name: said.text("resource.name")?.to_owned(),
             },
-            run: resource::run_id(number("epoch")?, number("invocation")?),
+            run: run_id(number("epoch")?, number("invocation")?),
             details: Vec::new(),
             matters: false,
         })

@@ -103,6 +103,11 @@ impl Entry {
     }
 }
 
+/// Returns the name of a run, which is unique in the catalog.
+pub(crate) fn run_id(epoch: u64, invocation: u64) -> String {
+    format!("{epoch}-{invocation}")
+}
+
 /// Tells whether hidden resources are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hidden {

@@ -12,7 +12,7 @@ use watershed_core::{
 use watershed_reconcilers::model::STALE_INPUT;
 
 use super::health::{ResourceHealth, is_dependency};
-use super::{data_tests, kinds};
+use super::{data_tests, kinds, run_id};
 
 /// One resource, with what this command did for it and what its files were warned about.
 pub(crate) fn document(
@@ -85,11 +85,6 @@ pub(crate) fn last_run(run: &StoredRun, key: &Key, error: Option<&Arc<Error>>) -
         duration_ms: Time::from_millis(run.ended_at.0).since_ms(Time::from_millis(run.started_at.0)),
         outcome: outcome(run.result, error.map(Arc::as_ref)),
     }
-}
-
-/// A run's name: unique in the catalog.
-pub(crate) fn run_id(epoch: u64, invocation: u64) -> String {
-    format!("{epoch}-{invocation}")
 }
 
 /// Returns the outcome of a run, in the words of documents.

@@ -19,7 +19,7 @@ use crate::report::kinds::alerts::past_questions;
 use crate::report::kinds::managed::past_changes;
 use crate::report::kinds::programs::past_transitions;
 use crate::report::summary::Done;
-use crate::report::{Entry, Hidden, kinds, names, resource};
+use crate::report::{Entry, Hidden, kinds, names, resource, run_id};
 use crate::selection::{Evaluate as _, States};
 
 /// The number of runs that are searched for a resource that is no longer there.
@@ -224,7 +224,7 @@ fn history_run(run: &HistoryRow) -> HistoryRun {
     HistoryRun {
         id: run
             .invocation
-            .map_or_else(|| "forced".to_owned(), |id| resource::run_id(run.epoch.0, id.0)),
+            .map_or_else(|| "forced".to_owned(), |id| run_id(run.epoch.0, id.0)),
         resource: ResourceName::new(run.key.kind.as_str(), run.key.name.as_str()),
         reason: resource::reason_of(run.reason.trigger),
         cause: resource::cause(&run.reason),

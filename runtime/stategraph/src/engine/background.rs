@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::message::Message;
 use super::{Cancellable, Desk, Executor, lock};
 use crate::item::{Operation, Timestamp};
+use crate::message::Message;
 use crate::operations::OperationId;
 use crate::reference::Ref;
 use crate::value::Value;

@@ -6,11 +6,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::background::until;
-use super::message::Message;
 use super::operate::Desking;
 use super::persist::{PersistError, Persister, Store};
 use super::{ApplyError, Executor, Report};
 use crate::graph::{Extent, Graph};
+use crate::message::Message;
 use crate::plan::{Plan, plan};
 use crate::planner::{CallError, Input, Observed, Options, Planner};
 use crate::reference::Ref;

@@ -10,10 +10,10 @@ use std::task::{Context as TaskContext, Poll, Waker};
 
 use tokio_util::sync::CancellationToken;
 
-use super::message::Message;
 use super::{AtHand, Cancellable, Desk, Executor, lock};
 use crate::handler::{AnyHandler, Background, Context, HandlerError};
 use crate::item::Operation;
+use crate::message::Message;
 use crate::planner::{Effect, Input, Observed, Start};
 use crate::reference::Ref;
 use crate::value::Value;

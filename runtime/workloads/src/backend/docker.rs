@@ -48,8 +48,7 @@ use self::label::{Mark, Order};
 use self::observe::{Life, Listed};
 pub use self::output::{Part, Reader};
 use self::place::Place;
-use super::{Backend, BoxFuture, Error, News, Observation, Program, Start, StartId, Stop, Then};
-use crate::backends::Connect;
+use super::{Backend, BoxFuture, Connect, Error, News, Observation, Program, Start, StartId, Stop, Then};
 
 /// The name of the backend.
 const NAME: &str = "docker";

@@ -8,8 +8,7 @@ use watershed_core::Timestamp;
 use watershed_shim::protocol::{self, FailureClass, Lifetime, Refusal, Spawn, Stop};
 use watershed_shim::{Client, Launch, Options};
 
-use super::{Backend, BoxFuture, End, Error, News, Observation, Phase, Program, Start, StartId};
-use crate::backends::Connect;
+use super::{Backend, BoxFuture, Connect, End, Error, News, Observation, Phase, Program, Start, StartId};
 use crate::policy::exit::{Exit, StartFailure};
 
 /// The name of the backend.

@@ -6,7 +6,7 @@ use watershed_api::documents::{Ended, Event, LastRun, Outcome, ResourceName, Tim
 use watershed_controller::history::{HistoryRow, InvocationId, Repeats};
 use watershed_controller::{Event as Seen, Handle, Uid};
 
-use crate::report::resource;
+use crate::report::{resource, run_id};
 
 /// History rows by resource, the oldest first.
 pub(super) type Missed = HashMap<Uid, Vec<HistoryRow>>;
@@ -76,7 +76,7 @@ pub(super) fn finished(run: &HistoryRow) -> Event {
         Time::from_millis(run.started_at.0),
         Time::from_millis(run.ended_at.0),
     );
-    let id = run.invocation.map(|id| resource::run_id(run.epoch.0, id.0));
+    let id = run.invocation.map(|id| run_id(run.epoch.0, id.0));
     let error = run.error.as_deref().filter(|_| outcome == Outcome::Failed);
     Event::ResourceFinished {
         at,

@@ -11,7 +11,7 @@ use watershed_proto::ManagedSpec;
 use watershed_reconcilers::managed::{self, Known, Spec};
 
 use crate::report::Entry;
-use crate::report::resource::run_id;
+use crate::report::run_id;
 
 /// Returns true if a resource is a managed one, or what is left of a deleted one.
 pub(crate) fn is_managed(row: &Row) -> bool {

@@ -12,7 +12,7 @@ use watershed_workloads::service::{self, ServiceRecord};
 
 use crate::report::Entry;
 use crate::report::copies::Copies;
-use crate::report::resource::run_id;
+use crate::report::run_id;
 
 /// Returns the result of a program; none of other kinds, and before it was ever started.
 pub(super) fn result(row: &Row) -> Option<Value> {
