@@ -21,6 +21,8 @@ pub enum Reply {
     /// Everything has settled for the first time, and the work goes on: how things stand, and why files can't be
     /// watched if they can't.
     Converged(Box<RunDocument>, Option<String>),
+    /// The names of models that files declare as sources, for people, who call them so.
+    Sources(Vec<String>),
     /// The resource whose rows follow.
     About(Box<ResourceDocument>),
     /// The columns of a result; rows follow.

@@ -10,6 +10,7 @@ use super::args::{Color, Format, Shared};
 use super::failure::Failure;
 use crate::render::Colour;
 use crate::render::palette::{BAD, HINT};
+use crate::render::status::Listing;
 
 /// The form of a result, chosen from `--format`, `--json` and what the command can write.
 pub(super) fn choose_format(shared: &Shared, known: &[Format], default: Format) -> Result<Format, Failure> {
@@ -87,6 +88,8 @@ pub(super) struct Console {
     err: AutoStream<io::Stderr>,
     pub verbosity: Verbosity,
     pub progress: Progress,
+    /// The lines of a status.
+    pub listing: Listing,
 }
 
 impl Console {
@@ -112,6 +115,7 @@ impl Console {
             err: AutoStream::new(io::stderr(), choice),
             verbosity: Verbosity::Normal,
             progress: Progress::Off,
+            listing: Listing::default(),
         }
     }
 
@@ -206,7 +210,7 @@ impl Console {
 }
 
 /// Columns of the terminal, if there is one.
-fn console_width() -> Option<u16> {
+pub(super) fn console_width() -> Option<u16> {
     let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
     asked.or_else(|| terminal_size::terminal_size().map(|(width, _)| width.0))
 }

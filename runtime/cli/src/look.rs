@@ -17,6 +17,7 @@ use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::input;
 use super::mistake::TYPED;
+use crate::render::status::Listing;
 
 /// Rows of a table unless `--limit` says otherwise: more than anybody reads.
 pub(super) const TABLE_LIMIT: u64 = 1_000;
@@ -37,6 +38,9 @@ const ROWS: [Format; 6] = [
 /// `status`
 pub(super) fn status(console: &mut Console, shared: &Shared, args: &Status) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    if shared.all || !args.names.is_empty() {
+        console.listing = Listing::Whole;
+    }
     ask(
         console,
         shared,

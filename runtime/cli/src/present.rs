@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use watershed_api::documents::{
-    Column, Diagnostic, Event, Line, LogLevel, LogLine, LogsDocument, MetricsDocument, OutputLine,
-    QueryDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, TestsDocument, Time,
+    Column, Command, Diagnostic, Event, Line, LogLevel, LogLine, LogsDocument, MetricsDocument, OutputLine,
+    QueryDocument, Reason, ResourceDocument, ResourceName, RunDocument, Severity, ShowDocument,
+    TestsDocument, Time,
 };
 use watershed_api::{Answer, Exit, Reply};
 
@@ -23,6 +24,7 @@ use crate::render::progress::Bar;
 use crate::render::repeats::Repeats;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
+use crate::render::words::Sources;
 use crate::render::{data_tests, declared, fields, logs, metrics, rows, status, table, units};
 use watershed::program::{ReportedProblems, problems};
 
@@ -40,6 +42,8 @@ pub(crate) struct Presenter<'a> {
     lines: Vec<LogLine>,
     /// Lines of programs, where all are shown at once.
     output: Vec<OutputLine>,
+    /// The models that are called sources.
+    pub(crate) sources: Sources,
     /// The resource whose rows are shown.
     about: Option<Box<ResourceDocument>>,
     /// Remarks below a table.
@@ -72,6 +76,7 @@ impl<'a> Presenter<'a> {
             rows: Vec::new(),
             lines: Vec::new(),
             output: Vec::new(),
+            sources: Sources::default(),
             about: None,
             remarks: Vec::new(),
             advice: Vec::new(),
@@ -122,6 +127,10 @@ impl<'a> Presenter<'a> {
             }
             Reply::Waiting(holder) => {
                 self.waiting(&holder);
+                Ok(())
+            }
+            Reply::Sources(names) => {
+                self.sources = Sources::new(names);
                 Ok(())
             }
             Reply::About(resource) => {
@@ -213,7 +222,8 @@ impl<'a> Presenter<'a> {
             return Ok(());
         }
         if let Event::Diagnostic { diagnostic } = event {
-            if !self.drawn.holds(diagnostic) {
+            // Whether a note is news is known at the end.
+            if !self.drawn.holds(diagnostic) && !self.leaves(diagnostic) {
                 self.drawn.add(diagnostic);
                 self.draw(std::slice::from_ref(diagnostic));
             }
@@ -321,7 +331,6 @@ impl<'a> Presenter<'a> {
 
     /// The end of what ran or looked: findings beside the result, the result, the code.
     pub(crate) fn run(&mut self, document: &RunDocument) -> Result<Exit, Failure> {
-        use watershed_api::documents::Command;
         match self.format {
             Format::Json => self.console.document(document)?,
             // The last event holds it.
@@ -329,12 +338,15 @@ impl<'a> Presenter<'a> {
             _ => {
                 if document.command != Command::Status {
                     let untold = problems(document).into_iter();
-                    let untold: Vec<Diagnostic> = untold.filter(|found| !self.drawn.holds(found)).collect();
+                    let is_news = |found: &Diagnostic| {
+                        !self.drawn.holds(found) && (!self.leaves(found) || is_new(found, document))
+                    };
+                    let untold: Vec<Diagnostic> = untold.filter(is_news).collect();
                     self.findings(&untold);
                 }
                 let width = self.console.result_width();
                 let text = match document.command {
-                    Command::Status => status::status(document, Time::now(), width),
+                    Command::Status => status::status(document, self.listing(), Time::now(), width),
                     Command::Validate => summary::validate(document),
                     Command::Run
                     | Command::Start
@@ -349,6 +361,18 @@ impl<'a> Presenter<'a> {
             }
         }
         Ok(Exit::from_code(document.exit_code))
+    }
+
+    /// Returns true for notes, which are told once for each edit, unless everything is wanted.
+    fn leaves(&self, found: &Diagnostic) -> bool {
+        found.severity == Severity::Hint && self.console.verbosity < Verbosity::Verbose
+    }
+
+    fn listing(&self) -> status::Listing {
+        match self.console.verbosity {
+            Verbosity::Verbose => status::Listing::Whole,
+            _ => self.console.listing,
+        }
     }
 
     /// Everything that is wrong, drawn.
@@ -498,4 +522,27 @@ impl<'a> Presenter<'a> {
         self.console.result(text)?;
         Ok(Exit::Converged)
     }
+}
+
+/// Returns true if a note is about what came or was edited, or stands in a file of no resource while any did.
+fn is_new(found: &Diagnostic, document: &RunDocument) -> bool {
+    let changes = &document.summary.changes;
+    let mut its = document
+        .resources
+        .iter()
+        .filter(|one| one.paths.contains(&found.path))
+        .peekable();
+    document.command == Command::Validate
+        || match its.peek() {
+            None => changes.created + changes.updated > 0,
+            Some(_) => its.any(|one| {
+                let ran = one
+                    .last_run
+                    .as_ref()
+                    .filter(|run| run.started_at >= document.started_at);
+                ran.is_some_and(|run| {
+                    matches!(run.reason, Reason::Created | Reason::Edited | Reason::Renamed)
+                })
+            }),
+        }
 }

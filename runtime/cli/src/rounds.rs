@@ -1,8 +1,9 @@
 //! The lines of `start` after it has converged: one for each resource, mistakes with their place, fixed mistakes.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use watershed_api::documents::{Diagnostic, Event, Outcome, RunDocument, Severity, Time};
+use watershed_api::documents::{Diagnostic, Event, Outcome, ResourceName, RunDocument, Severity, Time};
 
 use super::console::{Console, Verbosity};
 use super::failing::{Failing, Heard};
@@ -22,6 +23,8 @@ pub(super) struct Rounds {
     /// Mistakes that are there at the moment.
     errors: Vec<Diagnostic>,
     failing: Failing,
+    /// Resources that are in order after a run that was told in this round.
+    mended: BTreeSet<ResourceName>,
     /// Resources that were not built in this round because of others.
     skipped: u64,
     has_told: bool,
@@ -37,6 +40,7 @@ impl Rounds {
             lines: told::Lines::new(Begin::Clock),
             errors,
             failing: Failing::default(),
+            mended: BTreeSet::new(),
             skipped: 0,
             has_told: false,
         }
@@ -60,6 +64,9 @@ impl Rounds {
                 }
                 self.skipped += u64::from(run.outcome == Outcome::Skipped);
                 if event.is_news() || is_verbose {
+                    if matches!(run.outcome, Outcome::Done | Outcome::Unchanged) {
+                        self.mended.insert(resource.clone());
+                    }
                     let line = self.lines.line(event, console.result_width());
                     self.tell(console, &line.unwrap_or_default())?;
                 }
@@ -86,6 +93,14 @@ impl Rounds {
                     .iter()
                     .position(|known| says_same(known, diagnostic) && known.path == diagnostic.path);
                 gone.map(|at| self.errors.swap_remove(at));
+                // The line of the resource's run has told it.
+                if diagnostic
+                    .resource
+                    .as_ref()
+                    .is_some_and(|of| self.mended.contains(of))
+                {
+                    return Ok(());
+                }
                 let place = format!("{}:{}:{}", diagnostic.path, diagnostic.line, diagnostic.column);
                 let (what, at) = (first_line(&diagnostic.message), clock(Time::now()));
                 let line =
@@ -138,6 +153,7 @@ impl Rounds {
             self.tell(console, &verdict)?;
         }
         (self.skipped, self.has_told) = (0, false);
+        self.mended.clear();
         Ok(())
     }
 

@@ -1,9 +1,11 @@
 //! `start`: converges, and goes on doing so while files are edited.
 
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use watershed_api::Exit;
+use watershed_api::documents::Time;
 use watershed_api::request::RunRequest;
 
 use super::args::{Format, Shared, Start};
@@ -12,6 +14,8 @@ use super::failure::Failure;
 use super::present::Presenter;
 use super::project::Location;
 use super::{memory, session, signals};
+use crate::render::palette::DIM;
+use crate::render::units::clock;
 use watershed::program::{Stayed, Stop, forget_early_end};
 use watershed::state_folder::Lock;
 use watershed::{Files, Options};
@@ -44,6 +48,12 @@ pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Res
             }
         }
     })
+}
+
+/// The line that everything was stopped in order. The echo of Ctrl-C stands at its beginning on a terminal.
+fn end(at: Time) -> String {
+    let begin = if std::io::stderr().is_terminal() { "\r" } else { "" };
+    format!("{begin}  {DIM}{}  ended{DIM:#}\n", clock(at))
 }
 
 /// One life of the instance; no exit code if it lost its state folder.
@@ -107,7 +117,11 @@ async fn once(
         }
         Ok(Stayed::Stopped) => {
             let exit = session::ended(shown, stop)?;
-            closed.map(|()| Some(exit))
+            closed?;
+            if format == Format::Text {
+                console.note(&end(Time::now()));
+            }
+            Ok(Some(exit))
         }
         Err(panic) => Err(Failure::new(
             Exit::NotNow,

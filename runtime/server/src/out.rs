@@ -8,6 +8,7 @@ use watershed_api::{Answer, Problem, Reply};
 use watershed_drivers::olap;
 use watershed_reconcilers::secrets::Secrets;
 
+use crate::report::{Entry, kinds};
 use crate::socket::Replies;
 
 /// Keys of documents whose values are rows, which are shown as they are.
@@ -48,6 +49,16 @@ impl Out {
     /// Tells that everything has settled for the first time, and why files can't be watched if they can't.
     pub(crate) async fn converged(&self, document: RunDocument, trouble: Option<String>) {
         self.send(Reply::Converged(Box::new(document), trouble)).await;
+    }
+
+    /// Tells which models files declare as sources.
+    pub(crate) async fn sources(&self, entries: &[Entry]) {
+        let is_source = |entry: &&Entry| kinds::declared_as(&entry.row).is_some();
+        let names = entries
+            .iter()
+            .filter(is_source)
+            .map(|entry| entry.row.name.to_string());
+        self.send(Reply::Sources(names.collect())).await;
     }
 
     /// Tells which resource the rows are of that follow.

@@ -214,7 +214,7 @@ fn a_test_that_warns_keeps_the_rows_and_counts_as_a_warning() {
     assert_eq!(again["resources"][1]["work"], "none", "and not run at each");
     let said = project.call(&["status"]);
     assert!(
-        said.stdout.contains("table 9 rows 2 tests: 1 warned"),
+        said.stdout.contains("9 rows, 2 tests: 1 warned"),
         "{}",
         said.stdout
     );

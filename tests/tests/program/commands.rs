@@ -516,12 +516,12 @@ fn a_run_says_which_file_was_behind_it() {
     assert_eq!(chain_of(&explained["resource"]["last_run"]), chain);
     let said = project.call(&["explain", "total"]).stdout;
     assert!(
-        said.contains("model/numbers edited (models/numbers.sql) -> model/total parent"),
+        said.contains("models/numbers.sql was edited → model/total"),
         "{said}"
     );
     let said = project.call(&["history", "total"]).stdout;
     assert!(
-        said.contains("parent: model/numbers (models/numbers.sql)"),
+        said.contains("after model/numbers (models/numbers.sql)"),
         "{said}"
     );
 }

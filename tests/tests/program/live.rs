@@ -448,7 +448,7 @@ fn an_edit_is_told_from_its_file_to_what_was_built_last() {
     assert!(
         words
             .join(" ")
-            .contains("model/two edited (models/two.sql) -> model/joined parent -> model/last parent"),
+            .contains("models/two.sql was edited → model/joined → model/last"),
         "{said}"
     );
     // Each edit has a chain of its own, however long the process goes on.

@@ -1,10 +1,11 @@
 //! The program in front of a person: its output on a terminal of so many columns.
 
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::json;
@@ -188,4 +189,170 @@ fn lists_fit_the_terminal() {
 /// Returns true for lines that quote a file or name a place in it, which are not cut.
 fn is_finding(line: &str) -> bool {
     line.contains(" | ") || line.starts_with("error[") || line.trim_start().starts_with("= hint")
+}
+
+/// A project whose names are longer than a line has room for, with sources, and files that declare no rows.
+fn long_names() -> Sandbox {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("data/orders.csv", "id,amount\n1,5\n2,7\n"),
+        (
+            "sources/orders.yaml",
+            "type: source\nconnector: local_file\npath: data/orders.csv\n",
+        ),
+        (
+            "models/orders_of_the_last_year_by_customer_and_country.sql",
+            "-- @materialize: true\nSELECT * FROM orders\n",
+        ),
+        (
+            "metrics/amounts.yaml",
+            "version: 1\ntype: metrics_view\nmodel: orders_of_the_last_year_by_customer_and_country\n\
+             dimensions: [{column: id, label: The id}]\nmeasures: [{name: amount, expression: sum(amount)}]\n",
+        ),
+    ]);
+    for at in 0..5 {
+        project.write(
+            &format!("themes/theme_{at}.yaml"),
+            "type: theme\ncolors: {primary: blue}\n",
+        );
+    }
+    project
+}
+
+#[test]
+fn durations_are_whole_on_a_terminal_and_a_run_counts_once() {
+    let project = long_names();
+    for width in WIDTHS {
+        if project.is_known() {
+            project.forget();
+        }
+        let said = on_terminal(&project, width, &["run", "--no-progress"]);
+        let told: Vec<&str> = said.lines().filter(|line| line.contains(" of 8 ")).collect();
+        assert_eq!(told.len(), 8, "{said}");
+        for (at, line) in told.iter().enumerate() {
+            assert!(
+                line.trim_start().starts_with(&format!("{} of 8", at + 1)),
+                "{said}"
+            );
+            assert!(line.trim_end().ends_with('s') && !line.ends_with('…'), "{said}");
+        }
+    }
+    project.remove("models/orders_of_the_last_year_by_customer_and_country.sql");
+    project.remove("metrics/amounts.yaml");
+    project.remove("themes/theme_0.yaml");
+    let said = on_terminal(&project, 80, &["run", "--no-progress"]);
+    let of: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.split(" of ").nth(1)?.split(' ').next())
+        .collect();
+    assert!(!of.is_empty() && of.iter().all(|all| *all == of[0]), "{said}");
+}
+
+#[test]
+fn a_status_counts_what_has_nothing_to_tell_and_lists_it_when_asked() {
+    let project = long_names();
+    project.run(0);
+    let said = on_terminal(&project, 80, &["status"]);
+    assert!(
+        said.contains("6 metrics views and themes: ok (`--all` lists them)"),
+        "{said}"
+    );
+    assert!(!said.contains("theme_1") && said.contains("  2 rows"), "{said}");
+    for arguments in [
+        &["status", "--all"][..],
+        &["status", "-v"],
+        &["status", "theme_1", "theme_2", "theme_3", "theme_4"],
+    ] {
+        let said = on_terminal(&project, 80, arguments);
+        assert!(said.contains("theme_1") && !said.contains("lists them"), "{said}");
+    }
+}
+
+#[test]
+fn sources_are_called_so_wherever_people_are_told_of_them() {
+    let project = long_names();
+    project.run(0);
+    project.write(
+        "sources/orders.yaml",
+        "type: source\nconnector: local_file\npath: data/none.csv\n",
+    );
+    let ran = project.call(&["run"]);
+    assert!(ran.stdout.contains("by source/orders"), "{}", ran.stdout);
+    for arguments in [
+        &["explain"][..],
+        &["explain", "orders"],
+        &["explain", "amounts"],
+        &["history"],
+        &["graph"],
+        &["status"],
+    ] {
+        let said = project.call(arguments).stdout;
+        assert!(
+            !said.contains("model/orders\n")
+                && !said.contains("model/orders:")
+                && !said.contains("model  orders "),
+            "{said}"
+        );
+        assert!(said.contains("source"), "{arguments:?}: {said}");
+    }
+    let document = project.call(&["explain", "orders", "--json"]).json();
+    assert_eq!(
+        document["resource"]["kind"], "model",
+        "documents stay as they are"
+    );
+}
+
+#[test]
+fn a_note_is_told_by_the_run_that_reads_the_edit_and_wherever_more_is_asked_for() {
+    let project = long_names();
+    let notes = |arguments: &[&str]| {
+        let said = project.call(arguments);
+        said.stderr.matches("key \"label\"").count()
+    };
+    assert_eq!([notes(&["run"]), notes(&["run"])], [1, 0]);
+    assert_eq!([notes(&["run", "-v"]), notes(&["validate"])], [1, 1]);
+    project.write("themes/theme_9.yaml", "type: theme\ncolors: {primary: red}\n");
+    assert_eq!(notes(&["run"]), 0, "another file is no edit of this one");
+    let view = fs::read_to_string(project.path().join("metrics/amounts.yaml")).expect("the file can be read");
+    project.write("metrics/amounts.yaml", &view.replace("The id", "An id"));
+    assert_eq!(notes(&["run"]), 1);
+}
+
+#[test]
+fn a_start_tells_a_mended_thing_once_and_that_it_ended() {
+    let project = wide();
+    let mut start = project.command(&["start"]);
+    let mut start = start
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it can be started");
+    let mut told = BufReader::new(start.stdout.take().expect("it is piped")).lines();
+    let mut until = |wanted: &str| {
+        let mut all = String::new();
+        while !all.contains(wanted) {
+            let line = told.next().expect("there is more").expect("lines are text");
+            all.push_str(&line);
+            all.push('\n');
+        }
+        all
+    };
+    until("up to date");
+    project.edit("models/trips.sql", "FROM range", "FROM rnage");
+    until("1 error");
+    project.edit("models/trips.sql", "FROM rnage", "FROM range");
+    let mended = until("up to date");
+    assert_eq!(
+        mended.matches("fixed").count() + mended.matches("built").count(),
+        1,
+        "{mended}"
+    );
+    kill_process(Pid::from_child(&start), Signal::INT).expect("it can be signalled");
+    let mut said = String::new();
+    let stderr = start.stderr.take().expect("it is piped");
+    BufReader::new(stderr)
+        .read_to_string(&mut said)
+        .expect("it is text");
+    assert!(said.trim_end().ends_with("ended"), "{said}");
+    assert_eq!(start.wait().expect("it ends").code(), Some(130));
 }

@@ -84,8 +84,11 @@ impl Present for TestsDocument {
 }
 
 impl Present for ExplainDocument {
-    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
-        presenter.document(&self, |width| explain::explain(&self, Time::now(), width))
+    fn present(self, mut presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        let sources = std::mem::take(&mut presenter.sources);
+        presenter.document(&self, |width| {
+            explain::explain(&sources.in_explanation(self.clone()), Time::now(), width)
+        })
     }
 }
 
@@ -145,7 +148,7 @@ impl Present for PartitionsDocument {
 
 impl Present for PlanDocument {
     fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
-        presenter.document_with_code(self.exit_code, &self, |_| plan::plan(&self))
+        presenter.document_with_code(self.exit_code, &self, |width| plan::plan(&self, width))
     }
 }
 
@@ -168,19 +171,23 @@ impl Present for CompileDocument {
 }
 
 impl Present for GraphDocument {
-    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+    fn present(self, mut presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        let sources = std::mem::take(&mut presenter.sources);
         match presenter.format() {
             Format::Dot => presenter.text(&status::dot(&self)),
-            _ => presenter.document(&self, |_| status::graph(&self)),
+            _ => presenter.document(&self, |_| status::graph(&sources.in_graph(self.clone()))),
         }
     }
 }
 
 impl Present for HistoryDocument {
-    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+    fn present(self, mut presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        let sources = std::mem::take(&mut presenter.sources);
         match presenter.format() {
             Format::Jsonl => presenter.parts(HistoryDocument::SCHEMA, &self.moments()),
-            _ => presenter.document(&self, |width| status::history(&self, Time::now(), width)),
+            _ => presenter.document(&self, |width| {
+                status::history(&sources.in_history(self.clone()), Time::now(), width)
+            }),
         }
     }
 }

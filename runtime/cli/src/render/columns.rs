@@ -11,6 +11,18 @@ pub(crate) struct Cell {
     side: Side,
     /// Columns that it takes at least.
     least: usize,
+    cut: Cut,
+}
+
+/// The fate of a cell whose line is longer than the terminal is wide.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// It is whole as long as anything else can be cut: numbers, durations, dates.
+    Never,
+    /// Its middle is left out, for both ends tell names apart.
+    Middle,
+    /// Its end is left out.
+    End,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +39,7 @@ impl Cell {
             style,
             side: Side::Left,
             least: 0,
+            cut: Cut::End,
         }
     }
 
@@ -37,6 +50,7 @@ impl Cell {
             style,
             side: Side::Right,
             least: 0,
+            cut: Cut::Never,
         }
     }
 
@@ -45,13 +59,55 @@ impl Cell {
         Self { least, ..self }
     }
 
-    fn width(&self) -> usize {
+    /// The same in another style.
+    pub(crate) fn styled(self, style: Style) -> Self {
+        Self { style, ..self }
+    }
+
+    /// The same, cut after everything else.
+    pub(crate) fn whole(self) -> Self {
+        Self {
+            cut: Cut::Never,
+            ..self
+        }
+    }
+
+    pub(crate) fn width(&self) -> usize {
         self.text.width().max(self.least)
     }
 
     /// The name of a resource. One that is longer than a line keeps its two ends.
     pub(crate) fn name(name: &str) -> Self {
-        Self::plain(shortened(&one_line(name.to_owned()), LONGEST_NAME))
+        Self {
+            cut: Cut::Middle,
+            ..Self::plain(shortened(&one_line(name.to_owned()), LONGEST_NAME))
+        }
+    }
+
+    /// Returns true if it has no text.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// The columns that are left to it where cells of this sort are cut to so many.
+    fn narrowed(&self, cut: Cut, to: usize, least: Least) -> usize {
+        let text = match self.cut == cut {
+            true => self.text.width().min(to),
+            false => self.text.width(),
+        };
+        match least {
+            Least::Left => text,
+            Least::Kept => text.max(self.least),
+        }
+    }
+
+    /// Its text in at most so many columns.
+    fn fitted(&self, most: usize) -> String {
+        match self.cut {
+            _ if self.text.width() <= most => self.text.clone(),
+            Cut::Middle => shortened(&self.text, most),
+            Cut::Never | Cut::End => format!("{}…", cut(&self.text, most.saturating_sub(1))),
+        }
     }
 
     /// Text without a style.
@@ -100,7 +156,41 @@ pub(crate) fn columns(indent: &str, rows: &[Vec<Cell>]) -> String {
     fitting(indent, rows, None)
 }
 
-/// The same in lines of at most `width` columns, where that is known: what does not fit is cut off.
+/// Columns that cells take at least, which line up lines that are written one by one.
+#[derive(Debug, Clone, Copy)]
+enum Least {
+    Kept,
+    Left,
+}
+
+/// Cells that are cut, and to how many columns, one after the other until lines fit: long texts, then names, then more of both.
+const CUTS: [(Cut, usize, Least); 5] = [
+    (Cut::End, 40, Least::Kept),
+    (Cut::Middle, 24, Least::Kept),
+    (Cut::End, 16, Least::Kept),
+    (Cut::Middle, 12, Least::Kept),
+    (Cut::Middle, 12, Least::Left),
+];
+
+/// Narrows columns until a line of all of them takes at most so many.
+fn narrow(widths: &mut [usize], rows: &[Vec<Cell>], most: usize) {
+    for (cut, to, least) in CUTS {
+        for at in (0..widths.len()).rev() {
+            let taken: usize = widths
+                .iter()
+                .filter(|width| **width > 0)
+                .map(|width| width + 2)
+                .sum();
+            // Nothing stands behind the last one.
+            let over = taken.saturating_sub(most.saturating_add(2));
+            let cells = rows.iter().filter_map(|row| row.get(at));
+            let needed = cells.map(|cell| cell.narrowed(cut, to, least)).max().unwrap_or(0);
+            widths[at] = widths[at].saturating_sub(over).max(needed.min(widths[at]));
+        }
+    }
+}
+
+/// The same in lines of at most `width` columns, where that is known: texts and names are cut first.
 pub(crate) fn fitting(indent: &str, rows: &[Vec<Cell>], width: Option<u16>) -> String {
     let most = width.map_or(usize::MAX, usize::from);
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -110,6 +200,8 @@ pub(crate) fn fitting(indent: &str, rows: &[Vec<Cell>], width: Option<u16>) -> S
             *width = (*width).max(cell.width());
         }
     }
+    // The last column of a terminal stays empty: some break the line there.
+    narrow(&mut widths, rows, most.saturating_sub(1 + indent.width()));
     let mut out = String::new();
     for row in rows {
         out.push_str(indent);
@@ -118,31 +210,23 @@ pub(crate) fn fitting(indent: &str, rows: &[Vec<Cell>], width: Option<u16>) -> S
             .rposition(|cell| !cell.text.is_empty())
             .map_or(0, |last| last + 1);
         let (mut gap, mut at) = (0, indent.width());
-        for (cell, width) in row.iter().take(filled).zip(&widths) {
-            let room = width - cell.text.width();
-            let (before, after) = if cell.side == Side::Right {
-                (room, 0)
-            } else {
-                (0, room)
-            };
-            at += gap + before;
-            // The last column of a terminal stays empty: some break the line there.
-            let left = most.saturating_sub(at + 1);
-            let long = cell.text.width();
+        for (number, (cell, width)) in row.iter().zip(&widths).enumerate().take(filled) {
+            let left = most.saturating_sub(at + gap + 1);
             if left == 0 {
                 break;
             }
-            out.extend(std::iter::repeat_n(' ', gap + before));
+            // What ends a line has the room that is left.
+            let is_last = number + 1 == filled && cell.side == Side::Left;
+            let text = cell.fitted(if is_last { left } else { left.min(*width) });
+            let room = width.saturating_sub(text.width());
+            let (before, after) = match cell.side {
+                Side::Right => (room.min(left - text.width()), 0),
+                Side::Left => (0, room),
+            };
             let style = cell.style;
-            if long > left {
-                out.push_str(&format!(
-                    "{style}{}…{style:#}",
-                    cut(&cell.text, left.saturating_sub(1))
-                ));
-                break;
-            }
-            at += long;
-            out.push_str(&format!("{style}{}{style:#}", cell.text));
+            out.extend(std::iter::repeat_n(' ', gap + before));
+            out.push_str(&format!("{style}{text}{style:#}"));
+            at += gap + before + text.width();
             // Columns that are empty in every row take no room.
             gap = if *width == 0 { gap } else { after + 2 };
         }
@@ -169,6 +253,31 @@ mod tests {
         let drawn = columns("", &[vec![Cell::name(&name)]]);
         assert_eq!(drawn.trim().width(), LONGEST_NAME);
         assert!(drawn.starts_with('a') && drawn.trim().ends_with('z'));
+    }
+
+    #[test]
+    fn numbers_and_durations_are_whole_where_names_and_texts_can_be_cut() {
+        let row = |name: &str, took: &str, why: &str| {
+            let took = Cell::right(took, Style::new());
+            vec![Cell::name(name), took, Cell::plain(why)]
+        };
+        let rows = [
+            row(
+                "a-name-that-is-longer-than-a-pane",
+                "1m20s",
+                "edited: a file with a long path",
+            ),
+            row("b", "4ms", "created"),
+        ];
+        assert_eq!(
+            fitting("", &rows, Some(44)),
+            "a-name-th…n-a-pane  1m20s  edited: a file …\nb                     4ms  created\n"
+        );
+        let last = [vec![
+            Cell::name("a-name-of-thirty-columns-in-all"),
+            Cell::plain("12.3s").whole(),
+        ]];
+        assert_eq!(fitting("", &last, Some(30)), "a-name-of-t…mns-in-all  12.3s\n");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use watershed_api::documents::{
 use super::palette::{BAD, DIM, GOOD, HINT, STRONG, WARN};
 use super::paragraph::paragraph;
 use super::units::{ago, ahead, count, duration};
+use super::words;
 
 /// The width of the words that lines begin with.
 const LABEL: usize = 9;
@@ -66,11 +67,8 @@ fn headline(resource: &Explained, live: bool, now: Time, width: Option<u16>) -> 
         line("known", super::programs::LAST_KNOWN.to_owned());
     }
     if let Some(reason) = resource.reason {
-        let because = match resource.cause.is_empty() {
-            true => reason.as_str().to_owned(),
-            false => format!("{}: {}", reason.as_str(), resource.cause.join(", ")),
-        };
-        line("asked", because);
+        let causes = words::told_causes(&resource.cause).join(", ");
+        line("asked", words::reason_and_causes(reason, &causes));
     }
     if let Some(chain) = chain_of(resource) {
         line("why", chain);
@@ -104,7 +102,9 @@ fn chain_of(resource: &Explained) -> Option<String> {
         _ => return None,
     };
     let tells = links.len() > 1 || links.iter().any(|link| link.origin.is_some());
-    tells.then(|| super::units::chain(links))
+    tells
+        .then(|| words::chain(links))
+        .filter(|chain| !chain.is_empty())
 }
 
 fn project_lines(document: &ExplainDocument) -> String {

@@ -20,7 +20,7 @@ mod managed;
 pub(crate) mod metrics;
 pub(crate) mod operate;
 pub(crate) mod palette;
-mod paragraph;
+pub(crate) mod paragraph;
 pub(crate) mod partitions;
 pub(crate) mod plan;
 mod programs;
@@ -33,6 +33,7 @@ pub(crate) mod table;
 pub(crate) mod told;
 pub(crate) mod trash;
 pub(crate) mod units;
+pub(crate) mod words;
 
 /// Tells whether colours are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

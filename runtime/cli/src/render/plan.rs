@@ -4,7 +4,7 @@ use anstyle::Style;
 use similar::{ChangeTag, TextDiff};
 use watershed_api::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
 
-use super::columns::{Cell, columns};
+use super::columns::{Cell, fitting};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{chosen_of, count, duration, kept_for};
 
@@ -12,9 +12,9 @@ use super::units::{chosen_of, count, duration, kept_for};
 const MOST_LINES: usize = 12;
 
 /// A line for each resource, changed lines of SQL below it, and a line of numbers.
-pub(crate) fn plan(document: &PlanDocument) -> String {
+pub(crate) fn plan(document: &PlanDocument, width: Option<u16>) -> String {
     let rows: Vec<Vec<Cell>> = document.steps.iter().map(line).collect();
-    let table = columns("  ", &rows);
+    let table = fitting("  ", &rows, width);
     let mut out = String::new();
     for (line, step) in table.lines().zip(&document.steps) {
         out.push_str(line.trim_end());
@@ -50,9 +50,9 @@ fn line(step: &PlanStep) -> Vec<Cell> {
     vec![
         Cell::left(word, style),
         Cell::left(step.kind.clone(), DIM),
-        Cell::left(name, STRONG),
+        Cell::name(&name).styled(STRONG),
         Cell::left(why, if step.error.is_some() { style } else { Style::new() }),
-        Cell::left(took.unwrap_or_default(), DIM),
+        Cell::left(took.unwrap_or_default(), DIM).whole(),
     ]
 }
 
@@ -173,7 +173,7 @@ mod tests {
             steps,
             summary,
         };
-        let text = anstream::adapter::strip_str(&plan(&document)).to_string();
+        let text = anstream::adapter::strip_str(&plan(&document, None)).to_string();
         let expected = "  build  model  days  its definition changed               ~1.5s
       - FROM b
       + FROM c
@@ -182,5 +182,10 @@ mod tests {
 shop: 9 resources, 1 to build, 1 to drop (about 1.5s by past builds)
 ";
         assert_eq!(text, expected);
+        let narrow = anstream::adapter::strip_str(&plan(&document, Some(50))).to_string();
+        assert!(
+            narrow.starts_with("  build  model  days  its definition chan…  ~1.5s\n"),
+            "{narrow}"
+        );
     }
 }

@@ -13,7 +13,8 @@ use super::managed;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::programs;
 use super::summary::{blocked_by, first_line, is_waiting, output_kind, output_rows};
-use super::units::{ago, count, duration};
+use super::units::{ago, count, duration, some_of};
+use super::words::{self, Sources};
 use watershed::program::PROJECT_PARSER;
 
 pub(super) fn health_style(health: Health) -> Style {
@@ -34,8 +35,18 @@ fn outcome_style(outcome: Outcome) -> Style {
     }
 }
 
+/// The lines of a status.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// Resources that are as they should be and have nothing to tell are counted.
+    #[default]
+    Grouped,
+    /// Each resource has a line.
+    Whole,
+}
+
 /// The table of `status`: what needs a person first.
-pub(crate) fn status(document: &RunDocument, now: Time, width: Option<u16>) -> String {
+pub(crate) fn status(document: &RunDocument, listing: Listing, now: Time, width: Option<u16>) -> String {
     if document.resources.is_empty() {
         let why = match &document.not_applied {
             Some(error) => format!(": {BAD}{}{BAD:#}", first_line(&error.message)),
@@ -56,12 +67,24 @@ pub(crate) fn status(document: &RunDocument, now: Time, width: Option<u16>) -> S
         title("LAST RUN"),
         title("OUTPUT"),
     ]];
-    rows.extend(sorted.iter().map(|resource| status_line(resource, now)));
+    let lines = sorted
+        .iter()
+        .map(|resource| (*resource, status_line(resource, now)));
+    let (grouped, listed): (Vec<_>, Vec<_>) = lines.partition(|(resource, line)| is_silent(resource, line));
+    let is_grouped = listing == Listing::Grouped && grouped.len() > MOST_SILENT;
+    rows.extend(listed.into_iter().map(|(_, line)| line));
+    let silent: Vec<&ResourceDocument> = grouped.iter().map(|(resource, _)| *resource).collect();
+    rows.extend(grouped.into_iter().filter(|_| !is_grouped).map(|(_, line)| line));
     let mut out = fitting("", &rows, width);
+    if is_grouped {
+        out.push_str(&group(&silent, width));
+    }
     out.push_str(&programs::details(document, now, width));
     out.push_str(&managed::details(document, now, width));
     out.push('\n');
+    let sources = Sources::of(document);
     for (cause, blocked) in blocked_by(document) {
+        let cause = sources.name(&cause);
         let number = count(blocked.len() as u64, "resource");
         let word = match is_waiting(&blocked) {
             true => "waiting for",
@@ -79,6 +102,42 @@ pub(crate) fn status(document: &RunDocument, now: Time, width: Option<u16>) -> S
     out
 }
 
+/// Resources with nothing to tell that have a line each.
+const MOST_SILENT: usize = 3;
+
+/// Returns true for what is as it should be and has no output.
+fn is_silent(resource: &ResourceDocument, line: &[Cell]) -> bool {
+    (resource.health, resource.phase) == (Health::Ok, Phase::Idle) && line.last().is_some_and(Cell::is_empty)
+}
+
+/// `35 dashboards and components: ok`.
+fn group(silent: &[&ResourceDocument], width: Option<u16>) -> String {
+    let mut kinds: Vec<String> = Vec::new();
+    for resource in silent {
+        let kind = plural(&resource.kind);
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let number = super::units::grouped(silent.len() as u64);
+    let what = format!(
+        "{number} {}: ok (`--all` lists them)",
+        some_of(&kinds, kinds.len())
+    );
+    super::paragraph::paragraph("", 0, &what, DIM, width)
+}
+
+fn plural(kind: &str) -> String {
+    match kind {
+        "explore" | "canvas" => "dashboards".to_owned(),
+        "api" => "APIs".to_owned(),
+        kind => format!("{}s", kind.replace('_', " ")),
+    }
+}
+
+/// Wider outputs are cut before names are.
+const WIDEST_OUTPUT: usize = 24;
+
 fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
     let run = match (resource.phase, &resource.last_run) {
         (Phase::Running, _) => "running now".to_owned(),
@@ -94,22 +153,28 @@ fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
         (None, kind) => {
             let tests = data_tests::summary(&data_tests::counts(resource)).unwrap_or_default();
             let told = alerts::glance(resource, now);
+            let rows = output_rows(resource);
             let parts = [
-                kind,
-                output_rows(resource),
+                // What has rows is a table.
+                if rows.is_empty() { kind } else { rows },
                 programs::glance(resource),
                 told,
                 tests,
             ];
             let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-            Cell::left(parts.join(" "), DIM)
+            let about = Cell::left(parts.join(", "), DIM);
+            if about.width() <= WIDEST_OUTPUT {
+                about.whole()
+            } else {
+                about
+            }
         }
     };
     vec![
         Cell::left(resource.health.as_str(), health_style(resource.health)),
         Cell::left(resource.declared_as.as_ref().unwrap_or(&resource.kind), DIM),
         Cell::name(&resource.name),
-        Cell::left(run, DIM),
+        Cell::left(run, DIM).whole(),
         about,
     ]
 }
@@ -129,13 +194,13 @@ pub(crate) fn behind(resource: &ResourceDocument) -> Option<String> {
     }
 }
 
+/// The time since a run and the time that it took, with its end where the health does not say it.
 fn last_run(run: &LastRun, now: Time) -> String {
-    format!(
-        "{} {}, {}",
-        run.outcome.as_str(),
-        ago(run.started_at, now),
-        duration(run.duration_ms)
-    )
+    let when = format!("{}, {}", ago(run.started_at, now), duration(run.duration_ms));
+    match run.outcome {
+        Outcome::Done | Outcome::Unchanged => when,
+        outcome => format!("{} {when}", outcome.as_str()),
+    }
 }
 
 fn verdict(document: &RunDocument) -> String {
@@ -217,7 +282,7 @@ fn transition_line(transition: &HistoryTransition, now: Time) -> Vec<Cell> {
     ];
     let more: Vec<String> = more.into_iter().flatten().collect();
     vec![
-        Cell::left(ago(transition.at, now), DIM),
+        Cell::left(ago(transition.at, now), DIM).whole(),
         Cell::left(transition.reason.replace('_', " "), Style::new()),
         Cell::left(transition.resource.kind.as_str(), DIM),
         Cell::name(transition.resource.name.as_str()),
@@ -234,13 +299,8 @@ fn history_line(run: &HistoryRun, project: &str, now: Time) -> Vec<Cell> {
         (Outcome::Done, work) => work.as_str(),
         (outcome, _) => outcome.as_str(),
     };
-    // Whatever the files say comes by way of the parser, which tells nobody anything.
-    let is_told = |cause: &&String| !cause.starts_with("project_parser/");
-    let causes: Vec<String> = run.cause.iter().filter(is_told).cloned().collect();
-    let why = match causes.as_slice() {
-        [] => run.reason.as_str().to_owned(),
-        causes => format!("{}: {}", run.reason.as_str(), super::units::some_of(causes, 3)),
-    };
+    let causes = super::units::some_of(&words::told_causes(&run.cause), 3);
+    let why = words::reason_and_causes(run.reason, &causes);
     let why = match run.chain.iter().find_map(|link| link.origin.as_deref()) {
         Some(origin) => format!("{why} ({origin})"),
         None => why,
@@ -263,7 +323,7 @@ fn history_line(run: &HistoryRun, project: &str, now: Time) -> Vec<Cell> {
         None => why,
     };
     vec![
-        Cell::left(ago(run.started_at, now), DIM),
+        Cell::left(ago(run.started_at, now), DIM).whole(),
         Cell::left(did, outcome_style(run.outcome)),
         Cell::left(kind, DIM),
         Cell::name(name),

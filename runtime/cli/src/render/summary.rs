@@ -10,6 +10,7 @@ use super::columns::{Cell, fitting};
 use super::data_tests;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{chosen_of, count, duration, grouped, some_of};
+use super::words::Sources;
 
 /// A table of more lines than this tires; `-v` shows it whole.
 const MOST_LINES: usize = 40;
@@ -64,7 +65,7 @@ fn failures(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option
         let message = resource.error.as_ref().map(|error| first_line(&error.message));
         vec![
             Cell::left("failed", BAD),
-            Cell::left(&resource.kind, DIM),
+            Cell::left(resource.declared_as.as_ref().unwrap_or(&resource.kind), DIM),
             Cell::name(&resource.name),
             Cell::plain(message.unwrap_or_default()),
         ]
@@ -93,7 +94,7 @@ fn paused_lines(document: &RunDocument) -> Vec<Vec<Cell>> {
     let line = |resource: &&ResourceDocument| {
         vec![
             Cell::left("paused", WARN),
-            Cell::left(&resource.kind, DIM),
+            Cell::left(resource.declared_as.as_ref().unwrap_or(&resource.kind), DIM),
             Cell::name(&resource.name),
             Cell::plain(rest(&resource.name)),
         ]
@@ -156,7 +157,9 @@ pub(super) fn output_rows(resource: &ResourceDocument) -> String {
 /// Each root cause once, with what it holds up.
 fn causes(document: &RunDocument, width: Option<u16>) -> String {
     let mut out = String::new();
+    let sources = Sources::of(document);
     for (cause, blocked) in blocked_by(document) {
+        let cause = sources.name(&cause);
         let is_alone = |resource: &&&ResourceDocument| {
             let same = blocked.iter().filter(|other| other.name == resource.name);
             same.count() == 1
@@ -167,7 +170,7 @@ fn causes(document: &RunDocument, width: Option<u16>) -> String {
             .take(MOST_NAMES + 1)
             .map(|resource| match is_alone(&resource) {
                 true => resource.name.clone(),
-                false => resource.id().to_string(),
+                false => sources.name(&resource.id()).to_string(),
             })
             .collect();
         let more = blocked.len() - names.len();

@@ -4,7 +4,7 @@ use anstyle::Style;
 use unicode_width::UnicodeWidthStr as _;
 use watershed_api::documents::{Ended, Event, LastRun, Outcome, ResourceError, ResourceName, Time, Work};
 
-use super::columns::{Cell, fitting};
+use super::columns::{Cell, fitting, shortened};
 use super::palette::{BAD, DIM, GOOD, WARN};
 use super::summary::first_line;
 use super::units::{ahead, count, duration, grouped};
@@ -17,7 +17,13 @@ const WIDEST_NAME: usize = 32;
 /// The longest word for what was done.
 const WORD: usize = 9;
 /// The kind is left out on narrower terminals.
-const NARROW: u16 = 60;
+const NARROW: u16 = 72;
+/// Columns of the longest kind, of rows and of a duration, which all lines of a terminal leave room for.
+const LONGEST_KIND: usize = 12;
+const ROWS: usize = 12;
+const DURATION: usize = 6;
+/// A name keeps that many columns on any terminal.
+const LEAST_NAME: usize = 12;
 
 /// The beginning of each line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,14 +165,37 @@ impl Lines {
         name: &str,
         width: Option<u16>,
     ) -> Vec<Cell> {
-        self.kind = self.kind.max(kind.width());
-        self.name = self.name.max(name.width().min(WIDEST_NAME));
-        let mut cells = vec![Cell::left(begin, DIM), Cell::left(word, style).least(WORD)];
-        if width.is_none_or(|width| width >= NARROW) {
-            cells.push(Cell::left(kind, DIM).least(self.kind));
+        let begun = begin.width();
+        let mut cells = vec![
+            Cell::left(begin, DIM).whole(),
+            Cell::left(word, style).least(WORD).whole(),
+        ];
+        let has_kind = width.is_none_or(|width| width >= NARROW);
+        match width {
+            Some(width) => self.place(usize::from(width), begun, has_kind),
+            None => {
+                self.kind = self.kind.max(kind.width());
+                self.name = self.name.max(name.width().min(WIDEST_NAME));
+            }
         }
-        cells.push(Cell::name(name).least(self.name));
+        if has_kind {
+            cells.push(Cell::left(kind, DIM).least(self.kind).whole());
+        }
+        let name = match width {
+            Some(_) => shortened(name, self.name),
+            None => name.to_owned(),
+        };
+        cells.push(Cell::name(&name).least(self.name));
         cells
+    }
+
+    /// Gives names the room that the other columns of a terminal leave them: all lines stand below one another.
+    fn place(&mut self, width: usize, begun: usize, has_kind: bool) {
+        self.kind = LONGEST_KIND;
+        let kind = if has_kind { 2 + LONGEST_KIND } else { 0 };
+        let others = 2 + begun + 2 + WORD + kind + 2 + 2 + ROWS + 2 + DURATION;
+        let left = width.saturating_sub(others + 1);
+        self.name = left.clamp(LEAST_NAME, WIDEST_NAME);
     }
 }
 
@@ -241,8 +270,8 @@ fn made(run: &LastRun, about: &Ended) -> Vec<Cell> {
         None => sort.to_owned(),
     };
     vec![
-        Cell::right(what, Style::new()).least(12),
-        Cell::left(duration(run.duration_ms), DIM),
+        Cell::right(what, Style::new()).least(ROWS),
+        Cell::left(duration(run.duration_ms), DIM).whole(),
     ]
 }
 

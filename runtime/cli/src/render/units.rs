@@ -1,6 +1,6 @@
 //! Numbers and times as people read them.
 
-use watershed_api::documents::{Link, Time};
+use watershed_api::documents::Time;
 
 /// Resources, and how many of them are selected, where not all are.
 pub(crate) fn chosen_of(selected: Option<u64>, resources: u64) -> String {
@@ -107,25 +107,6 @@ pub(crate) fn some_of(names: &[String], most: usize) -> String {
         },
         (shown, rest) => format!("{} and {rest} more", shown.join(", ")),
     }
-}
-
-/// A causal chain in one line, the first step first.
-pub(crate) fn chain(links: &[Link]) -> String {
-    let steps = links.iter().map(|link| {
-        let cut = match link.omitted {
-            0 => String::new(),
-            omitted => format!("({} more) -> ", grouped(omitted)),
-        };
-        let origin = link.origin.as_ref().map(|origin| format!(" ({origin})"));
-        let (resource, reason) = (&link.resource, link.reason.as_str());
-        format!(
-            "{cut}{}/{} {reason}{}",
-            resource.kind,
-            resource.name,
-            origin.unwrap_or_default()
-        )
-    });
-    steps.collect::<Vec<_>>().join(" -> ")
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub(crate) struct Observer {
     done: Done,
     stories: Stories,
     messages: Messages,
-    /// Resources that are listed.
+    /// Resources that are listed, and those that were removed since the count began: a command counts once what it does.
     shown: HashSet<Uid>,
     /// Those of them that were run.
     ended: HashSet<Uid>,
@@ -173,6 +173,7 @@ impl Observer {
     pub(crate) fn count_anew(&mut self) {
         self.done = Done::default();
         self.ended.clear();
+        self.shown.retain(|uid| self.known.contains_key(uid));
     }
 
     /// Returns true if nothing is asked for or running, and every end was told.
@@ -473,7 +474,6 @@ impl Observer {
             },
         };
         self.count(removed.uid, &mut finished);
-        self.shown.remove(&removed.uid);
         events.push(finished);
     }
 

@@ -18,9 +18,10 @@ pub(crate) async fn explain(
     place: &impl Place,
     _: &Principal,
     input: ExplainRequest,
-    _: &Out,
+    out: &Out,
 ) -> Result<ExplainDocument, Problem> {
     let entries = place.listing().await?.entries;
+    out.sources(&entries).await;
     let about = input.name.as_deref();
     let about = about
         .map(|name| names::resolve_with_deleted(&entries, name))

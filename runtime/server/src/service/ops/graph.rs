@@ -15,9 +15,10 @@ pub(crate) async fn graph(
     place: &impl Place,
     _: &Principal,
     input: GraphRequest,
-    _: &Out,
+    out: &Out,
 ) -> Result<GraphDocument, Problem> {
     let entries = place.listing().await?.entries;
+    out.sources(&entries).await;
     let reading = Reading::new(place.project(), &entries);
     reading.graph(input.name.as_deref(), &input.selection, Hidden::unless(input.all))
 }

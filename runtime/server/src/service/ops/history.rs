@@ -16,9 +16,10 @@ pub(crate) async fn history(
     place: &impl Place,
     _: &Principal,
     input: HistoryRequest,
-    _: &Out,
+    out: &Out,
 ) -> Result<HistoryDocument, Problem> {
     let entries = place.listing().await?.entries;
+    out.sources(&entries).await;
     let (name, limit) = (input.name.as_deref(), input.limit);
     let most = u32::try_from(limit).unwrap_or(u32::MAX);
     let runs: Vec<HistoryRow> = match name.map(|name| names::resolve(&entries, name)).transpose() {
