@@ -26,6 +26,10 @@ pub(super) use shared::Shared;
 use watershed_api::request::Selection;
 use watershed_reconcilers::model::sample::Sample;
 
+/// The end of the program's help.
+const READ_ON: &str = "Try it: `watershed init my-project`, then `watershed run my-project`.
+Read on: `watershed COMMAND -h`, and docs/getting-started.md and docs/cli.md of the program's folder.";
+
 /// Builds the tables that a folder of SQL and YAML declares, and keeps them up to date: in the right order, rebuilt when
 /// what they depend on changes, dropped when their file goes.
 #[derive(Debug, Parser)]
@@ -35,7 +39,7 @@ use watershed_reconcilers::model::sample::Sample;
     subcommand_required = true,
     arg_required_else_help = true,
     max_term_width = 100,
-    after_help = "Try it: `watershed init my-project`, then `watershed run my-project`."
+    after_help = READ_ON
 )]
 pub(super) struct Cli {
     /// The command.

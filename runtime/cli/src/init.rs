@@ -10,7 +10,7 @@ use watershed_compilers::MANIFESTS;
 use super::args::{Init, Shared, Template};
 use super::console::Console;
 use super::failure::Failure;
-use super::project::is_project;
+use super::project::{DBT, DBT_MANIFEST, is_project};
 use crate::render::palette::{DIM, GOOD, STRONG};
 
 /// A file of a template: where it goes, and what it holds.
@@ -38,6 +38,10 @@ fn template(which: Template) -> (&'static [File], &'static str) {
     }
 }
 
+/// The advice for a project of Rill.
+const RILL: &str = "nothing has to be written: `watershed run` builds it as it is, `watershed validate` says what would be \
+                    different (docs/from-rill.md)";
+
 /// Writes a project and says what to do next. Nothing that is there is overwritten.
 pub(super) fn run(console: &mut Console, shared: &Shared, args: &Init) -> Result<Exit, Failure> {
     let here = PathBuf::from(".");
@@ -63,11 +67,25 @@ fn refuse_occupied(folder: &Path, files: &[File]) -> Result<(), Failure> {
             .find(|name| folder.join(name).is_file())
             .copied()
             .unwrap_or_default();
+        if manifest.starts_with("rill.") {
+            let failure = Failure::usage(format!(
+                "`{}` holds a project of Rill already: `{manifest}` is there",
+                folder.display()
+            ));
+            return Err(failure.hint(RILL));
+        }
         let failure = Failure::usage(format!(
             "`{}` holds a project already: `{manifest}` is there",
             folder.display()
         ));
         return Err(failure.hint("`watershed run` brings it up to date"));
+    }
+    if folder.join(DBT_MANIFEST).is_file() {
+        let failure = Failure::usage(format!(
+            "`{}` holds a project of dbt: `{DBT_MANIFEST}` is there",
+            folder.display()
+        ));
+        return Err(failure.hint(DBT));
     }
     match files
         .iter()
@@ -96,6 +114,15 @@ fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     fs::write(path, content)
 }
 
+/// A word as a shell takes it.
+fn for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+~".contains(c);
+    match word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 fn said(folder: &Path, files: &[File], first: &str) -> String {
     let here = folder == Path::new(".");
     let place = if here {
@@ -106,7 +133,7 @@ fn said(folder: &Path, files: &[File], first: &str) -> String {
     let mut out = format!("{GOOD}✓{GOOD:#} wrote {} files to {place}\n\n", files.len());
     let mut steps = Vec::new();
     if !here {
-        steps.push((format!("cd {}", folder.display()), ""));
+        steps.push((format!("cd {}", for_shell(&folder.display().to_string())), ""));
     }
     steps.push(("watershed run".to_owned(), "build everything"));
     steps.push((format!("watershed show {first}"), "look at a result"));
@@ -125,4 +152,16 @@ fn said(folder: &Path, files: &[File], first: &str) -> String {
         out.push_str(&format!("  {STRONG}{line}{STRONG:#}\n"));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::for_shell;
+
+    #[test]
+    fn folders_are_written_as_a_shell_takes_them() {
+        assert_eq!(for_shell("shops/my-shop"), "shops/my-shop");
+        assert_eq!(for_shell("my shop"), "'my shop'");
+        assert_eq!(for_shell("o'clock"), r"'o'\''clock'");
+    }
 }

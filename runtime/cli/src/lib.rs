@@ -13,6 +13,7 @@ mod console;
 mod debug;
 mod failing;
 mod failure;
+mod groups;
 mod hints;
 mod init;
 mod input;
@@ -98,9 +99,9 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
         anstream::ColorChoice::Never => clap::ColorChoice::Never,
         _ => clap::ColorChoice::Auto,
     };
-    let command = folded(command()).color(clap_choice);
+    let command = groups::grouped(folded(command())).color(clap_choice);
     let parsed = command
-        .try_get_matches_from(args)
+        .try_get_matches_from(groups::without_help_command(args))
         .and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.map_err(|error| {
         let known = hints::foreign(&error)

@@ -62,6 +62,12 @@ impl Location {
     }
 }
 
+/// The manifest of a project of dbt.
+pub(super) const DBT_MANIFEST: &str = "dbt_project.yml";
+/// The advice for such a project.
+pub(super) const DBT: &str = "this is a project of dbt: `watershed init NEW-FOLDER` writes one of ours, to which its models \
+                              and seeds are moved; docs/from-dbt.md says what each becomes";
+
 /// Returns true if a folder holds a project's manifest.
 pub(super) fn is_project(folder: &Path) -> bool {
     MANIFESTS.iter().any(|name| folder.join(name).is_file())
@@ -97,6 +103,9 @@ fn named(folder: &Path) -> Result<PathBuf, Failure> {
         "no project in `{}`: it has no `watershed.yaml`",
         folder.display()
     ));
+    if root.join(DBT_MANIFEST).is_file() {
+        return Err(failure.hint(DBT));
+    }
     Err(failure.hint(format!("`watershed init {}` writes one", folder.display())))
 }
 
@@ -112,9 +121,14 @@ fn resource_hint(folder: &Path) -> Option<String> {
 fn from_here_upwards() -> Result<PathBuf, Failure> {
     let here = std::env::current_dir().map_err(|error| unreadable(Path::new("."), error))?;
     let found = here.ancestors().find(|folder| is_project(folder));
+    let is_of_dbt = || here.ancestors().any(|folder| folder.join(DBT_MANIFEST).is_file());
     found.map(Path::to_path_buf).ok_or_else(|| {
-        Failure::usage("no project here: neither this folder nor one above it has a `watershed.yaml`")
-            .hint("`watershed init` writes a project, `-C DIR` names one somewhere else")
+        Failure::usage("no project here: neither this folder nor one above it has a `watershed.yaml`").hint(
+            match is_of_dbt() {
+                true => DBT,
+                false => "`watershed init` writes a project, `-C DIR` names one somewhere else",
+            },
+        )
     })
 }
 

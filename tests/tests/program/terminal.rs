@@ -11,7 +11,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, assert_kept, sample};
 
 /// Widths that people have: a narrow pane, the usual window, half of a large screen.
 const WIDTHS: [u16; 3] = [60, 80, 120];
@@ -316,6 +316,38 @@ fn a_note_is_told_by_the_run_that_reads_the_edit_and_wherever_more_is_asked_for(
     let view = fs::read_to_string(project.path().join("metrics/amounts.yaml")).expect("the file can be read");
     project.write("metrics/amounts.yaml", &view.replace("The id", "An id"));
     assert_eq!(notes(&["run"]), 1);
+}
+
+#[test]
+fn help_groups_commands_and_says_where_to_read_on() {
+    let project = Sandbox::with(&[]);
+    for width in [80, 120] {
+        let file = sample("").join(format!("../help/{width}.txt"));
+        assert_kept(&file, &on_terminal(&project, width, &["-h"]));
+    }
+    let same = project.call(&["help", "run"]).stdout;
+    assert_eq!(same, project.call(&["run", "--help"]).stdout);
+    let own = project.call(&["run", "-h"]).stdout;
+    assert!(
+        own.contains("--metrics-file") && !own.contains("--memory-limit"),
+        "{own}"
+    );
+    assert!(own.contains("`--help` lists"), "{own}");
+}
+
+#[test]
+fn folders_of_dbt_and_rill_are_known_for_what_they_are() {
+    let folder = Sandbox::with(&[("shop/dbt_project.yml", "name: shop\n"), ("old/rill.yaml", "")]);
+    for (arguments, wanted) in [
+        (&["init", "shop"][..], "holds a project of dbt"),
+        (&["run", "shop"], "docs/from-dbt.md"),
+        (&["init", "old"], "`watershed run` builds it as it is"),
+    ] {
+        let said = folder.call(arguments);
+        assert_eq!(said.code, Some(2), "{}", said.stderr);
+        assert!(said.stderr.contains(wanted), "{}", said.stderr);
+    }
+    assert!(!folder.path().join("shop/watershed.yaml").exists());
 }
 
 #[test]
