@@ -47,6 +47,5 @@ pub use plan::plan;
 pub use policy::Policy;
 pub use query::{Query, QueryError, check};
 pub use range::{Expression, Moments, Offset, RangeError, Resolved, TimeRange};
-pub use sql::{Dialect, DuckDb};
 pub use view::{DataType, Dimension, Measure, MeasureKind, Selector, View};
 pub use watershed_schedule::{Grain, UnknownZone, Zone, jiff};

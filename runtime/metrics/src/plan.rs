@@ -35,12 +35,13 @@ mod totals;
 
 use std::collections::BTreeSet;
 
+use watershed_dialect::Dialect;
 use watershed_schedule::Grain;
 
 use crate::calendar::Range;
 use crate::policy::Policy;
 use crate::query::{Limits, Query, Subquery, check};
-use crate::sql::{self, Dialect, Expr, Relation, Select};
+use crate::sql::{self, Expr, Relation, Select};
 use crate::view::View;
 
 pub use bounds::{Bounds, Extent};
@@ -121,7 +122,8 @@ impl Plan {
 ///
 /// ```
 /// use watershed_metrics::plan::{Bounds, plan};
-/// use watershed_metrics::{DataType, Dimension, DuckDb, Measure, Policy, Query, View};
+/// use watershed_dialect::DuckDb;
+/// use watershed_metrics::{DataType, Dimension, Measure, Policy, Query, View};
 /// use watershed_metrics::view::Source;
 ///
 /// let view = View {

@@ -3,8 +3,10 @@
 //! Dimensions stand in a `GROUP BY`, so that an aggregate is refused; measures beside a `count(*)`, so that a plain
 //! column is. What uses other measures reads a subquery that computes them.
 
+use watershed_dialect::Dialect;
+
 use crate::query::Limits;
-use crate::sql::{self, Dialect, Expr, JoinKind, Order, Relation, Select};
+use crate::sql::{self, Expr, JoinKind, Order, Relation, Select};
 use crate::view::{Dimension, Measure, MeasureKind, Selector, Source, Uri, View, same};
 
 /// A column of ours beside the fields of [`all`].

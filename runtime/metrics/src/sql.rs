@@ -3,12 +3,8 @@
 //! Names, constants and types are nodes; only the writer quotes. The single foreign text is [`Expr::Foreign`], an
 //! expression of a view's author, which the writer brackets on lines of its own (Q18).
 
-mod data_type;
-mod dialect;
 mod tree;
 mod write;
 
-pub(crate) use data_type::SqlType;
-pub use dialect::{Dialect, DuckDb};
 pub(crate) use tree::{Constant, Expr, Infix, JoinKind, Order, Relation, Select};
 pub(crate) use write::{write, write_with_places};

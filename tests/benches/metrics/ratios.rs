@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::Instant;
 
+use watershed_dialect::DuckDb;
 use watershed_drivers::duckdb::ByHand;
 use watershed_metrics::plan::{Bounds, Extent, plan};
 use watershed_metrics::policy::{Effect, Layer, Rule, Truth};
 use watershed_metrics::view::Source;
-use watershed_metrics::{DataType, Dimension, DuckDb, Measure, Policy, Query, View, jiff};
+use watershed_metrics::{DataType, Dimension, Measure, Policy, Query, View, jiff};
 use watershed_tests::measure::{Report, Unit, time};
 
 /// The rows of the table.

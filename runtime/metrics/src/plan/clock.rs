@@ -1,11 +1,12 @@
 //! Times cut to buckets in SQL: a zone's offsets are constants, so the engine needs no rules of zones (Q9).
 
 use jiff::{SignedDuration, Timestamp};
+use watershed_dialect::SqlType;
 use watershed_schedule::{Grain, Zone};
 
 use super::bounds::Extent;
 use crate::calendar::Range;
-use crate::sql::{Constant, Expr, Infix, SqlType};
+use crate::sql::{Constant, Expr, Infix};
 use crate::view::DataType;
 
 /// Offsets that are written around the known data: what arrives between the look at its ends and the query is covered.

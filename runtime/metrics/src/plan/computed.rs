@@ -1,11 +1,13 @@
 //! Columns that the query computes from measures.
 
+use watershed_dialect::SqlType;
+
 use super::groups::Groups;
 use super::measures::finite;
 use super::side::{Cut, Side};
 use super::{PlanError, Planner};
 use crate::query::ComputedMeasure;
-use crate::sql::{Constant, Expr, Infix, JoinKind, Relation, Select, SqlType};
+use crate::sql::{Constant, Expr, Infix, JoinKind, Relation, Select};
 use crate::view::same;
 
 impl Planner<'_> {

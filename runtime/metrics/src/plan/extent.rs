@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use watershed_dialect::SqlType;
+use watershed_schedule::Zone;
+
 use super::bounds::Bounds;
 use super::scene::Scene;
 use super::{Plan, PlanError, Planner, Role};
 use crate::policy::Policy;
 use crate::query::{Comparison, Query};
-use crate::sql::{Expr, Select, SqlType};
+use crate::sql::{Expr, Select};
 use crate::view::{View, same};
-use watershed_schedule::Zone;
 
 /// Returns the time dimensions whose ends a query's plan needs: those of its ranges, and those that are cut in a zone
 /// with an offset.

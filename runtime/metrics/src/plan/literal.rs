@@ -5,9 +5,11 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
+use watershed_dialect::SqlType;
+
 use super::clock;
 use crate::query::{Literal, Operator};
-use crate::sql::{Expr, Infix, SqlType};
+use crate::sql::{Expr, Infix};
 use crate::view::DataType;
 
 /// A value that is compared, with its type.

@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use watershed_dialect::SqlType;
+
 use super::groups::{Groups, Sides};
 use super::side::{Cut, Side};
 use super::{PlanError, Planner};
-use crate::sql::{Expr, Order, Relation, Select, SqlType};
+use crate::sql::{Expr, Order, Relation, Select};
 use crate::view::{Measure, MeasureKind};
 
 impl Planner<'_> {

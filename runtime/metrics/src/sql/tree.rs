@@ -1,6 +1,6 @@
 //! Statements as trees: what is read, and the expressions over it.
 
-use super::data_type::SqlType;
+use watershed_dialect::SqlType;
 
 /// A statement that reads.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::dialect::Dialect;
+use watershed_dialect::Dialect;
+
 use super::tree::{Constant, Expr, Infix, JoinKind, Order, Relation, Select};
 
 /// Writes a statement.

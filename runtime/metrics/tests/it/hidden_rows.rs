@@ -1,11 +1,12 @@
 //! Rows that a viewer may not see: nothing tells of them, not even whether a query fails.
 
+use watershed_dialect::DuckDb;
 use watershed_drivers::duckdb::ByHand;
 use watershed_metrics::jiff::Timestamp;
 use watershed_metrics::plan::{Bounds, plan};
 use watershed_metrics::policy::{Effect, Layer, Rule, Truth};
 use watershed_metrics::view::Source;
-use watershed_metrics::{DuckDb, Measure, Policy, Query, View};
+use watershed_metrics::{Measure, Policy, Query, View};
 
 use crate::statements::{count, dimension};
 

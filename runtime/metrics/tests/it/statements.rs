@@ -1,5 +1,6 @@
 //! Statements: whatever names, values and expressions hold, their form is that of harmless ones.
 
+use watershed_dialect::DuckDb;
 use watershed_drivers::duckdb::{ByHand, Parser};
 use watershed_drivers::olap::Value;
 use watershed_metrics::jiff::Timestamp;
@@ -7,7 +8,7 @@ use watershed_metrics::plan::{Bounds, plan};
 use watershed_metrics::policy::{Effect, Layer, Rule, Truth};
 use watershed_metrics::query::{Code, Filter, Literal, Operator};
 use watershed_metrics::view::{Lookup, Selector, Source, Window};
-use watershed_metrics::{DataType, Dimension, DuckDb, Measure, MeasureKind, Policy, Query, View};
+use watershed_metrics::{DataType, Dimension, Measure, MeasureKind, Policy, Query, View};
 
 use crate::queries::view as cases;
 

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use watershed_dialect::DuckDb;
 use watershed_metrics::probe::{self, NestedTooDeep, Statement};
 use watershed_metrics::view::{Dimension, Source, Uri};
-use watershed_metrics::{DuckDb, Measure, View};
+use watershed_metrics::{Measure, View};
 use watershed_proto::{MetricsViewDimension, MetricsViewMeasure, Spot, SqlSource};
 
 use super::{view, whole::Whole};

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use watershed_compilers::{Scope, render_text};
+use watershed_dialect::DuckDb;
 use watershed_drivers::duckdb::Conditions;
 use watershed_drivers::olap::{Column, Olap, Value};
 use watershed_metrics::jiff::Timestamp;
 use watershed_metrics::plan::{self, Bounds, Extent, Plan, PlanError};
-use watershed_metrics::{DuckDb, Measure, MeasureKind, Policy, Query, View};
+use watershed_metrics::{Measure, MeasureKind, Policy, Query, View};
 use watershed_proto::{Message as _, MetricsViewSpec, MetricsViewState, SqlSource};
 
 use super::answer::{self, Answer, Heading};

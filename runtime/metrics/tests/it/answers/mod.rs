@@ -13,13 +13,14 @@ use std::fmt::Debug;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+use watershed_dialect::DuckDb;
 use watershed_drivers::duckdb::ByHand;
 use watershed_drivers::olap::Value;
 use watershed_metrics::jiff::Timestamp;
 use watershed_metrics::plan::{Bounds, Extent, extents, plan, times};
 use watershed_metrics::policy::{Effect, Layer, Rule, Truth};
 use watershed_metrics::query::Spine;
-use watershed_metrics::{DuckDb, Policy, Query, View};
+use watershed_metrics::{Policy, Query, View};
 
 use ask::{Ask, on_table};
 use cell::{Cell, Clock};

@@ -26,9 +26,12 @@ pub enum SqlType {
 /// A type of integers with its range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Integer {
-    pub(crate) name: &'static str,
-    pub(crate) lowest: i128,
-    pub(crate) highest: i128,
+    /// The name of it.
+    pub name: &'static str,
+    /// The smallest number.
+    pub lowest: i128,
+    /// The largest number.
+    pub highest: i128,
 }
 
 const INTEGERS: [Integer; 9] = [
@@ -55,7 +58,7 @@ impl Integer {
 
 impl SqlType {
     /// Reads the engine's name of a type; `None` for those that no constant is written in.
-    pub(crate) fn of(engine_name: &str) -> Option<Self> {
+    pub fn of(engine_name: &str) -> Option<Self> {
         let name = engine_name.trim().to_ascii_uppercase();
         if let Some(integer) = INTEGERS.iter().find(|integer| integer.name == name) {
             return Some(Self::Integer(*integer));

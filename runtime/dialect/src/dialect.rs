@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::data_type::SqlType;
+use crate::data_type::SqlType;
 
 /// The way in which an engine writes names, texts and types.
 pub trait Dialect: Sync {
@@ -13,7 +13,6 @@ pub trait Dialect: Sync {
     fn text(&self, text: &str, out: &mut String);
 
     /// Appends the name of a type.
-    #[doc(hidden)]
     fn data_type(&self, data_type: SqlType, out: &mut String);
 }
 
