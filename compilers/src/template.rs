@@ -29,7 +29,6 @@ pub(crate) use render::render_text;
 pub use scope::{RenderError, Scope};
 
 pub(crate) use facts::{Config, Facts};
-pub(crate) use functions::{quote_identifier, quote_text};
 pub(crate) use variants::{NEUTRAL, Variant, variants};
 
 /// A template that was read.

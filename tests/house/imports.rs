@@ -15,14 +15,24 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("watershed-stategraph", &[]),
     (
         "watershed-drivers",
-        &["watershed-api", "watershed-locks", "watershed-outside"],
+        &[
+            "watershed-api",
+            "watershed-dialect",
+            "watershed-locks",
+            "watershed-outside",
+        ],
     ),
     ("watershed-schedule", &[]),
     ("watershed-shim", &[]),
     ("watershed-metrics", &["watershed-dialect", "watershed-schedule"]),
     (
         "watershed-compilers",
-        &["watershed-metrics", "watershed-proto", "watershed-schedule"],
+        &[
+            "watershed-dialect",
+            "watershed-metrics",
+            "watershed-proto",
+            "watershed-schedule",
+        ],
     ),
     (
         "watershed-controller",
@@ -73,7 +83,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-shim",
         ],
     ),
-    ("watershed-lsp", &["watershed-compilers"]),
+    ("watershed-lsp", &["watershed-compilers", "watershed-dialect"]),
     (
         "watershed",
         &[
@@ -83,6 +93,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-controller",
             "watershed-core",
             "watershed-delivery",
+            "watershed-dialect",
             "watershed-drivers",
             "watershed-locks",
             "watershed-managers",

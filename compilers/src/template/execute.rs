@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use gotmpl::{MissingKey, TemplateError, Value};
+use watershed_dialect::{ENGINE, Quoting as _};
 use watershed_proto::value::Kind;
 
 use super::{
@@ -82,7 +83,7 @@ pub(super) fn project_functions(scope: &Scope) -> gotmpl::FuncMap {
     add("dependency", Arc::new(|_| Ok("".into())));
     add(
         "ref",
-        Arc::new(|arguments| Ok(functions::quote_identifier(&last_text("ref", arguments)?).into())),
+        Arc::new(|arguments| Ok(ENGINE.name(&last_text("ref", arguments)?).into())),
     );
     add(
         "lookup",

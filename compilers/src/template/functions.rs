@@ -7,6 +7,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use gotmpl::{FuncMap, TemplateError, Value};
 
+use watershed_dialect::{ENGINE, Quoting as _};
+
 use super::sprig;
 use super::values::{Function, integer, text};
 
@@ -38,16 +40,6 @@ pub(super) fn is_known(name: &str) -> bool {
             .chain(sprig::FUNCTIONS)
             .any(|(known, _)| *known == name)
         || sprig::REFUSED.contains(&name)
-}
-
-/// An identifier between quotes, safe whatever it holds.
-pub(crate) fn quote_identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// A text literal, safe whatever it holds.
-pub(crate) fn quote_text(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// The functions that need no project.
@@ -237,7 +229,7 @@ fn as_sql_list(arguments: &[Value]) -> Result<Value, TemplateError> {
     let literals = items.iter().map(|item| match item {
         Value::Int(_) | Value::Uint(_) | Value::Float(_) | Value::Bool(_) => item.to_string(),
         Value::Nil => "NULL".to_owned(),
-        other => quote_text(&text(other)),
+        other => ENGINE.text(&text(other)),
     });
     Ok(literals.collect::<Vec<_>>().join(", ").into())
 }

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use gotmpl::parse::{BranchNode, CommandNode, Expr, ListNode, Node, PipeNode};
 
+use watershed_dialect::{ENGINE, Quoting as _};
+
 use super::{
     Template,
     facts::{Arm, incremental_branch},
-    functions::quote_identifier,
 };
 
 /// Renderings made of one template. Each takes branches that none before took; templates with more are read in part.
@@ -246,7 +247,7 @@ impl<'a> Render<'a> {
     fn function(&self, function: &str, arguments: &[Expr]) -> Put {
         match (function, arguments) {
             ("configure" | "dependency", _) => Put::Nothing,
-            ("ref", [.., Expr::String(_, name)]) => Put::Text(quote_identifier(name)),
+            ("ref", [.., Expr::String(_, name)]) => Put::Text(ENGINE.name(name)),
             ("env", [Expr::String(_, name)]) => self.variable(name),
             _ => Put::Unknown,
         }

@@ -23,65 +23,69 @@ pub enum SqlType {
     Instant,
 }
 
-/// A type of integers with its range.
+/// A type of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Integer {
-    /// The name of it.
-    pub name: &'static str,
-    /// The smallest number.
-    pub lowest: i128,
-    /// The largest number.
-    pub highest: i128,
+    /// Its length.
+    pub bits: u8,
+    /// It has negative numbers.
+    pub signed: bool,
 }
 
-const INTEGERS: [Integer; 9] = [
-    Integer::new("TINYINT", i8::MIN as i128, i8::MAX as i128),
-    Integer::new("SMALLINT", i16::MIN as i128, i16::MAX as i128),
-    Integer::new("INTEGER", i32::MIN as i128, i32::MAX as i128),
-    Integer::new("BIGINT", i64::MIN as i128, i64::MAX as i128),
-    Integer::new("HUGEINT", i128::MIN, i128::MAX),
-    Integer::new("UTINYINT", 0, u8::MAX as i128),
-    Integer::new("USMALLINT", 0, u16::MAX as i128),
-    Integer::new("UINTEGER", 0, u32::MAX as i128),
-    Integer::new("UBIGINT", 0, u64::MAX as i128),
-];
-
 impl Integer {
-    const fn new(name: &'static str, lowest: i128, highest: i128) -> Self {
-        Self {
-            name,
-            lowest,
-            highest,
+    /// Every whole number that has a constant.
+    pub const WIDEST: Self = Self::new(128, true);
+
+    pub(crate) const fn new(bits: u8, signed: bool) -> Self {
+        Self { bits, signed }
+    }
+
+    /// Returns the smallest number.
+    #[must_use]
+    pub fn lowest(self) -> i128 {
+        match self.signed {
+            true => i128::MIN >> (128 - u32::from(self.bits)),
+            false => 0,
         }
+    }
+
+    /// Returns the largest number.
+    #[must_use]
+    pub fn highest(self) -> i128 {
+        i128::MAX >> (128 - u32::from(self.bits) - u32::from(!self.signed))
     }
 }
 
-impl SqlType {
-    /// Reads the engine's name of a type; `None` for those that no constant is written in.
-    pub fn of(engine_name: &str) -> Option<Self> {
-        let name = engine_name.trim().to_ascii_uppercase();
-        if let Some(integer) = INTEGERS.iter().find(|integer| integer.name == name) {
-            return Some(Self::Integer(*integer));
-        }
-        if let Some(inner) = name
-            .strip_prefix("DECIMAL(")
-            .and_then(|rest| rest.strip_suffix(')'))
-        {
-            let (width, scale) = inner.split_once(',')?;
-            return Some(Self::Decimal(
-                width.trim().parse().ok()?,
-                scale.trim().parse().ok()?,
-            ));
-        }
-        Some(match name.as_str() {
-            "BOOLEAN" => Self::Boolean,
-            "FLOAT" => Self::Float,
-            "DOUBLE" => Self::Double,
-            "VARCHAR" => Self::Text,
-            "DATE" => Self::Date,
-            "TIMESTAMP" => Self::Timestamp,
-            "TIMESTAMP WITH TIME ZONE" => Self::Instant,
-            _ => return None,
-        })
+impl From<Integer> for SqlType {
+    fn from(integer: Integer) -> Self {
+        Self::Integer(integer)
+    }
+}
+
+/// Reads the width and the scale of a decimal number, as in `(18, 3)`.
+pub(crate) fn decimal(brackets: &str) -> Option<SqlType> {
+    let inner = brackets.strip_prefix('(')?.strip_suffix(')')?;
+    let (width, scale) = inner.split_once(',')?;
+    Some(SqlType::Decimal(
+        width.trim().parse().ok()?,
+        scale.trim().parse().ok()?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_have_the_range_of_their_bits() {
+        let range = |bits, signed| {
+            let integer = Integer::new(bits, signed);
+            (integer.lowest(), integer.highest())
+        };
+        assert_eq!(range(8, true), (-128, 127));
+        assert_eq!(range(8, false), (0, 255));
+        assert_eq!(range(64, true), (i64::MIN.into(), i64::MAX.into()));
+        assert_eq!(range(64, false), (0, u64::MAX.into()));
+        assert_eq!(range(128, true), (i128::MIN, i128::MAX));
     }
 }

@@ -17,7 +17,6 @@ mod migration;
 mod output;
 mod partition;
 mod query;
-mod quote;
 mod session;
 mod system;
 mod table;
@@ -42,7 +41,6 @@ pub use partition::{
 };
 pub(crate) use query::{Chunk, RowSink, row_channel};
 pub use query::{Column, Query, QueryError, Rows};
-pub use quote::{quote_identifier, quote_literal};
 pub use session::Session;
 pub use system::System;
 pub use table::{DropTable, TableError, TableName, WriteTable};

@@ -9,6 +9,8 @@ use watershed_compilers::{
     editor::{self, Suggested, Suggestion},
 };
 
+use watershed_dialect::{ENGINE, Quoting as _};
+
 use crate::{position::Lines, workspace::Workspace};
 
 /// Columns that an editor is sent at once.
@@ -87,7 +89,7 @@ fn written(name: &str) -> String {
         && !name.starts_with(|c: char| c.is_ascii_digit());
     match is_plain {
         true => name.to_owned(),
-        false => format!("\"{}\"", name.replace('"', "\"\"")),
+        false => ENGINE.name(name),
     }
 }
 

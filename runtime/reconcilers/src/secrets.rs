@@ -21,6 +21,7 @@ use std::{fmt, fs, io};
 
 use watershed_compilers::{Resource, Spec};
 use watershed_core::Error;
+use watershed_dialect::doubled;
 use watershed_drivers::regular;
 use watershed_locks::Unpoisoned;
 use watershed_proto::{Fingerprint, Value};
@@ -349,7 +350,7 @@ fn forms(value: &str) -> BTreeSet<String> {
     for text in whole.filter(|text| is_worth_hiding(text)) {
         let json = serde_json::to_string(text).unwrap_or_default();
         forms.insert(json.trim_matches('"').to_owned());
-        forms.insert(text.replace('\'', "''"));
+        forms.insert(doubled(text, '\''));
         forms.insert(percent_encoded(text));
         forms.insert(text.to_owned());
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use watershed_compilers::fields::{self, Unknown};
 use watershed_core::Error;
-use watershed_drivers::olap::{quote_identifier, quote_literal};
+use watershed_dialect::{ENGINE, Quoting as _};
 use watershed_proto::FieldSelector;
 
 use crate::{asking::Asking, model::failure, places};
@@ -71,12 +71,12 @@ impl Choosing<'_> {
         }
         let rows: Vec<_> = names
             .iter()
-            .map(|name| format!("({})", quote_literal(name)))
+            .map(|name| format!("({})", ENGINE.text(name)))
             .collect();
         let sql = format!(
             "SELECT name FROM (VALUES {}) AS fields(name) WHERE regexp_matches(name, {})",
             rows.join(", "),
-            quote_literal(&selector.regex)
+            ENGINE.text(&selector.regex)
         );
         match self.engine.rows(sql).await? {
             Ok(rows) => {
@@ -92,7 +92,7 @@ impl Choosing<'_> {
     async fn expressed(&self, selector: &FieldSelector, names: &[String]) -> Result<Vec<String>, Error> {
         let columns: Vec<_> = names
             .iter()
-            .map(|name| format!("1 AS {}", quote_identifier(name)))
+            .map(|name| format!("1 AS {}", ENGINE.name(name)))
             .collect();
         let sql = format!(
             "SELECT {} FROM (SELECT {})",

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use watershed_dialect::{ENGINE, Quoting as _};
 use watershed_proto::{ModelSpec, ModelTest};
 
 use super::keys::{ACCEPTED, RELATED};
@@ -11,7 +12,6 @@ use crate::{
     diagnostics::{At, Code, Findings},
     draft::Purpose,
     kinds::reader::{Declared, Reader},
-    template::{quote_identifier, quote_text},
     yaml::{Data, Entry, Fields, Map, Node, Style},
 };
 
@@ -151,7 +151,7 @@ impl Reader<'_, '_> {
             return None;
         }
         let mut entry = map.remove(form)?;
-        let table = quote_identifier(model);
+        let table = ENGINE.name(model);
         let named = match form {
             "assert" => {
                 let condition = entry.value.scalar_text().unwrap_or_default();
@@ -222,7 +222,7 @@ fn columns_of(node: &Node, form: &str, findings: &mut Findings) -> Option<Vec<St
 
 /// No two rows have the same values there. As in SQL, a row without one of the values is not compared.
 fn unique(table: &str, columns: &[String]) -> Named {
-    let quoted: Vec<String> = columns.iter().map(|column| quote_identifier(column)).collect();
+    let quoted: Vec<String> = columns.iter().map(|column| ENGINE.name(column)).collect();
     let given: Vec<String> = quoted
         .iter()
         .map(|column| format!("{column} IS NOT NULL"))
@@ -241,7 +241,7 @@ fn unique(table: &str, columns: &[String]) -> Named {
 fn not_null(table: &str, columns: &[String]) -> Named {
     let missing: Vec<String> = columns
         .iter()
-        .map(|column| format!("{} IS NULL", quote_identifier(column)))
+        .map(|column| format!("{} IS NULL", ENGINE.name(column)))
         .collect();
     Named {
         name: format!("not_null({})", columns.join(", ")),
@@ -266,7 +266,7 @@ fn accepted_values(table: &str, mut fields: Fields<'_>) -> Option<Named> {
     }
     fields.finish(&ACCEPTED);
     let column = column?;
-    let quoted = quote_identifier(&column);
+    let quoted = ENGINE.name(&column);
     let rows: Vec<String> = literals.iter().map(|text| format!("({text})")).collect();
     let (text, value) = ("_watershed_text", "_watershed_value");
     let is_same = is_same_as_text(value, text);
@@ -325,11 +325,7 @@ fn relationships(table: &str, mut fields: Fields<'_>) -> Option<Named> {
     });
     fields.finish(&RELATED);
     let (column, to, field) = (column?, to?, field?);
-    let (quoted, other, key) = (
-        quote_identifier(&column),
-        quote_identifier(&to),
-        quote_identifier(&field),
-    );
+    let (quoted, other, key) = (ENGINE.name(&column), ENGINE.name(&to), ENGINE.name(&field));
     let (of_other, value) = ("_watershed_of_other", "_watershed_value");
     let is_same = is_same_as_text(value, of_other);
     Some(Named {
@@ -361,7 +357,7 @@ fn literal(node: &Node) -> Option<String> {
         Data::Float(value) if !value.is_finite() => None,
         Data::Null | Data::List(_) | Data::Map(_) => None,
         Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::String(_) => {
-            node.scalar_text().map(|text| quote_text(&text))
+            node.scalar_text().map(|text| ENGINE.text(&text))
         }
     }
 }

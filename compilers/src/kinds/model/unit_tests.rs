@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use watershed_dialect::{ENGINE, Quoting as _};
 use watershed_proto::{ModelSpec, ModelTest};
 
 use super::keys::{ROWS, UNIT_TEST};
@@ -13,7 +14,6 @@ use crate::{
     draft::Purpose,
     kinds::reader::{Declared, Reader},
     sql::{TokenKind, tokens},
-    template::{quote_identifier, quote_text},
     yaml::{Data, Entry, Fields, Map, Node, Style, item},
 };
 
@@ -112,13 +112,13 @@ fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut 
                 findings.add_with_hint(at, Code::MissingKey, message, hint);
                 is_whole = false;
             }
-            Some(found) => tables.push(format!("{} AS ({})", quote_identifier(&input), found.sql)),
+            Some(found) => tables.push(format!("{} AS ({})", ENGINE.name(&input), found.sql)),
             None => is_whole = false,
         }
     }
     let expected = rows(expected, findings).filter(|_| is_whole)?;
     let columns = expected.columns.map(|columns| {
-        let quoted: Vec<String> = columns.iter().map(|column| quote_identifier(column)).collect();
+        let quoted: Vec<String> = columns.iter().map(|column| ENGINE.name(column)).collect();
         quoted.join(", ")
     });
     let columns = columns.as_deref().unwrap_or("*");
@@ -162,7 +162,7 @@ fn rows(node: Node, findings: &mut Findings) -> Option<Rows> {
     match (list, csv, sql) {
         (Some(list), None, None) => listed(list, &types, findings),
         (None, Some(file), None) => Some(Rows {
-            sql: format!("SELECT * FROM read_csv({})", quote_text(&file)),
+            sql: format!("SELECT * FROM read_csv({})", ENGINE.text(&file)),
             columns: None,
         }),
         (None, None, Some(sql)) => Some(Rows {
@@ -213,7 +213,7 @@ fn listed(list: Vec<Node>, types: &BTreeMap<String, String>, findings: &mut Find
     if tuples.is_empty() {
         tuples.push(format!("({})", vec!["NULL"; columns.len()].join(", ")));
     }
-    let named: Vec<String> = columns.iter().map(|column| quote_identifier(column)).collect();
+    let named: Vec<String> = columns.iter().map(|column| ENGINE.name(column)).collect();
     let typed: Vec<String> = columns
         .iter()
         .zip(&named)
@@ -244,9 +244,9 @@ fn value(node: &Node, findings: &mut Findings) -> Option<String> {
             Some(raw) => raw.to_string(),
             None => value.to_string(),
         },
-        Data::String(text) if is_shaped(text, DATE) => format!("DATE {}", quote_text(text)),
-        Data::String(text) if is_time(text) => format!("TIMESTAMP {}", quote_text(text)),
-        Data::String(text) => quote_text(text),
+        Data::String(text) if is_shaped(text, DATE) => format!("DATE {}", ENGINE.text(text)),
+        Data::String(text) if is_time(text) => format!("TIMESTAMP {}", ENGINE.text(text)),
+        Data::String(text) => ENGINE.text(text),
         other => {
             let message = format!(
                 "a row holds texts, numbers and booleans, not {}",

@@ -1,6 +1,7 @@
 //! SQL read as the database would, to put values in the places of their marks.
 
 use gotmpl::Value;
+use watershed_dialect::{backslashed, doubled};
 
 use super::value::{self, argument, literal};
 use super::{Given, Giver, MARK, refused};
@@ -152,7 +153,7 @@ impl Reader {
             // A backslash of the author's before the value would escape what it begins with.
             Stretch::Quoted {
                 quote, escapes: true, ..
-            } if is_of_run && !ends_in_escape(before) => Ok(doubled(&text.replace('\\', "\\\\"), quote)),
+            } if is_of_run && !ends_in_escape(before) => Ok(doubled(&backslashed(&text), quote)),
             Stretch::Name(quote) if is_of_run => Ok(doubled(&text, quote)),
             Stretch::Line | Stretch::Block(_) if is_of_run => Ok(words(&text)),
             Stretch::Tagged { .. } if is_of_run && !text.contains('$') => Ok(text),
@@ -277,10 +278,6 @@ fn push_null(out: &mut String) {
 fn is_line_end(between: &str) -> bool {
     let is_blank = |line: &str| line.trim().is_empty() || line.trim_start().starts_with("--");
     between.contains(['\n', '\r']) && between.split(['\n', '\r']).all(is_blank)
-}
-
-fn doubled(text: &str, quote: char) -> String {
-    text.replace(quote, &format!("{quote}{quote}"))
 }
 
 /// Returns what a comment can hold of a text without an end of its own.

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use gotmpl::Value;
+use watershed_dialect::{ENGINE, MySql, Quoting as _};
 
 use super::refused;
-use crate::template::functions::quote_text;
 use crate::template::scope::RenderError;
 use crate::template::values;
 
@@ -141,8 +141,8 @@ fn scalar(value: &Value, backslashes: bool) -> Result<String, RenderError> {
             let text = values::text(text);
             let text = without_nul(&text)?;
             match backslashes {
-                true => quote_text(&text.replace('\\', "\\\\")),
-                false => quote_text(text),
+                true => MySql.text(text),
+                false => ENGINE.text(text),
             }
         }
     })

@@ -9,8 +9,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::proof::Stamp;
-use crate::olap::{Session, quote_literal};
+use crate::olap::Session;
 use crate::regular;
 
 /// The name of the bundle, in the folder of the engine's file.
@@ -46,7 +48,7 @@ impl Authorities {
         self.write(engine)?;
         let path = bundle(engine);
         let path = path.to_str().ok_or(io::ErrorKind::InvalidFilename)?;
-        Ok(Some(format!("SET GLOBAL ca_cert_file = {}", quote_literal(path))))
+        Ok(Some(format!("SET GLOBAL ca_cert_file = {}", DuckDb.text(path))))
     }
 
     /// Writes the bundle anew if a file has changed since.

@@ -6,9 +6,9 @@ mod fit;
 
 use std::fmt;
 
-pub(super) use fit::{Fit, common, fit};
+use watershed_dialect::{DuckDb, Quoting as _};
 
-use crate::olap::{quote_identifier, quote_literal};
+pub(super) use fit::{Fit, common, fit};
 
 /// Nestings that are read of a type: deeper ones are equal to themselves alone.
 const DEEPEST: usize = 64;
@@ -131,7 +131,7 @@ impl fmt::Display for ColumnType {
             let fields = fields.iter();
             list(
                 fields
-                    .map(|it| format!("{} {}", quote_identifier(&it.name), it.column_type))
+                    .map(|it| format!("{} {}", DuckDb.name(&it.name), it.column_type))
                     .collect(),
             )
         };
@@ -146,7 +146,7 @@ impl fmt::Display for ColumnType {
             Self::Text => f.write_str("VARCHAR"),
             Self::Json => f.write_str("JSON"),
             Self::Enum(values) => {
-                let values = values.iter().map(|value| quote_literal(value)).collect();
+                let values = values.iter().map(|value| DuckDb.text(value)).collect();
                 write!(f, "ENUM({})", list(values))
             }
             Self::Date => f.write_str("DATE"),

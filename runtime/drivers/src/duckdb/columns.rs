@@ -5,10 +5,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use watershed_dialect::{Dialect as _, DuckDb, Quoting as _};
+
 use super::column_type::{ColumnType, Fit, common, fit};
 use super::failure::Source;
 use super::work::Work;
-use crate::olap::{BuildError, ColumnsDiffer, Failure, NewColumns, RetypedColumn, Value, quote_identifier};
+use crate::olap::{BuildError, ColumnsDiffer, Failure, NewColumns, RetypedColumn, Value};
 
 /// A column as SQL declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,13 +21,8 @@ pub(super) struct Column {
 
 impl Column {
     fn quoted(&self) -> String {
-        quote_identifier(&self.name)
+        DuckDb.name(&self.name)
     }
-}
-
-/// A name as the engine compares it.
-fn folded(name: &str) -> String {
-    name.to_ascii_lowercase()
 }
 
 /// A column of new rows that the table has in another type.
@@ -50,11 +47,11 @@ pub(super) struct Comparison<'c> {
 
 impl<'c> Comparison<'c> {
     pub(super) fn new(new: &'c [Column], old: &'c [Column]) -> Self {
-        let olds: BTreeMap<String, &Column> = old.iter().map(|it| (folded(&it.name), it)).collect();
-        let news: BTreeSet<String> = new.iter().map(|it| folded(&it.name)).collect();
+        let olds: BTreeMap<String, &Column> = old.iter().map(|it| (DuckDb.fold(&it.name), it)).collect();
+        let news: BTreeSet<String> = new.iter().map(|it| DuckDb.fold(&it.name)).collect();
         let (mut added, mut retyped, mut shared) = (Vec::new(), Vec::new(), Vec::new());
         for column in new {
-            let Some(standing) = olds.get(&folded(&column.name)) else {
+            let Some(standing) = olds.get(&DuckDb.fold(&column.name)) else {
                 added.push(column);
                 continue;
             };
@@ -70,7 +67,7 @@ impl<'c> Comparison<'c> {
                 });
             }
         }
-        let is_missing = |column: &&Column| !news.contains(&folded(&column.name));
+        let is_missing = |column: &&Column| !news.contains(&DuckDb.fold(&column.name));
         Self {
             added,
             missing: old.iter().filter(is_missing).collect(),

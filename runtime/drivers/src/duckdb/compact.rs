@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::engine::checkpoint::size_on_disk;
 use super::engine::{Company, Engine, on_blocking_thread};
 use super::options::Access;
@@ -17,7 +19,7 @@ use super::running::Running;
 use super::schema;
 use super::sys::Connection;
 use super::work::Work;
-use crate::olap::{Failure, OpenError, Value, quote_identifier, quote_literal};
+use crate::olap::{Failure, OpenError, Value};
 use crate::volume::{Bytes, Volume};
 
 /// Less than this is not worth a copy.
@@ -116,9 +118,9 @@ impl Engine {
         };
         refuse_without_room(path, live)?;
         let own = own_name(&connection)?;
-        let target = quote_literal(&copy.to_string_lossy());
+        let target = DuckDb.text(&copy.to_string_lossy());
         work.run(&format!("ATTACH {target} AS {COPY}"), &[])?;
-        let from = quote_identifier(&own);
+        let from = DuckDb.name(&own);
         work.run(&format!("COPY FROM DATABASE {from} TO {COPY}"), &[])?;
         copy_comments(&work, &own)?;
         let (ours, theirs) = (contents(&work, &own)?, contents(&work, COPY)?);
@@ -172,7 +174,7 @@ fn copy_comments(work: &Work<'_>, own: &str) -> Result<(), Failure> {
          WHERE database_name = {db} AND comment IS NOT NULL AND NOT internal \
          UNION ALL SELECT 'VIEW', schema_name, view_name, comment FROM duckdb_views() \
          WHERE database_name = {db} AND comment IS NOT NULL AND NOT internal",
-        db = quote_literal(own)
+        db = DuckDb.text(own)
     );
     for row in work.run(&commented, &[])? {
         let Ok(
@@ -186,8 +188,8 @@ fn copy_comments(work: &Work<'_>, own: &str) -> Result<(), Failure> {
         else {
             continue;
         };
-        let place = format!("{COPY}.{}.{}", quote_identifier(&schema), quote_identifier(&name));
-        let comment = quote_literal(&comment);
+        let place = format!("{COPY}.{}.{}", DuckDb.name(&schema), DuckDb.name(&name));
+        let comment = DuckDb.text(&comment);
         work.run(&format!("COMMENT ON {word} {place} IS {comment}"), &[])?;
     }
     Ok(())
@@ -197,20 +199,17 @@ fn copy_comments(work: &Work<'_>, own: &str) -> Result<(), Failure> {
 fn contents(work: &Work<'_>, database: &str) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     for sql in OBJECTS.iter().chain([&TYPES]) {
-        let rows = work.run(&sql.replace("$db", &quote_literal(database)), &[])?;
+        let rows = work.run(&sql.replace("$db", &DuckDb.text(database)), &[])?;
         lines.extend(rows.into_iter().flatten().map(|line| line.to_string()));
     }
     let tables = format!(
         "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = {} AND NOT internal",
-        quote_literal(database)
+        DuckDb.text(database)
     );
     for row in work.run(&tables, &[])? {
-        let names: Vec<String> = row
-            .iter()
-            .map(|name| quote_identifier(&name.to_string()))
-            .collect();
+        let names: Vec<String> = row.iter().map(|name| DuckDb.name(&name.to_string())).collect();
         let place = names.join(".");
-        let from = format!("{}.{place}", quote_identifier(database));
+        let from = format!("{}.{place}", DuckDb.name(database));
         let sum = format!(
             "SELECT concat_ws(' ', count(*), sum(hash(_watershed_row)::HUGEINT)) FROM {from} AS _watershed_row"
         );

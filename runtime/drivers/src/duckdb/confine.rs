@@ -6,9 +6,10 @@
 use std::path::Path;
 
 use watershed_api::hint::option;
+use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::sys::{Answer, Connection, RawError};
-use crate::olap::{Failure, QueryError, SqlError, quote_literal};
+use crate::olap::{Failure, QueryError, SqlError};
 use crate::sandbox::Sandbox;
 
 /// Settings that change what a statement means and nothing else: projects may still make them.
@@ -39,8 +40,8 @@ const STILL_SET: [&str; 15] = [
 pub(super) fn confine(connection: &Connection, sandbox: &Sandbox, root: &Path) -> Result<(), RawError> {
     refuse_other_folder(root)?;
     let folders = sandbox.folders().iter().map(|folder| folder.to_string_lossy());
-    let folders = list(folders.map(|folder| quote_literal(&folder)));
-    let settings = list(STILL_SET.iter().map(|name| quote_literal(name)));
+    let folders = list(folders.map(|folder| DuckDb.text(&folder)));
+    let settings = list(STILL_SET.iter().map(|name| DuckDb.text(name)));
     for statement in [
         format!("SET allowed_directories = {folders}"),
         "SET enable_external_access = false".to_owned(),

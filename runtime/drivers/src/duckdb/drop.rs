@@ -5,6 +5,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::engine::{Claim, Company, Engine};
 use super::failures;
 use super::names::{Edit, Entry, Folded};
@@ -15,7 +17,7 @@ use super::throw::{self, Throw};
 use super::trash;
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{Dropped, Failure, Guard, OutputKind, Thrown, Trashed, quote_identifier};
+use crate::olap::{Dropped, Failure, Guard, OutputKind, Thrown, Trashed};
 
 /// Everything that an owner has, and what becomes of it.
 struct DropPlan {
@@ -136,7 +138,7 @@ impl DropPlan {
         if indexes == Indexes::Expected {
             for throw in &self.throw {
                 for index in schema::indexes(work, &throw.entry.name)? {
-                    work.run(&format!("DROP INDEX main.{}", quote_identifier(&index)), &[])?;
+                    work.run(&format!("DROP INDEX main.{}", DuckDb.name(&index)), &[])?;
                 }
             }
         }

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::confine;
 use super::engine::Engine;
 use super::failure::{Source, classify};
@@ -20,10 +22,7 @@ use super::schema;
 use super::sys::{Answer, Shape, StatementKind};
 use super::work::{Work, disk_full};
 use crate::crash;
-use crate::olap::{
-    Existing, Export, ExportError, Exported, Failure, FileFormat, QueryError, quote_identifier,
-    quote_literal, sole_statement,
-};
+use crate::olap::{Existing, Export, ExportError, Exported, Failure, FileFormat, QueryError, sole_statement};
 
 /// Keeps the parts of one process apart.
 static PARTS: AtomicU64 = AtomicU64::new(0);
@@ -113,7 +112,7 @@ fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, Ex
         let file = export.file.clone();
         ExportError::Io { file, message }
     })?;
-    let file = quote_literal(path);
+    let file = DuckDb.text(path);
     let statement = format!(
         "{}{sql}\n){limit}) TO {file} ({form}, USE_TMP_FILE false)",
         source.prefix
@@ -133,7 +132,7 @@ fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, Ex
 /// Returns the columns of an answer, in texts an apostrophe before what a spreadsheet would run.
 fn guarded(answer: &Answer<'_>) -> String {
     let column = |(name, shape): &(String, Shape)| {
-        let name = quote_identifier(name);
+        let name = DuckDb.name(name);
         match shape.name.as_str() {
             "VARCHAR" => format!(
                 "CASE WHEN regexp_matches({name}, {RUN}) THEN {APOSTROPHE} || {name} ELSE {name} END AS {name}"

@@ -6,12 +6,14 @@
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::engine::{Company, Engine};
 use super::sys::Param;
 use super::trash::now_ms;
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{Failure, KeptRows, quote_literal};
+use crate::olap::{Failure, KeptRows};
 
 /// Rows in one statement.
 const AT_ONCE: usize = 100;
@@ -71,12 +73,12 @@ pub(super) fn rename(work: &Work<'_>, owner: Uuid, table: &str) -> Result<(), Fa
 }
 
 fn write(work: &Work<'_>, owner: Uuid, table: &str, at: i64, kept: &KeptRows) -> Result<(), Failure> {
-    let (owner, table) = (quote_literal(&owner.to_string()), quote_literal(table));
-    let test = quote_literal(&kept.test);
+    let (owner, table) = (DuckDb.text(&owner.to_string()), DuckDb.text(table));
+    let test = DuckDb.text(&kept.test);
     let numbered: Vec<(usize, &String)> = (1..).zip(&kept.rows).collect();
     for some in numbered.chunks(AT_ONCE) {
         let row = |(number, row): &(usize, &String)| {
-            let data = quote_literal(row);
+            let data = DuckDb.text(row);
             format!("({owner}, {table}, {test}, make_timestamp_ms({at}), {number}, {data})")
         };
         let rows: Vec<String> = some.iter().map(row).collect();

@@ -10,15 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::OwnedMutexGuard;
 use tokio_util::sync::CancellationToken;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::engine::Engine;
 use super::failure::{Aftermath, plain_error};
 use super::names::{Edit, Entry, Folded};
 use super::schema;
 use super::statements::each_statement;
 use super::work::Work;
-use crate::olap::{
-    BuildError, Failure, HookError, Hooks, OutputKind, SqlError, Value, quote_identifier, quote_literal,
-};
+use crate::olap::{BuildError, Failure, HookError, Hooks, OutputKind, SqlError, Value};
 
 const SETTINGS: &str = "SELECT name, value FROM duckdb_settings()";
 /// Those that other builds have attached meanwhile are theirs.
@@ -182,10 +182,10 @@ impl EngineSettings {
             }
         }
         for name in now.databases.difference(&self.databases) {
-            work.run(&format!("DETACH {}", quote_identifier(name)), &[])?;
+            work.run(&format!("DETACH {}", DuckDb.name(name)), &[])?;
         }
         for name in now.secrets.difference(&self.secrets) {
-            work.run(&format!("DROP TEMPORARY SECRET {}", quote_identifier(name)), &[])?;
+            work.run(&format!("DROP TEMPORARY SECRET {}", DuckDb.name(name)), &[])?;
         }
         let came = now
             .foreign
@@ -210,10 +210,10 @@ impl EngineSettings {
 
 /// The statement that gives a setting its value again.
 fn reset(name: &str, value: Option<&str>, memory_limit: Option<u64>) -> String {
-    let quoted = quote_identifier(name);
+    let quoted = DuckDb.name(name);
     match (value, memory_limit) {
         (_, Some(bytes)) if MEMORY.contains(&name) => format!("SET GLOBAL {quoted} = '{bytes}B'"),
-        (Some(value), _) => format!("SET GLOBAL {quoted} = {}", quote_literal(value)),
+        (Some(value), _) => format!("SET GLOBAL {quoted} = {}", DuckDb.text(value)),
         (None, _) => format!("RESET GLOBAL {quoted}"),
     }
 }

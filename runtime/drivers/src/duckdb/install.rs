@@ -4,8 +4,10 @@ use std::sync::atomic::Ordering;
 
 use tokio_util::sync::CancellationToken;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::engine::{Company, Engine};
-use crate::olap::{Failure, quote_identifier};
+use crate::olap::Failure;
 
 /// The most extensions that some work lacks, one after the other: that of a lake, of its catalog, and of its store.
 pub(super) const MOST_EXTENSIONS: usize = 3;
@@ -31,7 +33,7 @@ impl Engine {
         if !allowed {
             return false;
         }
-        let sql = format!("INSTALL {}", quote_identifier(extension));
+        let sql = format!("INSTALL {}", DuckDb.name(extension));
         let installed = self
             .work(cancel, Company::Others, move |work| work.run(&sql, &[]))
             .await;

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
+use watershed_dialect::{Dialect as _, DuckDb, Quoting as _};
+
 use super::sys::Param;
 use super::work::Work;
-use crate::olap::{Failure, Left, Migration, Tag, Thing, ThingKind, Value, quote_identifier, quote_literal};
+use crate::olap::{Failure, Left, Migration, Tag, Thing, ThingKind, Value};
 
 const TABLES: [&str; 2] = [
     "CREATE TABLE IF NOT EXISTS _watershed.things \
@@ -86,19 +88,12 @@ pub(super) struct Setting {
 impl Setting {
     /// The statement that makes it.
     pub(super) fn set(&self) -> String {
-        set(&self.name, Some(&self.value))
+        DuckDb.set(&self.name, Some(&self.value))
     }
 
     /// Name and value.
     pub(super) fn into_pair(self) -> (String, String) {
         (self.name, self.value)
-    }
-}
-
-fn set(name: &str, value: Option<&str>) -> String {
-    match value {
-        Some(value) => format!("SET {} = {}", quote_identifier(name), quote_literal(value)),
-        None => format!("RESET {}", quote_identifier(name)),
     }
 }
 
@@ -222,7 +217,10 @@ pub(super) fn write(work: &Work<'_>, uid: Uuid, left: &[Thing], settings: &[Sett
         work.run(&insert, &params)?;
     }
     for setting in settings {
-        let before = setting.before.as_deref().map_or("NULL".to_owned(), quote_literal);
+        let before = setting
+            .before
+            .as_deref()
+            .map_or("NULL".to_owned(), |text| DuckDb.text(text));
         let insert = format!("INSERT INTO _watershed.settings VALUES (?, ?, ?, {before})");
         let params = [
             Param::Text(&uid),
@@ -249,11 +247,7 @@ pub(super) fn drop_functions(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> 
             _ => continue,
         };
         if !others.contains(&format!("{}.{}", thing.schema, thing.name)) {
-            let name = format!(
-                "{}.{}",
-                quote_identifier(&thing.schema),
-                quote_identifier(&thing.name)
-            );
+            let name = format!("{}.{}", DuckDb.name(&thing.schema), DuckDb.name(&thing.name));
             work.run(&format!("DROP {kind} IF EXISTS {name}"), &[])?;
         }
     }
@@ -300,7 +294,7 @@ pub(super) fn changed(
 pub(super) fn undo(work: &Work<'_>, settings: &[Setting]) {
     for setting in settings {
         // One that can't be set back is not worth the failure of what comes next.
-        if let Err(error) = work.run(&set(&setting.name, setting.before.as_deref()), &[]) {
+        if let Err(error) = work.run(&DuckDb.set(&setting.name, setting.before.as_deref()), &[]) {
             tracing::debug!(%error, setting = setting.name, "a setting could not be set back");
         }
     }

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use uuid::Uuid;
+use watershed_dialect::{Dialect as _, DuckDb};
 
 use super::columns::Column;
 use crate::olap::{Object, OutputKind, Tag, Trashed};
@@ -74,7 +75,7 @@ pub(super) struct Folded(String);
 
 impl Folded {
     pub(super) fn new(name: &str) -> Self {
-        Self(name.to_ascii_lowercase())
+        Self(DuckDb.fold(name))
     }
 }
 

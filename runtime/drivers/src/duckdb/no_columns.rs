@@ -1,9 +1,11 @@
 //! Answers of the engine's readers to files without anything in them: a column that they name themselves, and no value.
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::schema::count;
 use super::work::Work;
 use crate::data_file::Form;
-use crate::olap::{BuildError, quote_identifier};
+use crate::olap::BuildError;
 
 /// Refuses what a reader made of nothing. `output` is quoted, and holds nothing but the rows of the reader.
 ///
@@ -40,7 +42,7 @@ fn made_up(form: Form, columns: &[(String, String)]) -> Option<String> {
         return None;
     }
     let has_value = |(name, _): &&(String, String)| {
-        let name = quote_identifier(name);
+        let name = DuckDb.name(name);
         match form {
             Form::Csv => format!("regexp_matches({name}, '[^\\s\\x00,;|\"'']')"),
             _ => format!("coalesce({name}::VARCHAR, 'null') NOT IN ('{{}}', '[]', 'null')"),

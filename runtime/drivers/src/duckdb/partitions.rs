@@ -10,6 +10,8 @@ use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::columns::Column;
 use super::engine::{Company, Engine};
 use super::failure::not_one;
@@ -22,7 +24,7 @@ use super::work::Work;
 use crate::crash::around;
 use crate::olap::{
     BuildError, Failure, Hooks, PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, RUN_COLUMN,
-    StageEnd, StageStep, Value, quote_literal, sole_statement, stage_table,
+    StageEnd, StageStep, Value, sole_statement, stage_table,
 };
 
 const KNOWN: &str = "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() \
@@ -174,7 +176,7 @@ fn stage(
 ) -> Result<(PartitionRun, Arc<[Column]>), BuildError> {
     let started = Instant::now();
     let table = stage_table(step.uid);
-    let key = quote_literal(&step.note.partition.key);
+    let key = DuckDb.text(&step.note.partition.key);
     let sql = sole_statement(&step.sql).map_err(not_one)?;
     let number = step.note.number;
     let ours = format!("{key} AS {PARTITION_COLUMN}, {number}::UBIGINT AS {RUN_COLUMN}");
@@ -208,7 +210,7 @@ fn stage(
 /// Takes the rows and the note of a partition out of the stage again.
 fn unstage(work: &Work<'_>, step: &StageStep) -> Result<(), Failure> {
     let note = &step.note;
-    let key = quote_literal(&note.partition.key);
+    let key = DuckDb.text(&note.partition.key);
     let delete = format!(
         "DELETE FROM {} WHERE {PARTITION_COLUMN} = {key}",
         stage_table(step.uid)
@@ -265,7 +267,7 @@ fn write_notes(work: &Work<'_>, uid: Uuid, notes: &[PartitionRun]) -> Result<(),
 pub(super) fn publish(work: &Work<'_>, uid: Uuid, end: &StageEnd) -> Result<(), Failure> {
     let owner = uid.to_string();
     let own = [Param::Text(&owner)];
-    let stage = quote_literal(&end.stage);
+    let stage = DuckDb.text(&end.stage);
     if end.whole {
         work.run(
             &format!("DELETE FROM _watershed.partitions WHERE uid = ? AND stage <> {stage}"),

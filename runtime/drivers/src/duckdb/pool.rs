@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use watershed_dialect::{Dialect as _, DuckDb, Quoting as _};
+
 use super::confine::confine;
 use super::failure::classify_open;
 use super::options::{Access, Options};
 use super::sys::{Connection, Database, RawError};
-use crate::olap::{Failure, OpenError, Value, quote_literal};
+use crate::olap::{Failure, OpenError, Value};
 
 /// The engine takes 80 % of the memory that it sees unless told otherwise; ours is 60 %.
 const SHARE_OF_ENGINES_DEFAULT: (u64, u64) = (60, 80);
@@ -79,12 +81,12 @@ pub(super) fn open(options: &Options) -> Result<(Pool, Connection), OpenError> {
         let folders = options
             .extensions
             .iter()
-            .map(|folder| quote_literal(&folder.to_string_lossy()));
+            .map(|folder| DuckDb.text(&folder.to_string_lossy()));
         let folders = folders.collect::<Vec<_>>().join(", ");
         run(&format!("SET GLOBAL extension_directories = [{folders}]")).map_err(said)?;
     }
     // Answers must not depend on where they are computed. Without the ICU extension there are no time zones.
-    if let Err(raw) = run("SET GLOBAL TimeZone = 'UTC'") {
+    if let Err(raw) = run(&DuckDb.in_zone("UTC")) {
         tracing::debug!(error = %raw.0, "the engine has no time zones");
     }
     // Otherwise the configuration stays unlocked: migrations may set things. Nothing but SELECT and what wraps one is

@@ -7,14 +7,15 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::engine::{Company, Engine, Pass, on_blocking_thread};
 use super::failure::Source;
 use super::running::Running;
 use super::sys::{Answer, StatementKind};
 use super::work::Work;
 use crate::olap::{
-    Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, quote_identifier, quote_literal,
-    row_channel, sole_statement,
+    Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, row_channel, sole_statement,
 };
 
 /// Statements that EXPLAIN may explain: ANALYZE runs them, and the engine's read-only transaction lets COPY write files.
@@ -115,7 +116,7 @@ impl Engine {
 pub(super) fn put_attributes(work: &Work<'_>, attributes: &BTreeMap<String, String>) -> Result<(), Failure> {
     for (name, value) in attributes {
         work.spend();
-        let (name, value) = (quote_identifier(name), quote_literal(value));
+        let (name, value) = (DuckDb.name(name), DuckDb.text(value));
         work.run(&format!("SET VARIABLE {name} = {value}"), &[])?;
     }
     Ok(())

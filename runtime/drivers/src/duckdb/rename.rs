@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::engine::{Claim, Company, Engine};
 use super::failures;
 use super::names::{Edit, Entry, Folded, Names};
@@ -11,7 +13,7 @@ use super::partitions;
 use super::schema::{self, Before, Left};
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{Failure, Output, OutputKind, Rename, RenameError, Renamed, Tag, quote_identifier};
+use crate::olap::{Failure, Output, OutputKind, Rename, RenameError, Renamed, Tag};
 
 /// One object's move.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -216,7 +218,7 @@ fn carry_out(
     for step in &plan.steps {
         if indexes == Indexes::Expected && step.from.kind == OutputKind::Table {
             for index in schema::indexes(work, &step.from.name)? {
-                work.run(&format!("DROP INDEX main.{}", quote_identifier(&index)), &[])?;
+                work.run(&format!("DROP INDEX main.{}", DuckDb.name(&index)), &[])?;
                 renamed.dropped_indexes.push(index);
             }
         }

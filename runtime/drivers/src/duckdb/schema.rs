@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::names::{Entry, Names, Noted};
 use super::sys::{ColumnValue, Param};
 use super::work::Work;
-use crate::olap::{Failure, Output, OutputKind, Tag, Value, is_in_trash, quote_identifier, quote_literal};
+use crate::olap::{Failure, Output, OutputKind, Tag, Value, is_in_trash};
 
 /// The table of the records.
 const RECORDS: &str = "records";
@@ -237,7 +239,7 @@ pub(super) fn delete_record(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
 
 /// Writes a tag onto an object.
 pub(super) fn write_tag(work: &Work<'_>, kind: OutputKind, name: &str, tag: Tag) -> Result<(), Failure> {
-    let comment = quote_literal(&tag.to_string());
+    let comment = DuckDb.text(&tag.to_string());
     work.run(
         &format!("COMMENT ON {} {} IS {comment}", keyword(kind), qualified(name)),
         &[],
@@ -256,7 +258,7 @@ pub(super) fn drop_object(work: &Work<'_>, entry: &Entry) -> Result<(), Failure>
 
 /// Renames a tagged object. A view is tagged anew: not every version of the engine keeps its comment.
 pub(super) fn rename_object(work: &Work<'_>, entry: &Entry, tag: Tag, to: &str) -> Result<(), Failure> {
-    let (from, to_quoted) = (qualified(&entry.name), quote_identifier(to));
+    let (from, to_quoted) = (qualified(&entry.name), DuckDb.name(to));
     work.run(
         &format!("ALTER {} {from} RENAME TO {to_quoted}", keyword(entry.kind)),
         &[],
@@ -285,7 +287,7 @@ pub(super) fn indexes(work: &Work<'_>, table: &str) -> Result<Vec<String>, Failu
 
 /// `main."name"`.
 pub(super) fn qualified(name: &str) -> String {
-    format!("main.{}", quote_identifier(name))
+    format!("main.{}", DuckDb.name(name))
 }
 
 /// As SQL calls it.

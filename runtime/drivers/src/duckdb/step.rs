@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::columns::{Column, Comparison, columns_of, described};
 use super::failure::{Source, not_one};
 use super::no_columns;
@@ -9,7 +11,7 @@ use super::schema::{count, qualified};
 use super::work::Work;
 use crate::olap::{
     Build, BuildError, Failure, NewColumns, OutputKind, Over, PARTITION_COLUMN, RUN_COLUMN, SqlError,
-    StateQuery, Step, Value, quote_identifier, quote_literal, sole_statement,
+    StateQuery, Step, Value, sole_statement,
 };
 
 /// The new rows, where they are looked at before they are put in. Gone when the transaction ends.
@@ -126,7 +128,7 @@ impl NewRows<'_> {
     /// All columns of the statement. The engine refuses to read it if one of the table's is missing or has another type.
     fn guarded(&self) -> String {
         let guard = |Column { name, kind }: &Column| {
-            let (name, kind) = (quote_identifier(name), quote_literal(kind));
+            let (name, kind) = (DuckDb.name(name), DuckDb.text(kind));
             format!("struct_extract({{{kind}: {name}}}, typeof({name})) AS {name}")
         };
         let guards: Vec<String> = self.columns.iter().map(guard).collect();
@@ -272,7 +274,7 @@ fn is_of_shape(error: &SqlError) -> bool {
 /// people: all begin with the prefix that is ours, and the engine's own are not among them.
 fn replaced(build: &Build, over: &Over, table: &str) -> Option<Replaced> {
     let condition = |name: &String| {
-        let name = quote_identifier(name);
+        let name = DuckDb.name(name);
         format!("_watershed_old.{name} IS NOT DISTINCT FROM _watershed_new.{name}")
     };
     let (delete, reads_new_rows) = match over {
@@ -280,7 +282,7 @@ fn replaced(build: &Build, over: &Over, table: &str) -> Option<Replaced> {
         // Those that have no rows any more lose theirs too.
         Over::Partitions => {
             let end = build.stage.as_ref()?;
-            let (uid, stage) = (build.tag.uid, quote_literal(&end.stage));
+            let (uid, stage) = (build.tag.uid, DuckDb.text(&end.stage));
             let staged = format!(
                 "SELECT key FROM _watershed.partitions WHERE uid = '{uid}' AND stage = {stage} AND phase = 'staged'"
             );
@@ -314,7 +316,7 @@ pub(super) fn refuse_same_key(work: &Work<'_>, key: &[String], table: &str) -> R
     if key.is_empty() {
         return Ok(());
     }
-    let names: Vec<String> = key.iter().map(|name| quote_identifier(name)).collect();
+    let names: Vec<String> = key.iter().map(|name| DuckDb.name(name)).collect();
     let names = names.join(", ");
     let twice =
         format!("SELECT {names} FROM {table} GROUP BY {names} HAVING count(*) > 1 ORDER BY {names} LIMIT 1");

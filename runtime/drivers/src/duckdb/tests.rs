@@ -15,6 +15,7 @@ mod opening;
 mod parsing;
 mod partitions;
 mod queries;
+mod quoting;
 mod readers;
 mod renames;
 mod sharing;

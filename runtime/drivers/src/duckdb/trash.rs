@@ -12,11 +12,13 @@ use std::time::SystemTime;
 
 use uuid::Uuid;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::names::{Edit, Noted};
 use super::schema::{self, qualified};
 use super::sys::{ColumnValue, Param};
 use super::work::Work;
-use crate::olap::{Failure, Tag, Thrown, Trashed, Value, quote_literal, trash_table};
+use crate::olap::{Failure, Tag, Thrown, Trashed, Value, trash_table};
 
 const IS_THERE: &str = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() \
     AND schema_name = '_watershed' AND table_name = 'trash'";
@@ -180,7 +182,7 @@ pub(super) fn measure(work: &Work<'_>, table: &str) -> Result<u64, Failure> {
         "SELECT (coalesce(count(DISTINCT block_id) FILTER (persistent), 0) \
          * (SELECT max(block_size) FROM pragma_database_size() WHERE database_name = current_database()) \
          + coalesce(sum(count) FILTER (NOT persistent), 0) * 16)::BIGINT FROM pragma_storage_info({})",
-        quote_literal(&qualified(table))
+        DuckDb.text(&qualified(table))
     );
     Ok(schema::count(&work.run(&sql, &[])?).unwrap_or_default())
 }

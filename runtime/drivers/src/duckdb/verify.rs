@@ -2,9 +2,11 @@
 
 use tokio_util::sync::CancellationToken;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::engine::{Company, Engine};
 use super::work::Work;
-use crate::olap::{Failure, OpenError, quote_identifier};
+use crate::olap::{Failure, OpenError};
 
 /// More of them say no more.
 const MOST_FINDINGS: usize = 20;
@@ -50,10 +52,7 @@ impl Engine {
 fn tables(work: &Work<'_>) -> Result<Vec<String>, Failure> {
     let rows = work.run(TABLES, &[])?;
     let name = |row: Vec<crate::olap::Value>| {
-        let parts: Vec<String> = row
-            .iter()
-            .map(|part| quote_identifier(&part.to_string()))
-            .collect();
+        let parts: Vec<String> = row.iter().map(|part| DuckDb.name(&part.to_string())).collect();
         parts.join(".")
     };
     Ok(rows.into_iter().map(name).collect())

@@ -2,6 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::confine;
 use super::engine::Engine;
 use super::failure::classify;
@@ -9,7 +11,7 @@ use super::query::ended;
 use super::schema::{self, qualified};
 use super::sys::Answer;
 use super::work::{Work, disk_full};
-use crate::olap::{ExportError, Failure, FileFormat, WriteRows, quote_identifier, quote_literal};
+use crate::olap::{ExportError, Failure, FileFormat, WriteRows};
 
 impl Engine {
     pub(super) async fn write_rows_of(
@@ -65,18 +67,18 @@ fn statement(job: &WriteRows) -> Option<String> {
         options.push(format!("HEADER {}", job.header));
     }
     if let Some(delimiter) = &job.delimiter {
-        options.push(format!("DELIMITER {}", quote_literal(delimiter)));
+        options.push(format!("DELIMITER {}", DuckDb.text(delimiter)));
     }
     if let Some(compression) = &job.compression {
-        options.push(format!("COMPRESSION {}", quote_literal(compression)));
+        options.push(format!("COMPRESSION {}", DuckDb.text(compression)));
     }
     if job.partition_by.is_empty() {
         options.push("USE_TMP_FILE false".to_owned());
     } else {
-        let columns: Vec<String> = job.partition_by.iter().map(|it| quote_identifier(it)).collect();
+        let columns: Vec<String> = job.partition_by.iter().map(|it| DuckDb.name(it)).collect();
         options.push(format!("PARTITION_BY ({})", columns.join(", ")));
     }
-    let place = quote_literal(job.place.to_str()?);
+    let place = DuckDb.text(job.place.to_str()?);
     let (table, options) = (qualified(&job.table), options.join(", "));
     Some(format!("COPY (FROM {table}) TO {place} ({options})"))
 }

@@ -3,16 +3,15 @@
 
 use tokio_util::sync::CancellationToken;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::attach::attached;
 use super::engine::{Company, Engine};
 use super::install::MOST_EXTENSIONS;
 use super::schema::{self, qualified};
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{
-    Attached, DropTable, Failure, System, TableError, TableName, Tag, Value, WriteTable, quote_identifier,
-    quote_literal,
-};
+use crate::olap::{Attached, DropTable, Failure, System, TableError, TableName, Tag, Value, WriteTable};
 
 /// Types that another system has no column of, by their beginning.
 const UNKNOWN_ELSEWHERE: [&str; 6] = ["STRUCT", "UNION", "MAP", "BIT", "TIMESTAMP_NS", "TIME_NS"];
@@ -89,7 +88,7 @@ fn columns(work: &Work<'_>, job: &WriteTable) -> Result<String, TableError> {
     let column = |row: Vec<Value>| -> Result<String, TableError> {
         let mut row = row.into_iter().map(|value| value.to_string());
         let (name, data_type) = (row.next().unwrap_or_default(), row.next().unwrap_or_default());
-        let quoted = quote_identifier(&name);
+        let quoted = DuckDb.name(&name);
         let cast = match job.database.system {
             System::DuckDb => Cast::None,
             System::DuckLake => cast_of_lake(&data_type),
@@ -193,7 +192,7 @@ fn write(work: &Work<'_>, job: &WriteTable, columns: &str) -> Result<Option<u64>
     let made = beside.make(work, &format!("SELECT {columns} FROM {rows}"))?;
     place.run(work, &comment(&beside.target(), job.tag))?;
     place.run(work, &format!("DROP TABLE IF EXISTS {}", place.target()))?;
-    let name = quote_identifier(&job.name.table);
+    let name = DuckDb.name(&job.name.table);
     place.run(work, &format!("ALTER TABLE {} RENAME TO {name}", beside.target()))?;
     Ok(made)
 }
@@ -209,7 +208,7 @@ fn has_same_rows(work: &Work<'_>, place: &Place<'_>, job: &WriteTable, columns: 
 }
 
 fn comment(table: &str, tag: Tag) -> String {
-    format!("COMMENT ON TABLE {table} IS {}", quote_literal(&tag.to_string()))
+    format!("COMMENT ON TABLE {table} IS {}", DuckDb.text(&tag.to_string()))
 }
 
 /// The thing at a table's name.
@@ -257,7 +256,7 @@ impl<'a> Place<'a> {
     /// Returns the name in the engine's SQL.
     fn here(&self) -> String {
         let (database, name) = (
-            quote_identifier(&self.database.name),
+            DuckDb.name(&self.database.name),
             self.name.quoted(self.usual_schema()),
         );
         format!("{database}.{name}")
@@ -281,7 +280,7 @@ impl<'a> Place<'a> {
     fn run(&self, work: &Work<'_>, sql: &str) -> Result<(), TableError> {
         let run = match self.is_postgres() {
             true => {
-                let (database, sql) = (quote_literal(&self.database.name), quote_literal(sql));
+                let (database, sql) = (DuckDb.text(&self.database.name), DuckDb.text(sql));
                 work.run(&format!("CALL postgres_execute({database}, {sql})"), &[])
             }
             false => work.run(sql, &[]),
@@ -292,7 +291,7 @@ impl<'a> Place<'a> {
     /// Looks at what has the name.
     fn look(&self, work: &Work<'_>) -> Result<Option<Found>, TableError> {
         let schema = self.name.schema.as_deref().unwrap_or(self.usual_schema());
-        let (in_schema, name) = (quote_literal(schema), quote_literal(&self.name.table));
+        let (in_schema, name) = (DuckDb.text(schema), DuckDb.text(&self.name.table));
         let sql = match self.is_postgres() {
             true => {
                 let asked = format!(
@@ -300,11 +299,11 @@ impl<'a> Place<'a> {
                      FROM pg_catalog.pg_namespace n LEFT JOIN pg_catalog.pg_class c \
                      ON c.relnamespace = n.oid AND c.relname = {name} WHERE n.nspname = {in_schema}"
                 );
-                let (database, asked) = (quote_literal(&self.database.name), quote_literal(&asked));
+                let (database, asked) = (DuckDb.text(&self.database.name), DuckDb.text(&asked));
                 format!("SELECT * FROM postgres_query({database}, {asked})")
             }
             false => {
-                let database = quote_literal(&self.database.name);
+                let database = DuckDb.text(&self.database.name);
                 format!(
                     "SELECT o.kind, o.tag FROM duckdb_schemas() s LEFT JOIN ( \
                      SELECT database_name, schema_name, table_name, 'r' AS kind, comment AS tag FROM duckdb_tables() \

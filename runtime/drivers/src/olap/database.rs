@@ -6,7 +6,9 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use super::{lake::Lake, quote_identifier, quote_literal, system::System};
+use watershed_dialect::{DuckDb, Quoting as _};
+
+use super::{lake::Lake, system::System};
 
 /// The beginning of the names under which they are attached. Nothing else in an engine has such a name.
 pub const ATTACHED_PREFIX: &str = "_watershed_";
@@ -43,7 +45,7 @@ impl Attached {
     /// Returns the statements that attach it.
     #[must_use]
     pub fn begin(&self) -> Vec<String> {
-        let (name, system) = (quote_identifier(&self.name), self.system.word());
+        let (name, system) = (DuckDb.name(&self.name), self.system.word());
         let (target, login) = match &self.lake {
             None => (self.target.clone(), "SECRET"),
             Some(lake) => (lake.address(&self.target), "META_SECRET"),
@@ -61,17 +63,17 @@ impl Attached {
         );
         let lake = self.lake.iter();
         options.extend(lake.flat_map(|lake| lake.options(self.rights == Rights::Read)));
-        let (target, options) = (quote_literal(&target), options.join(", "));
+        let (target, options) = (DuckDb.text(&target), options.join(", "));
         let attach = format!("ATTACH {target} AS {name} ({options})");
         self.secret().into_iter().chain([attach]).collect()
     }
 
     /// Returns the statement that makes a secret of the login, if there is one.
     fn secret(&self) -> Option<String> {
-        let (name, system) = (quote_identifier(&self.name), self.keeper().word());
+        let (name, system) = (DuckDb.name(&self.name), self.keeper().word());
         let login = self.login.iter();
         let login: Vec<String> = login
-            .map(|(option, value)| format!("{option} {}", quote_literal(value)))
+            .map(|(option, value)| format!("{option} {}", DuckDb.text(value)))
             .collect();
         let login = login.join(", ");
         let secret = format!("CREATE OR REPLACE TEMPORARY SECRET {name} (TYPE {system}, {login})");
@@ -92,7 +94,7 @@ impl Attached {
     /// Returns the statements that detach it. They do nothing where nothing is attached.
     #[must_use]
     pub fn end(&self) -> Vec<String> {
-        let name = quote_identifier(&self.name);
+        let name = DuckDb.name(&self.name);
         let detach = format!("DETACH DATABASE IF EXISTS {name}");
         match self.login.is_empty() {
             true => vec![detach],

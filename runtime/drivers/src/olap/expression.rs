@@ -3,7 +3,9 @@
 
 use serde_json::Value as Json;
 
-use super::{Value, quote_literal};
+use watershed_dialect::{DuckDb, Quoting as _};
+
+use super::Value;
 
 /// Returns a statement whose rows say to [`not_one_expression`] what texts are; it evaluates none of them.
 pub fn describe_expressions<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
@@ -22,7 +24,7 @@ pub fn not_one_expression<'t>(texts: impl IntoIterator<Item = &'t str>, rows: &[
 fn described(text: &str) -> String {
     // What closes the one kind of brackets leaves the other open.
     let statement = format!("SELECT (\n{text}\n), [\n{text}\n]");
-    format!("json_serialize_sql({})", quote_literal(&statement))
+    format!("json_serialize_sql({})", DuckDb.text(&statement))
 }
 
 /// Returns true if a text is exactly one expression, given what it was described as: it stands alone between brackets of

@@ -1,6 +1,8 @@
 //! DuckLakes: a catalog in a database, and rows in files of Parquet beside it.
 
-use super::{quote_literal, system::System};
+use watershed_dialect::{DuckDb, Quoting as _};
+
+use super::system::System;
 
 /// The beginning of the names under which the engine has the catalogs of attached lakes.
 const CATALOG_PREFIX: &str = "__ducklake_metadata_";
@@ -35,7 +37,7 @@ impl Lake {
     pub(super) fn options(&self, is_read: bool) -> Vec<String> {
         let mut options = Vec::new();
         if let Some(data_path) = &self.data_path {
-            options.push(format!("DATA_PATH {}", quote_literal(data_path)));
+            options.push(format!("DATA_PATH {}", DuckDb.text(data_path)));
             // Whoever reads may know the files elsewhere. Whoever writes would hide new files from all others.
             if is_read {
                 options.push("OVERRIDE_DATA_PATH true".to_owned());
@@ -44,7 +46,7 @@ impl Lake {
         match &self.snapshot {
             None => {}
             Some(Snapshot::Version(version)) => options.push(format!("SNAPSHOT_VERSION {version}")),
-            Some(Snapshot::Time(time)) => options.push(format!("SNAPSHOT_TIME {}", quote_literal(time))),
+            Some(Snapshot::Time(time)) => options.push(format!("SNAPSHOT_TIME {}", DuckDb.text(time))),
         }
         options
     }

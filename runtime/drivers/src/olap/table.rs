@@ -3,7 +3,9 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Attached, Failure, Tag, quote_identifier};
+use watershed_dialect::{DuckDb, Quoting as _};
+
+use super::{Attached, Failure, Tag};
 
 /// The name of a table in another database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +37,7 @@ impl TableName {
     #[must_use]
     pub fn quoted(&self, usual_schema: &str) -> String {
         let schema = self.schema.as_deref().unwrap_or(usual_schema);
-        format!("{}.{}", quote_identifier(schema), quote_identifier(&self.table))
+        format!("{}.{}", DuckDb.name(schema), DuckDb.name(&self.table))
     }
 }
 

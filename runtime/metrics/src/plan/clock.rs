@@ -191,7 +191,7 @@ impl Bucket {
 pub(super) fn within(value: Expr, data_type: DataType, range: Range, zone: &Zone) -> Expr {
     let constant = |instant: Timestamp| match data_type {
         DataType::Date => day(instant, zone),
-        DataType::Instant => Expr::typed(format!("{}+00", local_text(instant)), SqlType::Instant),
+        DataType::Instant => Expr::typed(local_text(instant), SqlType::Instant),
         _ => timestamp(instant),
     };
     Expr::all(vec![

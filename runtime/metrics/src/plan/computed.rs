@@ -1,6 +1,6 @@
 //! Columns that the query computes from measures.
 
-use watershed_dialect::SqlType;
+use watershed_dialect::{Integer, SqlType};
 
 use super::groups::Groups;
 use super::measures::finite;
@@ -97,10 +97,7 @@ impl Planner<'_> {
         if !is_unsigned {
             return base.infix(Infix::Minus, comparison);
         }
-        let signed = |value: Expr| match SqlType::of("HUGEINT") {
-            Some(data_type) => value.cast(data_type),
-            None => value,
-        };
+        let signed = |value: Expr| value.cast(Integer::WIDEST.into());
         signed(base).infix(Infix::Minus, signed(comparison))
     }
 

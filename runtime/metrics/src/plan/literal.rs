@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
-use watershed_dialect::SqlType;
+use watershed_dialect::{Dialect as _, ENGINE, SqlType};
 
 use super::clock;
 use crate::query::{Literal, Operator};
@@ -148,8 +148,7 @@ impl Operand {
             }
             (DataType::Timestamp, Literal::Text(text)) => Some(clock::timestamp(moment(text)?)),
             (DataType::Instant, Literal::Text(text)) => {
-                let text = clock::local_text(moment(text)?);
-                Some(Expr::typed(format!("{text}+00"), SqlType::Instant))
+                Some(Expr::typed(clock::local_text(moment(text)?), SqlType::Instant))
             }
             (_, Literal::Text(text)) => Some(Expr::text(text)),
             _ => None,
@@ -173,15 +172,15 @@ fn moment(text: &str) -> Option<Timestamp> {
 /// Writes a number in a type of the engine.
 fn number_of(number: &serde_json::Number, engine_type: &str) -> Number {
     let text = number.to_string();
-    match SqlType::of(engine_type) {
+    match ENGINE.read_type(engine_type) {
         Some(SqlType::Integer(integer)) => {
             let constant = |value: i128| Expr::typed(value.to_string(), SqlType::Integer(integer));
             let (below, above) = neighbours(number);
-            if below == above && (integer.lowest..=integer.highest).contains(&below) {
+            if below == above && (integer.lowest()..=integer.highest()).contains(&below) {
                 return Number::Exact(constant(below));
             }
-            let lower = (below >= integer.lowest).then(|| constant(below.min(integer.highest)));
-            let upper = (above <= integer.highest).then(|| constant(above.max(integer.lowest)));
+            let lower = (below >= integer.lowest()).then(|| constant(below.min(integer.highest())));
+            let upper = (above <= integer.highest()).then(|| constant(above.max(integer.lowest())));
             Number::Between(lower, upper)
         }
         Some(SqlType::Decimal(width, scale)) if fits_decimal(&text, width, scale) => {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use watershed_dialect::SqlType;
+use watershed_dialect::{Dialect as _, ENGINE, SqlType};
 
 use super::groups::{Groups, Sides};
 use super::side::{Cut, Side};
@@ -244,5 +244,8 @@ pub(super) fn finite(value: Expr) -> Expr {
 }
 
 fn is_floating(engine_type: &str) -> bool {
-    matches!(SqlType::of(engine_type), Some(SqlType::Float | SqlType::Double))
+    matches!(
+        ENGINE.read_type(engine_type),
+        Some(SqlType::Float | SqlType::Double)
+    )
 }

@@ -35,7 +35,7 @@ impl Writer<'_> {
     }
 
     fn name(&mut self, name: &str) {
-        self.dialect.identifier(name, &mut self.out);
+        self.dialect.put_name(name, &mut self.out);
     }
 
     fn separated<T>(&mut self, items: &[T], separator: &str, mut each: impl FnMut(&mut Self, &T)) {
@@ -211,7 +211,7 @@ impl Writer<'_> {
                 self.push("CAST(");
                 self.expr(operand);
                 self.push(" AS ");
-                self.dialect.data_type(*data_type, &mut self.out);
+                self.dialect.put_type(*data_type, &mut self.out);
                 self.push(")");
             }
             Expr::Among(..) | Expr::InSelect(..) | Expr::Exists(_) => self.membership(expr),
@@ -344,14 +344,8 @@ impl Writer<'_> {
             Constant::Integer(number) => {
                 let _ = write!(self.out, "{number}");
             }
-            Constant::Text(text) => self.dialect.text(text, &mut self.out),
-            Constant::Typed(text, data_type) => {
-                self.push("CAST(");
-                self.dialect.text(text, &mut self.out);
-                self.push(" AS ");
-                self.dialect.data_type(*data_type, &mut self.out);
-                self.push(")");
-            }
+            Constant::Text(text) => self.dialect.put_text(text, &mut self.out),
+            Constant::Typed(text, data_type) => self.dialect.put_constant(text, *data_type, &mut self.out),
         }
     }
 }

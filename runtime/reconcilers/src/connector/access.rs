@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, path::Path};
 
 use watershed_compilers::{RenderError, Scope, render_text};
+use watershed_dialect::{ENGINE, Quoting as _};
 use watershed_drivers::{
     objects::{Access, Driver},
-    olap::{Session, quote_identifier, quote_literal},
+    olap::Session,
 };
 use watershed_proto::{ConnectorSpec, MapValue, Value};
 
@@ -215,10 +216,10 @@ pub(crate) fn session(connector: &str, access: &Access, prefixes: &[String]) -> 
         Driver::Azure => "azure",
         Driver::Https => "http",
     };
-    let scope: Vec<String> = prefixes.iter().map(|prefix| quote_literal(prefix)).collect();
+    let scope: Vec<String> = prefixes.iter().map(|prefix| ENGINE.text(prefix)).collect();
     let sql = format!(
         "CREATE OR REPLACE SECRET {} (TYPE {kind}, SCOPE [{}], {})",
-        quote_identifier(&format!("watershed_{connector}")),
+        ENGINE.name(&format!("watershed_{connector}")),
         scope.join(", "),
         options.join(", ")
     );
@@ -233,7 +234,7 @@ pub(crate) fn session(connector: &str, access: &Access, prefixes: &[String]) -> 
 fn keys(access: &Access) -> Vec<String> {
     let mut options = Vec::new();
     let mut add = |name: &str, value: Option<&str>| {
-        options.extend(value.map(|value| format!("{name} {}", quote_literal(value))));
+        options.extend(value.map(|value| format!("{name} {}", ENGINE.text(value))));
     };
     add("KEY_ID", access.key.as_deref());
     add("SECRET", access.secret.as_deref());
@@ -273,7 +274,7 @@ fn connection_string(access: &Access) -> Vec<String> {
         }
         None => text.push_str(";DefaultEndpointsProtocol=https;EndpointSuffix=core.windows.net"),
     }
-    vec![format!("CONNECTION_STRING {}", quote_literal(&text))]
+    vec![format!("CONNECTION_STRING {}", ENGINE.text(&text))]
 }
 
 fn headers(access: &Access) -> Vec<String> {
@@ -283,8 +284,8 @@ fn headers(access: &Access) -> Vec<String> {
         let is_login = name.eq_ignore_ascii_case("authorization");
         match value.strip_prefix("Bearer ").filter(|_| is_login) {
             // The engine shows headers to whoever lists its secrets, and tokens to nobody.
-            Some(token) => options.push(format!("BEARER_TOKEN {}", quote_literal(token))),
-            None => pairs.push(format!("{}: {}", quote_literal(name), quote_literal(value))),
+            Some(token) => options.push(format!("BEARER_TOKEN {}", ENGINE.text(token))),
+            None => pairs.push(format!("{}: {}", ENGINE.text(name), ENGINE.text(value))),
         }
     }
     if !pairs.is_empty() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use watershed_dialect::DuckDb;
+use watershed_dialect::ENGINE;
 use watershed_metrics::probe::{self, NestedTooDeep, Statement};
 use watershed_metrics::view::{Dimension, Source, Uri};
 use watershed_metrics::{Measure, View};
@@ -42,7 +42,7 @@ impl<'a> Prober<'a> {
 
     /// The statement that tries the table alone.
     pub(super) fn table(&self) -> String {
-        probe::columns(&self.view.table, &[], &DuckDb)
+        probe::columns(&self.view.table, &[], &ENGINE)
     }
 
     /// One statement for all fields.
@@ -50,7 +50,7 @@ impl<'a> Prober<'a> {
     /// # Errors
     /// When measures are nested too deep.
     pub(super) fn all(&self) -> Result<String, NestedTooDeep> {
-        probe::all(self.view, &DuckDb)
+        probe::all(self.view, &ENGINE)
     }
 
     /// The expressions of the view, each of which is to be one alone.
@@ -86,7 +86,7 @@ impl<'a> Prober<'a> {
         Some(Probe {
             role: "dimension",
             name: one.name.clone(),
-            statement: Some(probe::dimension(self.view, found, &DuckDb)),
+            statement: Some(probe::dimension(self.view, found, &ENGINE)),
             text: match &found.source {
                 Source::Expression(text) => Some(text.clone()),
                 Source::Column(_) => None,
@@ -98,7 +98,7 @@ impl<'a> Prober<'a> {
 
     fn measure(&self, one: &MetricsViewMeasure) -> Option<Result<Probe, (Probe, NestedTooDeep)>> {
         let found = self.view.measure(&one.name)?;
-        let written = probe::measure(self.view, found, &DuckDb);
+        let written = probe::measure(self.view, found, &ENGINE);
         let made = |statement| Probe {
             role: "measure",
             name: one.name.clone(),
@@ -123,7 +123,7 @@ impl<'a> Prober<'a> {
         probes.extend(self.row_filters().map(|(text, spot)| Probe {
             role: "row_filter",
             name: "security".to_owned(),
-            statement: Some(probe::row_filter(self.view, text, &DuckDb)),
+            statement: Some(probe::row_filter(self.view, text, &ENGINE)),
             text: Some(text.to_owned()),
             source: None,
             spot,
@@ -141,7 +141,7 @@ impl<'a> Prober<'a> {
             source: None,
             spot: None,
         }));
-        if let Some(statement) = probe::watermark(self.view, &DuckDb) {
+        if let Some(statement) = probe::watermark(self.view, &ENGINE) {
             probes.push(Probe {
                 role: "watermark",
                 name: "watermark".to_owned(),
@@ -161,7 +161,7 @@ impl<'a> Prober<'a> {
             role,
             name: name.to_owned(),
             statement: Some(Statement {
-                sql: probe::columns(&view::parts(table), columns, &DuckDb),
+                sql: probe::columns(&view::parts(table), columns, &ENGINE),
                 at: 0,
             }),
             text: None,
@@ -205,11 +205,11 @@ impl<'a> Prober<'a> {
                 })
             };
             let default = found.and_then(|found| {
-                let statement = probe::lookup_default(self.view, found, &DuckDb);
+                let statement = probe::lookup_default(self.view, found, &ENGINE);
                 made("lookup_default_expression", default_of(found), statement)
             });
             let link = found.and_then(|found| {
-                let statement = probe::uri(self.view, found, &DuckDb);
+                let statement = probe::uri(self.view, found, &ENGINE);
                 made("uri", link_of(found), statement)
             });
             default.into_iter().chain(link)
@@ -230,7 +230,7 @@ impl<'a> Prober<'a> {
             };
             // What is nested too deep was told of the measure itself.
             let replaced = found.and_then(|found| {
-                let statement = probe::replaced_nulls(self.view, found, &DuckDb).ok()??;
+                let statement = probe::replaced_nulls(self.view, found, &ENGINE).ok()??;
                 Some(made(
                     "treat_nulls_as",
                     Some(statement),

@@ -2,7 +2,7 @@
 
 use watershed_compilers::fields::Fields;
 use watershed_core::{Error, RefView, Refreshes};
-use watershed_drivers::olap::quote_identifier;
+use watershed_dialect::{ENGINE, Quoting as _};
 use watershed_proto::{MetricsViewDimension, MetricsViewSpec, MetricsViewState, ModelState, SecurityLayer};
 
 use super::KIND;
@@ -125,13 +125,13 @@ impl Tables<'_> {
         if let Some(output) = output.filter(|output| !output.result_table.is_empty()) {
             self.proof.update(output.build_id.as_bytes());
             self.proof.update(output.result_table.as_bytes());
-            return quote_identifier(&output.result_table);
+            return ENGINE.name(&output.result_table);
         }
         self.streaming = true;
         let parts = [database, schema, name]
             .into_iter()
             .filter(|part| !part.is_empty());
-        parts.map(quote_identifier).collect::<Vec<_>>().join(".")
+        parts.map(|name| ENGINE.name(name)).collect::<Vec<_>>().join(".")
     }
 
     /// A name that may be qualified, as it is written.

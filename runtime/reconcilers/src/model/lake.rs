@@ -4,9 +4,8 @@
 //! change: a snapshot that was read and has been expired since, one of another lake of that name, or a change of a sort that
 //! is not known here.
 
-use watershed_drivers::olap::{
-    NamedRow, Snapshot, TableName, Value, lake_catalog, quote_identifier, quote_literal,
-};
+use watershed_dialect::{ENGINE, Quoting as _};
+use watershed_drivers::olap::{NamedRow, Snapshot, TableName, Value, lake_catalog};
 
 use super::plan::FileNow;
 
@@ -65,12 +64,12 @@ impl Part<'_> {
         let read = match self.snapshot {
             None => "true".to_owned(),
             Some(Snapshot::Version(version)) => format!("id <= {version}"),
-            Some(Snapshot::Time(time)) => format!("made <= {}::TIMESTAMPTZ", quote_literal(time)),
+            Some(Snapshot::Time(time)) => format!("made <= {}::TIMESTAMPTZ", ENGINE.text(time)),
         };
         let list = |words: &[&str]| {
             words
                 .iter()
-                .map(|word| quote_literal(word))
+                .map(|word| ENGINE.text(word))
                 .collect::<Vec<_>>()
                 .join(", ")
         };
@@ -100,9 +99,9 @@ impl Part<'_> {
                (SELECT count(*) FROM later) AS later, \
                (SELECT coalesce(bool_or(touches), false) FROM later) AS touched \
              FROM newest",
-            lake = quote_literal(self.attached),
+            lake = ENGINE.text(self.attached),
             mine = self.number(),
-            name = quote_literal(&name),
+            name = ENGINE.text(&name),
         )
     }
 
@@ -111,15 +110,15 @@ impl Part<'_> {
         let Some(table) = &self.table else {
             return "SELECT NULL::VARCHAR AS id".to_owned();
         };
-        let catalog = quote_identifier(&lake_catalog(self.attached));
+        let catalog = ENGINE.name(&lake_catalog(self.attached));
         let schema = table.schema.as_deref().unwrap_or("main").to_lowercase();
         format!(
             "SELECT max(t.table_id)::VARCHAR AS id FROM {catalog}.ducklake_table t \
              JOIN {catalog}.ducklake_schema s ON s.schema_id = t.schema_id \
              WHERE t.end_snapshot IS NULL AND s.end_snapshot IS NULL \
              AND lower(t.table_name) = {} AND lower(s.schema_name) = {}",
-            quote_literal(&table.table.to_lowercase()),
-            quote_literal(&schema)
+            ENGINE.text(&table.table.to_lowercase()),
+            ENGINE.text(&schema)
         )
     }
 

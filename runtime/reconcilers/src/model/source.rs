@@ -6,10 +6,11 @@ use watershed_compilers::{
     Dialect, READER_OPTIONS, RenderError, Scope, lakehouse_log, render_sql, render_text,
     sql::{literal_path, within},
 };
+use watershed_dialect::{Dialect as _, ENGINE, Literal, Quoting as _};
 use watershed_drivers::{
     data_file::Form,
     objects::{Driver, Location},
-    olap::{System, quote_identifier, quote_literal},
+    olap::System,
 };
 use watershed_proto::{ListValue, MapValue, ModelSpec, Value, value::Kind};
 
@@ -113,7 +114,7 @@ fn of_database(
 ) -> Result<String, SourceError> {
     let alias = database::name(&scope.name);
     if let (Some(sql), System::DuckLake) = (sql, system) {
-        let database = quote_identifier(&alias);
+        let database = ENGINE.name(&alias);
         return Ok(within(sql, &database, &spec.input_connector, &LAKE_FUNCTIONS));
     }
     let function = match system {
@@ -125,8 +126,8 @@ fn of_database(
     match (sql, function) {
         (Some(sql), Some(function)) => {
             let (alias, sql) = (
-                quote_literal(&alias),
-                quote_literal(sql.trim_end().trim_end_matches(';')),
+                ENGINE.text(&alias),
+                ENGINE.text(sql.trim_end().trim_end_matches(';')),
             );
             Ok(format!("SELECT * FROM {function}({alias}, {sql})"))
         }
@@ -134,7 +135,7 @@ fn of_database(
         (None, _) => {
             let table = table(spec, scope)?.ok_or(SourceError::NoTable)?;
             let parts = std::iter::once(alias.as_str()).chain(table.split('.'));
-            let parts: Vec<String> = parts.map(quote_identifier).collect();
+            let parts: Vec<String> = parts.map(|name| ENGINE.name(name)).collect();
             Ok(format!("SELECT * FROM {}", parts.join(".")))
         }
     }
@@ -267,7 +268,7 @@ pub(super) fn sql(spec: &ModelSpec, scope: &Scope) -> Result<String, SourceError
     let first = first.and_then(Value::as_str).ok_or(SourceError::NoPath)?;
     let reader =
         reader(first, properties.str("format")).ok_or_else(|| SourceError::Format(first.to_owned()))?;
-    let arguments = std::iter::once(literal(path))
+    let arguments = std::iter::once(ENGINE.literal(&literal(path)))
         .chain(options(&properties))
         .collect::<Vec<_>>();
     Ok(format!("SELECT * FROM {reader}({})", arguments.join(", ")))
@@ -309,7 +310,7 @@ pub(super) fn local_paths(spec: &ModelSpec, scope: &Scope) -> Vec<String> {
 pub(super) fn sniff(spec: &ModelSpec, scope: &Scope, path: &str, asked: &str) -> Result<String, SourceError> {
     let empty = MapValue::default();
     let properties = rendered_map(spec.input_properties.as_ref().unwrap_or(&empty), scope)?;
-    let arguments = std::iter::once(quote_literal(&literal_path(path))).chain(options(&properties));
+    let arguments = std::iter::once(ENGINE.text(&literal_path(path))).chain(options(&properties));
     let arguments = arguments.collect::<Vec<_>>().join(", ");
     Ok(format!("SELECT {asked} FROM sniff_csv({arguments})"))
 }
@@ -417,8 +418,8 @@ fn argument(name: &str, value: &Value) -> String {
     let others = OTHER_NAMES.iter().find(|(other, _)| *other == name);
     let name = others.map_or(name, |(_, of_engine)| of_engine);
     let value = match (name, value.as_str()) {
-        ("encoding", Some(encoding)) => quote_literal(&encoding_of_engine(encoding)),
-        _ => literal(value),
+        ("encoding", Some(encoding)) => ENGINE.text(&encoding_of_engine(encoding)),
+        _ => ENGINE.literal(&literal(value)),
     };
     format!("{name} = {value}")
 }
@@ -443,35 +444,36 @@ fn options(properties: &MapValue) -> Vec<String> {
         .collect::<Vec<_>>();
     let format = properties.str("format");
     let format = format.filter(|format| JSON_FORMS.contains(&format.to_ascii_lowercase().as_str()));
-    options.extend(format.map(|format| format!("format = {}", quote_literal(format))));
+    options.extend(format.map(|format| format!("format = {}", ENGINE.text(format))));
     for (name, value) in properties
         .get(RAW_OPTIONS)
         .and_then(Value::as_map)
         .into_iter()
         .flatten()
     {
-        let value = value.as_str().map_or_else(|| literal(value), str::to_owned);
-        options.push(format!("{} = {value}", quote_identifier(name)));
+        let value = value
+            .as_str()
+            .map_or_else(|| ENGINE.literal(&literal(value)), str::to_owned);
+        options.push(format!("{} = {value}", ENGINE.name(name)));
     }
     options
 }
 
-/// A value as the engine writes it.
-fn literal(value: &Value) -> String {
-    let list = |values: Vec<String>| values.join(", ");
+/// Returns a value of a document as one of a statement.
+pub(super) fn literal(value: &Value) -> Literal {
     match &value.kind {
-        None => "NULL".to_owned(),
-        Some(Kind::Bool(value)) => value.to_string(),
-        Some(Kind::Int(value)) => value.to_string(),
-        Some(Kind::Float(value)) => value.to_string(),
-        Some(Kind::String(text)) => quote_literal(text),
-        Some(Kind::List(values)) => format!("[{}]", list(values.values.iter().map(literal).collect())),
+        None => Literal::Null,
+        Some(Kind::Bool(value)) => Literal::Boolean(*value),
+        Some(Kind::Int(value)) => Literal::Integer(*value),
+        Some(Kind::Float(value)) => Literal::Float(*value),
+        Some(Kind::String(text)) => Literal::Text(text.clone()),
+        Some(Kind::List(values)) => Literal::List(values.values.iter().map(literal).collect()),
         Some(Kind::Map(map)) => {
             let entries = map
                 .fields
                 .iter()
-                .map(|(name, value)| format!("{}: {}", quote_literal(name), literal(value)));
-            format!("{{{}}}", list(entries.collect()))
+                .map(|(name, value)| (name.clone(), literal(value)));
+            Literal::Map(entries.collect())
         }
     }
 }

@@ -8,6 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
+use watershed_dialect::{Dialect as _, ENGINE};
 use watershed_drivers::olap::Output;
 
 use super::Claim;
@@ -87,7 +88,7 @@ impl Known {
 
     pub(super) fn at(&self, name: &str) -> Option<&Output> {
         self.by_name
-            .get(&folded(name))
+            .get(&ENGINE.fold(name))
             .and_then(|uid| self.by_uid.get(uid))
     }
 
@@ -166,7 +167,7 @@ impl Known {
         self.note(uid);
         self.doubtful.remove(&uid);
         if let Some(output) = self.by_uid.remove(&uid) {
-            let name = folded(&output.name);
+            let name = ENGINE.fold(&output.name);
             if self.by_name.get(&name) == Some(&uid) {
                 self.by_name.remove(&name);
             }
@@ -174,7 +175,7 @@ impl Known {
     }
 
     fn insert(&mut self, output: Output) {
-        let (name, uid) = (folded(&output.name), output.tag.uid);
+        let (name, uid) = (ENGINE.fold(&output.name), output.tag.uid);
         self.by_uid.insert(uid, output);
         let other = self.by_name.insert(name, uid).filter(|other| *other != uid);
         if let Some(other) = other.and_then(|other| self.by_uid.get_mut(&other)) {
@@ -192,13 +193,10 @@ impl Known {
 
 impl Claim {
     fn is_of(&self, output: &Output) -> bool {
-        self.tag == output.tag && self.kind == output.kind && folded(&self.name) == folded(&output.name)
+        self.tag == output.tag
+            && self.kind == output.kind
+            && ENGINE.fold(&self.name) == ENGINE.fold(&output.name)
     }
-}
-
-/// Names that are equal to the engine are equal here.
-fn folded(name: &str) -> String {
-    name.to_ascii_lowercase()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::Resource;
 use watershed_controller::message::Message;
+use watershed_dialect::{Dialect as _, ENGINE};
 use watershed_drivers::olap::{Failure, Guard};
 use watershed_proto::ModelSpec;
 
@@ -33,7 +34,7 @@ pub(super) async fn sweep(
         .collect::<HashSet<_>>();
     let names = resources.iter().filter_map(wanted_table).collect::<HashSet<_>>();
     for output in outputs.list(cancel).await? {
-        let claimed = known.contains(&output.tag.uid) || names.contains(&output.name.to_ascii_lowercase());
+        let claimed = known.contains(&output.tag.uid) || names.contains(&ENGINE.fold(&output.name));
         if !claimed {
             tracing::info!(
                 table = output.name,
@@ -45,11 +46,11 @@ pub(super) async fn sweep(
     Ok(())
 }
 
-/// The name of a live model's output, in lower case.
+/// The name of a live model's output, as the engine compares it.
 fn wanted_table(resource: &Resource) -> Option<String> {
     let is_live_model = resource.row.kind.as_str() == model::KIND && !resource.row.intents.is_deleted();
     let Proto(spec) = is_live_model
         .then(|| <Proto<ModelSpec>>::decode(resource.row.spec_format, &resource.row.spec).ok())
         .flatten()?;
-    Some(statement::table(&spec, resource.row.name.as_str()).to_ascii_lowercase())
+    Some(ENGINE.fold(statement::table(&spec, resource.row.name.as_str())))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use watershed_compilers::{Scope, render_text};
-use watershed_dialect::DuckDb;
+use watershed_dialect::ENGINE;
 use watershed_drivers::duckdb::Conditions;
 use watershed_drivers::olap::{Column, Olap, Value};
 use watershed_metrics::jiff::Timestamp;
@@ -82,7 +82,7 @@ pub struct Planned {
 impl Planned {
     /// Returns the statement that is run.
     pub fn statement(&self) -> String {
-        self.plan.statement(&DuckDb)
+        self.plan.statement(&ENGINE)
     }
 
     /// Makes the answer of rows as the engine returned them: the row of totals apart, values of a pivot as columns.
@@ -245,7 +245,7 @@ impl Views<'_> {
         let Some(ends) = plan::extents(&found.view, policy, names, now)? else {
             return Ok(times);
         };
-        let sql = ends.statement(&DuckDb);
+        let sql = ends.statement(&ENGINE);
         let reading = reading(sql, 1, &found.attributes);
         let (read, _) = self.read(reading, keeping(&found.spec)).await?;
         let row = read.rows.first().into_iter().flatten();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use watershed_core::{Key, Row};
-use watershed_drivers::olap::quote_literal;
+use watershed_dialect::{ENGINE, Quoting as _};
 use watershed_proto::{ApiSpec, DataResolver, Message as _, Value};
 
 use super::{Resources, api};
@@ -68,6 +68,6 @@ fn values(row: &Row) -> String {
         Some(error) => ("failed", error.message.to_string()),
         None => ("ok", String::new()),
     };
-    let texts = [row.kind.as_str(), row.name.as_str(), status, &error].map(quote_literal);
+    let texts = [row.kind.as_str(), row.name.as_str(), status, &error].map(|text| ENGINE.text(text));
     format!("({})", texts.join(", "))
 }

@@ -11,6 +11,7 @@ use watershed_api::{Code, Problem};
 use watershed_controller::Uid;
 use watershed_controller::history::HistoryRow;
 use watershed_controller::resource::Row;
+use watershed_dialect::{ENGINE, Quoting as _};
 
 use super::guesses::Source;
 use crate::report::difference::Declarations;
@@ -158,12 +159,11 @@ impl<'a> Reading<'a> {
     /// # Errors
     /// When the name is unknown or means several.
     pub(crate) fn show(&self, typed: &str) -> Result<Subject, Problem> {
-        use watershed_drivers::olap::quote_identifier;
         let entry = names::resolve(self.entries, typed)?;
         let shown = document::show(self.entries, &entry.row);
         if let (Some(table), Some(shown)) = (kinds::output(&entry.row), &shown) {
             return Ok(Subject::Rows {
-                sql: format!("SELECT * FROM {}", quote_identifier(&table)),
+                sql: format!("SELECT * FROM {}", ENGINE.name(&table)),
                 about: Box::new(shown.resource.clone()),
                 source: kinds::source(&entry.row),
             });

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use libduckdb_sys as ffi;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::text;
-use crate::olap::quote_identifier;
 
 /// The layout of a column's values in memory, and the name of their type.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -223,11 +224,7 @@ fn named(kind: &str, fields: &[(String, Shape)]) -> String {
     for (at, (name, shape)) in fields.iter().enumerate() {
         let separator = if at == 0 { "" } else { ", " };
         let plain = name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-        let name = if plain {
-            name.clone()
-        } else {
-            quote_identifier(name)
-        };
+        let name = if plain { name.clone() } else { DuckDb.name(name) };
         // Writing to a string can't fail.
         let _ = write!(out, "{separator}{name} {}", shape.name);
     }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::*;
 use crate::data_file::Form;
 use crate::olap::{Check, Failing, Gravity, Verdict};
@@ -285,7 +287,7 @@ async fn names_that_nobody_would_choose_work() {
             .await
             .unwrap();
         bench.rename(n, name).await.unwrap();
-        let sql = format!("select x from {}", crate::olap::quote_identifier(name));
+        let sql = format!("select x from {}", DuckDb.name(name));
         assert_eq!(bench.one(&sql).await, "2", "{name}");
     }
     assert_eq!(bench.outputs().await.len(), names.len());

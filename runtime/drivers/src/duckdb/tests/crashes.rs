@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Write as _;
 use std::process::Command;
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::*;
 use crate::CRASH_POINTS;
 use crate::olap::{Existing, Export, FileFormat, Migration, TrashLimits};
@@ -195,10 +197,7 @@ async fn content(folder: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for output in bench.outputs().await {
         let rows = bench
-            .one(&format!(
-                "select x from {}",
-                crate::olap::quote_identifier(&output.name)
-            ))
+            .one(&format!("select x from {}", DuckDb.name(&output.name)))
             .await;
         lines.push(format!("{output:?} {rows}"));
     }

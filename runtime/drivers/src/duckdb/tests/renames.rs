@@ -1,5 +1,7 @@
 //! Changing names.
 
+use watershed_dialect::{DuckDb, Quoting as _};
+
 use super::*;
 
 #[tokio::test]
@@ -195,7 +197,7 @@ async fn random_histories_of_names_end_as_a_plain_map_says() {
                 .collect();
             assert_eq!(found, expected, "{history:?}");
             for output in bench.outputs().await {
-                let sql = format!("select x from {}", crate::olap::quote_identifier(&output.name));
+                let sql = format!("select x from {}", DuckDb.name(&output.name));
                 assert_eq!(bench.one(&sql).await, output.tag.uid.as_u128().to_string());
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use watershed_drivers::olap::{quote_identifier, quote_literal};
+use watershed_dialect::{Dialect as _, ENGINE, Literal, Quoting as _};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_proto::Value;
 use watershed_schedule::jiff;
@@ -11,6 +11,7 @@ use watershed_schedule::jiff;
 use super::{Listed, listed};
 use crate::model::files::{self, FilesError};
 use crate::model::plan::FileNow;
+use crate::model::source;
 
 /// The column that says when a file, or the newest of a folder, was written.
 pub(in crate::model) const UPDATED_ON: &str = "updated_on";
@@ -88,13 +89,14 @@ impl Grouping {
         let row = |one: &Listed| {
             let mut values: Vec<String> = names
                 .iter()
-                .map(|name| one.data.get(*name).map_or_else(|| "NULL".to_owned(), literal))
+                .map(|name| one.data.get(*name).map_or(Literal::Null, source::literal))
+                .map(|value| ENGINE.literal(&value))
                 .collect();
             values.push(format!("make_timestamp({})", updated_on(one)));
             format!("({})", values.join(", "))
         };
         let rows: Vec<String> = partitions.iter().map(row).collect();
-        let columns: Vec<String> = names.iter().map(|name| quote_identifier(name)).collect();
+        let columns: Vec<String> = names.iter().map(|name| ENGINE.name(name)).collect();
         let columns = columns.iter().map(String::as_str).chain([UPDATED_ON]);
         let columns: Vec<&str> = columns.collect();
         format!(
@@ -165,16 +167,6 @@ pub(crate) fn listed_files(
     };
     let listed = grouping.group(files::look(root, pattern)?);
     Ok(grouping.as_query(&listed))
-}
-
-fn literal(value: &Value) -> String {
-    match value.as_list() {
-        Some(items) => {
-            let items: Vec<String> = items.iter().map(literal).collect();
-            format!("[{}]", items.join(", "))
-        }
-        None => quote_literal(value.as_str().unwrap_or_default()),
-    }
 }
 
 pub(super) fn folder_of(path: &str) -> &str {

@@ -3,8 +3,9 @@
 //! The log of the run holds what is told. Whoever says the option is told nothing.
 
 use watershed_compilers::Scope;
+use watershed_dialect::{ENGINE, Quoting as _};
 use watershed_drivers::data_file::Form;
-use watershed_drivers::olap::{Value as Cell, quote_identifier};
+use watershed_drivers::olap::Value as Cell;
 use watershed_proto::ModelSpec;
 
 use super::Run;
@@ -45,7 +46,7 @@ impl Run<'_> {
             outputs: &self.model.outputs,
             cancel: self.cancel(),
         };
-        let table = quote_identifier(table);
+        let table = ENGINE.name(table);
         let Ok(Ok(columns)) = asking.describe(&format!("FROM {table}")).await else {
             return;
         };
@@ -98,7 +99,7 @@ async fn first_text(asking: &Asking<'_>, sql: String) -> Option<String> {
 /// Returns the question whether all dates would be others with day and month swapped, and would be dates.
 fn could_be_swapped(table: &str, columns: &[&str]) -> String {
     let of_column = |column: &&str| {
-        let column = quote_identifier(column);
+        let column = ENGINE.name(column);
         format!(
             "coalesce(bool_and(day({column}) <= 12) AND bool_or(day({column}) <> month({column})), false)"
         )

@@ -13,10 +13,10 @@ use futures::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 use watershed_compilers::{Dialect, Scope, render_sql};
 use watershed_core::Error;
+use watershed_dialect::{ENGINE, Quoting as _};
 use watershed_drivers::objects::Location;
 use watershed_drivers::olap::{
-    NewColumns, PARTITION_COLUMN, PartitionPhase, PartitionRun, RUN_COLUMN, StageEnd, quote_identifier,
-    stage_table,
+    NewColumns, PARTITION_COLUMN, PartitionPhase, PartitionRun, RUN_COLUMN, StageEnd, stage_table,
 };
 use watershed_proto::{IncrementalStrategy, ModelSpec, PartitionCounts};
 
@@ -390,14 +390,10 @@ impl Run<'_> {
     /// The query of the staged rows. Where partitions have rows in common, those of the later run count.
     fn published_sql(&self, spec: &ModelSpec, staged: bool) -> String {
         if !staged {
-            return format!("SELECT * FROM {} LIMIT 0", quote_identifier(self.table()));
+            return format!("SELECT * FROM {} LIMIT 0", ENGINE.name(self.table()));
         }
         let output = spec.incremental_output.clone().unwrap_or_default();
-        let names: Vec<String> = output
-            .unique_key
-            .iter()
-            .map(|name| quote_identifier(name))
-            .collect();
+        let names: Vec<String> = output.unique_key.iter().map(|name| ENGINE.name(name)).collect();
         let all = format!(
             "SELECT * EXCLUDE ({PARTITION_COLUMN}, {RUN_COLUMN}) FROM {}",
             stage_table(self.uid())

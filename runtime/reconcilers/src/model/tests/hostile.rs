@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use watershed_compilers::Scope;
-use watershed_drivers::olap::quote_literal;
+use watershed_dialect::{ENGINE, Quoting as _};
 use watershed_proto::{
     DataResolver, IncrementalOutput, IncrementalStrategy, MapValue, ModelSpec, SqlSource, Value,
 };
@@ -59,7 +59,7 @@ fn hostile(count: usize) -> Vec<String> {
 fn rows_of(values: &[String]) -> String {
     let rows: Vec<String> = values
         .iter()
-        .map(|value| format!("({})", quote_literal(value)))
+        .map(|value| format!("({})", ENGINE.text(value)))
         .collect();
     format!("select x from (values {}) as v(x)", rows.join(", "))
 }
@@ -165,7 +165,7 @@ fn a_value_is_one_text_in_every_place_of_a_model() {
             for (place, render) in places {
                 assert_eq!(
                     render(&spec, &scope),
-                    quote_literal(&value),
+                    ENGINE.text(&value),
                     "{place} of {template}"
                 );
             }
@@ -231,7 +231,7 @@ async fn files_with_hostile_names_are_read_as_partitions() {
         .await;
     assert_eq!(world.works().await, ["built m"]);
     for (number, name) in names.iter().enumerate() {
-        let uri = quote_literal(&format!("in/{name}.csv"));
+        let uri = ENGINE.text(&format!("in/{name}.csv"));
         let found = world.rows(&format!("select n from m where uri = {uri}")).await;
         assert_eq!(found, [number.to_string()], "{name}");
     }
