@@ -1,12 +1,15 @@
 //! Databases of other systems, attached for the time of some work.
 
+mod error;
+mod statements;
+
 use tokio_util::sync::CancellationToken;
 
 use super::engine::{Company, Engine};
 use super::failure::{Source, classify};
 use super::install::MOST_EXTENSIONS;
 use super::work::Work;
-use crate::olap::{Attached, BuildError, DatabaseError, Failure, NamedRow};
+use crate::olap::{Attached, BuildError, Failure, NamedRow};
 
 impl Engine {
     /// Attaches a database, and lets go of it again. A system that doesn't answer is given up after the time that its
@@ -75,7 +78,7 @@ pub(super) fn attached<T, E: From<Failure>>(
     for database in databases {
         work.check_cancelled()?;
         letting_go.attached.push(database);
-        for sql in database.begin() {
+        for sql in statements::begin(database) {
             attach(work, database, &sql)?;
         }
     }
@@ -86,7 +89,7 @@ fn attach(work: &Work<'_>, database: &Attached, sql: &str) -> Result<(), Failure
     let run = work.connection().run(sql, &[]);
     let Err(raw) = run else { return Ok(()) };
     match classify(&raw, None).0 {
-        Failure::Sql(error) => Err(Failure::Database(DatabaseError::read(database, &error.message))),
+        Failure::Sql(error) => Err(Failure::Database(error::read(database, &error.message))),
         _ => Err(work.fail(&raw, None)),
     }
 }
@@ -116,7 +119,11 @@ impl Drop for LettingGo<'_> {
             return;
         }
         self.work.hold_interrupts();
-        for sql in self.attached.iter().flat_map(|database| database.end()) {
+        for sql in self
+            .attached
+            .iter()
+            .flat_map(|database| statements::end(database))
+        {
             if let Err(raw) = self.work.connection().run(&sql, &[]) {
                 tracing::warn!(error = %raw.0, "a database could not be detached");
             }

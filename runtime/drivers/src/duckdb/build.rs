@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::attach::{attached, hidden};
 use super::check::verdicts;
 use super::engine::{Claim, Company, Engine};
-use super::failure::{Source, not_one};
+use super::failure::{Source, is_of_dependents, not_one};
 use super::hooks;
 use super::install::MOST_EXTENSIONS;
 use super::names::{Edit, Entry, Folded, Names};
@@ -260,7 +260,7 @@ fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, Bui
 
 /// Returns whether something in the engine hangs on a table that was to get another name.
 fn is_tied(made: &Result<Made, BuildError>) -> bool {
-    matches!(made, Err(BuildError::Failed(failure)) if failure.is_of_dependents())
+    matches!(made, Err(BuildError::Failed(failure)) if is_of_dependents(failure))
 }
 
 /// The output after a transaction.

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::engine::{Claim, Company, Engine};
+use super::failure::is_of_dependents;
 use super::failures;
 use super::names::{Edit, Entry, Folded};
 use super::partitions;
@@ -40,7 +41,7 @@ impl Engine {
             .try_drop(uid, guard, Indexes::NotExpected, &claim, cancel)
             .await
         {
-            Err(failure) if failure.is_of_dependents() => {
+            Err(failure) if is_of_dependents(&failure) => {
                 self.try_drop(uid, guard, Indexes::Expected, &claim, cancel).await
             }
             dropped => dropped,

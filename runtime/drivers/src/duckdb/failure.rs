@@ -110,6 +110,7 @@ pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, 
         _ => match missing_extension(&message) {
             Some(extension) => Failure::MissingExtension {
                 extension,
+                confined: message.contains("disabled by configuration"),
                 message,
                 refused: None,
             },
@@ -122,6 +123,11 @@ pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, 
 /// The system's words for a call that a signal ended: sent to nobody but work that is interrupted.
 const SIGNALLED: &str = "Interrupted system call";
 
+/// Returns true if something hangs on an object that was to change: the engine renames no table that has an index.
+pub(super) fn is_of_dependents(failure: &Failure) -> bool {
+    matches!(failure, Failure::Sql(error) if error.class == "dependency")
+}
+
 /// The state of an engine after an error, the worst last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Aftermath {
@@ -133,13 +139,26 @@ pub(super) enum Aftermath {
     Broken,
 }
 
+/// Reads `... held in /usr/bin/python3.11 (PID 12) ...`.
+fn process_in(message: &str) -> Option<String> {
+    let (before, after) = message.split_once(" (PID ")?;
+    let (process, _) = after.split_once(')')?;
+    let program = before.rsplit_once(" in ").map(|(_, path)| path);
+    let program = program.and_then(|path| path.rsplit('/').next());
+    Some(match program.filter(|program| !program.is_empty()) {
+        Some(program) => format!("process {process} ({program})"),
+        None => format!("process {process}"),
+    })
+}
+
 /// Classifies the error of opening a file.
 pub(super) fn classify_open(raw: &RawError, path: &Path) -> OpenError {
     let path = path.to_owned();
     let message = Said::read(raw).message.trim().to_owned();
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
     if says(&["Could not set lock", "Conflicting lock"]) {
-        OpenError::Locked { path, message }
+        let holder = process_in(&message);
+        OpenError::Locked { path, holder }
     } else if says(&["can only read version", "newer version of DuckDB"]) {
         OpenError::Newer { path, message }
     } else if says(&[
@@ -354,5 +373,22 @@ mod tests {
             }
         );
         assert_eq!(aftermath, Aftermath::Broken);
+    }
+
+    #[test]
+    fn the_process_that_has_the_file_open_is_named() {
+        let said = |message: &str| {
+            let raw = RawError(format!("IO Error: {message}"));
+            classify_open(&raw, Path::new("main.duckdb")).to_string()
+        };
+        let message = "Could not set lock on file \"main.duckdb\": Conflicting lock is held in /usr/bin/python3.11 \
+                       (PID 12) by user ada. See also https://duckdb.org/docs";
+        assert_eq!(said(message), "process 12 (python3.11) has `main.duckdb` open");
+        let nameless = said("Conflicting lock is held in  (PID 12)");
+        assert_eq!(nameless, "process 12 has `main.duckdb` open");
+        assert_eq!(
+            said("Could not set lock"),
+            "another process has `main.duckdb` open"
+        );
     }
 }

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::engine::{Claim, Company, Engine};
+use super::failure::is_of_dependents;
 use super::failures;
 use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
@@ -115,7 +116,7 @@ impl Engine {
             .await
         {
             // The engine renames no table that has an index. Tables of ours have none unless somebody made them.
-            Err(RenameError::Failed(failure)) if failure.is_of_dependents() => {
+            Err(RenameError::Failed(failure)) if is_of_dependents(&failure) => {
                 self.try_rename(rename, &claim, Indexes::Expected, cancel).await
             }
             done => done,

@@ -253,19 +253,21 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// Returns the name within the database, which quotes as the engine does.
+    fn within(&self) -> String {
+        let schema = self.name.schema.as_deref().unwrap_or_else(|| self.usual_schema());
+        DuckDb.path(&[schema, &self.name.table])
+    }
+
     /// Returns the name in the engine's SQL.
     fn here(&self) -> String {
-        let (database, name) = (
-            DuckDb.name(&self.database.name),
-            self.name.quoted(self.usual_schema()),
-        );
-        format!("{database}.{name}")
+        format!("{}.{}", DuckDb.name(&self.database.name), self.within())
     }
 
     /// Returns the name in the SQL that [`run`](Self::run) takes.
     fn target(&self) -> String {
         match self.is_postgres() {
-            true => self.name.quoted(self.usual_schema()),
+            true => self.within(),
             false => self.here(),
         }
     }

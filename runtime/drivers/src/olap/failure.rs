@@ -42,8 +42,8 @@ pub enum OpenError {
     Locked {
         /// The file.
         path: PathBuf,
-        /// The engine's message, which may name the process.
-        message: String,
+        /// That process, with its program if the engine names it.
+        holder: Option<String>,
     },
     /// It is not what the engine wrote.
     #[error("`{path}` is damaged: {message}")]
@@ -80,24 +80,13 @@ pub enum OpenError {
 impl OpenError {
     /// Returns the process that has the file open, with its program if the engine names it.
     pub fn holder(&self) -> String {
-        let named = match self {
-            Self::Locked { message, .. } => process_in(message),
-            _ => None,
-        };
-        named.unwrap_or_else(|| "another process".to_owned())
+        match self {
+            Self::Locked {
+                holder: Some(holder), ..
+            } => holder.clone(),
+            _ => "another process".to_owned(),
+        }
     }
-}
-
-/// Reads `... held in /usr/bin/python3.11 (PID 12) ...`.
-fn process_in(message: &str) -> Option<String> {
-    let (before, after) = message.split_once(" (PID ")?;
-    let (process, _) = after.split_once(')')?;
-    let program = before.rsplit_once(" in ").map(|(_, path)| path);
-    let program = program.and_then(|path| path.rsplit('/').next());
-    Some(match program.filter(|program| !program.is_empty()) {
-        Some(program) => format!("process {process} ({program})"),
-        None => format!("process {process}"),
-    })
 }
 
 /// The failures of a call to the engine.
@@ -134,6 +123,8 @@ pub enum Failure {
         extension: String,
         /// The engine's message.
         message: String,
+        /// The engine may load none.
+        confined: bool,
         /// The reason why it could not be fetched, if that was tried.
         refused: Option<String>,
     },
@@ -163,11 +154,6 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Returns true if something hangs on an object that was to change: the engine renames no table that has an index.
-    pub(crate) fn is_of_dependents(&self) -> bool {
-        matches!(self, Self::Sql(error) if error.class == "dependency")
-    }
-
     /// A stable name for documents and tests.
     pub fn code(&self) -> &'static str {
         match self {
@@ -203,9 +189,10 @@ impl Failure {
                 hint::operation("gc", []),
                 hint::option("state-dir", "DIR")
             )),
-            Self::MissingExtension { message, .. } if message.contains("disabled by configuration") => Some(
-                format!("the sandbox loads no extension; {}", hint::without_sandbox()),
-            ),
+            Self::MissingExtension { confined: true, .. } => Some(format!(
+                "the sandbox loads no extension; {}",
+                hint::without_sandbox()
+            )),
             Self::MissingExtension {
                 extension,
                 refused: Some(reason),
@@ -239,26 +226,5 @@ impl Failure {
             }
             _ => None,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_process_that_has_the_file_open_is_named() {
-        let said = |message: &str| {
-            let (path, message) = (PathBuf::from("main.duckdb"), message.to_owned());
-            OpenError::Locked { path, message }.to_string()
-        };
-        let message = "Could not set lock on file \"main.duckdb\": Conflicting lock is held in /usr/bin/python3.11 \
-                       (PID 12) by user ada. See also https://duckdb.org/docs";
-        assert_eq!(said(message), "process 12 (python3.11) has `main.duckdb` open");
-        assert_eq!(said("held in  (PID 12)"), "process 12 has `main.duckdb` open");
-        assert_eq!(
-            said("Could not set lock"),
-            "another process has `main.duckdb` open"
-        );
     }
 }

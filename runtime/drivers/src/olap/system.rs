@@ -34,15 +34,4 @@ impl System {
     pub fn is_file(self) -> bool {
         matches!(self, Self::Sqlite | Self::DuckDb)
     }
-
-    /// As the engine calls it.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Postgres => "postgres",
-            Self::Mysql => "mysql",
-            Self::Sqlite => "sqlite",
-            Self::DuckDb => "duckdb",
-            Self::DuckLake => "ducklake",
-        }
-    }
 }

@@ -3,8 +3,6 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-use watershed_dialect::{DuckDb, Quoting as _};
-
 use super::{Attached, Failure, Tag};
 
 /// The name of a table in another database.
@@ -31,13 +29,6 @@ impl TableName {
             schema: schema.map(str::to_owned),
             table: table.to_owned(),
         })
-    }
-
-    /// Returns the name as SQL of the database has it.
-    #[must_use]
-    pub fn quoted(&self, usual_schema: &str) -> String {
-        let schema = self.schema.as_deref().unwrap_or(usual_schema);
-        format!("{}.{}", DuckDb.name(schema), DuckDb.name(&self.table))
     }
 }
 
@@ -99,9 +90,12 @@ mod tests {
 
     #[test]
     fn a_name_has_one_part_or_two() {
-        let quoted = |text: &str| TableName::parse(text).map(|name| name.quoted("public"));
-        assert_eq!(quoted("days").as_deref(), Some(r#""public"."days""#));
-        assert_eq!(quoted("out.Da\"ys").as_deref(), Some(r#""out"."Da""ys""#));
+        let name = |schema: Option<&str>, table: &str| {
+            let (schema, table) = (schema.map(str::to_owned), table.to_owned());
+            Some(TableName { schema, table })
+        };
+        assert_eq!(TableName::parse("days"), name(None, "days"));
+        assert_eq!(TableName::parse("out.Da\"ys"), name(Some("out"), "Da\"ys"));
         for text in ["", ".", "a.", ".b", "a.b.c"] {
             assert_eq!(TableName::parse(text), None, "{text}");
         }
