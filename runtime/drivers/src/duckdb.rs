@@ -54,6 +54,7 @@ mod tidy;
 mod trash;
 mod verify;
 mod work;
+mod write;
 mod write_rows;
 mod write_table;
 

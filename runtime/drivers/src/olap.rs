@@ -9,7 +9,6 @@
 mod build;
 mod database;
 mod export;
-mod expression;
 mod failure;
 mod hooks;
 mod lake;
@@ -18,6 +17,7 @@ mod output;
 mod partition;
 mod query;
 mod session;
+mod statement;
 mod system;
 mod table;
 mod text;
@@ -30,10 +30,9 @@ pub use build::{
 };
 pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights};
 pub use export::{Existing, Export, ExportError, Exported, FileFormat, Layout, Look, WriteRows};
-pub use expression::{describe_expressions, not_one_expression};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use hooks::{HookError, Hooks};
-pub use lake::{Lake, Snapshot, lake_catalog};
+pub use lake::{Lake, Snapshot};
 pub use migration::{Left, Migrated, Migration, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
 pub use partition::{
@@ -42,6 +41,7 @@ pub use partition::{
 pub(crate) use query::{Chunk, RowSink, row_channel};
 pub use query::{Column, Query, QueryError, Rows};
 pub use session::Session;
+pub use statement::{Common, Guess, ReaderOption, Statement, Statements};
 pub use system::System;
 pub use table::{DropTable, TableError, TableName, WriteTable};
 pub(crate) use text::leading_words;

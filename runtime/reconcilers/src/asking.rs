@@ -2,7 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 use watershed_core::Error;
-use watershed_drivers::olap::{Failure, Query, QueryError, SqlError, Value};
+use watershed_dialect::ENGINE;
+use watershed_drivers::olap::{Failure, Query, QueryError, SqlError, Statement, Statements as _, Value};
 
 use crate::{model::failure, outputs::Outputs};
 
@@ -22,12 +23,11 @@ impl Asking<'_> {
     /// # Errors
     /// When the engine can't be asked.
     pub(crate) async fn describe(&self, query: &str) -> Result<Described, Error> {
-        // On a line of its own, so that offsets are those of the query plus a constant.
-        let sql = format!("{DESCRIBE}{query}");
+        let sql = ENGINE.write(&Statement::Columns(query));
+        let before = sql.len() - query.len();
         let rows = match self.rows(sql).await? {
             Ok(rows) => rows,
             Err(mut error) => {
-                let before = DESCRIBE.len();
                 error.offset = error.offset.map(|offset| offset.saturating_sub(before));
                 return Ok(Err(error));
             }
@@ -68,9 +68,6 @@ impl Asking<'_> {
         }
     }
 }
-
-/// The prefix that turns a query into a question about its columns.
-const DESCRIBE: &str = "DESCRIBE\n";
 
 #[cfg(test)]
 mod tests {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use watershed_compilers::fields::{self, Unknown};
 use watershed_core::Error;
 use watershed_dialect::{ENGINE, Quoting as _};
+use watershed_drivers::olap::{Statement, Statements as _};
 use watershed_proto::FieldSelector;
 
 use crate::{asking::Asking, model::failure, places};
@@ -69,15 +70,8 @@ impl Choosing<'_> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let rows: Vec<_> = names
-            .iter()
-            .map(|name| format!("({})", ENGINE.text(name)))
-            .collect();
-        let sql = format!(
-            "SELECT name FROM (VALUES {}) AS fields(name) WHERE regexp_matches(name, {})",
-            rows.join(", "),
-            ENGINE.text(&selector.regex)
-        );
+        let pattern = &selector.regex;
+        let sql = ENGINE.write(&Statement::Matching { names, pattern });
         match self.engine.rows(sql).await? {
             Ok(rows) => {
                 let found = rows.into_iter().flatten();

@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use watershed_locks::Unpoisoned;
 
+use watershed_dialect::DuckDb;
+
 use super::failure::classify;
 use super::sys::{Answer, Connection, Database, RawError};
-use crate::olap::{Failure, Value, describe_expressions, not_one_expression};
+use crate::olap::{Failure, Statement, Statements as _, Value};
 
 /// The longest that the conditions of a policy may take: each compares a few constants.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -73,9 +75,9 @@ impl Conditions {
         if new.is_empty() {
             return Ok(true);
         }
-        let texts = || new.iter().map(|text| text.as_str());
-        let rows = self.run(&describe_expressions(texts()))?;
-        let all = not_one_expression(texts(), &rows).is_empty();
+        let texts: Vec<&str> = new.iter().map(|text| text.as_str()).collect();
+        let rows = self.run(&DuckDb.write(&Statement::Expressions(&texts)))?;
+        let all = DuckDb.not_one_expression(&texts, &rows).is_empty();
         if all {
             if known.len() + new.len() > KNOWN {
                 known.clear();

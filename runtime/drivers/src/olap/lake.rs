@@ -2,9 +2,6 @@
 
 use super::system::System;
 
-/// The beginning of the names under which the engine has the catalogs of attached lakes.
-const CATALOG_PREFIX: &str = "__ducklake_metadata_";
-
 /// The parts of a lake beside the database of its catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lake {
@@ -33,12 +30,6 @@ impl Snapshot {
         text.parse()
             .map_or_else(|_| Self::Time(text.to_owned()), Self::Version)
     }
-}
-
-/// Returns the name under which the engine has the catalog of a lake that is attached by a name.
-#[must_use]
-pub fn lake_catalog(attached: &str) -> String {
-    format!("{CATALOG_PREFIX}{attached}")
 }
 
 #[cfg(test)]

@@ -29,6 +29,12 @@ impl System {
         })
     }
 
+    /// Returns true if it answers queries in a language of its own.
+    #[must_use]
+    pub fn answers_queries(self) -> bool {
+        matches!(self, Self::Postgres | Self::Mysql | Self::Sqlite)
+    }
+
     /// Returns true if it is a file, and no server.
     #[must_use]
     pub fn is_file(self) -> bool {

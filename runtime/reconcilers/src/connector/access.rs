@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, path::Path};
 
 use watershed_compilers::{RenderError, Scope, render_text};
-use watershed_dialect::{ENGINE, Quoting as _};
+use watershed_dialect::ENGINE;
 use watershed_drivers::{
     objects::{Access, Driver},
-    olap::Session,
+    olap::{Session, Statement, Statements as _},
 };
 use watershed_proto::{ConnectorSpec, MapValue, Value};
 
@@ -194,104 +194,19 @@ pub(crate) fn prefixes(spec: &ConnectorSpec, driver: Driver) -> Vec<String> {
 }
 
 /// Returns the statement that gives the engine an access, for the addresses that begin so; none if the engine needs none.
-/// The secret lives in the engine's memory: it is neither in its file nor in the user's home.
 pub(crate) fn session(connector: &str, access: &Access, prefixes: &[String]) -> Option<Session> {
-    let options = match access.driver {
-        Driver::S3 | Driver::Gcs => keys(access),
-        Driver::Azure => connection_string(access),
-        Driver::Https => headers(access),
-    };
+    let sql = ENGINE.write(&Statement::Access {
+        connector,
+        access,
+        prefixes,
+    });
     let authorities = access.authorities.clone();
-    if options.is_empty() {
-        return authorities.is_some().then(|| Session {
-            connector: connector.to_owned(),
-            optional: true,
-            authorities,
-            ..Session::default()
-        });
-    }
-    let kind = match access.driver {
-        Driver::S3 => "s3",
-        Driver::Gcs => "gcs",
-        Driver::Azure => "azure",
-        Driver::Https => "http",
-    };
-    let scope: Vec<String> = prefixes.iter().map(|prefix| ENGINE.text(prefix)).collect();
-    let sql = format!(
-        "CREATE OR REPLACE SECRET {} (TYPE {kind}, SCOPE [{}], {})",
-        ENGINE.name(&format!("watershed_{connector}")),
-        scope.join(", "),
-        options.join(", ")
-    );
-    Some(Session {
+    (!sql.is_empty() || authorities.is_some()).then(|| Session {
         connector: connector.to_owned(),
         sql,
         optional: true,
         authorities,
     })
-}
-
-fn keys(access: &Access) -> Vec<String> {
-    let mut options = Vec::new();
-    let mut add = |name: &str, value: Option<&str>| {
-        options.extend(value.map(|value| format!("{name} {}", ENGINE.text(value))));
-    };
-    add("KEY_ID", access.key.as_deref());
-    add("SECRET", access.secret.as_deref());
-    add("SESSION_TOKEN", access.session_token.as_deref());
-    add("REGION", access.region.as_deref());
-    if let Some(endpoint) = access.endpoint_url() {
-        let (scheme, host) = endpoint.split_once("://").unwrap_or(("https", &endpoint));
-        add("ENDPOINT", Some(host));
-        let style = if access.path_style.unwrap_or(true) {
-            "path"
-        } else {
-            "vhost"
-        };
-        add("URL_STYLE", Some(style));
-        options.push(format!("USE_SSL {}", scheme == "https"));
-    } else if access.path_style == Some(true) {
-        add("URL_STYLE", Some("path"));
-    }
-    options
-}
-
-fn connection_string(access: &Access) -> Vec<String> {
-    let Some(account) = &access.key else {
-        return Vec::new();
-    };
-    let mut text = format!("AccountName={account}");
-    if let Some(key) = &access.secret {
-        text.push_str(";AccountKey=");
-        text.push_str(key);
-    }
-    match access.endpoint_url() {
-        Some(endpoint) => {
-            let (scheme, _) = endpoint.split_once("://").unwrap_or(("https", ""));
-            text.push_str(&format!(
-                ";DefaultEndpointsProtocol={scheme};BlobEndpoint={endpoint}"
-            ));
-        }
-        None => text.push_str(";DefaultEndpointsProtocol=https;EndpointSuffix=core.windows.net"),
-    }
-    vec![format!("CONNECTION_STRING {}", ENGINE.text(&text))]
-}
-
-fn headers(access: &Access) -> Vec<String> {
-    let mut options = Vec::new();
-    let mut pairs = Vec::new();
-    for (name, value) in &access.headers {
-        let is_login = name.eq_ignore_ascii_case("authorization");
-        match value.strip_prefix("Bearer ").filter(|_| is_login) {
-            // The engine shows headers to whoever lists its secrets, and tokens to nobody.
-            Some(token) => options.push(format!("BEARER_TOKEN {}", ENGINE.text(token))),
-            None => pairs.push(format!("{}: {}", ENGINE.text(name), ENGINE.text(value))),
-        }
-    }
-    if !pairs.is_empty() {
-        options.push(format!("EXTRA_HTTP_HEADERS MAP {{{}}}", pairs.join(", ")));
-    }
-    options
 }
 
 #[cfg(test)]

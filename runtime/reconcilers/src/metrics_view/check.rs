@@ -8,7 +8,8 @@ use std::{
 
 use watershed_compilers::{Scope, nearest_name, render_text};
 use watershed_core::{Error, SourcePosition};
-use watershed_drivers::olap::{SqlError, describe_expressions, not_one_expression};
+use watershed_dialect::ENGINE;
+use watershed_drivers::olap::{SqlError, Statement, Statements as _};
 use watershed_metrics::probe::COUNT;
 use watershed_proto::{FieldProblem, SqlSource};
 
@@ -85,9 +86,12 @@ impl Check<'_> {
         if texts.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let asked = || texts.iter().map(|text| text.as_ref());
-        let rows = self.engine.rows(describe_expressions(asked())).await?;
-        let several = not_one_expression(asked(), &rows.unwrap_or_default());
+        let asked: Vec<&str> = texts.iter().map(|text| text.as_ref()).collect();
+        let rows = self
+            .engine
+            .rows(ENGINE.write(&Statement::Expressions(&asked)))
+            .await?;
+        let several = ENGINE.not_one_expression(&asked, &rows.unwrap_or_default());
         Ok(several.into_iter().map(str::to_owned).collect())
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use watershed_core::Error;
 use watershed_drivers::data_file::{self, Beginning, Form, SAMPLE_ROWS};
-use watershed_drivers::olap::Value as Cell;
+use watershed_drivers::olap::{Guess, Value as Cell};
 use watershed_proto::{ModelSpec, ModelState, Value};
 
 use super::{files, plan::is_list, source, statement};
@@ -17,14 +17,14 @@ pub(super) const DELIMITERS: &[u8] = b",;|\t";
 /// The engine's word for a quote that there is not.
 pub(super) const NO_QUOTE: &str = "(empty)";
 
-/// The options that are guessed, each with its column in the engine's answer and the other names that say it.
-const OPTIONS: [(&str, &str, &[&str]); 6] = [
-    ("delim", "Delimiter", &["sep", "delimiter"]),
-    ("quote", "Quote", &[]),
-    ("header", "HasHeader", &["columns", "names"]),
-    ("dateformat", "DateFormat", &["date_format"]),
-    ("timestampformat", "TimestampFormat", &["timestamp_format"]),
-    ("skip", "SkipRows", &[]),
+/// The options that are guessed, each with the other names that say it.
+const OPTIONS: [(&str, Guess, &[&str]); 6] = [
+    ("delim", Guess::Delimiter, &["sep", "delimiter"]),
+    ("quote", Guess::Quote, &[]),
+    ("header", Guess::Header, &["columns", "names"]),
+    ("dateformat", Guess::Dates, &["date_format"]),
+    ("timestampformat", Guess::Times, &["timestamp_format"]),
+    ("skip", Guess::Skipped, &[]),
 ];
 
 /// Says to the engine what it would not guess from the beginning of a file.
@@ -96,8 +96,8 @@ impl Guesses {
                 open.insert(option, Some(value.to_owned()));
             }
         }
-        let columns: Vec<&str> = OPTIONS.iter().map(|(_, column, _)| *column).collect();
-        let sql = source::sniff(&told, &scope, file, &columns.join(", "));
+        let asked = OPTIONS.map(|(_, guess, _)| guess);
+        let sql = source::sniff(&told, &scope, file, &asked);
         Ok(sql.ok().map(|sql| Self {
             file: file.clone(),
             sql,

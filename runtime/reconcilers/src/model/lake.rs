@@ -4,37 +4,12 @@
 //! change: a snapshot that was read and has been expired since, one of another lake of that name, or a change of a sort that
 //! is not known here.
 
-use watershed_dialect::{ENGINE, Quoting as _};
-use watershed_drivers::olap::{NamedRow, Snapshot, TableName, Value, lake_catalog};
+use watershed_drivers::olap::{NamedRow, Snapshot, Statement, TableName, Value};
 
 use super::plan::FileNow;
 
 /// The beginning of the addresses that stand for what is read of a lake.
 const SCHEME: &str = "ducklake://";
-
-/// Changes that touch no row of any table.
-const HARMLESS: [&str; 7] = [
-    "flushed_inlined",
-    "merge_adjacent",
-    "rewrite_delete",
-    "scalar_macros_created",
-    "schemas_created",
-    "schemas_dropped",
-    "views_dropped",
-];
-
-/// Changes that say which tables they touch by their numbers.
-const NUMBERED: [&str; 6] = [
-    "inlined_delete",
-    "inlined_insert",
-    "tables_altered",
-    "tables_deleted_from",
-    "tables_dropped",
-    "tables_inserted_into",
-];
-
-/// Changes that say so by their names.
-const NAMED: [&str; 2] = ["tables_created", "views_created"];
 
 /// The part of a lake that a source reads.
 pub(super) struct Part<'a> {
@@ -59,67 +34,13 @@ impl Part<'_> {
     }
 
     /// Returns the question whether anything changed since a snapshot.
-    pub(super) fn question(&self, then: Option<&FileNow>) -> String {
-        let then = then.map_or(-1, |then| i64::try_from(then.size).unwrap_or(i64::MAX));
-        let read = match self.snapshot {
-            None => "true".to_owned(),
-            Some(Snapshot::Version(version)) => format!("id <= {version}"),
-            Some(Snapshot::Time(time)) => format!("made <= {}::TIMESTAMPTZ", ENGINE.text(time)),
-        };
-        let list = |words: &[&str]| {
-            words
-                .iter()
-                .map(|word| ENGINE.text(word))
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let (harmless, numbered, named) = (list(&HARMLESS), list(&NUMBERED), list(&NAMED));
-        let name = self
-            .table
-            .as_ref()
-            .map_or_else(String::new, |table| table.table.to_lowercase());
-        format!(
-            "WITH listed AS ( \
-               SELECT snapshot_id AS id, snapshot_time AS made, epoch_ns(snapshot_time) AS made_ns, changes FROM ducklake_snapshots({lake}) \
-             ), newest AS (SELECT max(id) AS id FROM listed WHERE {read}), \
-             mine AS ({mine}), \
-             later AS ( \
-               SELECT len(list_filter(map_entries(changes), lambda one: CASE \
-                 WHEN one.key IN ({harmless}) THEN false \
-                 WHEN mine.id IS NULL THEN true \
-                 WHEN one.key IN ({numbered}) THEN list_contains(one.value, mine.id) \
-                 WHEN one.key IN ({named}) \
-                   THEN len(list_filter(one.value, lambda name: contains(lower(name), {name}))) > 0 \
-                 ELSE true END)) > 0 AS touches \
-               FROM listed, newest, mine WHERE listed.id > {then} AND listed.id <= newest.id \
-             ) \
-             SELECT newest.id AS id, \
-               (SELECT max(made_ns) FROM listed WHERE listed.id = newest.id) AS made_ns, \
-               (SELECT max(made_ns) FROM listed WHERE listed.id = {then}) AS then_ns, \
-               (SELECT count(*) FROM later) AS later, \
-               (SELECT coalesce(bool_or(touches), false) FROM later) AS touched \
-             FROM newest",
-            lake = ENGINE.text(self.attached),
-            mine = self.number(),
-            name = ENGINE.text(&name),
-        )
-    }
-
-    /// The query of the table's number in the catalog, as a text; NULL if there is no such table.
-    fn number(&self) -> String {
-        let Some(table) = &self.table else {
-            return "SELECT NULL::VARCHAR AS id".to_owned();
-        };
-        let catalog = ENGINE.name(&lake_catalog(self.attached));
-        let schema = table.schema.as_deref().unwrap_or("main").to_lowercase();
-        format!(
-            "SELECT max(t.table_id)::VARCHAR AS id FROM {catalog}.ducklake_table t \
-             JOIN {catalog}.ducklake_schema s ON s.schema_id = t.schema_id \
-             WHERE t.end_snapshot IS NULL AND s.end_snapshot IS NULL \
-             AND lower(t.table_name) = {} AND lower(s.schema_name) = {}",
-            ENGINE.text(&table.table.to_lowercase()),
-            ENGINE.text(&schema)
-        )
+    pub(super) fn question(&self, then: Option<&FileNow>) -> Statement<'_> {
+        Statement::Changes {
+            lake: self.attached,
+            table: self.table.as_ref(),
+            snapshot: self.snapshot,
+            then: then.map_or(-1, |then| i64::try_from(then.size).unwrap_or(i64::MAX)),
+        }
     }
 
     /// Reads the answer: what was read then if nothing changed, or else what would be read now. None if it can't be read.
@@ -199,21 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn the_question_is_about_the_table_and_a_query_is_about_all() {
-        let question = part().question(None);
-        assert!(
-            question.contains("\"__ducklake_metadata__watershed_orders\".ducklake_table"),
-            "{question}"
-        );
-        assert!(question.contains("listed.id > -1"), "{question}");
+    fn all_of_a_lake_has_an_address_without_a_table() {
         let all = Part {
             table: None,
             ..part()
         };
-        assert!(
-            !all.question(None).contains("ducklake_table"),
-            "no table is looked for"
-        );
         assert_eq!(all.address(), "ducklake://lake/");
     }
 }

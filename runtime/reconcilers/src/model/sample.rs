@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use watershed_compilers::parse_seconds;
-use watershed_dialect::{ENGINE, Quoting as _};
+use watershed_dialect::ENGINE;
+use watershed_drivers::olap::{Statement, Statements as _};
 use watershed_proto::ModelSpec;
 
 /// The most rows of a sample that are asked for by number; more is most likely a slip of the hand.
@@ -59,13 +60,7 @@ impl Sample {
             Self::Rows(rows) => format!("SELECT * FROM ({sql}\n) AS sampled LIMIT {rows}"),
             Self::Last(seconds) => match time_column(columns) {
                 None => sql.to_owned(),
-                Some(column) => {
-                    let column = ENGINE.name(column);
-                    format!(
-                        "SELECT * FROM ({sql}\n) AS sampled WHERE {column} > \
-                         (SELECT max({column}) FROM ({sql}\n) AS sampled) - to_seconds({seconds})"
-                    )
-                }
+                Some(column) => ENGINE.write(&Statement::Latest { sql, column, seconds }),
             },
         }
     }

@@ -6,11 +6,11 @@ use watershed_compilers::{
     Dialect, READER_OPTIONS, RenderError, Scope, lakehouse_log, render_sql, render_text,
     sql::{literal_path, within},
 };
-use watershed_dialect::{Dialect as _, ENGINE, Literal, Quoting as _};
+use watershed_dialect::{DataFormat, Dialect as _, ENGINE, Literal, Quoting as _};
 use watershed_drivers::{
     data_file::Form,
     objects::{Driver, Location},
-    olap::System,
+    olap::{Guess, ReaderOption, Statement, Statements as _, System},
 };
 use watershed_proto::{ListValue, MapValue, ModelSpec, Value, value::Kind};
 
@@ -117,26 +117,18 @@ fn of_database(
         let database = ENGINE.name(&alias);
         return Ok(within(sql, &database, &spec.input_connector, &LAKE_FUNCTIONS));
     }
-    let function = match system {
-        System::Postgres => Some("postgres_query"),
-        System::Mysql => Some("mysql_query"),
-        System::Sqlite => Some("sqlite_query"),
-        System::DuckDb | System::DuckLake => None,
-    };
-    match (sql, function) {
-        (Some(sql), Some(function)) => {
-            let (alias, sql) = (
-                ENGINE.text(&alias),
-                ENGINE.text(sql.trim_end().trim_end_matches(';')),
-            );
-            Ok(format!("SELECT * FROM {function}({alias}, {sql})"))
-        }
-        (Some(_), None) => Err(SourceError::Query(spec.input_connector.clone())),
-        (None, _) => {
+    let database = alias.as_str();
+    match sql {
+        Some(sql) if system.answers_queries() => Ok(ENGINE.write(&Statement::Query {
+            database,
+            system,
+            sql,
+        })),
+        Some(_) => Err(SourceError::Query(spec.input_connector.clone())),
+        None => {
             let table = table(spec, scope)?.ok_or(SourceError::NoTable)?;
-            let parts = std::iter::once(alias.as_str()).chain(table.split('.'));
-            let parts: Vec<String> = parts.map(|name| ENGINE.name(name)).collect();
-            Ok(format!("SELECT * FROM {}", parts.join(".")))
+            let table = table.as_str();
+            Ok(ENGINE.write(&Statement::Table { database, table }))
         }
     }
 }
@@ -266,12 +258,13 @@ pub(super) fn sql(spec: &ModelSpec, scope: &Scope) -> Result<String, SourceError
     let path = path(&properties)?;
     let first = path.as_list().map_or(Some(path), |paths| paths.first());
     let first = first.and_then(Value::as_str).ok_or(SourceError::NoPath)?;
-    let reader =
-        reader(first, properties.str("format")).ok_or_else(|| SourceError::Format(first.to_owned()))?;
-    let arguments = std::iter::once(ENGINE.literal(&literal(path)))
-        .chain(options(&properties))
-        .collect::<Vec<_>>();
-    Ok(format!("SELECT * FROM {reader}({})", arguments.join(", ")))
+    let format =
+        format(first, properties.str("format")).ok_or_else(|| SourceError::Format(first.to_owned()))?;
+    Ok(ENGINE.write(&Statement::Files {
+        format,
+        paths: &literal(path),
+        options: &options(&properties),
+    }))
 }
 
 /// Returns the form of the files or objects that a source reads; none where it reads none, or a lakehouse tells what is
@@ -282,11 +275,11 @@ pub(super) fn form(spec: &ModelSpec, scope: &Scope) -> Option<Form> {
     }
     let properties = rendered_map(spec.input_properties.as_ref()?, scope).ok()?;
     let paths = path(&properties).ok()?;
-    match reader(texts(paths).first()?, properties.str("format"))? {
-        "read_csv" => Some(Form::Csv),
-        "read_json" => Some(Form::Json),
-        "read_parquet" | "read_xlsx" => Some(Form::Binary),
-        _ => None,
+    match format(texts(paths).first()?, properties.str("format"))? {
+        DataFormat::Csv => Some(Form::Csv),
+        DataFormat::Json => Some(Form::Json),
+        DataFormat::Parquet | DataFormat::Xlsx => Some(Form::Binary),
+        DataFormat::Delta | DataFormat::Iceberg => None,
     }
 }
 
@@ -307,12 +300,19 @@ pub(super) fn local_paths(spec: &ModelSpec, scope: &Scope) -> Vec<String> {
 ///
 /// # Errors
 /// When a template in its settings can't be executed.
-pub(super) fn sniff(spec: &ModelSpec, scope: &Scope, path: &str, asked: &str) -> Result<String, SourceError> {
+pub(super) fn sniff(
+    spec: &ModelSpec,
+    scope: &Scope,
+    path: &str,
+    asked: &[Guess],
+) -> Result<String, SourceError> {
     let empty = MapValue::default();
     let properties = rendered_map(spec.input_properties.as_ref().unwrap_or(&empty), scope)?;
-    let arguments = std::iter::once(ENGINE.text(&literal_path(path))).chain(options(&properties));
-    let arguments = arguments.collect::<Vec<_>>().join(", ");
-    Ok(format!("SELECT {asked} FROM sniff_csv({arguments})"))
+    Ok(ENGINE.write(&Statement::Guesses {
+        path: &literal_path(path),
+        options: &options(&properties),
+        asked,
+    }))
 }
 
 /// Returns the texts of a value that is one, or a list of them.
@@ -380,7 +380,8 @@ fn rendered_map(map: &MapValue, scope: &Scope) -> Result<MapValue, RenderError> 
     })
 }
 
-fn reader(path: &str, format: Option<&str>) -> Option<&'static str> {
+/// Returns the format of files: the one that is said, or that of a path's ending.
+fn format(path: &str, format: Option<&str>) -> Option<DataFormat> {
     let path = path.to_ascii_lowercase();
     // Of an address of the web a query may follow.
     let path = path
@@ -396,13 +397,13 @@ fn reader(path: &str, format: Option<&str>) -> Option<&'static str> {
         .or(extension)?
         .trim_start_matches('.')
     {
-        "csv" | "tsv" | "txt" => Some("read_csv"),
-        "parquet" => Some("read_parquet"),
-        "xlsx" => Some("read_xlsx"),
-        "delta" => Some("delta_scan"),
-        "iceberg" => Some("iceberg_scan"),
-        "json" | "ndjson" | "jsonl" => Some("read_json"),
-        form if JSON_FORMS.contains(&form) => Some("read_json"),
+        "csv" | "tsv" | "txt" => Some(DataFormat::Csv),
+        "parquet" => Some(DataFormat::Parquet),
+        "xlsx" => Some(DataFormat::Xlsx),
+        "delta" => Some(DataFormat::Delta),
+        "iceberg" => Some(DataFormat::Iceberg),
+        "json" | "ndjson" | "jsonl" => Some(DataFormat::Json),
+        form if JSON_FORMS.contains(&form) => Some(DataFormat::Json),
         _ => None,
     }
 }
@@ -410,51 +411,25 @@ fn reader(path: &str, format: Option<&str>) -> Option<&'static str> {
 /// Values of `format` that say how values of JSON stand in a file.
 const JSON_FORMS: [&str; 5] = ["array", "auto", "nd", "newline_delimited", "unstructured"];
 
-/// Options by other names than the engine's.
-const OTHER_NAMES: [(&str, &str); 1] = [("delimiter", "delim")];
-
-/// An option that stands beside the path, as an argument.
-fn argument(name: &str, value: &Value) -> String {
-    let others = OTHER_NAMES.iter().find(|(other, _)| *other == name);
-    let name = others.map_or(name, |(_, of_engine)| of_engine);
-    let value = match (name, value.as_str()) {
-        ("encoding", Some(encoding)) => ENGINE.text(&encoding_of_engine(encoding)),
-        _ => ENGINE.literal(&literal(value)),
-    };
-    format!("{name} = {value}")
-}
-
-/// Returns an encoding by the engine's name of it: `windows-1252` is `cp1252` there.
-fn encoding_of_engine(name: &str) -> String {
-    let lower = name.to_ascii_lowercase();
-    match lower.strip_prefix("windows-") {
-        Some(page) if page.bytes().all(|byte| byte.is_ascii_digit()) => format!("cp{page}"),
-        _ => name.to_owned(),
-    }
-}
-
-/// `name = value` for each option: those of a `duckdb` map as they stand, known ones beside the path as values.
-fn options(properties: &MapValue) -> Vec<String> {
+/// Returns the ways in which files are read: those of a `duckdb` map as they stand, known ones beside the path as values.
+fn options(properties: &MapValue) -> Vec<ReaderOption> {
     let beside = properties
         .fields
         .iter()
         .filter(|(name, _)| READER_OPTIONS.contains(&name.as_str()));
     let mut options = beside
-        .map(|(name, value)| argument(name, value))
+        .map(|(name, value)| ReaderOption::Known(name.clone(), literal(value)))
         .collect::<Vec<_>>();
     let format = properties.str("format");
     let format = format.filter(|format| JSON_FORMS.contains(&format.to_ascii_lowercase().as_str()));
-    options.extend(format.map(|format| format!("format = {}", ENGINE.text(format))));
-    for (name, value) in properties
-        .get(RAW_OPTIONS)
-        .and_then(Value::as_map)
-        .into_iter()
-        .flatten()
-    {
-        let value = value
+    let known = |format: &str| ReaderOption::Known("format".to_owned(), Literal::Text(format.to_owned()));
+    options.extend(format.map(known));
+    let own = properties.get(RAW_OPTIONS).and_then(Value::as_map);
+    for (name, value) in own.into_iter().flatten() {
+        let sql = value
             .as_str()
             .map_or_else(|| ENGINE.literal(&literal(value)), str::to_owned);
-        options.push(format!("{} = {value}", ENGINE.name(name)));
+        options.push(ReaderOption::Own(name.clone(), sql));
     }
     options
 }

@@ -92,7 +92,7 @@ impl Grouping {
                 .map(|name| one.data.get(*name).map_or(Literal::Null, source::literal))
                 .map(|value| ENGINE.literal(&value))
                 .collect();
-            values.push(format!("make_timestamp({})", updated_on(one)));
+            values.push(ENGINE.literal(&Literal::Timestamp(updated_on(one))));
             format!("({})", values.join(", "))
         };
         let rows: Vec<String> = partitions.iter().map(row).collect();

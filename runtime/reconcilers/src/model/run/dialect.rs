@@ -6,7 +6,7 @@
 use watershed_compilers::Scope;
 use watershed_core::{Error, SourcePosition};
 use watershed_drivers::data_file::{self, Beginning, Form, SAMPLE_ROWS};
-use watershed_drivers::olap::Value as Cell;
+use watershed_drivers::olap::{Guess, Value as Cell};
 use watershed_proto::{ModelSpec, Value};
 
 use super::Run;
@@ -123,7 +123,7 @@ impl Run<'_> {
         let Some(first) = files.iter().find(|path| !is_list(path)) else {
             return Ok(Beginning::Unknown);
         };
-        let Ok(sql) = source::sniff(spec, scope, first, "\"Quote\"") else {
+        let Ok(sql) = source::sniff(spec, scope, first, &[Guess::Quote]) else {
             return Ok(Beginning::Unknown);
         };
         let asking = Asking {

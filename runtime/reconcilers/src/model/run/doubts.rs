@@ -3,9 +3,9 @@
 //! The log of the run holds what is told. Whoever says the option is told nothing.
 
 use watershed_compilers::Scope;
-use watershed_dialect::{ENGINE, Quoting as _};
+use watershed_dialect::ENGINE;
 use watershed_drivers::data_file::Form;
-use watershed_drivers::olap::Value as Cell;
+use watershed_drivers::olap::{Guess, Statement, Statements as _, Value as Cell};
 use watershed_proto::ModelSpec;
 
 use super::Run;
@@ -46,8 +46,8 @@ impl Run<'_> {
             outputs: &self.model.outputs,
             cancel: self.cancel(),
         };
-        let table = ENGINE.name(table);
-        let Ok(Ok(columns)) = asking.describe(&format!("FROM {table}")).await else {
+        let all = ENGINE.write(&Statement::Empty(table));
+        let Ok(Ok(columns)) = asking.describe(&all).await else {
             return;
         };
         if names && are_made_up(&columns) {
@@ -64,13 +64,19 @@ impl Run<'_> {
             .collect();
         if !dates
             || of_time.is_empty()
-            || first_text(&asking, could_be_swapped(&table, &of_time))
-                .await
-                .is_none()
+            || first_text(
+                &asking,
+                ENGINE.write(&Statement::Swappable {
+                    table,
+                    columns: &of_time,
+                }),
+            )
+            .await
+            .is_none()
         {
             return;
         }
-        let Ok(sql) = source::sniff(spec, scope, &first.path, FORMATS) else {
+        let Ok(sql) = source::sniff(spec, scope, &first.path, &[Guess::DatesOrTimes]) else {
             return;
         };
         let taken = first_text(&asking, sql).await.unwrap_or_default();
@@ -84,9 +90,6 @@ impl Run<'_> {
     }
 }
 
-/// The way in which the engine took dates to be written, of what it says of a file.
-const FORMATS: &str = "coalesce(DateFormat, TimestampFormat)";
-
 /// Returns the first value of an answer, if it is a text.
 async fn first_text(asking: &Asking<'_>, sql: String) -> Option<String> {
     let rows = asking.rows(sql).await.ok()?.ok()?;
@@ -94,18 +97,6 @@ async fn first_text(asking: &Asking<'_>, sql: String) -> Option<String> {
         Cell::Text(text) => Some(text),
         _ => None,
     }
-}
-
-/// Returns the question whether all dates would be others with day and month swapped, and would be dates.
-fn could_be_swapped(table: &str, columns: &[&str]) -> String {
-    let of_column = |column: &&str| {
-        let column = ENGINE.name(column);
-        format!(
-            "coalesce(bool_and(day({column}) <= 12) AND bool_or(day({column}) <> month({column})), false)"
-        )
-    };
-    let all: Vec<String> = columns.iter().map(of_column).collect();
-    format!("SELECT 'yes' FROM {table} HAVING {}", all.join(" AND "))
 }
 
 /// Returns whether a format has day and month first, in whatever order.

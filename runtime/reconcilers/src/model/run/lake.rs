@@ -1,7 +1,8 @@
 //! The state of the DuckLake that a source reads.
 
 use watershed_core::Error;
-use watershed_drivers::olap::{Attached, System, TableName};
+use watershed_dialect::ENGINE;
+use watershed_drivers::olap::{Attached, Statements as _, System, TableName};
 
 use super::Run;
 use crate::model::{failure, lake::Part, objects, plan::FileNow, record::Record, source, statement};
@@ -40,7 +41,7 @@ impl Run<'_> {
         let then = objects::remembered(record);
         let then = then.into_iter().find(|file| file.path == address);
         self.context.progress("asking the lake whether anything changed");
-        let question = part.question(then.as_ref());
+        let question = ENGINE.write(&part.question(then.as_ref()));
         let olap = self.model.outputs.olap();
         let row = olap.first_row(lake, &question, self.cancel()).await;
         let row = row.map_err(|failure| failure::from_failure(&failure))?;

@@ -13,10 +13,10 @@ use futures::{StreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 use watershed_compilers::{Dialect, Scope, render_sql};
 use watershed_core::Error;
-use watershed_dialect::{ENGINE, Quoting as _};
+use watershed_dialect::ENGINE;
 use watershed_drivers::objects::Location;
 use watershed_drivers::olap::{
-    NewColumns, PARTITION_COLUMN, PartitionPhase, PartitionRun, RUN_COLUMN, StageEnd, stage_table,
+    Common, NewColumns, PartitionPhase, PartitionRun, StageEnd, Statement, Statements as _,
 };
 use watershed_proto::{IncrementalStrategy, ModelSpec, PartitionCounts};
 
@@ -390,29 +390,18 @@ impl Run<'_> {
     /// The query of the staged rows. Where partitions have rows in common, those of the later run count.
     fn published_sql(&self, spec: &ModelSpec, staged: bool) -> String {
         if !staged {
-            return format!("SELECT * FROM {} LIMIT 0", ENGINE.name(self.table()));
+            return ENGINE.write(&Statement::Empty(self.table()));
         }
         let output = spec.incremental_output.clone().unwrap_or_default();
-        let names: Vec<String> = output.unique_key.iter().map(|name| ENGINE.name(name)).collect();
-        let all = format!(
-            "SELECT * EXCLUDE ({PARTITION_COLUMN}, {RUN_COLUMN}) FROM {}",
-            stage_table(self.uid())
-        );
-        match output.strategy() {
-            _ if !adds_rows(spec) => all,
-            IncrementalStrategy::Merge => format!(
-                "{all} QUALIFY row_number() OVER (PARTITION BY {} ORDER BY {RUN_COLUMN} DESC) = 1",
-                names.join(", ")
-            ),
-            IncrementalStrategy::PartitionOverwrite if output.partition_by.is_empty() => {
-                format!("SELECT * EXCLUDE ({RUN_COLUMN}) FROM {}", stage_table(self.uid()))
-            }
-            IncrementalStrategy::PartitionOverwrite => format!(
-                "{all} QUALIFY {RUN_COLUMN} = max({RUN_COLUMN}) OVER (PARTITION BY ({}))",
-                output.partition_by
-            ),
-            _ => all,
-        }
+        let common = match output.strategy() {
+            _ if !adds_rows(spec) => Common::None,
+            IncrementalStrategy::Merge => Common::Key(&output.unique_key),
+            IncrementalStrategy::PartitionOverwrite if output.partition_by.is_empty() => Common::ByPartition,
+            IncrementalStrategy::PartitionOverwrite => Common::Expressions(&output.partition_by),
+            _ => Common::None,
+        };
+        let uid = self.uid();
+        ENGINE.write(&Statement::Staged { uid, common })
     }
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use watershed_compilers::SqlParser as _;
 use watershed_compilers::sql::{Outcome, SqlAnalysis, names_in};
-use watershed_drivers::olap::{Olap, Value};
+use watershed_dialect::ENGINE;
+use watershed_drivers::olap::{Olap, Statement, Statements as _, Value};
 
 use super::{Reading, run};
 use crate::sql_parser::EngineParser;
@@ -46,11 +47,6 @@ const UNLISTED: [&str; 18] = [
 
 /// Functions that say what was set, or how old something is now.
 const OF_THE_MOMENT: [&str; 4] = ["age", "current_setting", "getenv", "getvariable"];
-
-/// Names of built-in functions with equal values for equal arguments, and of types.
-const CONSISTENT: &str = "SELECT function_name FROM duckdb_functions() GROUP BY function_name \
-     HAVING bool_and(internal AND function_type IN ('scalar', 'aggregate') AND stability = 'CONSISTENT') \
-     UNION SELECT type_name FROM duckdb_types() WHERE internal";
 
 /// The longest that the engine may take to list its functions.
 const LISTING: Duration = Duration::from_secs(30);
@@ -101,7 +97,7 @@ impl Reader {
 
 async fn consistent(olap: &Arc<dyn Olap>) -> Result<BTreeSet<String>, ()> {
     let reading = Reading {
-        sql: CONSISTENT.to_owned(),
+        sql: ENGINE.write(&Statement::Steady),
         most: u64::from(u16::MAX),
         within: LISTING,
         attributes: Default::default(),

@@ -5,20 +5,19 @@ use serde_json::Value as Json;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::Value;
+use crate::olap::Value;
 
-/// Returns a statement whose rows say to [`not_one_expression`] what texts are; it evaluates none of them.
-pub fn describe_expressions<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
-    let described: Vec<String> = texts.into_iter().map(described).collect();
+/// Returns a statement whose rows say to [`others`] what texts are; it evaluates none of them.
+pub(super) fn describe(texts: &[&str]) -> String {
+    let described: Vec<String> = texts.iter().map(|text| described(text)).collect();
     format!("SELECT {}", described.join(", "))
 }
 
-/// Returns those of some texts that are not exactly one expression, given the rows of [`describe_expressions`] of the same
-/// texts. One of which the rows say nothing is none.
-pub fn not_one_expression<'t>(texts: impl IntoIterator<Item = &'t str>, rows: &[Vec<Value>]) -> Vec<&'t str> {
+/// Returns those of some texts that are not exactly one expression, given the rows of [`describe`] of the same texts.
+pub(super) fn others<'t>(texts: &[&'t str], rows: &[Vec<Value>]) -> Vec<&'t str> {
     let mut values = rows.iter().flatten();
     let is_other = |_: &&str| !values.next().is_some_and(|value| is_one(&value.to_string()));
-    texts.into_iter().filter(is_other).collect()
+    texts.iter().copied().filter(is_other).collect()
 }
 
 fn described(text: &str) -> String {
@@ -77,8 +76,8 @@ mod tests {
 
     #[test]
     fn a_text_of_which_nothing_is_known_is_not_one_expression() {
-        assert_eq!(not_one_expression(["1", "2"], &[]), ["1", "2"]);
+        assert_eq!(others(&["1", "2"], &[]), ["1", "2"]);
         let rows = [vec![Value::Text("no tree".to_owned())]];
-        assert_eq!(not_one_expression(["1", "2"], &rows), ["1", "2"]);
+        assert_eq!(others(&["1", "2"], &rows), ["1", "2"]);
     }
 }

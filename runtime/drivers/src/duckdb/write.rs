@@ -1,0 +1,182 @@
+//! Statements of the engine, made of what is asked of it.
+
+mod access;
+mod expression;
+mod lake;
+
+use uuid::Uuid;
+use watershed_dialect::{Dialect as _, DuckDb, Literal, Quoting as _};
+
+use crate::olap::{
+    Common, Guess, PARTITION_COLUMN, RUN_COLUMN, ReaderOption, Statement, Statements, System, Value,
+    stage_table,
+};
+
+impl Statements for DuckDb {
+    fn write(&self, statement: &Statement<'_>) -> String {
+        match *statement {
+            Statement::Files {
+                format,
+                paths,
+                options,
+            } => {
+                let reader = self.reader(format).unwrap_or("read_text");
+                format!(
+                    "SELECT * FROM {reader}({})",
+                    arguments(self.literal(paths), options)
+                )
+            }
+            Statement::Guesses { path, options, asked } => {
+                let asked: Vec<&str> = asked.iter().map(|guess| column(*guess)).collect();
+                let arguments = arguments(self.text(path), options);
+                format!("SELECT {} FROM sniff_csv({arguments})", asked.join(", "))
+            }
+            Statement::Table { database, table } => {
+                let parts: Vec<&str> = std::iter::once(database).chain(table.split('.')).collect();
+                format!("SELECT * FROM {}", self.path(&parts))
+            }
+            Statement::Query {
+                database,
+                system,
+                sql,
+            } => handed_on(database, system, sql),
+            Statement::Latest { sql, column, seconds } => {
+                let column = self.name(column);
+                format!(
+                    "SELECT * FROM ({sql}\n) AS sampled WHERE {column} > \
+                     (SELECT max({column}) FROM ({sql}\n) AS sampled) - to_seconds({seconds})"
+                )
+            }
+            Statement::Changes {
+                lake,
+                table,
+                snapshot,
+                then,
+            } => lake::changes(lake, table, snapshot, then),
+            Statement::Expressions(texts) => expression::describe(texts),
+            Statement::Access {
+                connector,
+                access,
+                prefixes,
+            } => access::secret(connector, access, prefixes),
+            Statement::Columns(query) => format!("DESCRIBE\n{query}"),
+            Statement::Steady => STEADY.to_owned(),
+            Statement::Empty(table) => format!("SELECT * FROM {} LIMIT 0", self.name(table)),
+            Statement::Staged { uid, common } => staged(uid, common),
+            Statement::Swappable { table, columns } => swappable(table, columns),
+            Statement::Matching { names, pattern } => {
+                let rows: Vec<String> = names
+                    .iter()
+                    .map(|name| format!("({})", self.text(name)))
+                    .collect();
+                format!(
+                    "SELECT name FROM (VALUES {}) AS fields(name) WHERE regexp_matches(name, {})",
+                    rows.join(", "),
+                    self.text(pattern)
+                )
+            }
+        }
+    }
+
+    fn not_one_expression<'t>(&self, texts: &[&'t str], rows: &[Vec<Value>]) -> Vec<&'t str> {
+        expression::others(texts, rows)
+    }
+}
+
+/// Names of built-in functions with equal values for equal arguments, and of types.
+const STEADY: &str = "SELECT function_name FROM duckdb_functions() GROUP BY function_name \
+     HAVING bool_and(internal AND function_type IN ('scalar', 'aggregate') AND stability = 'CONSISTENT') \
+     UNION SELECT type_name FROM duckdb_types() WHERE internal";
+
+fn staged(uid: Uuid, common: Common<'_>) -> String {
+    let stage = stage_table(uid);
+    let all = format!("SELECT * EXCLUDE ({PARTITION_COLUMN}, {RUN_COLUMN}) FROM {stage}");
+    match common {
+        Common::None => all,
+        Common::Key(names) => {
+            let names: Vec<String> = names.iter().map(|name| DuckDb.name(name)).collect();
+            let names = names.join(", ");
+            format!("{all} QUALIFY row_number() OVER (PARTITION BY {names} ORDER BY {RUN_COLUMN} DESC) = 1")
+        }
+        Common::Expressions(by) => {
+            format!("{all} QUALIFY {RUN_COLUMN} = max({RUN_COLUMN}) OVER (PARTITION BY ({by}))")
+        }
+        Common::ByPartition => format!("SELECT * EXCLUDE ({RUN_COLUMN}) FROM {stage}"),
+    }
+}
+
+fn swappable(table: &str, columns: &[&str]) -> String {
+    let of_column = |column: &&str| {
+        let column = DuckDb.name(column);
+        format!(
+            "coalesce(bool_and(day({column}) <= 12) AND bool_or(day({column}) <> month({column})), false)"
+        )
+    };
+    let all: Vec<String> = columns.iter().map(of_column).collect();
+    format!(
+        "SELECT 'yes' FROM {} HAVING {}",
+        DuckDb.name(table),
+        all.join(" AND ")
+    )
+}
+
+/// Returns the rows of a query in a database's own language; the engine's own is a statement as it stands.
+fn handed_on(database: &str, system: System, sql: &str) -> String {
+    let function = match system {
+        System::Postgres => "postgres_query",
+        System::Mysql => "mysql_query",
+        System::Sqlite => "sqlite_query",
+        System::DuckDb | System::DuckLake => return sql.to_owned(),
+    };
+    let sql = sql.trim_end().trim_end_matches(';');
+    format!(
+        "SELECT * FROM {function}({}, {})",
+        DuckDb.text(database),
+        DuckDb.text(sql)
+    )
+}
+
+/// Returns the column of a guess in the engine's answer.
+fn column(guess: Guess) -> &'static str {
+    match guess {
+        Guess::Delimiter => "Delimiter",
+        Guess::Quote => "Quote",
+        Guess::Header => "HasHeader",
+        Guess::Dates => "DateFormat",
+        Guess::Times => "TimestampFormat",
+        Guess::DatesOrTimes => "coalesce(DateFormat, TimestampFormat)",
+        Guess::Skipped => "SkipRows",
+    }
+}
+
+/// Returns what stands between the brackets of a reader: what is read, and `name = value` for each option.
+fn arguments(read: String, options: &[ReaderOption]) -> String {
+    let options = options.iter().map(|option| match option {
+        ReaderOption::Known(name, value) => known(name, value),
+        ReaderOption::Own(name, sql) => format!("{} = {sql}", DuckDb.name(name)),
+    });
+    let all: Vec<String> = std::iter::once(read).chain(options).collect();
+    all.join(", ")
+}
+
+/// Options by other names than the engine's.
+const OTHER_NAMES: [(&str, &str); 1] = [("delimiter", "delim")];
+
+fn known(name: &str, value: &Literal) -> String {
+    let others = OTHER_NAMES.iter().find(|(other, _)| *other == name);
+    let name = others.map_or(name, |(_, of_engine)| of_engine);
+    let value = match (name, value) {
+        ("encoding", Literal::Text(encoding)) => DuckDb.text(&encoding_of_engine(encoding)),
+        _ => DuckDb.literal(value),
+    };
+    format!("{name} = {value}")
+}
+
+/// Returns an encoding by the engine's name of it: `windows-1252` is `cp1252` there.
+fn encoding_of_engine(name: &str) -> String {
+    let lower = name.to_ascii_lowercase();
+    match lower.strip_prefix("windows-") {
+        Some(page) if page.bytes().all(|byte| byte.is_ascii_digit()) => format!("cp{page}"),
+        _ => name.to_owned(),
+    }
+}
