@@ -5,6 +5,7 @@
 //! | `circles` | modules import one another in one direction |
 //! | `fields` | fields of the core are private to their folder |
 //! | `diagnostics` | every code that is printed is explained |
+//! | `engines` | nothing above the drivers names the engine, quoting has one home |
 //! | `format` | the page on the project format names the kinds and keys that there are |
 //! | `imports` | crates depend on one another in one direction, and the pure ones stay pure |
 //! | `documents` | every dependency is explained, no link is dead |
@@ -21,6 +22,7 @@ mod circles;
 mod code;
 mod diagnostics;
 mod documents;
+mod engines;
 mod fields;
 mod format;
 mod imports;

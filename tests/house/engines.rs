@@ -1,0 +1,158 @@
+//! One line below the engine: nothing above the drivers names it, and quoting has one home.
+
+use std::path::Path;
+
+use crate::code::{code_of, without_tests, words};
+use crate::{files, read, root, shown};
+
+/// Files above the drivers that name the engine's own types, for what no trait has yet. The list may only become shorter.
+const NAME_THE_ENGINE: &[&str] = &[
+    "runtime/cli/src/lib.rs",
+    "runtime/reconcilers/src/asked.rs",
+    "runtime/reconcilers/src/connector.rs",
+    "runtime/reconcilers/src/outputs.rs",
+    "runtime/reconcilers/src/resolvers/metrics.rs",
+    "runtime/reconcilers/src/resolvers/viewer.rs",
+    "runtime/reconcilers/src/setup.rs",
+    "runtime/reconcilers/src/sql_parser.rs",
+    "runtime/server/src/instance/mod.rs",
+    "runtime/server/src/instance/partitions.rs",
+    "runtime/server/src/instance/sharing.rs",
+    "runtime/server/src/report/own_names.rs",
+    "runtime/server/src/service/at_rest.rs",
+    "runtime/server/src/service/guesses.rs",
+    "runtime/server/src/service/live.rs",
+    "runtime/server/src/service/opened.rs",
+    "runtime/server/src/service/ops/backup.rs",
+    "runtime/server/src/service/ops/care.rs",
+    "runtime/server/src/service/ops/export.rs",
+    "runtime/server/src/service/ops/partitions.rs",
+    "runtime/server/src/service/ops/plan.rs",
+    "runtime/server/src/service/ops/query.rs",
+    "runtime/server/src/service/ops/test.rs",
+    "runtime/server/src/service/ops/trash.rs",
+    "runtime/server/src/service/place.rs",
+    "runtime/server/src/service/questions.rs",
+];
+
+/// Files that put signs before signs for readers of other languages than an engine's.
+const OTHER_LANGUAGES: &[(&str, &str)] = &[
+    ("compilers/src/yaml/load.rs", "a hint of YAML"),
+    ("runtime/cli/src/render/status.rs", "Mermaid and DOT"),
+    (
+        "runtime/controller/src/metrics/prometheus.rs",
+        "labels of Prometheus",
+    ),
+    (
+        "runtime/controller/src/store/postgres/dialect.rs",
+        "names in the catalog, given back as they were",
+    ),
+    ("runtime/drivers/src/duckdb/export.rs", "lines of CSV"),
+    (
+        "runtime/reconcilers/src/connector/database.rs",
+        "settings of Postgres' own clients",
+    ),
+    ("runtime/stategraph/src/export/dot.rs", "DOT"),
+];
+
+/// Ways in which a sign is doubled or escaped.
+const ESCAPES: [&str; 6] = [
+    r#"replace('\'', "''")"#,
+    r#"replace('\'', "\\'")"#,
+    r#"replace('"', "\"\"")"#,
+    r#"replace('"', "\\\"")"#,
+    r#"replace('`', "``")"#,
+    r#"replace('\\', "\\\\")"#,
+];
+
+/// Returns the sources of the library and the program with their text, but for tests and what lies below some folders.
+fn sources(except: &[&str]) -> Vec<(String, String)> {
+    let all = files("rs").into_iter().filter(|path| {
+        let inside = path.strip_prefix(root()).unwrap_or(path);
+        let is_test = inside.components().any(|part| part.as_os_str() == "tests")
+            || inside.file_stem().is_some_and(|stem| stem == "tests");
+        let is_ours = ["compilers", "runtime"]
+            .iter()
+            .any(|folder| inside.starts_with(folder));
+        is_ours && !is_test && !except.iter().any(|folder| inside.starts_with(Path::new(folder)))
+    });
+    all.map(|path| (shown(&path), read(&path))).collect()
+}
+
+/// Returns true if code names the module of the engine, or the engine's dialect.
+fn names_the_engine(code: &str) -> bool {
+    let words = words(code);
+    let module = words
+        .windows(2)
+        .any(|two| two == ["duckdb", "::"] || two == ["::", "duckdb"]);
+    // A system whose files are attached is another thing of that name.
+    let dialect = words
+        .windows(3)
+        .any(|three| three[2] == "DuckDb" && three[..2] != ["System", "::"]);
+    module || dialect
+}
+
+/// Returns true if a source doubles or escapes a sign, or says that it quotes.
+fn quotes(text: &str) -> bool {
+    let says = [
+        "fn quote_identifier",
+        "fn quote_literal",
+        "fn quote_text",
+        "fn quote_name",
+    ];
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    ESCAPES.iter().chain(&says).any(|sign| text.contains(sign))
+}
+
+#[test]
+fn nothing_above_the_drivers_names_the_engine_but_for_a_list_that_becomes_shorter() {
+    let named: Vec<String> = sources(&["runtime/dialect", "runtime/drivers"])
+        .into_iter()
+        .filter(|(_, text)| names_the_engine(&without_tests(&code_of(text))))
+        .map(|(path, _)| path)
+        .collect();
+    assert_eq!(
+        named, NAME_THE_ENGINE,
+        "what an engine does is asked through `Olap`, how it writes through `ENGINE`; a file that no longer names it leaves the list"
+    );
+}
+
+#[test]
+fn the_neutral_side_of_the_drivers_names_no_engine() {
+    let neutral = ["runtime/drivers/src/olap", "runtime/drivers/src/olap.rs"];
+    let all = sources(&[])
+        .into_iter()
+        .filter(|(path, _)| neutral.iter().any(|place| Path::new(path).starts_with(place)));
+    let all: Vec<(String, String)> = all.collect();
+    assert!(all.len() > 10, "only {} files were found", all.len());
+    for (path, text) in all {
+        let code = without_tests(&code_of(&text));
+        let words = words(&code);
+        let module = words.contains(&"duckdb") || words.windows(2).any(|two| two == ["dialect", "DuckDb"]);
+        assert!(!module && !words.contains(&"ENGINE"), "{path} knows an engine");
+    }
+}
+
+#[test]
+fn quoting_is_implemented_in_the_dialect_alone() {
+    let found: Vec<String> = sources(&["runtime/dialect"])
+        .into_iter()
+        .filter(|(_, text)| quotes(text))
+        .map(|(path, _)| path)
+        .collect();
+    let listed: Vec<&str> = OTHER_LANGUAGES.iter().map(|(path, _)| *path).collect();
+    assert_eq!(
+        found, listed,
+        "names and texts of SQL are quoted by `watershed_dialect`"
+    );
+}
+
+#[test]
+fn engines_and_quotes_are_found_where_they_are_named() {
+    assert!(names_the_engine("use watershed_drivers::duckdb::Engine;"));
+    assert!(names_the_engine("use watershed_drivers::{duckdb::Engine, olap};"));
+    assert!(names_the_engine("plan.statement(&DuckDb)"));
+    assert!(!names_the_engine("System::DuckDb => None, let duckdb = 1;"));
+    assert!(quotes(r#"format!("'{}'", text.replace('\'', "''"))"#));
+    assert!(!quotes(r#"text.replace('a', "b")"#));
+}
