@@ -15,6 +15,7 @@ const NAME_THE_ENGINE: &[&str] = &[
     "runtime/reconcilers/src/resolvers/viewer.rs",
     "runtime/reconcilers/src/setup.rs",
     "runtime/reconcilers/src/sql_parser.rs",
+    "runtime/server/src/instance/engine.rs",
     "runtime/server/src/instance/mod.rs",
     "runtime/server/src/instance/partitions.rs",
     "runtime/server/src/instance/sharing.rs",
