@@ -39,7 +39,7 @@ pub use diagnostics::{Code, Diagnostic, Severity};
 pub use draft::is_driver;
 pub use file::{FileEvent, FileProblem, IGNORED, MANIFESTS, is_relevant};
 pub use kinds::REPLICAS_MAX;
-pub use kinds::{READER_OPTIONS, lakehouse_log, refused_object, refused_output};
+pub use kinds::{READER_OPTIONS, lakehouse_log, refused_object, refused_output, with_all_columns};
 pub use options::Options;
 pub use project::{Changes, Location, Project, Reference, Trust};
 pub use resource::{

@@ -12,6 +12,7 @@ mod cycles;
 mod dangling;
 mod fields;
 mod files;
+mod given;
 mod lanes;
 mod link;
 mod outputs;

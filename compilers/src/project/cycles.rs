@@ -10,6 +10,7 @@ use rustc_hash::FxBuildHasher;
 use super::Group;
 use crate::{
     diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding, Role},
+    draft::Purpose,
     resource::{Resource, ResourceKey},
     sql::{TokenKind, tokens},
 };
@@ -269,7 +270,14 @@ pub(super) fn diagnostic(resource: &Resource, cycle: &[String], group: &Group) -
         }
     };
     let next = cycle.get(1).map_or(own, |next| next);
-    let at = place(group, own, next);
+    let (at, by) = place(group, own, next);
+    let hint = match by {
+        Reader::Test if hint.is_none() => Some(format!(
+            "only its test reads `{next}`, which reads it: write that test in the file of `{next}`, as \
+             `tests: [{{name: ..., sql: SELECT ... FROM {own} ...}}]`"
+        )),
+        _ => hint,
+    };
     let path = match at.role {
         Role::Yaml => group.yaml.as_ref().or(group.sql.as_ref()),
         _ => group.sql.as_ref().or(group.yaml.as_ref()),
@@ -288,22 +296,52 @@ pub(super) fn diagnostic(resource: &Resource, cycle: &[String], group: &Group) -
     finding.in_file(path.map_or("", String::as_str), Some(&about))
 }
 
-/// Returns the place where a name is first read in the SQL; the beginning where it is not found.
-fn place(group: &Group, own: &str, next: &str) -> At {
+/// A part of a resource that reads another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reader {
+    /// A test, and nothing else.
+    Test,
+    /// Its own SQL, or a ref of its file.
+    Itself,
+}
+
+/// Returns the place where a name is first read in the SQL, and what reads it; the beginning where it is not found.
+fn place(group: &Group, own: &str, next: &str) -> (At, Reader) {
     let start = At::start(if group.sql.is_some() {
         Role::Sql
     } else {
         Role::Yaml
     });
     let draft = group.compiled.drafts.iter().find(|draft| draft.name == own);
-    for block in draft.into_iter().flat_map(|draft| &draft.blocks) {
+    let at_draft = group.compiled.drafts.iter().position(|draft| draft.name == own);
+    let analyses = at_draft
+        .and_then(|at| group.analyses.get(at))
+        .map_or(&[][..], Vec::as_slice);
+    for (at, block) in draft.into_iter().flat_map(|draft| &draft.blocks).enumerate() {
+        // A common table expression of that name reads nothing.
+        let tables = analyses
+            .get(at)
+            .into_iter()
+            .flatten()
+            .flat_map(|analysis| &analysis.tables);
+        if analyses.get(at).is_some()
+            && !tables
+                .into_iter()
+                .any(|table| table.name.eq_ignore_ascii_case(next))
+        {
+            continue;
+        }
+        let by = match block.purpose {
+            Purpose::Test => Reader::Test,
+            _ => Reader::Itself,
+        };
         let found = tokens(&block.text).into_iter().find(|token| match token.kind {
             TokenKind::Word | TokenKind::Quoted => token.meaning().eq_ignore_ascii_case(next),
             TokenKind::Action => token.text.contains(&format!("\"{next}\"")),
             _ => false,
         });
         if let Some(token) = found {
-            return block.place.range(&block.text, token.range);
+            return (block.place.range(&block.text, token.range), by);
         }
     }
     let named = draft.into_iter().flat_map(|draft| &draft.refs);
@@ -311,7 +349,7 @@ fn place(group: &Group, own: &str, next: &str) -> At {
         .filter(|one| one.name.eq_ignore_ascii_case(next))
         .find_map(|one| one.at);
     if let Some(at) = named {
-        return at;
+        return (at, Reader::Itself);
     }
-    start
+    (start, Reader::Itself)
 }

@@ -11,6 +11,7 @@ use super::{
     Group,
     claims::{Claim, Claims},
     dangling::Dangling,
+    given::not_given,
     outputs::{Outputs, other_writer},
     uses::uses,
 };
@@ -94,34 +95,6 @@ impl Group {
             Role::Manifest => None,
         }
     }
-}
-
-/// A unit test that would read a table of the project.
-fn not_given(draft: &Draft, block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
-    if block.purpose != Purpose::UnitTest {
-        return None;
-    }
-    let run = block
-        .statements
-        .iter()
-        .zip(analyses)
-        .filter(|(statement, analysis)| {
-            // The incremental variant reads the model's own last rows, which a unit test never has.
-            let variant = statement.variant.as_ref();
-            variant.is_none_or(|variant| !variant.incremental) && analysis.outcome() == Outcome::Parsed
-        });
-    let mut tables = run.flat_map(|(_, analysis)| &analysis.tables);
-    let table = tables.find(|table| !table.name.eq_ignore_ascii_case(&draft.name))?;
-    Some(Finding {
-        at: block.place.whole_text(&block.text),
-        code: Code::MissingKey,
-        message: format!(
-            "the unit test gives no rows of \"{}\", which the model reads",
-            table.name
-        ),
-        hint: Some(format!("add `{}:` under `given:`, with its rows", table.name)),
-        related: Vec::new(),
-    })
 }
 
 /// A block that reads files of which its text does not tell which.

@@ -30,6 +30,10 @@ use watershed_reconcilers::model::sample::Sample;
 const READ_ON: &str = "Try it: `watershed init my-project`, then `watershed run my-project`.
 Read on: `watershed COMMAND -h`, and docs/getting-started.md and docs/cli.md of the program's folder.";
 
+/// The end of the help of `start`.
+const COLLECTED: &str = "Where a service manager collects the output: `watershed start --format jsonl` writes what happens as one
+object a line, with its time (docs/operating.md). `--log-format json` does the same, and writes the program's own logs so too.";
+
 /// Builds the tables that a folder of SQL and YAML declares, and keeps them up to date: in the right order, rebuilt when
 /// what they depend on changes, dropped when their file goes.
 #[derive(Debug, Parser)]
@@ -61,6 +65,7 @@ pub(super) enum Command {
     /// Bring the project up to date once.
     Run(Run),
     /// Bring the project up to date and keep it so while its files are edited, until stopped.
+    #[command(after_long_help = COLLECTED)]
     Start(Start),
     /// Compile only: look for mistakes without opening any data.
     Validate(Validate),

@@ -52,8 +52,8 @@ pub(super) fn grouped(command: Command) -> Command {
     let mut groups = String::new();
     for (group, names) in GROUPS {
         groups.push_str(&format!("{style}{group}:{style:#}\n"));
-        let ours = |wanted: &&str| command.find_subcommand(wanted).and_then(Command::get_about);
-        for (one, about) in names.iter().filter_map(|one| Some((one, ours(&one)?))) {
+        let ours = |wanted: &str| command.find_subcommand(wanted).and_then(Command::get_about);
+        for (one, about) in names.iter().filter_map(|one| Some((one, ours(one)?))) {
             let begin = format!("  {name}{one:<NAME$}{name:#}");
             groups.push_str(&paragraph(
                 &begin,

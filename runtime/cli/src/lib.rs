@@ -169,8 +169,12 @@ fn folded(command: clap::Command) -> clap::Command {
         false => arg,
     };
     command.mut_args(fold).mut_subcommands(|own| {
-        own.after_help(FOLDED)
-            .after_long_help("`-h` lists the command's own options alone.")
+        let long = "`-h` lists the command's own options alone.";
+        let long = match own.get_after_long_help() {
+            Some(more) => format!("{more}\n\n{long}"),
+            None => long.to_owned(),
+        };
+        own.after_help(FOLDED).after_long_help(long)
     })
 }
 

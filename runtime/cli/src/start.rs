@@ -7,8 +7,9 @@ use std::time::Duration;
 use watershed_api::Exit;
 use watershed_api::documents::Time;
 use watershed_api::request::RunRequest;
+use watershed_drivers::volume::Volume;
 
-use super::args::{Format, Shared, Start};
+use super::args::{Format, LogFormat, Shared, Start};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::present::Presenter;
@@ -16,7 +17,7 @@ use super::project::Location;
 use super::{memory, session, signals};
 use crate::render::palette::DIM;
 use crate::render::units::clock;
-use watershed::program::{Stayed, Stop, forget_early_end};
+use watershed::program::{Stayed, Stop, early_end, forget_early_end};
 use watershed::state_folder::Lock;
 use watershed::{Files, Options};
 
@@ -24,9 +25,17 @@ use watershed::{Files, Options};
 /// watched.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
+/// Bytes by which a disk that was full has to have more room before the work is tried again.
+const MORE_ROOM: u64 = 1 << 20;
+
 /// `start`
 pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Result<Exit, Failure> {
-    let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
+    // Whoever collects logs as JSON gets what happens as JSON too, with its dates.
+    let usual = match shared.log_format {
+        LogFormat::Json => Format::Jsonl,
+        LogFormat::Text => Format::Text,
+    };
+    let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], usual)?;
     let location = Location::find(shared, args.folder.as_deref())?;
     if format == Format::Json {
         console.note("the document comes at the end; `--format jsonl` writes what happens as it happens\n");
@@ -36,8 +45,19 @@ pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Res
         signals::stop_on_signals(stop.clone())?;
         loop {
             let lock = session::own(&location, shared.wait.map(|wait| wait.0)).await?;
-            if let Some(exit) = once(console, shared, &location, lock, format, &stop).await? {
-                return Ok(exit);
+            let began = Time::now();
+            match once(console, shared, &location, lock, format, &stop).await {
+                Ok(Some(exit)) => return Ok(exit),
+                Ok(None) => {}
+                Err(failure) if is_full(&location, began) => {
+                    console.failure(&failure);
+                    console.note("everything goes on by itself when there is room\n");
+                    if let Some(exit) = until_room(&location, &stop).await {
+                        return Ok(exit);
+                    }
+                    continue;
+                }
+                Err(failure) => return Err(failure),
             }
             console.note("the state folder was removed: everything begins anew\n");
             while !location.root.is_dir() {
@@ -48,6 +68,27 @@ pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Res
             }
         }
     })
+}
+
+/// Returns true if a life that began then ended for want of room.
+fn is_full(location: &Location, began: Time) -> bool {
+    early_end(&location.state.path()).is_some_and(|ended| ended.at >= began)
+}
+
+/// Waits until there is more room than now, and enough for any work at all; no longer than until the program is stopped.
+async fn until_room(location: &Location, stop: &Stop) -> Option<Exit> {
+    let path = location.state.path();
+    let volume = || Volume::at_path(&path).ok();
+    let wanted = volume().map_or(0, |volume| volume.free) + MORE_ROOM;
+    loop {
+        tokio::select! {
+            () = stop.asked() => return Some(stop.exit().unwrap_or(Exit::Interrupted)),
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+        }
+        if volume().is_none_or(|volume| volume.missing() == 0 && volume.free >= wanted) {
+            return None;
+        }
+    }
 }
 
 /// The line that everything was stopped in order. The echo of Ctrl-C stands at its beginning on a terminal.

@@ -9,7 +9,7 @@ pub use crate::instance::{
 pub use crate::report::kinds::PROJECT_PARSER;
 pub use crate::report::problems::{ReportedProblems, problems};
 pub use crate::service::{AtRest, Hold};
-pub use crate::state_folder::ended_early::forget as forget_early_end;
+pub use crate::state_folder::ended_early::{forget as forget_early_end, read as early_end};
 pub use crate::success::{Readers, replace};
 
 /// Returns an error with its causes, outermost first, in one line.

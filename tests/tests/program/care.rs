@@ -1,10 +1,12 @@
 //! Disks that are full, files that are damaged, room that is given back.
 
 use std::fs;
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::sandbox::{Said, Sandbox};
 
@@ -435,4 +437,30 @@ fn a_damaged_catalog_is_set_aside_and_what_was_built_is_adopted() {
     assert_eq!(repaired.code, Some(0), "{repaired:?}");
     assert!(sandbox.run(0).is_empty(), "what stands in the engine is adopted");
     assert_eq!(sandbox.query("SELECT x FROM small")["rows"][0][0], 7);
+}
+
+#[test]
+fn a_start_on_a_full_disk_goes_on_by_itself_when_there_is_room() {
+    let sandbox = project();
+    let state = sandbox.path().join(".watershed");
+    let Some(disk) = SmallDisk::mount(&state, "6m") else {
+        println!("mounting is not allowed here");
+        return;
+    };
+    let mut start = sandbox.command(&["start"]);
+    let start = start.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut start = start.expect("the program can be started");
+    let mut told = BufReader::new(start.stderr.take().expect("it is piped")).lines();
+    let mut until = |wanted: &str| {
+        let is_it = |line: &io::Result<String>| line.as_ref().is_ok_and(|line| line.contains(wanted));
+        assert!(told.any(|line| is_it(&line)), "it ended before `{wanted}`");
+    };
+    until("the disk of the state folder is full");
+    until("goes on by itself");
+    disk.grow();
+    until("watching the files");
+    assert_eq!(sandbox.query("SELECT count(*) FROM huge")["rows"][0][0], 500_000);
+    kill_process(Pid::from_child(&start), Signal::INT).expect("it can be signalled");
+    assert_eq!(start.wait().expect("it ends").code(), Some(130));
+    drop(disk);
 }

@@ -136,3 +136,63 @@ fn the_template_of_an_incremental_model_is_tested_as_in_a_whole_build() {
     assert_eq!(project.done(0), "added:built raw:built");
     assert_eq!(project.call(&["test"]).code, Some(0));
 }
+
+#[test]
+fn columns_that_given_rows_do_not_name_are_null_of_their_type() {
+    let project = project();
+    let given = "{code: A, delay: 16, day: 2026-01-31}\n        - {code: A, delay: 15, day: 2026-02-01}";
+    let late = LATE.replace(given, "{code: A, delay: 16}");
+    let late = late.replace("latest: 2026-01-31}", "latest: null}");
+    let late = late.replace(
+        "{rows: [], types: {code: VARCHAR, delay: INTEGER, day: DATE}}",
+        "{rows: [], types: {code: VARCHAR}}",
+    );
+    // Of what nobody names in any row: neither `delay` nor `day`.
+    project.write(
+        "models/late.yaml",
+        &late
+            .replace("        - {code: B, delay: 200, day: 2026-02-02}\n", "")
+            .replace("      - {carrier: Beta, flights: 1, latest: 2026-02-02}\n", ""),
+    );
+    let document = project.call(&["run", "--json"]).json();
+    assert_eq!(
+        tests(&document),
+        ["small delays are no delays: passed ", "nobody is late: passed "]
+    );
+}
+
+#[test]
+fn all_tables_without_rows_are_named_at_once() {
+    let project = project();
+    project.write(
+        "models/late.yaml",
+        "type: model\nsql: SELECT code FROM flights JOIN carriers USING (code)\nunit_tests: [{name: none, given: {}, expect: []}]\n",
+    );
+    let said = project.call(&["validate"]).stderr;
+    assert!(
+        said.contains("gives no rows of \"carriers\", \"flights\""),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_test_that_points_downstream_is_named_with_a_way_out() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "models/items.sql",
+            "WITH orders AS (SELECT 1 AS order_id) SELECT order_id FROM orders\n",
+        ),
+        (
+            "models/items.yaml",
+            "tests: [{relationships: {column: order_id, to: orders}}]\n",
+        ),
+        ("models/orders.sql", "SELECT order_id FROM items\n"),
+    ]);
+    let said = project.call(&["validate"]).stderr;
+    assert!(
+        said.contains("--> models/items.yaml:1:"),
+        "the test and no expression of the query: {said}"
+    );
+    assert!(said.contains("only its test reads `orders`"), "{said}");
+}

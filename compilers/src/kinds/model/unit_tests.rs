@@ -112,7 +112,7 @@ fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut 
                 findings.add_with_hint(at, Code::MissingKey, message, hint);
                 is_whole = false;
             }
-            Some(found) => tables.push(format!("{} AS ({})", ENGINE.name(&input), found.sql)),
+            Some(found) => tables.push(given_table(&input, &found.sql)),
             None => is_whole = false,
         }
     }
@@ -136,6 +136,38 @@ fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut 
          UNION ALL SELECT 'unexpected', * FROM (SELECT * FROM {ACTUAL} EXCEPT ALL SELECT * FROM {EXPECTED}) ORDER BY ALL",
         tables.join(", ")
     ))
+}
+
+/// The rows of a table that the query reads, with a place for the columns that they do not name.
+fn given_table(input: &str, rows: &str) -> String {
+    let quoted = ENGINE.name(input);
+    // Such a name would end the comment.
+    match quoted.contains(END_OF_PLACE) {
+        true => format!("{quoted} AS ({rows})"),
+        false => format!("{quoted} AS (({rows}){PLACE}{quoted}{END_OF_PLACE})"),
+    }
+}
+
+/// A comment of a unit test behind the rows of a table, which names that table.
+const PLACE: &str = "/*columns of ";
+const END_OF_PLACE: &str = "*/";
+
+/// The same unit test with the columns that its rows do not name: they are NULL, of the type that they have in the table
+/// itself. Returns nothing where there is no such place.
+#[must_use]
+pub fn with_all_columns(sql: &str) -> Option<String> {
+    let mut parts = sql.split(PLACE);
+    let mut whole = parts.next()?.to_owned();
+    let mut has_place = false;
+    for part in parts {
+        let (table, rest) = part.split_once(END_OF_PLACE)?;
+        has_place = true;
+        // Within its own definition the name is that of the table.
+        whole.push_str(&format!(
+            " UNION ALL BY NAME (SELECT * FROM {table} LIMIT 0){rest}"
+        ));
+    }
+    has_place.then_some(whole)
 }
 
 /// Names that no model has.

@@ -50,7 +50,15 @@ pub(super) fn verdicts(work: &Work<'_>, checks: &[Check]) -> Result<Vec<Verdict>
 
 fn verdict(work: &Work<'_>, check: &Check) -> Result<Verdict, Failure> {
     work.check_cancelled()?;
-    match failing(work, check) {
+    let found = failing(work, check, &check.sql);
+    let found = match (found, &check.otherwise) {
+        // What the engine says of the first is about the text that stands in the file.
+        (Err(Failure::Sql(error)), Some(otherwise)) if !is_aborted(&error) => {
+            failing(work, check, otherwise).or(Err(Failure::Sql(error)))
+        }
+        (found, _) => found,
+    };
+    match found {
         Ok(None) => Ok(Verdict::Holds),
         Ok(Some(failing)) => Ok(Verdict::Fails(failing)),
         Err(Failure::Sql(error)) if is_aborted(&error) => Ok(Verdict::NotRun),
@@ -65,8 +73,8 @@ fn is_aborted(error: &SqlError) -> bool {
 }
 
 /// The rows that a check returns, if it returns any.
-fn failing(work: &Work<'_>, check: &Check) -> Result<Option<Failing>, Failure> {
-    let sql = sole_statement(&check.sql).map_err(not_one)?;
+fn failing(work: &Work<'_>, check: &Check, sql: &str) -> Result<Option<Failing>, Failure> {
+    let sql = sole_statement(sql).map_err(not_one)?;
     let source = Source { prefix: "", sql };
     let fail = |raw: RawError| work.fail(&raw, Some(source));
     let statement = work.connection().prepare(sql).map_err(fail)?;

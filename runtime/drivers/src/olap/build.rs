@@ -126,6 +126,8 @@ pub struct StateQuery {
 pub struct Check {
     /// One SELECT that returns no row when the condition holds.
     pub sql: String,
+    /// Another SELECT for the same, run where the engine refuses the first.
+    pub otherwise: Option<String>,
     /// The consequence of rows that it returns.
     pub gravity: Gravity,
     /// The most of those rows that are kept.

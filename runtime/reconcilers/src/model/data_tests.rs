@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use watershed_compilers::{RenderError, render_text};
+use watershed_compilers::{RenderError, render_text, with_all_columns};
 use watershed_core::{Error, SourcePosition};
 use watershed_drivers::olap::{Check, Gravity, KeptRows, Verdict};
 use watershed_proto::{ModelSpec, ModelTest, TestOutcome, TestResult};
@@ -41,8 +41,10 @@ impl Tests {
         let (mut stated, mut checks) = (Vec::new(), Vec::new());
         for test in &spec.tests {
             let Some(sql) = sql_of(test) else { continue };
+            let sql = render_text(sql, &scope).map_err(|error| unrendered(test, &error, paths))?;
             checks.push(Check {
-                sql: render_text(sql, &scope).map_err(|error| unrendered(test, &error, paths))?,
+                otherwise: with_all_columns(&sql),
+                sql,
                 gravity: match test.warns {
                     true => Gravity::Warns,
                     false => Gravity::Undoes,

@@ -31,7 +31,7 @@ pub(crate) fn note(folder: &Path, ended: &EndedEarly) {
 }
 
 /// Returns what the last process noted in a state folder, if it ended early.
-pub(crate) fn read(folder: &Path) -> Option<EndedEarly> {
+pub fn read(folder: &Path) -> Option<EndedEarly> {
     let held = fs::read(folder.join(FILE)).ok()?;
     serde_json::from_slice(&held).ok()
 }

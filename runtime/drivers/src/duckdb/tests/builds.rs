@@ -221,6 +221,7 @@ fn check(sql: &str) -> Check {
     Check {
         sql: sql.into(),
         gravity: Gravity::Undoes,
+        otherwise: None,
         keep: 0,
     }
 }

@@ -75,6 +75,7 @@ async fn a_failing_build_costs_its_group_nothing() {
     builds[5].checks = vec![Check {
         sql: "select 1".into(),
         gravity: Gravity::Undoes,
+        otherwise: None,
         keep: 0,
     }];
     let (bench, done) = together(&builds).await;

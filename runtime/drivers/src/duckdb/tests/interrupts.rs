@@ -33,6 +33,7 @@ async fn a_cancelled_build_ends_soon_and_changes_nothing() {
         slow.checks = vec![crate::olap::Check {
             sql: format!("{SLOW} having x < 0"),
             gravity: crate::olap::Gravity::Undoes,
+            otherwise: None,
             keep: 0,
         }];
         let (done, lasted) = cancelled(&cancel, bench.engine.build(&slow, &cancel)).await;

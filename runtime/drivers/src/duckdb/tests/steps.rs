@@ -158,6 +158,7 @@ async fn a_failing_check_undoes_a_step_alone() {
     build.checks = vec![Check {
         sql: "select * from a having count(*) > 2".into(),
         gravity: Gravity::Undoes,
+        otherwise: None,
         keep: 0,
     }];
     build.checks[0].sql = "select 1 from a group by all having count(*) > 2".into();
