@@ -2,12 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::documents::{
-    AlertTestDocument, BackupDocument, CallDocument, CheckDocument, CompileDocument, DoctorDocument,
-    ExplainDocument, ExportDocument, GcDocument, GraphDocument, HistoryDocument, LogsDocument,
-    MetricsDocument, OperateDocument, PartitionsDocument, PlanDocument, RunDocument, ShowDocument,
-    StatsDocument, TestsDocument, TrashDocument,
-};
+pub use crate::documents::*;
 
 /// The end of an answer whose rows were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -85,6 +85,7 @@ macro_rules! for_each_operation {
             Explain, explain, "explain", Operate, Reads, ExplainRequest, ExplainDocument;
             Test, test, "test", Operate, Reads, TestRequest, TestsDocument;
             Logs, logs, "logs", Operate, Streams, LogsRequest, LogsDocument;
+            Instances, instances, "instances", Read, Reads, NoInput, InstancesDocument;
             Stats, stats, "stats", Read, Reads, NoInput, StatsDocument;
             Prometheus, prometheus, "prometheus", Read, Reads, NoInput, PrometheusPage;
             Query, query, "query", Query, Streams, QueryRequest, RowsEnd;

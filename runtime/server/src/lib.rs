@@ -14,6 +14,7 @@
 mod backup;
 mod hiding;
 pub mod instance;
+mod kept;
 pub mod logs;
 mod out;
 mod report;
@@ -25,7 +26,6 @@ pub mod program;
 #[doc(hidden)]
 pub mod socket;
 pub mod state_folder;
-mod success;
 
 pub use instance::{Directory, Files, Instance, Links, Options, Runtime, Viewer, unfinished};
 pub use instance::{directory, links};

@@ -6,11 +6,11 @@ pub use crate::instance::compiled::{compile, secrets_of as secrets_of_files};
 pub use crate::instance::{
     Stayed, Stop, Stopping, close_problem, compiler_options, open_problem, sandbox, state_name, state_problem,
 };
+pub use crate::kept::{Readers, replace};
 pub use crate::report::kinds::PROJECT_PARSER;
 pub use crate::report::problems::{ReportedProblems, problems};
 pub use crate::service::{AtRest, Hold};
 pub use crate::state_folder::ended_early::{forget as forget_early_end, read as early_end};
-pub use crate::success::{Readers, replace};
 
 /// Returns an error with its causes, outermost first, in one line.
 pub fn chain(error: &dyn std::error::Error) -> String {

@@ -19,6 +19,7 @@ mod export;
 mod failure;
 mod graph;
 mod history;
+mod instances;
 mod logs;
 mod metrics;
 mod name;
@@ -49,6 +50,7 @@ pub use export::ExportDocument;
 pub use failure::{At, ResourceError};
 pub use graph::{Edge, GraphDocument, Node};
 pub use history::{EndedEarly, HistoryDocument, HistoryRun, HistoryTransition, Moment, Repeats};
+pub use instances::{InstanceEntry, InstanceState, InstancesDocument};
 pub use logs::{LogLevel, LogLine, LogsDocument, OutputLine};
 pub use metrics::{MetricsColumn, MetricsDocument, MetricsRange, MetricsRole};
 pub use name::ResourceName;
@@ -103,6 +105,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("logs", schemars::schema_for!(LogsDocument)),
         ("error", schemars::schema_for!(ErrorDocument)),
         ("stats", schemars::schema_for!(StatsDocument)),
+        ("instances", schemars::schema_for!(InstancesDocument)),
         ("test", schemars::schema_for!(TestsDocument)),
     ]
 }

@@ -2,9 +2,9 @@
 
 use watershed_api::answers::{
     AlertTestDocument, BackupDocument, CallAnswer, CheckDocument, CompileDocument, DoctorDocument,
-    ExplainDocument, ExportDocument, GcDocument, GraphDocument, HistoryDocument, LogsDocument, MetricsAnswer,
-    OperateDocument, PartitionsDocument, PlanDocument, PrometheusPage, RowsEnd, RunDocument, Shown,
-    StatsDocument, TestsDocument, TrashDocument,
+    ExplainDocument, ExportDocument, GcDocument, GraphDocument, HistoryDocument, InstancesDocument,
+    LogsDocument, MetricsAnswer, OperateDocument, PartitionsDocument, PlanDocument, PrometheusPage, RowsEnd,
+    RunDocument, Shown, StatsDocument, TestsDocument, TrashDocument,
 };
 use watershed_api::documents::Time;
 use watershed_api::{Answer, Exit, Problem};
@@ -189,6 +189,12 @@ impl Present for HistoryDocument {
                 status::history(&sources.in_history(self.clone()), Time::now(), width)
             }),
         }
+    }
+}
+
+impl Present for InstancesDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.written(&self)
     }
 }
 

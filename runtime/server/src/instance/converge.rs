@@ -20,6 +20,7 @@ use super::stop::{Control, asked};
 use super::wish::Wish;
 use super::workloads::wait_for_more;
 use super::{Instance, approve, partitions, refresh, retry};
+use crate::kept::Moment;
 use crate::out::Out;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings, findings};
@@ -219,7 +220,7 @@ impl Instance {
     /// Keeps the time of a convergence of the whole project, if it ended well.
     pub(super) fn note_success(&self, exit_code: u8) {
         if exit_code == Exit::Converged.code() {
-            crate::success::note(&self.state.path(), Time::now());
+            Moment::Success.note(&self.state.path(), Time::now());
         }
     }
 
@@ -314,19 +315,19 @@ impl Instance {
             Wish::Everything => {
                 self.choice.chosen.add_all();
                 self.parse().await?;
-                self.ask(self.in_doubt()).await?;
+                self.look_at(self.in_doubt()).await?;
             }
             Wish::Selected(selection) => {
                 self.parse().await?;
                 selected = selection.among(&self.entries(), States::Known)?;
                 let chosen = selected.clone().unwrap_or_default();
                 self.choice.chosen.add(chosen.iter().copied());
-                self.ask(self.uids(|entry| chosen.contains(&entry.row.uid)))
+                self.look_at(self.uids(|entry| chosen.contains(&entry.row.uid)))
                     .await?;
             }
             Wish::Reconcile(names) => {
                 let uids = self.named(&names)?;
-                self.ask(uids.clone()).await?;
+                self.look_at(uids.clone()).await?;
                 self.settle_with_below(&uids, began).await?;
                 return Ok(selected);
             }
@@ -357,7 +358,7 @@ impl Instance {
     /// Looks at the project's files once more, and at whatever that changes.
     async fn parse(&self) -> Result<(), WaitError> {
         self.look_at_everything();
-        self.ask(self.uids(|entry| entry.row.kind.as_str() == PROJECT_PARSER))
+        self.look_at(self.uids(|entry| entry.row.kind.as_str() == PROJECT_PARSER))
             .await
     }
 
@@ -416,7 +417,7 @@ impl Instance {
     }
 
     /// Asks for resources and waits until they and what is below them have settled.
-    async fn ask(&self, uids: Vec<Uid>) -> Result<(), WaitError> {
+    async fn look_at(&self, uids: Vec<Uid>) -> Result<(), WaitError> {
         let asked = uids
             .iter()
             .map(|uid| self.controller.reconcile(Target::Uid(*uid)));

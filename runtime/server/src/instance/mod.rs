@@ -51,7 +51,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use watershed_api::Owner;
-use watershed_api::documents::Command;
+use watershed_api::documents::{Command, Time};
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::{SqliteStore, Store};
 use watershed_controller::{Controller, EditError, Handle, Limits, StartError, Uid};
@@ -82,6 +82,7 @@ pub use self::stay::Stayed;
 pub(crate) use self::stop::Control;
 pub use self::stop::{Stop, Stopping};
 pub(crate) use self::wish::{Reach, Which, Wish};
+use crate::kept::Moment;
 use crate::report::document::Project;
 use crate::report::{Entry, Listing};
 use crate::selection::{Choice, Evaluate as _};
@@ -242,8 +243,8 @@ pub struct Instance {
     pub(crate) directory: Option<Arc<dyn Directory>>,
     /// The evaluator of conditions of policies.
     pub(crate) conditions: Arc<Conditions>,
-    /// The folder of the logs of invocations.
-    logs: PathBuf,
+    /// The time at which it was opened.
+    pub(crate) opened: Time,
     /// Cancelled when the instance is about to be closed.
     pub(crate) leaving: CancellationToken,
     /// The name in a store of the embedder's; none if the catalog is a file of the state folder.
@@ -296,6 +297,7 @@ impl Runtime {
             ),
         };
         // Not before it is known that this version may write into the folder.
+        Moment::End.forget(&state.path());
         known.look_ahead(compiled::compiler_options(&options));
         let cache = Arc::new(Cache::new(Arc::clone(&outputs)));
         let setup = Setup {
@@ -352,7 +354,7 @@ impl Runtime {
             workloads,
             cache,
             conditions: Arc::default(),
-            logs,
+            opened: Time::now(),
             leaving,
             claim,
             lock,
@@ -509,6 +511,7 @@ impl Instance {
         if let Err(error) = self.outputs.record_close(proof.as_ref(), claims) {
             tracing::warn!(%error, "can't record how the engine's file was left");
         }
+        Moment::End.note(&self.state.path(), Time::now());
         crate::state_folder::tighten(&self.state.path());
         Ok(())
     }
@@ -546,6 +549,6 @@ impl Drop for Instance {
         if let Some(watching) = &self.watching {
             watching.stop();
         }
-        crate::hiding::end(&self.logs);
+        crate::hiding::end(&self.state.logs());
     }
 }

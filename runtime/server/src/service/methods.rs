@@ -46,7 +46,7 @@ macro_rules! methods {
                 /// # Errors
                 /// The problem for which there is no answer.
                 pub async fn $method(&self, input: $input) -> Result<$output, Problem> {
-                    self.ask_for::<watershed_api::operations::ops::$op>(input).await
+                    self.ask::<watershed_api::operations::ops::$op>(input).await
                 }
             )*
         }
@@ -114,7 +114,7 @@ impl Instance {
     /// # Errors
     /// The problem for which there is no answer.
     pub async fn stats(&self) -> Result<StatsDocument, Problem> {
-        self.ask_for::<watershed_api::operations::ops::Stats>(NoInput {})
+        self.ask::<watershed_api::operations::ops::Stats>(NoInput {})
             .await
     }
 
@@ -123,7 +123,7 @@ impl Instance {
     /// # Errors
     /// When the engine can't be asked.
     pub async fn trash(&self) -> Result<TrashDocument, Problem> {
-        self.ask_for::<watershed_api::operations::ops::TrashList>(NoInput {})
+        self.ask::<watershed_api::operations::ops::TrashList>(NoInput {})
             .await
     }
 
@@ -132,7 +132,7 @@ impl Instance {
     /// # Errors
     /// When the catalog can't be read.
     pub async fn check(&self) -> Result<CheckDocument, Problem> {
-        self.ask_for::<watershed_api::operations::ops::Check>(NoInput {})
+        self.ask::<watershed_api::operations::ops::Check>(NoInput {})
             .await
     }
 
@@ -141,7 +141,7 @@ impl Instance {
     /// # Errors
     /// When something can't be looked at.
     pub async fn doctor(&self) -> Result<DoctorDocument, Problem> {
-        self.ask_for::<watershed_api::operations::ops::Doctor>(NoInput {})
+        self.ask::<watershed_api::operations::ops::Doctor>(NoInput {})
             .await
     }
 
@@ -150,8 +150,7 @@ impl Instance {
     /// # Errors
     /// When the engine's file can't be used, or there is no room for a copy of it.
     pub async fn gc(&self) -> Result<GcDocument, Problem> {
-        self.ask_for::<watershed_api::operations::ops::Gc>(NoInput {})
-            .await
+        self.ask::<watershed_api::operations::ops::Gc>(NoInput {}).await
     }
 
     /// Runs one statement that reads, and returns its rows. Dropping the future interrupts the engine.
@@ -184,8 +183,12 @@ impl Instance {
         self.answer_with(request, drop).await
     }
 
-    /// Carries out an operation, and returns the end of its answer.
-    async fn ask_for<O: Operation>(&self, input: O::Input) -> Result<O::Output, Problem> {
+    /// Carries out an operation of the table, known by its type in [`watershed_api::operations::ops`], and returns the end of its
+    /// answer.
+    ///
+    /// # Errors
+    /// The problem for which there is no answer.
+    pub async fn ask<O: Operation>(&self, input: O::Input) -> Result<O::Output, Problem> {
         self.ask_with::<O>(input, drop).await
     }
 

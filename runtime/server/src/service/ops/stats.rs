@@ -6,6 +6,7 @@ use watershed_api::documents::{ProcessStats, StatsDocument, Time};
 use watershed_api::request::NoInput;
 use watershed_controller::stats::Stats;
 
+use crate::kept::Moment;
 use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
@@ -33,7 +34,7 @@ pub(crate) async fn prometheus(
     _: &Out,
 ) -> Result<PrometheusPage, Problem> {
     let (stats, entries) = counted(place).await?;
-    let kept = crate::success::last(&place.state().path());
+    let kept = Moment::Success.last(&place.state().path());
     let (source, last) = match place.life() {
         Life::Live => {
             let dropped = crate::logs::dropped();

@@ -1,0 +1,112 @@
+//! Moments of an environment that are kept beside its catalog: a run that finds nothing to do stores nothing there.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use watershed_api::documents::Time;
+
+/// A moment that is kept, each in a file of an environment's folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// The time when the project was last converged without a mistake.
+    Success,
+    /// The time when the last instance ended in order.
+    End,
+}
+
+impl Moment {
+    fn file(self, folder: &Path) -> PathBuf {
+        folder.join(match self {
+            Self::Success => "last-success",
+            Self::End => "last-end",
+        })
+    }
+
+    /// Keeps a time. A disk that refuses loses it: the next one is kept again.
+    pub(crate) fn note(self, folder: &Path, at: Time) {
+        if let Err(error) = replace(&self.file(folder), &format!("{}\n", at.millis()), Readers::Owner) {
+            tracing::warn!("a time can't be kept: {error}");
+        }
+    }
+
+    /// Forgets the time, which is about to be another one.
+    pub(crate) fn forget(self, folder: &Path) {
+        if let Err(error) = fs::remove_file(self.file(folder))
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!("a time can't be forgotten: {error}");
+        }
+    }
+
+    /// Returns the time that was kept; none if there is none, or it can't be read.
+    pub(crate) fn last(self, folder: &Path) -> Option<Time> {
+        let text = fs::read_to_string(self.file(folder)).ok()?;
+        text.trim().parse().ok().map(Time::from_millis)
+    }
+}
+
+/// Writes a small file in one step: readers see the old content or the new one.
+///
+/// # Errors
+/// When the disk refuses; the old content stays.
+pub fn replace(file: &Path, text: &str, readers: Readers) -> io::Result<()> {
+    let name = file
+        .file_name()
+        .ok_or(io::ErrorKind::InvalidInput)?
+        .to_string_lossy();
+    let fresh: PathBuf = file.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = write(&fresh, text, readers).and_then(|()| fs::rename(&fresh, file));
+    if written.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    written
+}
+
+fn write(file: &Path, text: &str, readers: Readers) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(match readers {
+            Readers::Owner => 0o600,
+            Readers::All => 0o644,
+        });
+    }
+    options.open(file)?.write_all(text.as_bytes())
+}
+
+/// The users who may read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readers {
+    /// Its owner alone.
+    Owner,
+    /// Everybody.
+    All,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_time_is_kept_until_it_is_forgotten_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let last = |moment: Moment| moment.last(folder.path());
+        assert_eq!(last(Moment::Success), None);
+        Moment::Success.note(folder.path(), Time::from_millis(5));
+        Moment::Success.note(folder.path(), Time::from_millis(7));
+        Moment::End.note(folder.path(), Time::from_millis(9));
+        assert_eq!(
+            (last(Moment::Success), last(Moment::End)),
+            (Some(Time::from_millis(7)), Some(Time::from_millis(9)))
+        );
+        Moment::End.forget(folder.path());
+        Moment::End.forget(folder.path());
+        assert_eq!(last(Moment::End), None);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        fs::write(folder.path().join("last-success"), "soon").unwrap();
+        assert_eq!(last(Moment::Success), None);
+    }
+}
