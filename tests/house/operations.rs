@@ -28,6 +28,9 @@ const ENDS: &[&str] = &[
     "runtime/server/src/service/ops/test.rs",
 ];
 
+/// Operations that no command asks for, by their types: they are for embedders and the API.
+const WITHOUT_COMMAND: &[&str] = &["Instances"];
+
 /// The most lines of a function, brace to brace.
 const LINES_OF_A_FUNCTION: usize = 100;
 
@@ -57,6 +60,28 @@ fn exit_codes_are_named_where_documents_say_how_a_command_ends() {
         named, ENDS,
         "problems have codes instead, and their table knows the exit codes"
     );
+}
+
+#[test]
+fn each_operation_has_a_command_or_is_listed_as_one_without() {
+    let table = read(&root().join("runtime/api/src/operations.rs"));
+    let lines = table
+        .lines()
+        .filter(|line| line.starts_with("            ") && line.ends_with(';'));
+    let types: Vec<&str> = lines
+        .filter(|line| line.matches(',').count() == 6)
+        .filter_map(|line| line.trim().split(',').next())
+        .collect();
+    assert!(types.len() > 40, "only {types:?} were found");
+    let commands = sources(&["runtime/cli/src"], &[]);
+    let begins = |rest: &str| !rest.starts_with(|sign: char| sign.is_alphanumeric());
+    let is_asked = |name: &str| {
+        let asked = format!("ops::{name}");
+        let in_text = |text: &str| text.split(&asked).skip(1).any(begins);
+        commands.iter().any(|(_, text)| in_text(text))
+    };
+    let without: Vec<&str> = types.into_iter().filter(|name| !is_asked(name)).collect();
+    assert_eq!(without, WITHOUT_COMMAND);
 }
 
 #[test]
