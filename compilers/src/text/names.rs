@@ -40,8 +40,11 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         3 | 4 => 1,
         _ => 2,
     };
+    // What is longer or shorter by more can't be near, however long it took to see that.
+    let longest = allowed * char::MAX.len_utf8();
     known
         .into_iter()
+        .filter(|candidate| candidate.len().abs_diff(word.len()) <= longest)
         .map(|candidate| (strsim::osa_distance(word, candidate), candidate))
         .filter(|(distance, _)| (1..=allowed).contains(distance))
         .min()

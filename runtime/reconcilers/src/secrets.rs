@@ -351,7 +351,9 @@ fn forms(value: &str) -> BTreeSet<String> {
         let json = serde_json::to_string(text).unwrap_or_default();
         forms.insert(json.trim_matches('"').to_owned());
         forms.insert(doubled(text, '\''));
-        forms.insert(percent_encoded(text));
+        let encoded = percent_encoded(text);
+        forms.insert(encoded.replace("%20", "+"));
+        forms.insert(encoded);
         forms.insert(text.to_owned());
     }
     forms.retain(|form| form.chars().count() >= SHORTEST);
@@ -425,6 +427,7 @@ mod tests {
             ("where a = 'S3CR''ET\"9 x'", "where a = '[pw]'"),
             (r#"{"a":"S3CR'ET\"9 x"}"#, r#"{"a":"[pw]"}"#),
             ("https://u:S3CR%27ET%229%20x@h", "https://u:[pw]@h"),
+            ("https://h/?p=S3CR%27ET%229+x", "https://h/?p=[pw]"),
             ("S3CR'ET\"9 x and more, S3CR'ET\"9 x", "[long], [pw]"),
             ("nothing", "nothing"),
         ] {

@@ -15,6 +15,8 @@ use crate::socket::Replies;
 const ROWS: [&str; 2] = ["rows", "totals"];
 /// The key of a statement as its handler has written it: with names in the place of values, unless the owner asked for these.
 const STATEMENT: &str = "sql";
+/// The most of a message that is told, in bytes.
+const LONGEST_MESSAGE: usize = 16 << 10;
 
 /// The answers to one request, on their way to whoever asked.
 #[derive(Clone)]
@@ -114,10 +116,19 @@ impl Out {
 /// Returns a problem without secrets.
 pub(crate) fn redacted(mut problem: Problem, secrets: &Secrets) -> Problem {
     hide(secrets, &mut problem.message);
+    shorten(&mut problem.message);
     if let Some(hint) = &mut problem.hint {
         *hint = secrets.redact(hint.as_str()).into_owned().into();
     }
     problem
+}
+
+/// Shortens a message, which may quote all that was asked.
+fn shorten(message: &mut String) {
+    if message.len() > LONGEST_MESSAGE {
+        message.truncate(message.floor_char_boundary(LONGEST_MESSAGE));
+        message.push_str(" ...");
+    }
 }
 
 /// Returns a document without secrets, but for the rows in it.

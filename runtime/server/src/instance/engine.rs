@@ -12,11 +12,18 @@ use crate::state_folder::StateFolder;
 const FOR_EACH_BUILD: usize = 6;
 
 /// Returns the number of resources that are at work at once; one, if one job alone is asked for.
-pub(super) fn jobs(options: &Options, engine: &duckdb::Options) -> usize {
+fn jobs(options: &Options, engine: &duckdb::Options) -> usize {
     match options.jobs {
         Some(NonZeroUsize::MIN) => 1,
         _ => engine.builds.get().saturating_mul(FOR_EACH_BUILD),
     }
+}
+
+/// Returns the engine of an instance, and the number of resources that are at work at once.
+pub(super) fn of(options: &Options, state: &StateFolder) -> (duckdb::Engine, usize) {
+    let engine_options = engine_options(options, state, Access::ReadWrite);
+    let jobs = jobs(options, &engine_options);
+    (duckdb::Engine::new(engine_options), jobs)
 }
 
 pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Access) -> duckdb::Options {

@@ -71,7 +71,6 @@ use watershed_workloads::Workloads;
 pub(crate) use self::compiled::Built;
 pub use self::compiled::compiler_options;
 pub(crate) use self::engine::engine_options;
-use self::engine::jobs;
 pub use self::engine::sandbox;
 pub use self::options::{Files, Options, state_name};
 pub use self::problem::unfinished;
@@ -271,9 +270,7 @@ impl Runtime {
             Files::Once => None,
             Files::Watched => Some(live::Begun::new(&options.root, self.watcher(), &touched).await),
         };
-        let engine_options = engine_options(&options, &state, Access::ReadWrite);
-        let jobs = jobs(&options, &engine_options);
-        let engine = duckdb::Engine::new(engine_options);
+        let (engine, jobs) = engine::of(&options, &state);
         let secrets = secrets_of(&options, &state);
         let choice = options.selection.chosen();
         let outputs = Arc::new(

@@ -20,5 +20,6 @@ mod tests {
         let known = ["Daily_delays", "carriers"];
         assert_eq!(nearest("dayly_delays", known.into_iter()), Some("Daily_delays"));
         assert_eq!(nearest("zzz", known.into_iter()), None);
+        assert_eq!(nearest(&"carriers".repeat(100_000), known.into_iter()), None);
     }
 }

@@ -67,5 +67,10 @@ watershed_api::for_each_operation!(dispatch);
 /// Carries out a request, and sends the end of the answer.
 pub(crate) async fn serve(place: &impl Place, principal: &Principal, request: Request, out: &Out) {
     let ended = answer(place, principal, request, out).await;
-    out.end(ended, &place.known_secrets()).await;
+    let secrets = match &ended {
+        Ok(_) => place.known_secrets(),
+        // It may quote what was typed, which nobody has looked at.
+        Err(_) => place.secrets().await,
+    };
+    out.end(ended, &secrets).await;
 }

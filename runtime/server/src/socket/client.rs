@@ -97,7 +97,10 @@ impl Connection {
     pub async fn ask(mut self, request: &Request) -> mpsc::Receiver<Reply> {
         let (sender, receiver) = replies();
         if let Err(error) = self.wire.send(request).await {
-            let _ = sender.send(Reply::Refused(broken(&error))).await;
+            // An owner that reads no further has said why.
+            let said = self.wire.receive().await;
+            let last = said.unwrap_or_else(|_| Reply::Refused(broken(&error)));
+            let _ = sender.send(last).await;
             return receiver;
         }
         // Ends with the last reply or when the receiver is dropped; it holds nothing that its cancellation loses.

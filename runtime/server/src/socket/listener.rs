@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use watershed_api::{Owner, Reply, Request};
+use watershed_api::{Owner, Problem, Reply, Request};
 
 use super::wire::{Hello, Side, Wire};
 use super::{Address, Service, replies};
@@ -93,8 +93,15 @@ async fn accept<S: Service>(
 /// Answers one connection. Every failure here is the client's to report.
 async fn answer<S: Service>(stream: UnixStream, service: Arc<S>) {
     let mut wire = Wire::new(stream, Side::Owner);
-    let Ok(Some(request)) = tokio::time::timeout(PATIENCE, greet(&mut wire, service.owner())).await else {
-        return;
+    let greeted = tokio::time::timeout(PATIENCE, greet(&mut wire, service.owner())).await;
+    let request = match greeted {
+        Ok(Some(Ok(request))) => request,
+        Ok(Some(Err(wrong))) => {
+            let refused = Reply::Refused(wrong);
+            let _ = tokio::time::timeout(PATIENCE, wire.send(&refused)).await;
+            return;
+        }
+        Ok(None) | Err(_) => return,
     };
     let (sender, mut receiver) = replies();
     let serving = async {
@@ -117,7 +124,8 @@ async fn answer<S: Service>(stream: UnixStream, service: Arc<S>) {
     tokio::join!(serving, sending);
 }
 
-async fn greet(wire: &mut Wire, owner: Option<Owner>) -> Option<Request> {
+/// Returns the request of a client, or the problem of one that can't be read; nothing where nobody listens who speaks our language.
+async fn greet(wire: &mut Wire, owner: Option<Owner>) -> Option<Result<Request, Problem>> {
     let theirs: Hello = wire.receive().await.ok()?;
     let ours = Hello {
         owner,
@@ -127,5 +135,8 @@ async fn greet(wire: &mut Wire, owner: Option<Owner>) -> Option<Request> {
     if !theirs.fits(&ours) {
         return None;
     }
-    wire.receive().await.ok()
+    match wire.receive().await {
+        Ok(request) => Some(Ok(request)),
+        Err(error) => error.problem().map(Err),
+    }
 }

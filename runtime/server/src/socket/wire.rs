@@ -1,14 +1,18 @@
 //! The messages on the socket.
 
+use std::io;
+
 use futures::{SinkExt, StreamExt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
-use watershed_api::Owner;
+use watershed_api::{Code, Owner, Problem};
 
 /// Longest request: a statement that a person or a script sends.
 const LONGEST_REQUEST: usize = 16 << 20;
+/// Longest reason why a request can't be read, in bytes.
+const LONGEST_REASON: usize = 500;
 /// Longest reply: the document of 100,000 resources.
 const LONGEST_REPLY: usize = 512 << 20;
 
@@ -48,6 +52,28 @@ pub(super) enum WireError {
     Form(#[from] serde_json::Error),
     #[error("the other side closed the connection")]
     Closed,
+}
+
+impl WireError {
+    /// Returns the problem of a request that arrived and can't be read; none where nobody is left to be told.
+    pub(super) fn problem(&self) -> Option<Problem> {
+        let message = match self {
+            Self::Form(error) => {
+                let mut said = format!("the request can't be read: {error}");
+                // It may quote the request.
+                said.truncate(said.floor_char_boundary(LONGEST_REASON));
+                said
+            }
+            Self::Line(LinesCodecError::MaxLineLengthExceeded) => {
+                format!("the request is longer than {LONGEST_REQUEST} bytes")
+            }
+            Self::Line(LinesCodecError::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                "the request is no text in UTF-8".to_owned()
+            }
+            Self::Line(_) | Self::Closed => return None,
+        };
+        Some(Problem::new(Code::BadArgument, message))
+    }
 }
 
 /// One connection, seen as messages.
