@@ -55,7 +55,7 @@ use watershed_api::documents::{Command, Time};
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::{SqliteStore, Store};
 use watershed_controller::{Controller, EditError, Handle, Limits, StartError, Uid};
-use watershed_drivers::duckdb::{self, Access, Conditions};
+use watershed_drivers::duckdb::{self, Conditions};
 use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_managers::{Discovery, Managed};
 use watershed_proto::ProjectParserSpec;
