@@ -4,7 +4,6 @@ use watershed_api::Problem;
 use watershed_api::documents::{InstanceEntry, InstanceState, InstancesDocument};
 use watershed_api::request::NoInput;
 
-use crate::instance::INSTANCE;
 use crate::kept::Moment;
 use crate::out::Out;
 use crate::service::Principal;
@@ -29,7 +28,7 @@ pub(crate) async fn instances(
         root: project.root.display().to_string(),
         environment: project.environment.clone(),
         instances: vec![InstanceEntry {
-            name: INSTANCE.to_owned(),
+            name: place.options().name.clone(),
             state,
             since,
         }],
