@@ -23,7 +23,7 @@ fn code_of_nobody(name: &str) -> Option<Code> {
         // A file without a form, a query, a moment, a stage, an event.
         "export" | "metrics" | "alert-test" | "set" | "event" => Some(Code::BadArgument),
         // A folder that is not there, and a folder that this process has.
-        "backup" => Some(Code::Unavailable),
+        "backup" => Some(Code::BadArgument),
         "restore" => Some(Code::HeldElsewhere),
         _ => Some(Code::UnknownName),
     }
