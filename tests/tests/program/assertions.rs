@@ -271,6 +271,30 @@ fn the_tests_of_what_stands_are_run_without_a_build() {
 }
 
 #[test]
+fn tests_are_run_of_selected_models_alone() {
+    let model =
+        |tests: &str| format!("type: model\nmaterialize: true\nsql: SELECT 1 AS x\ntests:\n  - {tests}\n");
+    let (good, bad) = (
+        model("not_null: x"),
+        model("accepted_values: {column: x, values: [2]}"),
+    );
+    let files = [
+        ("watershed.yaml", ""),
+        ("models/good.yaml", &*good),
+        ("models/bad.yaml", &*bad),
+    ];
+    let project = Sandbox::with(&files);
+    project.run(1);
+    for selection in [["--select", "good"], ["--exclude", "bad"]] {
+        let said = project.call(&["test", "--json", selection[0], selection[1]]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let document = said.json();
+        assert_eq!(document["models"].as_array().map(Vec::len), Some(1), "{document}");
+        assert_eq!(tests_of(&document, "good"), ["not_null(x) passed error 0"]);
+    }
+}
+
+#[test]
 fn a_model_whose_tests_cant_be_read_has_failed_them() {
     let project = Sandbox::with(&[
         ("watershed.yaml", ""),
