@@ -99,10 +99,16 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
         anstream::ColorChoice::Never => clap::ColorChoice::Never,
         _ => clap::ColorChoice::Auto,
     };
-    let command = groups::grouped(folded(command())).color(clap_choice);
-    let parsed = command
-        .try_get_matches_from(groups::without_help_command(args))
-        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let typed = groups::without_help_command(args);
+    let read = |command: clap::Command| {
+        let matches = command.try_get_matches_from(&typed);
+        matches.and_then(|matches| Cli::from_arg_matches(&matches))
+    };
+    // Laying out the help is half of a start, and most starts print none.
+    if let Ok(cli) = read(command()) {
+        return Ok(cli);
+    }
+    let parsed = read(groups::grouped(folded(command())).color(clap_choice));
     parsed.map_err(|error| {
         let known = hints::foreign(&error)
             .map(|(message, hint)| Failure::usage(message).hint(hint))
