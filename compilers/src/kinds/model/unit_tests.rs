@@ -141,8 +141,8 @@ fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut 
 /// The rows of a table that the query reads, with a place for the columns that they do not name.
 fn given_table(input: &str, rows: &str) -> String {
     let quoted = ENGINE.name(input);
-    // Such a name would end the comment.
-    match quoted.contains(END_OF_PLACE) {
+    // Such a name would end the comment, or begin another within it.
+    match quoted.contains(END_OF_PLACE) || quoted.contains("/*") {
         true => format!("{quoted} AS ({rows})"),
         false => format!("{quoted} AS (({rows}){PLACE}{quoted}{END_OF_PLACE})"),
     }
@@ -156,18 +156,21 @@ const END_OF_PLACE: &str = "*/";
 /// itself. Returns nothing where there is no such place.
 #[must_use]
 pub fn with_all_columns(sql: &str) -> Option<String> {
-    let mut parts = sql.split(PLACE);
-    let mut whole = parts.next()?.to_owned();
-    let mut has_place = false;
-    for part in parts {
-        let (table, rest) = part.split_once(END_OF_PLACE)?;
-        has_place = true;
+    let (mut whole, mut copied) = (String::new(), 0);
+    // Comments of the query, which stands behind the given rows, are its author's.
+    let given = tokens(sql).into_iter().take_while(|token| token.text != ACTUAL);
+    for token in given.filter(|token| token.kind == TokenKind::Comment) {
+        let Some(table) = token.text.strip_prefix(PLACE) else {
+            continue;
+        };
+        let table = table.strip_suffix(END_OF_PLACE)?;
+        whole.push_str(sql.get(copied..token.range.start)?);
         // Within its own definition the name is that of the table.
-        whole.push_str(&format!(
-            " UNION ALL BY NAME (SELECT * FROM {table} LIMIT 0){rest}"
-        ));
+        whole.push_str(&format!(" UNION ALL BY NAME (SELECT * FROM {table} LIMIT 0)"));
+        copied = token.range.end;
     }
-    has_place.then_some(whole)
+    whole.push_str(sql.get(copied..)?);
+    (copied > 0).then_some(whole)
 }
 
 /// Names that no model has.
@@ -325,4 +328,32 @@ fn under_sql(sql: String, at: At) -> Map {
         ..Node::new(at, Data::String(sql))
     };
     Map::from([("sql".to_owned(), Entry { key_at: at, value })])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_columns_are_those_behind_given_rows_alone() {
+        let texts = "'/*columns of \"t\"*/' AS a";
+        let query = "SELECT 1 /*columns of \"t\"*/";
+        let written = |place: &str| {
+            format!(
+                "WITH \"t\" AS ((SELECT {texts}){place}), {ACTUAL} AS (SELECT * FROM (\n{query}\n)) SELECT 2"
+            )
+        };
+        let whole = with_all_columns(&written("/*columns of \"t\"*/"));
+        let expected = written(" UNION ALL BY NAME (SELECT * FROM \"t\" LIMIT 0)");
+        assert_eq!(whole.as_deref(), Some(&*expected));
+        assert_eq!(with_all_columns(&written("")), None);
+    }
+
+    #[test]
+    fn a_name_that_would_end_a_comment_has_no_place() {
+        for name in ["a*/b", "a/*b"] {
+            assert!(!given_table(name, "SELECT 1").contains(PLACE), "{name}");
+        }
+        assert!(given_table("a", "SELECT 1").contains(PLACE));
+    }
 }
