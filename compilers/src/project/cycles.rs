@@ -312,23 +312,16 @@ fn place(group: &Group, own: &str, next: &str) -> (At, Reader) {
     } else {
         Role::Yaml
     });
-    let draft = group.compiled.drafts.iter().find(|draft| draft.name == own);
-    let at_draft = group.compiled.drafts.iter().position(|draft| draft.name == own);
-    let analyses = at_draft
-        .and_then(|at| group.analyses.get(at))
-        .map_or(&[][..], Vec::as_slice);
+    let at = group.compiled.drafts.iter().position(|draft| draft.name == own);
+    let draft = at.and_then(|at| group.compiled.drafts.get(at));
+    let analyses = at.and_then(|at| group.analyses.get(at));
     for (at, block) in draft.into_iter().flat_map(|draft| &draft.blocks).enumerate() {
+        let read = analyses.and_then(|analyses| analyses.get(at)).map(|all| {
+            let mut tables = all.iter().flat_map(|analysis| &analysis.tables);
+            tables.any(|table| table.name.eq_ignore_ascii_case(next))
+        });
         // A common table expression of that name reads nothing.
-        let tables = analyses
-            .get(at)
-            .into_iter()
-            .flatten()
-            .flat_map(|analysis| &analysis.tables);
-        if analyses.get(at).is_some()
-            && !tables
-                .into_iter()
-                .any(|table| table.name.eq_ignore_ascii_case(next))
-        {
+        if read == Some(false) {
             continue;
         }
         let by = match block.purpose {
