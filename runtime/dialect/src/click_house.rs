@@ -94,22 +94,18 @@ impl Dialect for ClickHouse {
         out.push(')');
     }
 
-    fn literal(&self, value: &Literal) -> String {
-        match value {
-            Literal::Null => "NULL".to_owned(),
-            Literal::Boolean(value) => value.to_string(),
-            Literal::Integer(value) => value.to_string(),
-            Literal::Float(value) => value.to_string().to_lowercase(),
-            Literal::Text(text) => self.text(text),
-            Literal::Timestamp(micros) => format!("fromUnixTimestamp64Micro({micros}, 'UTC')"),
-            Literal::List(values) => format!("[{}]", Literal::joined(values, |value| self.literal(value))),
-            Literal::Map(values) => {
-                let entry = |(name, value): &(String, Literal)| {
-                    format!("{}, {}", self.text(name), self.literal(value))
-                };
-                format!("map({})", Literal::joined(values, entry))
-            }
-        }
+    fn double(&self, value: f64) -> String {
+        value.to_string().to_lowercase()
+    }
+
+    fn timestamp(&self, micros: i64) -> String {
+        format!("fromUnixTimestamp64Micro({micros}, 'UTC')")
+    }
+
+    fn map(&self, values: &[(String, Literal)]) -> String {
+        let entry =
+            |(name, value): &(String, Literal)| format!("{}, {}", self.text(name), self.literal(value));
+        format!("map({})", Literal::joined(values, entry))
     }
 
     /// Files are read where the engine is not, and sent to it: only tables of lakes are read by the server.

@@ -26,14 +26,14 @@ pub enum SqlType {
 /// A type of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Integer {
-    /// Its length.
+    /// The number of bits.
     pub bits: u8,
-    /// It has negative numbers.
+    /// True if the type has negative numbers.
     pub signed: bool,
 }
 
 impl Integer {
-    /// Every whole number that has a constant.
+    /// The type of all whole numbers that constants are written of.
     pub const WIDEST: Self = Self::new(128, true);
 
     pub(crate) const fn new(bits: u8, signed: bool) -> Self {

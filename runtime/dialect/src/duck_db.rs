@@ -100,26 +100,25 @@ impl Dialect for DuckDb {
         out.push(')');
     }
 
-    fn literal(&self, value: &Literal) -> String {
-        match value {
-            Literal::Null => "NULL".to_owned(),
-            Literal::Boolean(value) => value.to_string(),
-            Literal::Integer(value) => value.to_string(),
-            Literal::Float(value) if value.is_finite() => value.to_string(),
-            Literal::Float(value) => format!("'{value}'::DOUBLE"),
-            Literal::Text(text) => self.text(text),
-            Literal::Timestamp(micros) => format!("make_timestamp({micros})"),
-            Literal::List(values) => format!("[{}]", Literal::joined(values, |value| self.literal(value))),
-            Literal::Map(values) => {
-                let entry = |(name, value): &(String, Literal)| {
-                    // A name of a field is no expression.
-                    let mut entry = String::new();
-                    put_quoted(name, '\'', &mut entry);
-                    format!("{entry}: {}", self.literal(value))
-                };
-                format!("{{{}}}", Literal::joined(values, entry))
-            }
+    fn double(&self, value: f64) -> String {
+        match value.is_finite() {
+            true => value.to_string(),
+            false => format!("'{value}'::DOUBLE"),
         }
+    }
+
+    fn timestamp(&self, micros: i64) -> String {
+        format!("make_timestamp({micros})")
+    }
+
+    fn map(&self, values: &[(String, Literal)]) -> String {
+        let entry = |(name, value): &(String, Literal)| {
+            // A name of a field is no expression.
+            let mut entry = String::new();
+            put_quoted(name, '\'', &mut entry);
+            format!("{entry}: {}", self.literal(value))
+        };
+        format!("{{{}}}", Literal::joined(values, entry))
     }
 
     fn reader(&self, format: DataFormat) -> Option<&'static str> {

@@ -50,8 +50,28 @@ pub trait Dialect: Quoting {
     /// Appends a constant of a type by its text. The text of a time is universal time without a zone.
     fn put_constant(&self, text: &str, data_type: SqlType, out: &mut String);
 
+    /// Returns a number of 64 bits as the engine writes it, also one that is not finite.
+    fn double(&self, value: f64) -> String;
+
+    /// Returns a time without a zone, in microseconds since 1970, as the engine writes it.
+    fn timestamp(&self, micros: i64) -> String;
+
+    /// Returns values with names as the engine writes them.
+    fn map(&self, values: &[(String, Literal)]) -> String;
+
     /// Returns a value as the engine writes it.
-    fn literal(&self, value: &Literal) -> String;
+    fn literal(&self, value: &Literal) -> String {
+        match value {
+            Literal::Null => "NULL".to_owned(),
+            Literal::Boolean(value) => value.to_string(),
+            Literal::Integer(value) => value.to_string(),
+            Literal::Float(value) => self.double(*value),
+            Literal::Text(text) => self.text(text),
+            Literal::Timestamp(micros) => self.timestamp(*micros),
+            Literal::List(values) => format!("[{}]", Literal::joined(values, |value| self.literal(value))),
+            Literal::Map(values) => self.map(values),
+        }
+    }
 
     /// Returns the function that reads files of a format; none if the engine reads no such files by itself.
     fn reader(&self, format: DataFormat) -> Option<&'static str>;
