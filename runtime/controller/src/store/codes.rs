@@ -29,12 +29,12 @@ fn code_of(error: &sqlx::Error) -> Option<u32> {
 
 /// SQLite's code for a write that found no room.
 const FULL: u32 = 13;
-/// And for a write that failed otherwise, as one beyond the size that a file may have.
+/// SQLite's code for a write that failed for another reason, as one beyond the size that a file may have.
 const NOT_WRITTEN: u32 = 10 | 3 << 8;
-/// And for a journal whose index could not grow.
+/// SQLite's code for a journal whose index could not grow.
 const NO_ROOM_FOR_INDEX: u32 = 10 | 19 << 8;
 
 /// SQLite's code for pages that contradict one another.
 const CORRUPT: u32 = 11;
-/// And for a file that never was a database.
+/// SQLite's code for a file that never was a database.
 const NOT_A_DATABASE: u32 = 26;

@@ -8,6 +8,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -111,17 +112,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     }
 }
 
-impl<S: Store + ?Sized> Store for Arc<S> {
-    fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
-        (**self).open(instance)
-    }
-
-    fn exchange(&self, instance: &str) -> Option<Arc<dyn Exchange>> {
-        (**self).exchange(instance)
-    }
-}
-
-impl<S: Store + ?Sized> Store for Box<S> {
+/// A pointer to a store is a store: a box, or a share of one that others have too.
+impl<P> Store for P
+where
+    P: Deref<Target: Store> + fmt::Debug + Send + Sync + 'static,
+{
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
         (**self).open(instance)
     }
