@@ -96,6 +96,11 @@ impl StateFolder {
         self.path().join("main.duckdb")
     }
 
+    /// Returns the file that says how the engine's file was left.
+    pub fn proof(&self) -> PathBuf {
+        self.path().join("main.duckdb.proof")
+    }
+
     /// Returns the path of the parse cache, shared by all environments.
     pub fn parse_cache(&self) -> PathBuf {
         self.root.join("parse-cache")

@@ -44,7 +44,7 @@ impl EngineSettings {
         }
     }
 
-    /// Keeps in the parser's state what the connectors' own rows do not have.
+    /// Writes into the parser's state the settings that no row of a connector holds.
     pub(crate) fn keep_in(&self, state: &mut ProjectParserState) {
         state.trash_bytes = Some(self.trash.bytes);
         state.trash_keep_ms = u64::try_from(self.trash.keep.as_millis()).ok();

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use watershed_core::Stored;
-use watershed_reconcilers::connector::Surroundings;
+use watershed_core::{Row, Stored};
+use watershed_drivers::olap::Session;
+use watershed_reconcilers::connector::{self, Surroundings};
 use watershed_reconcilers::outputs::EngineSettings;
 use watershed_reconcilers::secrets::Secrets;
 
@@ -12,11 +13,24 @@ use crate::report::{Entry, Listing};
 
 /// Returns the settings of the engine as the catalog has them.
 pub(crate) fn engine_settings(entries: &[Entry], options: &Options, secrets: &Secrets) -> EngineSettings {
-    let around = Surroundings {
+    EngineSettings::from_rows(rows(entries), surroundings(options), secrets)
+}
+
+/// Returns the statements with which connections to the engine begin, as the catalog has the connectors.
+pub(crate) fn sessions(entries: &[Entry], options: &Options, secrets: &Secrets) -> Vec<Session> {
+    let sessions = connector::sessions_of_rows(rows(entries), surroundings(options), secrets);
+    sessions.into_iter().map(|(session, _)| session).collect()
+}
+
+fn rows(entries: &[Entry]) -> impl Iterator<Item = &Row> + Clone {
+    entries.iter().map(|entry| entry.row.as_ref())
+}
+
+fn surroundings(options: &Options) -> Surroundings<'_> {
+    Surroundings {
         environment: &options.environment,
         root: &options.root,
-    };
-    EngineSettings::from_rows(entries.iter().map(|entry| entry.row.as_ref()), around, secrets)
+    }
 }
 
 /// The resources of a catalog that nobody runs, by kind and name.

@@ -274,14 +274,10 @@ impl Runtime {
         let secrets = secrets_of(&options, &state);
         let choice = options.selection.chosen();
         let outputs = Arc::new(
-            Outputs::new(
-                Arc::new(engine.clone()),
-                &state.engine(),
-                state.path().join(PROOF),
-            )
-            .with_secrets(secrets.clone())
-            .with_chosen(choice.chosen.clone())
-            .with_sandbox(sandbox(&options, &state)),
+            Outputs::new(Arc::new(engine.clone()), &state.engine(), state.proof())
+                .with_secrets(secrets.clone())
+                .with_chosen(choice.chosen.clone())
+                .with_sandbox(sandbox(&options, &state)),
         );
         refuse_damage(&engine, &outputs, options.files).await?;
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
@@ -358,9 +354,6 @@ impl Runtime {
         })
     }
 }
-
-/// The file that says how the engine's file was left, beside it.
-const PROOF: &str = "main.duckdb.proof";
 
 /// Begins what goes on beside an instance until that is closed.
 fn look_after(

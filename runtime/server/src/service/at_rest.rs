@@ -162,9 +162,8 @@ impl Place for AtRest {
     async fn asking(&self, entries: &[Entry]) -> Result<Asking, Problem> {
         let opened = super::place::built_engine(self, Access::ReadOnly)?;
         let secrets = self.secrets().await;
-        let settings = catalog::engine_settings(entries, &self.options, &secrets);
-        let sessions = settings.sessions.into_iter().map(|(session, _)| session);
-        opened.engine.begin_with(sessions.collect());
+        let sessions = catalog::sessions(entries, &self.options, &secrets);
+        opened.engine.begin_with(sessions);
         Ok(Asking::at_rest(&self.options, &self.state, opened, secrets))
     }
 

@@ -38,9 +38,9 @@ pub(crate) async fn plan(
 ) -> Result<PlanDocument, Problem> {
     // Before the first run there is nothing that the files could differ from.
     let was_run = place.life() == Life::Live || place.catalog().is_some();
-    let entries = match !was_run {
-        true => Vec::new(),
-        false => place.listing().await?.entries,
+    let entries = match was_run {
+        true => place.listing().await?.entries,
+        false => Vec::new(),
     };
     let engine = built_engine(place, Access::ReadOnly).ok();
     let asked = Asked {
