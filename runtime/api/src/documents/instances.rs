@@ -30,12 +30,11 @@ impl InstancesDocument {
 /// An instance and its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceEntry {
-    /// Its name.
+    /// The name of the instance.
     pub name: String,
-    /// Its state.
+    /// The state of the instance.
     pub state: InstanceState,
-    /// The time since when it is in that state: when it was opened, or when it ended; none if it never ran, or did not end in
-    /// order.
+    /// The time at which the instance was opened, or ended if it is at rest; none if it never ran, or did not end in order.
     pub since: Option<Time>,
 }
 
@@ -43,8 +42,8 @@ pub struct InstanceEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InstanceState {
-    /// A process runs it.
+    /// A process runs the instance.
     Live,
-    /// No process does.
+    /// No process runs the instance.
     AtRest,
 }
