@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use crate::code::{code_of, without_tests, words};
-use crate::{files, read, root, shown};
+use crate::{of_program, sources};
+
+/// The folders of the library and the program.
+const OURS: &[&str] = &["compilers", "runtime"];
 
 /// Files above the drivers that name the engine's own types, for what no trait has yet. The list may only become shorter.
 const NAME_THE_ENGINE: &[&str] = &[
@@ -66,20 +69,6 @@ const ESCAPES: [&str; 6] = [
     r#"replace('\\', "\\\\")"#,
 ];
 
-/// Returns the sources of the library and the program with their text, but for tests and what lies below some folders.
-fn sources(except: &[&str]) -> Vec<(String, String)> {
-    let all = files("rs").into_iter().filter(|path| {
-        let inside = path.strip_prefix(root()).unwrap_or(path);
-        let is_test = inside.components().any(|part| part.as_os_str() == "tests")
-            || inside.file_stem().is_some_and(|stem| stem == "tests");
-        let is_ours = ["compilers", "runtime"]
-            .iter()
-            .any(|folder| inside.starts_with(folder));
-        is_ours && !is_test && !except.iter().any(|folder| inside.starts_with(Path::new(folder)))
-    });
-    all.map(|path| (shown(&path), read(&path))).collect()
-}
-
 /// Returns true if code names the module of the engine, or the engine's dialect.
 fn names_the_engine(code: &str) -> bool {
     let words = words(code);
@@ -101,13 +90,13 @@ fn quotes(text: &str) -> bool {
         "fn quote_text",
         "fn quote_name",
     ];
-    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    let text = of_program(text);
     ESCAPES.iter().chain(&says).any(|sign| text.contains(sign))
 }
 
 #[test]
 fn nothing_above_the_drivers_names_the_engine_but_for_a_list_that_becomes_shorter() {
-    let named: Vec<String> = sources(&["runtime/dialect", "runtime/drivers"])
+    let named: Vec<String> = sources(OURS, &["runtime/dialect", "runtime/drivers"])
         .into_iter()
         .filter(|(_, text)| names_the_engine(&without_tests(&code_of(text))))
         .map(|(path, _)| path)
@@ -121,7 +110,7 @@ fn nothing_above_the_drivers_names_the_engine_but_for_a_list_that_becomes_shorte
 #[test]
 fn the_neutral_side_of_the_drivers_names_no_engine() {
     let neutral = ["runtime/drivers/src/olap", "runtime/drivers/src/olap.rs"];
-    let all = sources(&[])
+    let all = sources(OURS, &[])
         .into_iter()
         .filter(|(path, _)| neutral.iter().any(|place| Path::new(path).starts_with(place)));
     let all: Vec<(String, String)> = all.collect();
@@ -136,7 +125,7 @@ fn the_neutral_side_of_the_drivers_names_no_engine() {
 
 #[test]
 fn quoting_is_implemented_in_the_dialect_alone() {
-    let found: Vec<String> = sources(&["runtime/dialect"])
+    let found: Vec<String> = sources(OURS, &["runtime/dialect"])
         .into_iter()
         .filter(|(_, text)| quotes(text))
         .map(|(path, _)| path)

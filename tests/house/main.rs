@@ -90,6 +90,23 @@ fn files(extension: &str) -> Vec<PathBuf> {
     found
 }
 
+/// Returns the sources below some folders and outside of others, each with its text; tests are left out.
+fn sources(below: &[&str], except: &[&str]) -> Vec<(String, String)> {
+    let stands = |path: &Path, folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
+    let all = files("rs").into_iter().filter(|path| {
+        let inside = path.strip_prefix(root()).unwrap_or(path);
+        let is_test = inside.components().any(|part| part.as_os_str() == "tests")
+            || inside.file_stem().is_some_and(|stem| stem == "tests");
+        stands(inside, below) && !stands(inside, except) && !is_test
+    });
+    all.map(|path| (shown(&path), read(&path))).collect()
+}
+
+/// Returns a source up to the tests at its end.
+fn of_program(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default()
+}
+
 /// A path as it is written in messages: relative to the repository.
 fn shown(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()

@@ -1,10 +1,9 @@
 //! Operations keep to their home: handlers know no command line, and no type grows over many files again.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use crate::code::{closing, code_of, is_name, without_tests, words};
-use crate::{files, read, root, shown};
+use crate::{of_program, read, root, sources};
 
 /// The folders in which a person's request is carried out, and those of the program around them.
 const FLOORS: &[&str] = &[
@@ -36,18 +35,6 @@ const LINES_OF_A_FUNCTION: usize = 100;
 
 /// The most files in which an instance has methods.
 const FILES_OF_AN_INSTANCE: usize = 6;
-
-/// Returns the sources of the library below a folder, with their text.
-fn sources(below: &[&str], except: &[&str]) -> Vec<(String, String)> {
-    let stands = |path: &Path, folders: &[&str]| folders.iter().any(|folder| path.starts_with(folder));
-    let all = files("rs").into_iter().filter(|path| {
-        let inside = path.strip_prefix(root()).unwrap_or(path);
-        let is_test = inside.components().any(|part| part.as_os_str() == "tests")
-            || inside.file_stem().is_some_and(|stem| stem == "tests");
-        stands(inside, below) && !stands(inside, except) && !is_test
-    });
-    all.map(|path| (shown(&path), read(&path))).collect()
-}
 
 #[test]
 fn exit_codes_are_named_where_documents_say_how_a_command_ends() {
@@ -88,8 +75,9 @@ fn each_operation_has_a_command_or_is_listed_as_one_without() {
 fn no_text_below_the_command_line_has_an_option() {
     let mut found = Vec::new();
     for (path, text) in sources(&["runtime"], COMMAND_LINE) {
-        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-        let said = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        let said = of_program(&text)
+            .lines()
+            .filter(|line| !line.trim_start().starts_with("//"));
         found.extend(
             said.filter(|line| has_option(line))
                 .map(|line| format!("{path}: {}", line.trim())),
