@@ -17,7 +17,7 @@ const STANDING: &[&str] = &[
     "watershed-compilers: blocks draft kinds",
     "watershed-drivers: duckdb::attach duckdb::build duckdb::check duckdb::engine duckdb::hooks duckdb::install duckdb::partitions duckdb::throw",
     "watershed-controller: api cluster event_loop metrics read workers",
-    "watershed-reconcilers: asking connector model places refs",
+    "watershed-reconcilers: connector model places refs",
 ];
 
 #[test]

@@ -12,13 +12,15 @@ const PAGE: &str = "docs/diagnostics.md";
 /// The heading below which the codes stand that are not the compiler's.
 const RUNS: &str = "## Codes of runs and commands";
 /// The crates whose errors people read.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 11] = [
     "runtime/api/src",
     "runtime/core/src",
     "runtime/controller/src",
     "runtime/drivers/src",
     "runtime/managers/src",
+    "runtime/outputs/src",
     "runtime/reconcilers/src",
+    "runtime/resolvers/src",
     "runtime/cli/src",
     "runtime/server/src",
     "runtime/workloads/src",

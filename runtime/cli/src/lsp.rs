@@ -18,9 +18,9 @@ use watershed_drivers::regular;
 use watershed_drivers::watch::{Anew, ChangedPaths, Subscription, Tree, WatchError, Watcher};
 use watershed_locks::Unpoisoned;
 use watershed_lsp::{Column, Facts, Frames, Handle, Host, Redactor, ResourceStatus, Server};
+use watershed_outputs::sql_parser::EngineParser;
 use watershed_reconcilers::project_parser::folder::{Folder, is_ignored, is_project_file};
 use watershed_reconcilers::project_parser::touched::Scope;
-use watershed_reconcilers::sql_parser::EngineParser;
 
 use super::args::{Lsp, Shared};
 use super::failure::Failure;

@@ -3,6 +3,7 @@
 //! - [`data_file`]: files of data, looked at before the engine reads them.
 //! - [`olap`]: what the reconcilers ask of an engine ([`olap::Olap`]), in plain types.
 //! - [`duckdb`]: DuckDB behind it, and its parser.
+//! - [`files`]: local files by a path or pattern.
 //! - [`objects`]: objects in stores, looked at without reading them.
 //! - [`placing`]: files and folders that take their place whole.
 //! - [`regular`]: regular files, read up to a bound.
@@ -14,6 +15,7 @@
 
 pub mod data_file;
 pub mod duckdb;
+pub mod files;
 pub mod objects;
 pub mod olap;
 pub mod placing;

@@ -30,14 +30,15 @@ use std::time::Duration;
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Timestamp};
 use watershed_core::{Error, ErrorKind, Outcome, Parents, Work};
 use watershed_delivery::crash;
+use watershed_outputs::failure;
 use watershed_proto::AlertSpec;
+use watershed_resolvers::{Until, status};
 
 use crate::{
     asked::{Seen, Surroundings, failed_ref, instant, keys, watermark},
     intervals::Cut,
     messages::Proto,
-    model::{failure, schedule},
-    resolvers::{Until, status},
+    model::schedule,
     sending,
 };
 use news::Circumstances;

@@ -2,11 +2,13 @@
 
 use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome, Work};
+use watershed_outputs::failure;
 use watershed_proto::ApiSpec;
+use watershed_resolvers::check_names;
 
-use crate::{dashboard, messages::Proto, model::failure, resolvers::check_names};
+use crate::{dashboard, messages::Proto};
 
-pub use crate::resolvers::api::KIND;
+pub use watershed_resolvers::api::KIND;
 
 /// The kind's options.
 #[must_use]

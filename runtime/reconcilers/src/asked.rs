@@ -8,14 +8,14 @@ use watershed_controller::Handle;
 use watershed_core::{Error, Key, RefView, Row, Timestamp, Uid};
 use watershed_drivers::duckdb::Conditions;
 use watershed_metrics::jiff;
+use watershed_outputs::{Outputs, failure};
 use watershed_proto::{DataResolver, MapValue, Value};
+use watershed_resolvers::{
+    Cache, ResolveError, Resolvers, Resources, Viewer, Views, directory::Directory, legacy,
+};
 
-use crate::directory::Directory;
 use crate::links::Links;
 use crate::metrics_view;
-use crate::model::failure;
-use crate::outputs::Outputs;
-use crate::resolvers::{Cache, ResolveError, Resolvers, Resources, Viewer, Views, legacy};
 
 /// A project as its alerts and reports know it.
 #[derive(Clone)]

@@ -5,9 +5,10 @@ mod queries;
 use watershed_compilers::fields::{self, Fields};
 use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome};
+use watershed_outputs::chosen::Chosen;
 use watershed_proto::{ComponentSpec, ComponentState};
 
-use crate::{chosen::Chosen, dashboard, messages::Proto, selector};
+use crate::{dashboard, messages::Proto, selector};
 
 /// The kind's name.
 pub const KIND: &str = "component";

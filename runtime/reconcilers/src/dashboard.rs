@@ -4,9 +4,10 @@
 use watershed_controller::kind::AtStart;
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::{Error, Outcome, Parents, RefView, Work};
+use watershed_outputs::{chosen::Chosen, failure};
 use watershed_proto::{Fault, MetricsViewSpec, MetricsViewState};
 
-use crate::{chosen::Chosen, metrics_view, model::failure, refs};
+use crate::{metrics_view, refs};
 
 /// The options of such a kind. What a dashboard is, its refs say: while they stay it is not asked.
 pub(crate) fn options(kind: &str) -> KindOptions {

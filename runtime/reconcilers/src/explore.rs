@@ -5,13 +5,12 @@ use std::sync::Arc;
 use watershed_compilers::fields::{self, Fields};
 use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome};
+use watershed_outputs::{Asking, Outputs};
 use watershed_proto::{DashboardDefaults, ExploreSpec, ExploreState, FieldSelector};
 
 use crate::{
-    asking::Asking,
     dashboard,
     messages::Proto,
-    outputs::Outputs,
     selector::{self, Choosing},
 };
 

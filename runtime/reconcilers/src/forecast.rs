@@ -10,13 +10,15 @@ use std::{
 };
 
 use watershed_core::{Batch, Change, Error, ErrorKind, Key, Name, RefView, Row, Target, Uid};
+use watershed_outputs::{
+    chosen::{Candidate, Chosen},
+    made::Made,
+};
 use watershed_proto::{Message, MigrationState, ModelState};
 
 pub use crate::model::forecast::View;
 
 use crate::{
-    chosen::{Candidate, Chosen},
-    made::Made,
     migration,
     model::{
         self, failure,

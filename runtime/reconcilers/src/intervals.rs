@@ -4,14 +4,10 @@ use watershed_controller::Timestamp;
 use watershed_core::Error;
 use watershed_metrics::jiff::civil::Weekday;
 use watershed_proto::{DataResolver, Intervals as Said, Schedule};
+use watershed_resolvers::{Resolvers, Until};
 use watershed_schedule::{Intervals, Step, StepError, Zone};
 
-use crate::{
-    asked::instant,
-    metrics_view,
-    model::schedule,
-    resolvers::{Resolvers, Until},
-};
+use crate::{asked::instant, metrics_view, model::schedule};
 
 /// Intervals of one catch-up, unless the file says another number.
 const LIMIT: usize = 25;

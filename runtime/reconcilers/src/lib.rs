@@ -10,16 +10,17 @@
 //! | [`connector`] | tries the connection |
 //! | [`managed`] | moves long-lived things from stage to stage, by commands and HTTP calls |
 //! | [`migration`] | runs SQL once for each version, before anything else |
-//! | [`api`] | checks what programs call; [`resolvers`] answer them, and whoever else asks for rows |
+//! | [`api`] | checks what programs call; [resolvers](watershed_resolvers) answer them, and whoever else asks for rows |
 //! | [`alert`] | asks a question, and tells people of its rows by notifications, which [`notifiers`] send |
 //! | [`report`] | writes the rows of a question into a file on schedule, and sends it to people |
 //!
-//! [`forecast`] says what a run would do, by the same decisions. A run may be for [`chosen`] resources alone.
+//! [`forecast`] says what a run would do, by the same decisions. A run may be for [chosen](watershed_outputs::chosen) resources alone.
 //!
 //! What decides is apart from what acts: [`model::plan`] says whether a model is built, [`project_parser::renames`]
 //! which resources of a parse are others of before, and [`project_parser::diff`] what a parse changes; all three are
-//! plain functions. What is stored and said holds no value of [`secrets`]. All kinds share what migrations [`made`] in the
-//! engine, and the [`outputs`] there, which is opened only when something
+//! plain functions. What is stored and said holds no value of [secrets](watershed_outputs::secrets). What migrations and
+//! connectors [made](watershed_outputs::made) in the engine, and the outputs there, all kinds share
+//! ([`Outputs`](watershed_outputs::Outputs)).
 
 #![allow(
     clippy::result_large_err,
@@ -29,35 +30,26 @@
 pub mod alert;
 pub mod api;
 pub mod canvas;
-pub mod chosen;
 pub mod component;
 pub mod connector;
-pub mod directory;
 pub mod explore;
 pub mod forecast;
 pub mod links;
-pub mod made;
 pub mod managed;
 pub mod messages;
 pub mod metrics_view;
 pub mod migration;
 pub mod model;
 pub mod notifiers;
-pub mod outputs;
 pub mod places;
 pub mod programs;
 pub mod project_parser;
 pub mod report;
-pub mod resolvers;
-pub mod secrets;
 pub mod setup;
-pub mod sql_parser;
 pub mod theme;
 
 mod asked;
-mod asking;
 mod dashboard;
-mod digest;
 mod intervals;
 mod refs;
 mod selector;

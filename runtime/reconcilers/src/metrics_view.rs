@@ -4,14 +4,12 @@
 //! |---|---|
 //! | [`whole`] | the spec with what its parent gives it, and the tables that it reads |
 //! | `probe` | the statements that try its fields, none of which reads a row |
-//! | [`view`] | what was found, as queries see it |
 //! | `check` | one look: all fields at once, and one by one only to find those that are wrong |
 //!
 //! A look is worth its cost only when something changed: the state keeps what was looked at (the spec's meaning and the
 //! builds of the models that it reads), and while that holds the engine is not opened. A table that is nobody's
 //! output here may change at any time: it is looked at unless the engine's file is as it was left.
 
-pub mod view;
 pub mod whole;
 
 mod check;
@@ -22,17 +20,10 @@ use std::sync::Arc;
 use watershed_compilers::is_driver;
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Select};
 use watershed_core::{Error, Outcome, Parents, RefView, Work};
+use watershed_outputs::{Asking, Outputs, failure, sessions};
 use watershed_proto::{ConnectorSpec, MetricsViewSpec, MetricsViewState};
 
-use crate::{
-    asking::Asking,
-    connector,
-    messages::Proto,
-    model::{self, failure},
-    outputs::Outputs,
-    places, refs,
-    selector::Choosing,
-};
+use crate::{connector, messages::Proto, model, places, refs, selector::Choosing};
 use check::Check;
 use whole::Whole;
 
@@ -76,7 +67,7 @@ fn refuse_other_engine(spec: &MetricsViewSpec, refs: &[RefView], paths: &[Arc<st
     let name = spec.connector.as_str();
     let declared = refs::find(refs, connector::KIND, name).and_then(refs::spec::<ConnectorSpec>);
     let is_other = match declared {
-        Some(declared) => declared.driver != "duckdb" || connector::has_file(&declared),
+        Some(declared) => declared.driver != "duckdb" || sessions::has_file(&declared),
         None => name != "duckdb" && is_driver(name),
     };
     if !is_other || !spec.parent.is_empty() {

@@ -5,7 +5,6 @@
 //! | [`data_tests`] | rows that must not be there, and what was found |
 //! | [`plan`](mod@plan) | whether to build: one pure decision |
 //! | [`record`] | what the engine records beside an output |
-//! | [`files`] | local files: which, and whether they changed |
 //! | `contents` | what of them no rows are made of |
 //! | [`pattern`] | which paths these may have, for whoever watches |
 //! | `fit` | whether an output of the trash is what is wanted |
@@ -30,7 +29,6 @@ mod counting;
 pub mod data_tests;
 pub mod due;
 mod export;
-pub mod files;
 pub(crate) mod fit;
 pub mod forecast;
 pub mod freshness;
@@ -46,7 +44,7 @@ pub mod statement;
 pub(crate) mod failure;
 pub use contents::refuse_files_of_statement;
 pub use export::damaged as damaged_files;
-pub use failure::{HELD_CODE, STALE_INPUT, from_sql};
+pub use failure::{HELD_CODE, STALE_INPUT};
 pub use guesses::Guesses;
 pub(crate) use inputs::build_of;
 mod inputs;
@@ -72,13 +70,10 @@ use watershed_controller::resource::Row;
 use watershed_controller::{Context, KindOptions, Reconciler, Resource, RetryPolicy};
 use watershed_core::{Error, Nudging, Outcome, Parents, Uid};
 use watershed_drivers::olap::Tag;
+use watershed_outputs::{Claim, Outputs, made::Made};
 use watershed_proto::{Message, ModelSpec, ModelState};
 
-use crate::{
-    made::Made,
-    messages::Proto,
-    outputs::{Claim, Outputs},
-};
+use crate::messages::Proto;
 use record::Record;
 use run::Run;
 use sample::Sample;

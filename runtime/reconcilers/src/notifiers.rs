@@ -13,15 +13,15 @@ use watershed_delivery::{
     Connect, DeliveryError, Notifier, Receiver,
     notify::{self, Client, Command, File, Login, Secret, Slack, Smtp, SmtpSettings, Tls, Webhook},
 };
+use watershed_outputs::secrets::{Secrets, Unknown};
 use watershed_proto::{ConnectorSpec, Value};
+use watershed_resolvers::Resources;
 
 use crate::{
     alert::{self, record::AlertRecord},
     connector,
     messages::Proto,
     report::{self, record::ReportRecord},
-    resolvers::Resources,
-    secrets::Secrets,
 };
 
 /// Makes the notifiers of a project.
@@ -74,7 +74,7 @@ impl ProjectNotifiers {
 
     /// Fills in the templates of a text, and opens what stands for a secret in it.
     fn render(&self, text: &str, variables: &BTreeMap<String, String>) -> Result<String, DeliveryError> {
-        let unknown = |error: crate::secrets::Unknown| DeliveryError::transient(error.to_string());
+        let unknown = |error: Unknown| DeliveryError::transient(error.to_string());
         let stated = BTreeMap::from([(String::new(), text.to_owned())]);
         let mut stated = self.secrets.open(&stated).map_err(unknown)?;
         let text = stated.remove("").unwrap_or_default();

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use watershed_compilers::{Scope, render_text};
 use watershed_core::{Error, Row};
+use watershed_outputs::{failure, secrets::Secrets};
 use watershed_workloads::Render;
 
-use crate::model::{self, failure};
-use crate::secrets::Secrets;
+use crate::model;
 
 /// Returns what identifies the last build of a model, which jobs that refer to it run for; none of other kinds. A look that
 /// builds nothing may note something beside the build: the time of a file, or of a question to a store.

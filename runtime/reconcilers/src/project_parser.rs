@@ -19,7 +19,6 @@
 
 pub mod compilation;
 pub mod diff;
-mod engine_settings;
 pub mod folder;
 pub mod known;
 mod removal;
@@ -48,26 +47,22 @@ use watershed_controller::{
 };
 use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
 use watershed_drivers::olap::Session;
+use watershed_outputs::{
+    EngineSettings, Outputs, access, chosen::Candidate, failure, made::Version, secrets::Secrets, sessions,
+    settings,
+};
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, RelatedPlace, Severity};
 
-use crate::{
-    chosen::Candidate,
-    connector,
-    made::Version,
-    messages::Proto,
-    outputs::{EngineSettings, Outputs},
-    secrets::Secrets,
-};
+use crate::{connector, messages::Proto};
 use compilation::Compilation;
 use diff::{Diff, Parsed};
-pub use engine_settings::trash_limits;
 use folder::FolderError;
 use known::{Known, Looks};
 pub use removal::REMOVAL_CODE;
 use removal::{MOST_WAITS, QUIET, Removal};
 
 /// The kind's name.
-pub const KIND: &str = "project_parser";
+pub const KIND: &str = settings::PARSER;
 
 /// The name of the only resource of the kind.
 pub const NAME: &str = "parser";
@@ -166,7 +161,7 @@ impl ProjectParser {
         let pause = tokio::time::sleep(QUIET);
         match context.cancellation().run_until_cancelled(pause).await {
             Some(()) => Ok(!self.known.touched().is_pending()),
-            None => Err(crate::model::failure::cancelled()),
+            None => Err(failure::cancelled()),
         }
     }
 
@@ -375,12 +370,12 @@ fn sessions(project: &Project, root: &Path, rows: &[Arc<Row>], secrets: &Secrets
         .filter(|row| row.kind.as_str() == connector::KIND)
         .filter(|row| broken.contains(&row.name.as_str().to_lowercase()))
         .map(Arc::as_ref);
-    let around = connector::Surroundings {
+    let around = access::Surroundings {
         environment: &project.options().environment,
         root,
     };
-    let mut all = connector::sessions(good.into_iter(), around, secrets);
-    all.extend(connector::sessions_of_rows(kept, around, secrets));
+    let mut all = sessions::sessions(good.into_iter(), around, secrets);
+    all.extend(sessions::sessions_of_rows(kept, around, secrets));
     all.sort_by(|(a, _), (b, _)| a.connector.cmp(&b.connector));
     all
 }

@@ -1,13 +1,12 @@
-//! Targets of a resource's refs, and the errors of missing and failed ones, which keep it from being checked.
+//! Missing and failed refs of a resource, which keep it from being checked.
 
 use watershed_compilers::Kind;
 use watershed_core::{Error, RefView};
-use watershed_proto::Message;
+use watershed_outputs::{chosen::Chosen, failure};
 
-use crate::{
-    chosen::Chosen,
-    model::{self, failure},
-};
+use crate::model;
+
+pub(crate) use watershed_outputs::refs::{find, spec, state};
 
 /// Kinds of which nothing is made.
 const CONNECTOR: &str = Kind::Connector.as_str();
@@ -48,23 +47,4 @@ pub(crate) fn refuse_left_out(view: &RefView, chosen: &Chosen) -> Result<(), Err
         true => Ok(()),
         false => Err(failure::left_out_ref(&view.reference)),
     }
-}
-
-/// The ref to a resource of a kind and name, compared without regard to case.
-pub(crate) fn find<'a>(refs: &'a [RefView], kind: &str, name: &str) -> Option<&'a RefView> {
-    let is_it = |view: &&RefView| {
-        view.reference.kind.as_str() == kind
-            && view.reference.name.as_str().to_lowercase() == name.to_lowercase()
-    };
-    refs.iter().find(is_it)
-}
-
-/// The state of what a ref stands for; none before it has one.
-pub(crate) fn state<S: Message + Default>(view: &RefView) -> Option<S> {
-    S::decode(view.target.as_ref()?.state.as_deref()?).ok()
-}
-
-/// The spec of what a ref stands for.
-pub(crate) fn spec<S: Message + Default>(view: &RefView) -> Option<S> {
-    S::decode(view.target.as_ref()?.spec.as_ref()).ok()
 }

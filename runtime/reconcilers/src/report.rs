@@ -20,7 +20,9 @@ use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Timest
 use watershed_core::{Error, ErrorKind, Outcome, Parents, Work};
 use watershed_delivery::{Attachment, Fact, Key, Message, Notification, Receiver, Sender, crash, message};
 use watershed_drivers::olap::{Exported, FileFormat};
+use watershed_outputs::failure;
 use watershed_proto::ReportSpec;
+use watershed_resolvers::{Until, check_names, status};
 use watershed_schedule::Schedule;
 
 use crate::{
@@ -32,8 +34,7 @@ use crate::{
     intervals::Cut,
     links::ReportFile,
     messages::Proto,
-    model::{failure, schedule},
-    resolvers::{Until, check_names, status},
+    model::schedule,
     sending::{self, receivers},
 };
 use files::Files;

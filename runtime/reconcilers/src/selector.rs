@@ -6,9 +6,10 @@ use watershed_compilers::fields::{self, Unknown};
 use watershed_core::Error;
 use watershed_dialect::{ENGINE, Quoting as _};
 use watershed_drivers::olap::{Statement, Statements as _};
+use watershed_outputs::{Asking, failure};
 use watershed_proto::FieldSelector;
 
-use crate::{asking::Asking, model::failure, places};
+use crate::places;
 
 /// Refuses names that no field has: the first of them, in the file of `paths` that is YAML.
 ///

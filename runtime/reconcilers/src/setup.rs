@@ -5,6 +5,8 @@ use std::{path::PathBuf, sync::Arc};
 use watershed_controller::Builder;
 use watershed_delivery::Notifications;
 use watershed_drivers::duckdb::Conditions;
+use watershed_outputs::Outputs;
+use watershed_resolvers::{Cache, directory::Directory};
 
 use crate::{
     alert::{self, AlertReconciler},
@@ -13,17 +15,14 @@ use crate::{
     canvas::{self, CanvasReconciler},
     component::{self, ComponentReconciler},
     connector::{self, ConnectorReconciler},
-    directory::Directory,
     explore::{self, ExploreReconciler},
     links::Links,
     metrics_view::{self, MetricsViewReconciler},
     migration::{self, MigrationReconciler},
     model::{self, ModelReconciler, sample::Sample},
     notifiers::ProjectNotifiers,
-    outputs::Outputs,
     project_parser::{self, ProjectParser, known::Known},
     report::{self, ReportReconciler, files::Files},
-    resolvers::Cache,
     theme::{self, ThemeReconciler},
 };
 

@@ -2,9 +2,10 @@
 
 use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome, Work};
+use watershed_outputs::failure;
 use watershed_proto::ThemeSpec;
 
-use crate::{dashboard, messages::Proto, model::failure};
+use crate::{dashboard, messages::Proto};
 
 /// The kind's name.
 pub const KIND: &str = "theme";

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::RwLock;
 
 use watershed_locks::Unpoisoned;
-use watershed_reconcilers::secrets::Secrets;
+use watershed_outputs::secrets::Secrets;
 
 static OPEN: RwLock<BTreeMap<PathBuf, Secrets>> = RwLock::new(BTreeMap::new());
 

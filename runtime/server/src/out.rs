@@ -6,7 +6,7 @@ use watershed_api::documents::{Column, Event, LogLine, OutputLine, ResourceDocum
 use watershed_api::request::Activity;
 use watershed_api::{Answer, Problem, Reply};
 use watershed_drivers::olap;
-use watershed_reconcilers::secrets::Secrets;
+use watershed_outputs::secrets::Secrets;
 
 use crate::report::{Entry, kinds};
 use crate::socket::Replies;

@@ -6,16 +6,15 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::Timestamp;
 use watershed_core::{Error, Key, RefView};
 use watershed_delivery::{Table, message};
+use watershed_outputs::failure;
 use watershed_proto::{AlertSpec, DataResolver, Message as _};
+use watershed_resolvers::{
+    Answer, Ask, ResolveError, Resolvers, Until, Viewer, directory::Directory, metrics::MetricsError,
+};
 
 use super::policy::Verdict;
 use super::record::Finding;
-use crate::{
-    asked::{For, data_or_legacy, instant},
-    directory::Directory,
-    model::failure,
-    resolvers::{Answer, Ask, ResolveError, Resolvers, Until, Viewer, metrics::MetricsError},
-};
+use crate::asked::{For, data_or_legacy, instant};
 
 /// The inputs of an evaluation.
 pub(super) struct Asker<'a> {

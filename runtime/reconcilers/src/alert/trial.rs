@@ -4,7 +4,9 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::{Resource, Timestamp};
 use watershed_core::{Error, Ref, Row};
 use watershed_delivery::Notification;
+use watershed_outputs::failure;
 use watershed_proto::AlertSpec;
+use watershed_resolvers::{Resolvers, Until, status};
 
 use super::policy::{Telling, Verdict};
 use super::question::{self, Asker};
@@ -13,8 +15,6 @@ use super::telling::Teller;
 use crate::asked::{self, failed_ref_of, instant};
 use crate::intervals::{Cut, End};
 use crate::messages::Proto;
-use crate::model::failure;
-use crate::resolvers::{Resolvers, Until, status};
 
 /// The result of a trial.
 #[derive(Debug, Clone, PartialEq)]

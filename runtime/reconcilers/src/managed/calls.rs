@@ -12,13 +12,11 @@ use watershed_managers::outside::{Answer, Call, ClientError, Commands, Http, Req
 use watershed_managers::{
     DiscoveredItem, Done, Manager, Observation, Part, Policy, Stage, Stages, Step, View,
 };
+use watershed_outputs::{chosen::Chosen, failure, secrets::Secrets};
 use watershed_proto::{ManagedCall, ManagedSpec, Value};
 
 use super::{KIND, Known, needs, wish};
-use crate::chosen::Chosen;
 use crate::messages::Proto;
-use crate::model::failure;
-use crate::secrets::Secrets;
 
 /// The time after which a resource is looked at whatever its file says. [`look_after`](super::look_after) is sooner.
 const AT_LEAST_EVERY: Duration = Duration::from_secs(24 * 3600);

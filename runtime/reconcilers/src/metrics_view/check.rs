@@ -11,14 +11,15 @@ use watershed_core::{Error, SourcePosition};
 use watershed_dialect::ENGINE;
 use watershed_drivers::olap::{SqlError, Statement, Statements as _};
 use watershed_metrics::probe::COUNT;
+use watershed_outputs::{Asking, failure};
 use watershed_proto::{FieldProblem, SqlSource};
+use watershed_resolvers::view::{self, RenderError};
 
 use super::{
     probe::{Probe, Prober},
-    view::{self, RenderError},
     whole::Whole,
 };
-use crate::{asking::Asking, model::failure, places};
+use crate::places;
 
 /// The inputs of a check.
 pub(super) struct Check<'a> {
@@ -48,7 +49,7 @@ impl Check<'_> {
             false => Ok(source.text.clone()),
             true => render_text(&source.text, &scope).map_err(|error| error.message),
         };
-        let (view, unwritten) = view::untried(whole, &render);
+        let (view, unwritten) = view::untried(&whole.spec, &whole.table, &whole.translations, &render);
         let prober = Prober::new(whole, &view);
         let several = self.several(&prober).await?;
         let mut found = CheckedFields::default();

@@ -8,8 +8,9 @@ use watershed_metrics::probe::{self, NestedTooDeep, Statement};
 use watershed_metrics::view::{Dimension, Source, Uri};
 use watershed_metrics::{Measure, View};
 use watershed_proto::{MetricsViewDimension, MetricsViewMeasure, Spot, SqlSource};
+use watershed_resolvers::view;
 
-use super::{view, whole::Whole};
+use super::whole::Whole;
 
 /// One thing to be tried.
 #[derive(Debug, Clone, PartialEq)]

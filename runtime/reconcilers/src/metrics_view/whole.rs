@@ -3,10 +3,10 @@
 use watershed_compilers::fields::Fields;
 use watershed_core::{Error, RefView, Refreshes};
 use watershed_dialect::{ENGINE, Quoting as _};
+use watershed_outputs::made::Version;
 use watershed_proto::{MetricsViewDimension, MetricsViewSpec, MetricsViewState, ModelState, SecurityLayer};
 
 use super::KIND;
-use crate::made::Version;
 use crate::{model, refs, selector::Choosing};
 
 /// A metrics view, ready to be tried.

@@ -4,9 +4,8 @@
 //! right as it stands. It is made again only where their columns may be others: then its SQL may fit no more, which is to be said
 //! of the view and not of whoever reads it next.
 
+use watershed_outputs::digest::digest;
 use watershed_proto::{Message, ModelState};
-
-use crate::digest::digest;
 
 /// Stands for the names and types of the columns of an output. Equal ones mean equal columns; different ones mean nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,17 +9,12 @@ use watershed_compilers::{
 };
 use watershed_core::Error;
 use watershed_drivers::data_file::{self, Flaw, Form, MOST_COLUMN_LEVELS, MOST_LEVELS};
+use watershed_drivers::files::{self, FileNow, FilesError};
 use watershed_drivers::objects::{Driver, Location};
 use watershed_drivers::regular::ReadError;
 use watershed_proto::{ModelSpec, Value};
 
-use super::{
-    failure,
-    files::{self, FilesError},
-    plan::{FileNow, is_list},
-    record::Record,
-    source,
-};
+use super::{failure, plan::is_list, record::Record, source};
 
 /// The way in which a model reads its files, as far as it decides which contents are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use watershed_compilers::{RenderError, render_text, with_all_columns};
 use watershed_core::{Error, SourcePosition};
 use watershed_drivers::olap::{Check, Gravity, KeptRows, Verdict};
+use watershed_outputs::secrets::Secrets;
 use watershed_proto::{ModelSpec, ModelTest, TestOutcome, TestResult};
 
 use super::{failure, record::Record, statement};
-use crate::{places, secrets::Secrets};
+use crate::places;
 
 /// Names of failing tests that one message holds.
 const MOST_NAMES: usize = 3;

@@ -15,10 +15,11 @@ use uuid::Uuid;
 use watershed_compilers::{Scope, refused_output, render_text};
 use watershed_controller::resource::Row;
 use watershed_core::{Error, SourcePosition};
+use watershed_drivers::files::nanos;
 use watershed_drivers::{olap::FileFormat, placing, sandbox::Sandbox};
 use watershed_proto::{ExportState, ExportedFiles, FileExport, LocalFileState, Message, ModelState};
 
-use super::{failure, files::nanos, record::Record};
+use super::{failure, record::Record};
 use crate::places;
 
 /// The most files of one export: each is recorded with its size and time.

@@ -1,42 +1,18 @@
 //! Errors of models without a fresh output, as they are stored.
 
-mod sql;
-
-pub use sql::from_sql;
-
 use std::path::Path;
 use std::sync::Arc;
-use watershed_drivers::data_file::MOST_LEVELS;
-use watershed_drivers::objects::StoreError;
 
-use watershed_api::hint::{self, without_sandbox};
-use watershed_compilers::RenderError;
+use watershed_api::hint;
 use watershed_core::{Error, ErrorKind, Ref, SourcePosition};
-use watershed_drivers::olap::{BuildError, ColumnsDiffer, Failure, OpenError, RenameError, SqlError};
+use watershed_drivers::data_file::MOST_LEVELS;
+use watershed_drivers::files::FilesError;
+use watershed_drivers::olap::{BuildError, ColumnsDiffer, Failure, RenameError, SqlError};
 use watershed_drivers::volume::Bytes;
-use watershed_proto::Fault;
 
-use self::sql::sql_code;
-use super::{files::FilesError, plan::BuildReason, source::SourceError};
+use super::{plan::BuildReason, source::SourceError};
 
-/// A model whose files do not compile.
-pub(crate) fn from_fault(fault: &Fault) -> Error {
-    Error {
-        hint: text(&fault.hint),
-        place: Some(SourcePosition {
-            path: fault.path.as_str().into(),
-            line: fault.line,
-            column: fault.column,
-        }),
-        ..Error::permanent(fault.code.as_str(), fault.message.as_str())
-    }
-}
-
-/// A ref that names nothing.
-pub(crate) fn missing_ref(to: &Ref) -> Error {
-    let message = format!("{} \"{}\" does not exist", to.kind, to.name);
-    Error::new(ErrorKind::Dependency(to.clone()), "missing-ref", message)
-}
+pub(crate) use watershed_outputs::failure::*;
 
 /// The code of a ref that failed.
 pub(crate) const REF_FAILED: &str = "ref-failed";
@@ -72,24 +48,6 @@ pub(super) fn unbuilt_on_stale(to: &Ref, error: Error) -> Error {
         place: error.place,
         ..failed_ref(to)
     }
-}
-
-/// A ref to a model that was never built and that the run leaves out.
-pub(crate) fn left_out_ref(to: &Ref) -> Error {
-    let message = format!(
-        "{} \"{}\", which it reads, was never built and is not selected",
-        to.kind, to.name
-    );
-    Error {
-        hint: Some("`+` before the name of what is selected selects what it reads too".into()),
-        ..Error::permanent("input-not-selected", message)
-    }
-}
-
-/// A ref that failed, to what is looked at and not built.
-pub(crate) fn unchecked_ref(to: &Ref) -> Error {
-    let message = format!("not checked, because {} \"{}\" has failed", to.kind, to.name);
-    Error::new(ErrorKind::Dependency(to.clone()), "ref-failed", message)
 }
 
 pub(super) fn from_files(error: &FilesError) -> Error {
@@ -145,47 +103,6 @@ const EMPTY_CODE: &str = "empty-file";
 const EMPTY_HINT: &str =
     "what writes it may not be done; where it may be empty, `columns` says what its columns are";
 
-/// Returns the hint of errors about what is outside the sandbox.
-pub(crate) fn confined() -> String {
-    format!(
-        "with {} a project reaches its own folder and its state alone; copy it there, or run a project that you trust \
-         without it",
-        hint::option("sandbox", "")
-    )
-}
-
-/// A store that can't be asked.
-pub(crate) fn from_store(error: &StoreError) -> Error {
-    if *error == StoreError::Cancelled {
-        return cancelled();
-    }
-    let kind = match error.passes() {
-        true => ErrorKind::Transient,
-        false => ErrorKind::Permanent,
-    };
-    Error {
-        hint: error.hint().map(Into::into),
-        ..Error::new(kind, error.code(), error.to_string())
-    }
-}
-
-/// Stores are outside the sandbox.
-pub(crate) fn confined_store() -> Error {
-    Error {
-        hint: Some(confined().into()),
-        ..Error::permanent("outside-sandbox", "stores of objects are outside the sandbox")
-    }
-}
-
-/// Databases of other systems are outside the sandbox.
-pub(crate) fn confined_database() -> Error {
-    let message = "databases of other systems are outside the sandbox";
-    Error {
-        hint: Some(format!("{}, or bring what it reads as files", without_sandbox()).into()),
-        ..Error::permanent("outside-sandbox", message)
-    }
-}
-
 /// Partitions of what a database yields.
 pub(super) fn partitioned_database() -> Error {
     let message = "partitions of what a database yields are not supported yet";
@@ -195,24 +112,10 @@ pub(super) fn partitioned_database() -> Error {
     }
 }
 
-/// A database that is a file, and is not there.
-pub(crate) fn missing_database(file: &Path) -> Error {
-    let message = format!("the database `{}` does not exist", file.display());
-    Error::permanent("missing-file", message)
-}
-
 pub(super) fn from_source(error: &SourceError) -> Error {
     Error {
         hint: error.hint().map(Arc::from),
         ..Error::permanent(error.code(), error.to_string())
-    }
-}
-
-pub(crate) fn from_render(error: &RenderError) -> Error {
-    let hint = error.hint.as_deref().map(Arc::from);
-    Error {
-        hint,
-        ..Error::permanent("template", error.message.as_str())
     }
 }
 
@@ -447,23 +350,6 @@ pub(super) fn other_database(connector: &str, paths: &[Arc<str>]) -> Error {
     }
 }
 
-/// A data block whose way to fetch rows is not supported.
-pub(crate) fn unsupported_data(resolver: &str) -> Error {
-    let hint = "`data` takes `sql`, `metrics`, `metrics_sql`, `api`, `glob` or `resource_status`";
-    Error {
-        hint: Some(hint.into()),
-        ..Error::permanent(
-            "not-supported-yet",
-            format!("`data` by `{resolver}` is not supported yet"),
-        )
-    }
-}
-
-/// A run that was cancelled: dropped by the controller, whatever it says.
-pub(crate) fn cancelled() -> Error {
-    Error::transient("interrupted", "interrupted")
-}
-
 /// A build that took longer than its spec allows.
 pub(super) fn timeout(seconds: u64) -> Error {
     let hint = Some(Arc::from("raise the model's `timeout`"));
@@ -477,23 +363,6 @@ pub(super) fn timeout(seconds: u64) -> Error {
 pub(super) fn is_of_encoding(error: &Error) -> bool {
     let is_missing = &*error.code == "missing-extension" && error.message.contains("`encodings`");
     is_missing || &*error.code == ENCODING_CODE || error.message.contains("does not support the encoding")
-}
-
-pub(crate) fn from_failure(failure: &Failure) -> Error {
-    if let Failure::Sql(sql) = failure {
-        return from_sql(sql);
-    }
-    let kind = match failure {
-        Failure::Database(error) if !error.passes() => ErrorKind::Permanent,
-        Failure::MissingExtension { .. }
-        | Failure::Open(OpenError::Damaged { .. } | OpenError::Newer { .. }) => ErrorKind::Permanent,
-        _ => ErrorKind::Transient,
-    };
-    let hint = failure.hint().map(Arc::from);
-    Error {
-        hint,
-        ..Error::new(kind, failure.code(), failure.to_string())
-    }
 }
 
 fn taken_name(message: String) -> Error {
@@ -511,10 +380,6 @@ fn with_source(error: &FilesError) -> String {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
     }
-}
-
-fn text(text: &str) -> Option<Arc<str>> {
-    (!text.is_empty()).then(|| text.into())
 }
 
 #[cfg(test)]

@@ -13,15 +13,17 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_core::{Error, Ref, RefView, Row, Timestamp, Uid};
+use watershed_drivers::files;
 use watershed_drivers::{
     olap::{Olap, Trashed},
     sandbox::Sandbox,
 };
+use watershed_outputs::{chosen::Chosen, made::Made, secrets::Secrets};
 use watershed_proto::{Message, ModelSpec, ModelState, OutputKind};
 
 use super::{
     columns::Columns,
-    export, failure, files,
+    export, failure,
     fit::{self, Candidate, Fit},
     inputs::{self, Inputs},
     objects,
@@ -30,7 +32,6 @@ use super::{
     statement,
     triggers::{adds_rows, has_left, on_edit, triggers},
 };
-use crate::{chosen::Chosen, made::Made, secrets::Secrets};
 
 /// The longest that a forecast waits for the engine, which another program may have.
 const LONGEST_READ: Duration = Duration::from_secs(2);

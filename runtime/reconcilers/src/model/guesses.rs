@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, path::Path};
 
 use watershed_core::Error;
 use watershed_drivers::data_file::{self, Beginning, Form, SAMPLE_ROWS};
+use watershed_drivers::files;
 use watershed_drivers::olap::{Guess, Value as Cell};
+use watershed_outputs::secrets::Secrets;
 use watershed_proto::{ModelSpec, ModelState, Value};
 
-use super::{files, plan::is_list, source, statement};
-use crate::secrets::Secrets;
+use super::{plan::is_list, source, statement};
 
 /// Delimiters that the engine tries.
 pub(super) const DELIMITERS: &[u8] = b",;|\t";

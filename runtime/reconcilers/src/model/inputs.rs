@@ -6,18 +6,17 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_controller::Resource;
 use watershed_core::{Error, Ref, RefView, Row};
+use watershed_drivers::files::{self, FileNow, FilesError};
 use watershed_drivers::sandbox::Sandbox;
+use watershed_outputs::chosen::Chosen;
 use watershed_proto::{LocalFiles, Message, ModelSpec, ModelState};
 use watershed_workloads::job::{self, JobRecord};
 
 use super::{
-    KIND, failure,
-    files::{self, FilesError},
-    partitions,
-    plan::{self, FileNow},
+    KIND, failure, partitions, plan,
     record::{BuildId, FileSeen, Input, Record},
 };
-use crate::{chosen::Chosen, refs::refuse_left_out};
+use crate::refs::refuse_left_out;
 
 /// The inputs of a model.
 pub(super) struct Inputs {

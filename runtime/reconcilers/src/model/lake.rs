@@ -4,9 +4,8 @@
 //! change: a snapshot that was read and has been expired since, one of another lake of that name, or a change of a sort that
 //! is not known here.
 
+use watershed_drivers::files::FileNow;
 use watershed_drivers::olap::{NamedRow, Snapshot, Statement, TableName, Value};
-
-use super::plan::FileNow;
 
 /// The beginning of the addresses that stand for what is read of a lake.
 const SCHEME: &str = "ducklake://";

@@ -8,13 +8,10 @@ use std::time::SystemTime;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use tokio_util::sync::CancellationToken;
 use watershed_core::Error;
+use watershed_drivers::files::{self, FileNow};
 use watershed_drivers::objects::{self, Access, Driver, Object};
 
-use super::{
-    failure, files,
-    plan::{FileNow, is_address},
-    record::Record,
-};
+use super::{failure, plan::is_address, record::Record};
 
 /// The most stores that one source asks at once.
 const AT_ONCE: usize = 16;

@@ -5,22 +5,23 @@
 //! where these do not settle it is their content hashed, so that a file that was merely touched builds nothing. Objects are known by
 //! the versions that their store tells.
 
-mod glob;
+mod grouped;
 mod stamp;
 
 use std::{collections::BTreeMap, path::Path};
 
 use watershed_compilers::{Dialect, RenderError, Scope, render_sql, render_text, sql::is_pattern};
 use watershed_core::Error;
+use watershed_drivers::files::FileNow;
 use watershed_drivers::objects::{Driver, Location};
 use watershed_drivers::olap::{NamedRow, Partition, PartitionPhase, PartitionRun};
 use watershed_proto::{MapValue, ModelSpec, Value, value::Kind};
+use watershed_resolvers::files::{By, Group, Grouping, folder_of};
 
-pub(crate) use glob::listed_files;
-pub(super) use glob::{Grouping, UPDATED_ON, with_files};
+pub(super) use grouped::with_files;
 pub(super) use stamp::{Stamped, as_one_file, restamp};
 
-use super::{failure, plan::FileNow, state};
+use super::{failure, state};
 
 /// The most partitions that one model may have.
 pub(super) const MAX_PARTITIONS: usize = 100_000;
@@ -72,7 +73,7 @@ impl Source {
                 }
                 let grouping = Grouping {
                     pattern,
-                    by: glob::By::named(properties.str("partition").unwrap_or_default()),
+                    by: By::named(properties.str("partition").unwrap_or_default()),
                     rollup: properties.get("rollup_files").and_then(Value::as_bool) == Some(true),
                     transform: properties.str("transform_sql").map(str::to_owned),
                 };
@@ -86,13 +87,19 @@ impl Source {
     }
 }
 
+impl From<Group> for Listed {
+    fn from(group: Group) -> Self {
+        listed(group.data, None, group.files)
+    }
+}
+
 impl Listed {
     /// Returns the paths in its row that are those of files or folders, and that a pattern would be read into: those that were listed,
     /// and those at which something stands below `root`, the project's folder. Blocks.
     pub(super) fn literal_paths(&self, root: &Path) -> Vec<String> {
         let is_listed = |text: &str| {
             let mut listed = self.files.iter().map(|file| file.path.as_str());
-            listed.any(|path| path == text || glob::folder_of(path) == text)
+            listed.any(|path| path == text || folder_of(path) == text)
         };
         let is_there = |text: &str| !text.contains("://") && root.join(text).exists();
         let texts = self.data.values().flat_map(|value| match value.as_list() {

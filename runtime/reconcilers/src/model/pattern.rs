@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use globset::GlobMatcher;
-
-use super::files;
+use watershed_drivers::files;
 
 /// A path or pattern of a model, seen from the folder in which its matches lie.
 #[derive(Debug, Clone)]

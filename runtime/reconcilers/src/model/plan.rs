@@ -28,7 +28,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::made::Version;
+use watershed_drivers::files::FileNow;
+use watershed_outputs::made::Version;
 
 use super::record::{BuildId, FileSeen, Input, Meaning, Record, Refreshes, Shape};
 
@@ -92,19 +93,6 @@ pub enum OnEdit {
     Hold,
     /// Nothing: builds go on by the new definition.
     Keep,
-}
-
-/// A local file as it is now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileNow {
-    /// Path relative to the project.
-    pub path: String,
-    /// Modification time, nanoseconds since the epoch.
-    pub modified_ns: i64,
-    /// Size in bytes.
-    pub size: u64,
-    /// Hash of the content; needed only for files that [`unproven`] names.
-    pub content: Option<[u8; 32]>,
 }
 
 /// The output of a model as it was found.

@@ -7,12 +7,12 @@
 use std::{collections::BTreeMap, fmt, iter};
 
 use uuid::Uuid;
+use watershed_outputs::{digest::digest, made::Reads};
 use watershed_proto::{
     Fingerprint, LocalFileState, MapValue, Message, ModelState, OutputKind, PartitionCounts, TestResult,
 };
 
 use super::columns::Columns;
-use crate::{digest::digest, made::Reads};
 
 /// Identity of what a build made: two outputs with one build id hold the same.
 ///

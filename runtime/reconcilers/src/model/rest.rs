@@ -5,10 +5,11 @@
 
 use watershed_controller::Resource;
 use watershed_core::Row;
+use watershed_outputs::{Outputs, made::Made};
 use watershed_proto::{ModelSpec, ModelState};
 
 use super::{KIND, schedule, source};
-use crate::{made::Made, messages::Proto, outputs::Outputs};
+use crate::messages::Proto;
 
 /// Returns whether a settled model needs no look as long as its output stands.
 pub(super) fn may_rest(spec: &ModelSpec, state: &ModelState, made: &Made) -> bool {

@@ -30,21 +30,23 @@ use uuid::Uuid;
 use watershed_compilers::sql::names_in;
 use watershed_controller::Context;
 use watershed_core::{Error, Outcome, Ref, Timestamp};
+use watershed_drivers::files::{self, FileNow};
 use watershed_drivers::olap::{BuildError, Failure, Fate, Hooks, OutputKind};
+use watershed_outputs::{made::Reads, sessions};
 use watershed_proto::{ConnectorSpec, Message, ModelSpec, ModelState};
 
 use super::{
     KIND, ModelReconciler,
     data_tests::Tests,
-    failure, files, freshness, hooks,
+    failure, freshness, hooks,
     inputs::{self, Inputs},
     objects,
-    plan::{self, Again, BuildReason, Decision, FileNow, Object, Triggers, Wanted, plan},
+    plan::{self, Again, BuildReason, Decision, Object, Triggers, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     retries, schedule, statement,
     triggers::{adds_rows, has_left, on_edit, triggers},
 };
-use crate::{connector, made::Reads, refs};
+use crate::{connector, refs};
 use known_output::KnownOutput;
 
 pub(super) struct Run<'a> {
@@ -306,7 +308,7 @@ impl<'a> Run<'a> {
         let view = refs::find(self.context.refs(), connector::KIND, &spec.input_connector);
         let other = view
             .and_then(refs::spec::<ConnectorSpec>)
-            .filter(connector::has_file);
+            .filter(sessions::has_file);
         match other {
             None => Ok(()),
             Some(_) => Err(failure::other_database(&spec.input_connector, self.paths())),

@@ -15,6 +15,7 @@ use watershed_drivers::{
 use watershed_proto::{ListValue, MapValue, ModelSpec, Value, value::Kind};
 
 use thiserror::Error;
+use watershed_outputs::literal::literal;
 
 use crate::connector::database;
 
@@ -432,25 +433,6 @@ fn options(properties: &MapValue) -> Vec<ReaderOption> {
         options.push(ReaderOption::Own(name.clone(), sql));
     }
     options
-}
-
-/// Returns a value of a document as one of a statement.
-pub(super) fn literal(value: &Value) -> Literal {
-    match &value.kind {
-        None => Literal::Null,
-        Some(Kind::Bool(value)) => Literal::Boolean(*value),
-        Some(Kind::Int(value)) => Literal::Integer(*value),
-        Some(Kind::Float(value)) => Literal::Float(*value),
-        Some(Kind::String(text)) => Literal::Text(text.clone()),
-        Some(Kind::List(values)) => Literal::List(values.values.iter().map(literal).collect()),
-        Some(Kind::Map(map)) => {
-            let entries = map
-                .fields
-                .iter()
-                .map(|(name, value)| (name.clone(), literal(value)));
-            Literal::Map(entries.collect())
-        }
-    }
 }
 
 #[cfg(test)]

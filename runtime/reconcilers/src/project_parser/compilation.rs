@@ -15,12 +15,12 @@ use watershed_core::{Batch, Row, Timestamp};
 use watershed_drivers::olap::TrashLimits;
 use watershed_drivers::regular;
 use watershed_drivers::sandbox::Sandbox;
+use watershed_outputs::{secrets, settings, sql_parser::EngineParser};
 use watershed_proto::MapValue;
 
 use super::folder::{Folder, FolderError};
 use super::origins::Changed;
 use super::touched::Scope;
-use crate::sql_parser::EngineParser;
 
 /// More than the largest project needs, in bytes.
 const LARGEST_CACHE: usize = 256 << 20;
@@ -132,7 +132,7 @@ pub fn variables(root: &Path, options: Options) -> Result<BTreeMap<String, Strin
 /// # Errors
 /// When the folder can't be listed.
 pub fn trash(root: &Path, options: Options) -> Result<TrashLimits, FolderError> {
-    Ok(super::trash_limits(&surroundings(root, options)?))
+    Ok(settings::trash_limits(&surroundings(root, options)?))
 }
 
 /// The users of the manifest of the project below `root` whose view of the data can be tried, with their attributes. Blocks.
@@ -178,5 +178,5 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    crate::secrets::write_for_owner(path, bytes)
+    secrets::write_for_owner(path, bytes)
 }

@@ -7,12 +7,12 @@ use watershed_controller::Resource;
 use watershed_controller::message::Message;
 use watershed_dialect::{Dialect as _, ENGINE};
 use watershed_drivers::olap::{Failure, Guard};
+use watershed_outputs::Outputs;
 use watershed_proto::ModelSpec;
 
 use crate::{
     messages::Proto,
     model::{self, statement},
-    outputs::Outputs,
 };
 
 /// Drops, into the trash, the outputs whose resource the catalog does not know. `resources` are all, deleted ones included, after a

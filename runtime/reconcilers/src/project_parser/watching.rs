@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use watershed_compilers::{Kind, Spec};
 use watershed_core::{Key, Ref};
 use watershed_proto::DataResolver;
-
-use crate::resolvers::status;
+use watershed_resolvers::status;
 
 /// The resources that are going to be there, with the refs that their files say.
 pub(super) struct Watching<'a> {

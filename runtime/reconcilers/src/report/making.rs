@@ -7,13 +7,11 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::Timestamp;
 use watershed_core::{Error, Key};
 use watershed_drivers::olap::{Existing, Export, ExportError, Exported, FileFormat, Layout};
+use watershed_outputs::failure;
 use watershed_proto::{ReportExport, ReportSpec};
+use watershed_resolvers::{Ask, Heading, Prepared, Resolvers, Until, Viewer, error::from_query};
 
-use crate::{
-    asked::{For, data_or_legacy, instant},
-    model::failure,
-    resolvers::{Ask, Heading, Prepared, Resolvers, Until, Viewer, error::from_query},
-};
+use crate::asked::{For, data_or_legacy, instant};
 
 /// The most rows of a file, as in the format.
 pub const ROWS_MAX: u64 = 1_000_000;

@@ -467,11 +467,11 @@ async fn a_childs_include_does_not_open_what_its_parent_closed() {
     assert_eq!(failures(&ran), "");
     let child: MetricsViewState = state(&ran, "metrics_view/child");
     let valid = child.valid_spec.unwrap();
-    let layers = crate::metrics_view::view::layers(&valid);
+    let layers = watershed_resolvers::view::layers(&valid);
     assert_eq!(layers.len(), 3);
     let layers: Vec<Layer> = layers
         .iter()
-        .map(|rules| crate::metrics_view::view::layer(rules, |_| Truth::True, |rule| rule.sql.clone()))
+        .map(|rules| watershed_resolvers::view::layer(rules, |_| Truth::True, |rule| rule.sql.clone()))
         .collect();
     let policy = Policy::of(&layers);
     assert!(policy.has_access());

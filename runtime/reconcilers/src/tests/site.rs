@@ -11,10 +11,11 @@ use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},
     olap::{Olap as _, Query},
 };
+use watershed_outputs::{Outputs, secrets::Secrets};
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState};
 
 use crate::project_parser::{known::Known, touched::Touched};
-use crate::{Setup, messages::Proto, outputs::Outputs, project_parser, secrets::Secrets};
+use crate::{Setup, messages::Proto, project_parser};
 
 /// Long enough for a busy machine, short enough to see that something hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -106,7 +107,7 @@ impl Site {
         let secrets = Secrets::with_key_file(&self.state.path().join("secrets.key")).unwrap();
         let outputs = Outputs::new(Arc::new(engine.clone()), &self.engine_file(), proof);
         let outputs = Arc::new(outputs.with_secrets(secrets));
-        let cache = Arc::new(crate::resolvers::Cache::new(Arc::clone(&outputs)));
+        let cache = Arc::new(watershed_resolvers::Cache::new(Arc::clone(&outputs)));
         let parse_cache = Some(self.state.path().join("parse-cache"));
         let known = Known::new(self.root.path(), parse_cache, Touched::default());
         known.look_ahead(watershed_compilers::Options {

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use watershed_core::{Row, Stored};
 use watershed_drivers::olap::Session;
-use watershed_reconcilers::connector::{self, Surroundings};
-use watershed_reconcilers::outputs::EngineSettings;
-use watershed_reconcilers::secrets::Secrets;
+use watershed_outputs::{EngineSettings, access::Surroundings, secrets::Secrets, sessions::sessions_of_rows};
 
 use super::Options;
 use crate::report::{Entry, Listing};
@@ -18,7 +16,7 @@ pub(crate) fn engine_settings(entries: &[Entry], options: &Options, secrets: &Se
 
 /// Returns the statements with which connections to the engine begin, as the catalog has the connectors.
 pub(crate) fn sessions(entries: &[Entry], options: &Options, secrets: &Secrets) -> Vec<Session> {
-    let sessions = connector::sessions_of_rows(rows(entries), surroundings(options), secrets);
+    let sessions = sessions_of_rows(rows(entries), surroundings(options), secrets);
     sessions.into_iter().map(|(session, _)| session).collect()
 }
 

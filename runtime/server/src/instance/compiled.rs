@@ -15,10 +15,10 @@ use watershed_controller::reconciler::{ErrorKind, SourcePosition};
 use watershed_controller::resource::{Row, SpecVersion};
 use watershed_controller::{Error, Key, Ref, Timestamp, Uid};
 use watershed_drivers::olap::TrashLimits;
+use watershed_outputs::secrets::Secrets;
 use watershed_reconcilers::project_parser::compilation::{self, Compilation};
 use watershed_reconcilers::project_parser::diff::labels;
 use watershed_reconcilers::project_parser::touched::Scope;
-use watershed_reconcilers::secrets::Secrets;
 
 use super::Options;
 use crate::report::difference::Declarations;

@@ -7,9 +7,8 @@ use watershed_compilers::ManagerSettings;
 use watershed_controller::Handle;
 use watershed_core::Row;
 use watershed_managers::{AT_ONCE, Discovery};
-use watershed_reconcilers::chosen::Chosen;
+use watershed_outputs::{chosen::Chosen, secrets::Secrets};
 use watershed_reconcilers::managed::{Calls, CallsError};
-use watershed_reconcilers::secrets::Secrets;
 
 use super::Options;
 use crate::report::kinds::managed;

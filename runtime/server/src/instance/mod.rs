@@ -58,12 +58,11 @@ use watershed_controller::{Controller, EditError, Handle, Limits, StartError, Ui
 use watershed_drivers::duckdb::{self, Conditions};
 use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_managers::{Discovery, Managed};
+use watershed_outputs::{Outputs, secrets::Secrets};
 use watershed_proto::ProjectParserSpec;
 use watershed_reconcilers::managed::Calls;
-use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::project_parser::known::Known;
 use watershed_reconcilers::project_parser::touched::{Scope, Touched};
-use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::setup::BESIDE_BUILDS;
 use watershed_reconcilers::{Setup, model, project_parser};
 use watershed_workloads::Workloads;
@@ -87,10 +86,10 @@ use crate::report::{Entry, Listing};
 use crate::selection::{Choice, Evaluate as _};
 use crate::state_folder::{self, Lock, StateFolder};
 use watershed_locks::Unpoisoned;
-pub use watershed_reconcilers::directory::{self, Directory};
 pub use watershed_reconcilers::links::{self, Links};
-use watershed_reconcilers::resolvers::Cache;
-pub use watershed_reconcilers::resolvers::Viewer;
+use watershed_resolvers::Cache;
+pub use watershed_resolvers::Viewer;
+pub use watershed_resolvers::directory::{self, Directory};
 
 /// Opens projects.
 ///

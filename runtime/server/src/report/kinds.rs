@@ -171,7 +171,7 @@ fn related(place: watershed_proto::RelatedPlace) -> RelatedPlace {
 /// Returns the desired spec, keys named as in project files; null where it can't be read.
 pub(crate) fn spec(row: &Row) -> Value {
     let mut spec = stored_spec(row);
-    watershed_reconcilers::secrets::show(&mut spec, "");
+    watershed_outputs::secrets::show(&mut spec, "");
     spec
 }
 

@@ -11,7 +11,7 @@ use watershed_controller::{Controller, Uid};
 use watershed_drivers::duckdb::{Access, Engine};
 use watershed_drivers::olap::TrashLimits;
 use watershed_managers::EVENT_KIND;
-use watershed_reconcilers::secrets::Secrets;
+use watershed_outputs::secrets::Secrets;
 
 use super::opened::Opened;
 use super::place::{Hands, Place, Running, not_built};

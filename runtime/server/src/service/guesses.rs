@@ -4,8 +4,9 @@ use tokio_util::sync::CancellationToken;
 use watershed_api::documents::{GuessedDocument, ResourceDocument};
 use watershed_drivers::duckdb::Engine;
 use watershed_drivers::olap::{Olap as _, Query};
+use watershed_outputs::secrets::Secrets;
 use watershed_proto::{ModelSpec, ModelState};
-use watershed_reconcilers::{model::Guesses, secrets::Secrets};
+use watershed_reconcilers::model::Guesses;
 
 use crate::instance::Options;
 

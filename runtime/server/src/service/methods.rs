@@ -21,9 +21,11 @@ use watershed_controller::{Refresh, Request};
 use watershed_core::Key;
 use watershed_drivers::olap::{Export, Exported, Layout, Olap as _};
 use watershed_metrics::Query;
-use watershed_reconcilers::resolvers::metrics::{MetricsError, Question};
-use watershed_reconcilers::resolvers::{Prepared, Viewer};
 use watershed_reconcilers::{alert, explore, report};
+use watershed_resolvers::{
+    Prepared, Viewer,
+    metrics::{MetricsError, Question},
+};
 
 use super::problems::{made_over, of_metrics};
 use super::{AnswerFile, Live, Principal, Source, answer};

@@ -10,7 +10,7 @@ use watershed_controller::store::SqliteReader;
 use watershed_controller::{Controller, Handle, Uid};
 use watershed_drivers::duckdb::Access;
 use watershed_drivers::olap::TrashLimits;
-use watershed_reconcilers::secrets::Secrets;
+use watershed_outputs::secrets::Secrets;
 
 use super::opened::Opened;
 use super::questions::Asking;

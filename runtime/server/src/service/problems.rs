@@ -6,9 +6,7 @@ use watershed_core::Error;
 use watershed_drivers::olap::{Failure, QueryError, SoleError, SqlError};
 use watershed_metrics::QueryError as Misunderstood;
 use watershed_metrics::plan::PlanError;
-use watershed_reconcilers::resolvers::ResolveError;
-use watershed_reconcilers::resolvers::error::UNSPOKEN;
-use watershed_reconcilers::resolvers::metrics::MetricsError;
+use watershed_resolvers::{ResolveError, error::UNSPOKEN, metrics::MetricsError};
 
 use crate::instance::engine_problem;
 
@@ -116,7 +114,7 @@ fn problem_of_sql(error: &SqlError) -> Problem {
         Some(at) => format!("{} ({}:{})", error.message, at.file, at.line),
         None => error.message.clone(),
     };
-    let stored = watershed_reconcilers::model::from_sql(error);
+    let stored = watershed_outputs::failure::from_sql(error);
     Problem {
         hint: stored.hint.as_deref().map(Into::into),
         ..Problem::new(Code::ProjectError, message).at(&*stored.code, error.offset)

@@ -10,12 +10,11 @@ use watershed_core::{Key, Row};
 use watershed_drivers::duckdb::Conditions;
 use watershed_drivers::olap::{Existing, Export, FileFormat, Layout, Olap};
 use watershed_drivers::sandbox::Sandbox;
-use watershed_reconcilers::directory::Directory;
-use watershed_reconcilers::resolvers::metrics::LONGEST;
-use watershed_reconcilers::resolvers::{
-    Cache, Heading, Prepared, Resolvers, Resources, Until, Viewer, Views,
+use watershed_outputs::secrets::Secrets;
+use watershed_resolvers::{
+    Cache, Heading, Prepared, Resolvers, Resources, Until, Viewer, Views, directory::Directory,
+    metrics::LONGEST,
 };
-use watershed_reconcilers::secrets::Secrets;
 
 use super::opened::Opened;
 use crate::instance::{Instance, Options, sandbox};

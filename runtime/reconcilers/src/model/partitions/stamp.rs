@@ -1,12 +1,10 @@
 //! The watermark of partitions that are files: their times and sizes, and a hash of their content; of objects, their versions.
 
 use std::path::Path;
+use watershed_drivers::files::{self, FileNow, FilesError};
 
 use super::{Listed, MAX_PARTITIONS, hex};
-use crate::model::{
-    files::{self, FilesError},
-    plan::{CLOCK_GRAIN_NS, FileNow, LIST, is_address},
-};
+use crate::model::plan::{CLOCK_GRAIN_NS, LIST, is_address};
 
 /// Returns one file that stands for all that a pattern matches: another one if any of them is.
 pub(in crate::model) fn as_one_file(pattern: &str, found: &[FileNow]) -> FileNow {

@@ -4,6 +4,8 @@ mod views;
 
 use uuid::Uuid;
 
+use watershed_drivers::files::FileNow;
+
 use super::*;
 
 const NOW: i64 = 1_000_000_000_000;
@@ -83,7 +85,7 @@ impl Case {
             definition: b"select".to_vec(),
             inputs: inputs.clone(),
             files: vec![seen("x.csv", 5, 1), seen("y.csv", 6, 2)],
-            made: crate::made::Reads {
+            made: watershed_outputs::made::Reads {
                 inputs: made(1),
                 files: Vec::new(),
             },

@@ -3,6 +3,7 @@
 use watershed_core::{Error, Outcome, Work};
 use watershed_drivers::olap::{Dropped, Guard, KeptRows, Rename, RenameError, Tag, Verdict};
 use watershed_locks::Unpoisoned;
+use watershed_outputs::Lookup;
 use watershed_proto::{ExportState, ModelState, TestResult};
 
 use super::{Plan, Run, known_output::KnownOutput};
@@ -14,7 +15,6 @@ use crate::{
         record::{BuildId, Record},
         triggers::triggers,
     },
-    outputs::Lookup,
 };
 
 impl Run<'_> {

@@ -5,28 +5,26 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 use watershed_compilers::Scope;
 use watershed_core::{Error, Work};
+use watershed_drivers::files::FileNow;
 use watershed_drivers::olap::{
     Build, BuildError, Built, Failure, Fate, Guard, Hooks, NewColumns, Over, SqlError, StageEnd, StateQuery,
     Step, Tag,
 };
+use watershed_outputs::Asking;
 use watershed_proto::{
     IncrementalStrategy, MapValue, Message, ModelSpec, OnSchemaChange, PartitionCounts, TestResult,
 };
 
 use super::{Base, Done, Plan, Run, act::done, kind};
-use crate::{
-    asking::Asking,
-    model::{
-        columns::Columns,
-        contents::Reading,
-        data_tests::{self, Tests},
-        failure, hooks, inputs,
-        plan::FileNow,
-        record::{BuildId, Record, Shape, columns_of_view},
-        sample::Sample,
-        schedule, source, state, statement,
-        triggers::adds_rows,
-    },
+use crate::model::{
+    columns::Columns,
+    contents::Reading,
+    data_tests::{self, Tests},
+    failure, hooks, inputs,
+    record::{BuildId, Record, Shape, columns_of_view},
+    sample::Sample,
+    schedule, source, state, statement,
+    triggers::adds_rows,
 };
 
 /// The longest that a build may take when its spec does not say.

@@ -6,15 +6,16 @@
 use watershed_compilers::Scope;
 use watershed_core::{Error, SourcePosition};
 use watershed_drivers::data_file::{self, Beginning, Form, SAMPLE_ROWS};
+use watershed_drivers::files;
 use watershed_drivers::olap::{Guess, Value as Cell};
+use watershed_outputs::Asking;
 use watershed_proto::{ModelSpec, Value};
 
 use super::Run;
 use crate::{
-    asking::Asking,
     model::{
         contents::argument,
-        failure, files,
+        failure,
         guesses::{self, DELIMITERS, NO_QUOTE},
         inputs,
         plan::is_list,

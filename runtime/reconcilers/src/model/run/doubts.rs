@@ -6,13 +6,11 @@ use watershed_compilers::Scope;
 use watershed_dialect::ENGINE;
 use watershed_drivers::data_file::Form;
 use watershed_drivers::olap::{Guess, Statement, Statements as _, Value as Cell};
+use watershed_outputs::Asking;
 use watershed_proto::ModelSpec;
 
 use super::Run;
-use crate::{
-    asking::Asking,
-    model::{plan::is_list, record::FileSeen, source},
-};
+use crate::model::{plan::is_list, record::FileSeen, source};
 
 /// Options that say what the names of the columns are.
 const SAYS_NAMES: [&str; 3] = ["header", "columns", "names"];

@@ -5,6 +5,7 @@ use watershed_compilers::Code;
 use watershed_controller::Resource;
 use watershed_core::{Error, Target, Timestamp};
 use watershed_drivers::olap::{Output, OutputKind};
+use watershed_outputs::Lookup;
 use watershed_proto::{Fault, ModelSpec};
 
 use super::Run;
@@ -15,7 +16,6 @@ use crate::{
         record::{BuildId, Record, Shape},
         statement,
     },
-    outputs::Lookup,
 };
 
 /// The output as it is known before anything is done.

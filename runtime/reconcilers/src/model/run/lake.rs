@@ -2,10 +2,11 @@
 
 use watershed_core::Error;
 use watershed_dialect::ENGINE;
+use watershed_drivers::files::FileNow;
 use watershed_drivers::olap::{Attached, Statements as _, System, TableName};
 
 use super::Run;
-use crate::model::{failure, lake::Part, objects, plan::FileNow, record::Record, source, statement};
+use crate::model::{failure, lake::Part, objects, record::Record, source, statement};
 
 impl Run<'_> {
     /// Asks the lake that a source reads for its state, if this is a time to ask; none if it reads no lake, or that of the

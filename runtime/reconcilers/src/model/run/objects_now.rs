@@ -1,14 +1,13 @@
 //! The objects that a source reads as they are now.
 
 use watershed_core::Error;
+use watershed_drivers::files::FileNow;
 use watershed_proto::ConnectorSpec;
 
 use super::Run;
 use crate::{
     connector,
-    model::{
-        failure, objects::Objects, plan::FileNow, record::Record, source, statement, triggers::triggers,
-    },
+    model::{failure, objects::Objects, record::Record, source, statement, triggers::triggers},
     refs,
 };
 

@@ -14,11 +14,14 @@ use tokio_util::sync::CancellationToken;
 use watershed_compilers::{Dialect, Scope, render_sql};
 use watershed_core::Error;
 use watershed_dialect::ENGINE;
+use watershed_drivers::files::FileNow;
 use watershed_drivers::objects::Location;
 use watershed_drivers::olap::{
     Common, NewColumns, PartitionPhase, PartitionRun, StageEnd, Statement, Statements as _,
 };
+use watershed_outputs::Asking;
 use watershed_proto::{IncrementalStrategy, ModelSpec, PartitionCounts};
+use watershed_resolvers::files::{Grouping, UPDATED_ON};
 
 use super::{
     Base, Done, Plan, Run,
@@ -26,15 +29,11 @@ use super::{
     known_output::KnownOutput,
     stager::{Agenda, Failures, Stager},
 };
-use crate::{
-    asking::Asking,
-    model::{
-        failure, inputs,
-        objects::Objects,
-        partitions::{self, Grouping, Listed, MAX_PARTITIONS, Notes, Source, Stamped, UPDATED_ON},
-        plan::FileNow,
-        triggers::adds_rows,
-    },
+use crate::model::{
+    failure, inputs,
+    objects::Objects,
+    partitions::{self, Listed, MAX_PARTITIONS, Notes, Source, Stamped},
+    triggers::adds_rows,
 };
 
 /// Partitions that may fail one after another before the rest is left for another run.
@@ -276,7 +275,7 @@ impl Run<'_> {
     ) -> Result<Vec<Listed>, Error> {
         let groups = grouping.group(found);
         let Some(transform) = &grouping.transform else {
-            return Ok(groups);
+            return Ok(groups.into_iter().map(Listed::from).collect());
         };
         let scope = Scope {
             table: grouping.as_query(&groups),

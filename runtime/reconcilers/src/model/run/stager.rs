@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use watershed_compilers::{Scope, sql::with_literal_paths};
 use watershed_core::Error;
+use watershed_drivers::files;
 use watershed_drivers::olap::{
     BuildError, Failure, Hooks, NewColumns, PartitionPhase, PartitionRun, StageStep,
 };
@@ -18,7 +19,7 @@ use watershed_proto::ModelSpec;
 use super::Run;
 use crate::model::{
     contents::Reading,
-    failure, files, hooks, inputs,
+    failure, hooks, inputs,
     partitions::{Listed, Notes},
     source, statement,
 };

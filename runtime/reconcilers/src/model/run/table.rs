@@ -9,6 +9,7 @@ use watershed_core::Error;
 use watershed_drivers::olap::{
     Attached, DropTable, Failure, Rights, System, TableError, TableName, Tag, WriteTable,
 };
+use watershed_outputs::sessions;
 use watershed_proto::{ConnectorSpec, ExportState, ExportedFiles, FileExport, MapValue};
 
 use super::Run;
@@ -120,7 +121,7 @@ impl Run<'_> {
                 ..Error::permanent(export::UNWRITTEN, message)
             });
         }
-        if system == System::DuckDb && !connector::has_file(spec) {
+        if system == System::DuckDb && !sessions::has_file(spec) {
             let message = format!(
                 "connector \"{}\" is the engine that models are built on",
                 files.connector

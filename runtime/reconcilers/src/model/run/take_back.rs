@@ -3,6 +3,7 @@
 //! What is wanted of it is decided by [`fit`].
 
 use watershed_core::{Error, Outcome, Timestamp, Work};
+use watershed_drivers::files::FileNow;
 use watershed_drivers::olap::{Build, BuildError, Failure, Fate, Hooks, OutputKind, Step, Tag, Trashed};
 use watershed_proto::Message;
 
@@ -12,7 +13,6 @@ use crate::model::{
     data_tests, failure,
     fit::{self, Candidate, Fit},
     freshness, inputs,
-    plan::FileNow,
     record::{BuildId, Record, Refreshes, Shape},
     triggers::triggers,
 };

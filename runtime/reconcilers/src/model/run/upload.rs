@@ -10,6 +10,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use watershed_controller::Select;
 use watershed_core::Error;
 use watershed_drivers::objects::{self, Access, Driver, Over, Standing, StoreError};
+use watershed_outputs::access;
 use watershed_proto::{ConnectorSpec, ExportState, ExportedFiles, FileExport, LocalFileState, Message as _};
 
 use super::{Run, export::blocking};
@@ -159,10 +160,10 @@ impl Run<'_> {
     /// The access that a connector gives; none if it is no store's.
     pub(super) fn opened_access(&self, spec: &ConnectorSpec) -> Result<Option<Access>, Error> {
         let variables = self.model.outputs.secrets().open(&spec.variables)?;
-        let access = connector::access::access(
+        let access = access::access(
             spec,
             &variables,
-            connector::Surroundings {
+            access::Surroundings {
                 environment: &self.model.environment,
                 root: &self.model.root,
             },

@@ -21,6 +21,7 @@ use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},
     olap::{Olap as _, PartitionPhase, PartitionRun, Query},
 };
+use watershed_outputs::Outputs;
 use watershed_proto::{
     DataResolver, Fingerprint, IncrementalOutput, LocalFiles, MapValue, ModelSpec, ModelState, SqlSource,
 };
@@ -28,7 +29,6 @@ use watershed_proto::{
 use crate::{
     messages::Proto,
     model::{self, ModelReconciler},
-    outputs::Outputs,
 };
 
 /// Long enough for a busy machine, short enough to see that something hangs.

@@ -11,8 +11,7 @@ use watershed_api::{Code, Problem};
 use watershed_drivers::olap::{FileFormat, Layout, Value as Cell};
 use watershed_proto::{DataResolver, Message as _, ReportSpec, Value};
 use watershed_reconcilers::report::{self as reports, making::Making};
-use watershed_reconcilers::resolvers::metrics::LONGEST;
-use watershed_reconcilers::resolvers::{Answer as Rows, Ask, Prepared, Resolvers, Viewer, api};
+use watershed_resolvers::{Answer as Rows, Ask, Prepared, Resolvers, Viewer, api, metrics::LONGEST};
 
 use super::export::write_answer;
 use super::metrics_answer::{columns, range, rows, zone};

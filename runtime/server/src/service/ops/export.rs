@@ -8,9 +8,7 @@ use watershed_api::request::{ExportRequest, Rows};
 use watershed_api::{Code, Problem, hint};
 use watershed_drivers::duckdb::Engine;
 use watershed_drivers::olap::{Export, ExportError, Layout, Olap};
-
-use watershed_reconcilers::resolvers::metrics::MetricsError;
-use watershed_reconcilers::resolvers::{Prepared, Viewer};
+use watershed_resolvers::{Prepared, Viewer, metrics::MetricsError};
 
 use super::query;
 use crate::out::Out;

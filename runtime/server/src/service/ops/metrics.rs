@@ -8,9 +8,11 @@ use watershed_core::Key;
 use watershed_drivers::olap::Layout;
 use watershed_metrics::Query;
 use watershed_reconcilers::metrics_view::KIND;
-use watershed_reconcilers::resolvers::metrics::{MetricsError, Question};
-use watershed_reconcilers::resolvers::{Heading, Prepared, Views, condition};
 use watershed_reconcilers::{canvas, explore};
+use watershed_resolvers::{
+    Heading, Prepared, Views, condition,
+    metrics::{MetricsError, Question},
+};
 
 use super::export::write_answer;
 use super::metrics_answer as answers;

@@ -4,7 +4,7 @@ use watershed_api::documents::{MetricsColumn, MetricsDocument, MetricsRange, Met
 use watershed_drivers::olap::Value;
 use watershed_metrics::plan::{Plan, Role};
 use watershed_metrics::{Query, Zone};
-use watershed_reconcilers::resolvers::{Answer, Heading};
+use watershed_resolvers::{Answer, Heading};
 
 /// Makes the document of an answer.
 pub(crate) fn document(query: &Query, answer: &Answer) -> MetricsDocument {

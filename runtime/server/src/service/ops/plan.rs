@@ -14,9 +14,9 @@ use watershed_controller::resource::Row;
 use watershed_controller::{Timestamp, Uid};
 use watershed_drivers::duckdb::{Access, Engine};
 use watershed_drivers::olap::{Olap, OutputKind, TrashLimits};
+use watershed_outputs::{secrets::Secrets, settings};
 use watershed_proto::{Message, ModelSpec, ModelState};
 use watershed_reconcilers::forecast::{EditKind, PlannedWork, Step, View, forecast};
-use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{model, project_parser};
 
 use crate::instance::{Options, compiled, sandbox};
@@ -83,7 +83,7 @@ async fn steps(asked: &Asked<'_>) -> Result<PlanDocument, Problem> {
             None => refusal,
         }
     };
-    let trash = project_parser::trash_limits(compilation.project());
+    let trash = settings::trash_limits(compilation.project());
     let parsed = project_parser::foresee(&compilation, &rows, asked.secrets).map_err(refused)?;
     let root: Arc<Path> = asked.options.root.as_path().into();
     let sandbox = sandbox(asked.options, asked.state);

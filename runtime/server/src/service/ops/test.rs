@@ -11,9 +11,9 @@ use watershed_controller::Key;
 use watershed_controller::resource::Row;
 use watershed_drivers::duckdb::Access;
 use watershed_drivers::olap::Olap;
+use watershed_outputs::secrets::Secrets;
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model::data_tests::Tests;
-use watershed_reconcilers::secrets::Secrets;
 
 use super::query::until_closed;
 use crate::instance::{Built, compiled};

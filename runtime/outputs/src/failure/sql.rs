@@ -1,0 +1,118 @@
+//! Errors of the engine against a statement, as they are stored.
+
+use std::sync::Arc;
+
+use watershed_core::Error;
+use watershed_drivers::olap::SqlError;
+
+/// Returns the error that is stored of what the engine says against a statement.
+pub fn from_sql(error: &SqlError) -> Error {
+    let hint = error.hint.as_deref();
+    let hint = hint.filter(|hint| !names_internals(hint) && !proposes_missing(&error.message, hint));
+    let hint = match error.message.starts_with(OPEN_PIVOT) {
+        true => {
+            Some("a table can: `-- @materialize: true`; for a view, list the values with `ON x IN (...)`")
+        }
+        false => hint,
+    };
+    Error {
+        hint: hint.map(Arc::from),
+        details: error.details.as_deref().map(Arc::from),
+        ..Error::permanent(sql_code(error), error.message.as_str())
+    }
+}
+
+/// Returns a stable code for what an engine says against a statement.
+pub fn sql_code(error: &SqlError) -> String {
+    let says = |text: &str| error.message.contains(text);
+    match error.class.as_str() {
+        "parser" | "syntax" => "sql-syntax".to_owned(),
+        "binder" if says("Referenced column") || says("does not have a column") => {
+            "unknown-column".to_owned()
+        }
+        "catalog" if says("Table with name") => "unknown-table".to_owned(),
+        "catalog" if says("Function with name") => "unknown-function".to_owned(),
+        "io" if says("No files found") => "missing-file".to_owned(),
+        "sandbox" => "outside-sandbox".to_owned(),
+        class => {
+            let code = format!("sql-{}", class.replace([' ', '_'], "-"));
+            match SQL_CODES.contains(&code.as_str()) {
+                true => code,
+                false => OTHER_SQL_CODE.to_owned(),
+            }
+        }
+    }
+}
+
+/// The beginning of the engine's refusal of a view whose columns come from the data.
+const OPEN_PIVOT: &str = "PIVOT statements with pivot elements extracted from the data";
+
+/// Returns true if a hint proposes one of the engine's own tables, which nobody means.
+fn names_internals(hint: &str) -> bool {
+    [
+        "duckdb_",
+        "pg_",
+        "pragma_",
+        "sqlite_",
+        "information_schema",
+        "_watershed",
+    ]
+    .iter()
+    .any(|prefix| hint.contains(&format!("\"{prefix}")))
+}
+
+/// Returns whether a hint proposes the very name that is missing: a table that was dropped a moment ago.
+fn proposes_missing(message: &str, hint: &str) -> bool {
+    let missing = message
+        .strip_prefix("Table with name ")
+        .and_then(|rest| rest.strip_suffix(" does not exist!"));
+    let proposed = hint
+        .strip_prefix("Did you mean \"")
+        .and_then(|rest| rest.strip_suffix("\"?"));
+    let (Some(missing), Some(proposed)) = (missing, proposed) else {
+        return false;
+    };
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_lowercase();
+    last(missing) == last(proposed)
+}
+
+/// The codes of the engine's classes of errors. Each has its section in `docs/diagnostics.md`.
+const SQL_CODES: [&str; 10] = [
+    "sql-binder",
+    "sql-catalog",
+    "sql-constraint",
+    "sql-conversion",
+    "sql-dependency",
+    "sql-invalid-input",
+    "sql-io",
+    "sql-mismatch-type",
+    "sql-not-implemented",
+    "sql-out-of-range",
+];
+
+/// The code of all other classes.
+const OTHER_SQL_CODE: &str = "sql";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_engines_own_tables_are_not_proposed() {
+        let hint = |hint: &str| {
+            let (class, message) = ("catalog".into(), "Table with name x does not exist!".into());
+            from_sql(&SqlError {
+                class,
+                message,
+                hint: Some(hint.into()),
+                ..SqlError::default()
+            })
+            .hint
+        };
+        assert_eq!(hint("Did you mean \"duckdb_schemas\"?"), None);
+        assert!(hint("Did you mean \"orders\"?").is_some());
+        assert_eq!(hint("Did you mean \"main.x\"?"), None, "what is missing");
+        assert_eq!(hint("Did you mean \"X\"?"), None);
+        assert_eq!(hint("Did you mean \"_watershed_trash_1\"?"), None);
+    }
+}

@@ -1,0 +1,587 @@
+//! The outputs in the engine as reconcilers share them: the engine is opened only when something is to be done, and
+//! looked over once.
+//!
+//! Invariants:
+//! 1. While the engine's file is as an orderly close left it and nothing was asked of the engine since,
+//!    [`Outputs::find`] answers [`Lookup::AsLeft`] without opening it: what the catalog says of outputs holds.
+//! 2. Otherwise all outputs are listed once; after that each change that goes through here keeps the list true.
+//! 3. An output whose change ended in a way that nobody learned (interrupted, dropped) is not trusted: the next
+//!    question about it lists anew.
+//! 4. The engine's file is given up to other processes now and then. Before each question it is known whether one of
+//!    them has changed it since; then nothing that was known is trusted, as if this process had just begun.
+//! 5. A listing or change is begun when the file is open: while another process has it, what is known stays known.
+
+mod known;
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, MutexGuard,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use watershed_drivers::{
+    duckdb::FileProof,
+    olap::{
+        Build, BuildError, Built, Dropped, Failure, Guard, Left, Migration, Olap, Output, OutputKind, Rename,
+        RenameError, Renamed, Tag, Trashed,
+    },
+    sandbox::Sandbox,
+};
+
+use crate::chosen::Chosen;
+use crate::digest::digest;
+use crate::made::Made;
+use known::{About, Known};
+use watershed_locks::Unpoisoned;
+
+use crate::secrets::Secrets;
+use crate::settings::EngineSettings;
+
+/// The listings for one question, at most.
+const LISTINGS: usize = 3;
+
+/// More than a proof ever takes, in bytes.
+const LARGEST_PROOF: usize = 64 << 10;
+
+/// An output as the catalog speaks of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// The owner of an output, and the build that made it.
+    pub tag: Tag,
+    /// Its name.
+    pub name: String,
+    /// Table or view.
+    pub kind: OutputKind,
+}
+
+/// The outputs in one engine, shared by all reconcilers of one instance.
+pub struct Outputs {
+    olap: Arc<dyn Olap>,
+    proof: PathBuf,
+    as_left: bool,
+    secrets: Secrets,
+    sandbox: Option<Sandbox>,
+    chosen: Chosen,
+    /// Never locked across an await.
+    known: Mutex<Known>,
+    /// Held by whoever lists, so that all others wait for that one listing.
+    listing: tokio::sync::Mutex<()>,
+    made: Made,
+    /// Counts texts of statements that may have changed any table.
+    meddlings: AtomicU64,
+    /// Resources whose output may be dropped although the trash has no room for it.
+    approved: Mutex<HashSet<Uuid>>,
+    /// The digest of the spec of each resource whose last held edit a person let through.
+    approved_edits: Mutex<HashMap<Uuid, [u8; 16]>>,
+}
+
+fn edit_digest(spec: &[u8]) -> [u8; 16] {
+    digest("watershed 2026 approved edit", [spec])
+}
+
+/// A resource's output as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lookup {
+    /// The engine's file is as it was left: what the catalog says holds.
+    AsLeft,
+    /// The output, if there is one.
+    Listed(Option<Output>),
+}
+
+impl Outputs {
+    /// The outputs in `olap`, whose data is in `file`. [`Outputs::record_close`] stores the stamp of that file in `proof`
+    /// when the engine has closed it in order.
+    #[must_use]
+    pub fn new(olap: Arc<dyn Olap>, file: &Path, proof: impl Into<PathBuf>) -> Self {
+        let proof = proof.into();
+        let as_left = is_as_left(file, &proof);
+        Self {
+            olap,
+            proof,
+            as_left,
+            secrets: Secrets::default(),
+            sandbox: None,
+            chosen: Chosen::default(),
+            known: Mutex::default(),
+            listing: tokio::sync::Mutex::default(),
+            made: Made::default(),
+            meddlings: AtomicU64::new(0),
+            approved: Mutex::default(),
+            approved_edits: Mutex::default(),
+        }
+    }
+
+    /// The same with the secrets of the project, which whatever runs in the engine may quote.
+    #[must_use]
+    pub fn with_secrets(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// The same for a project that is confined to some folders, as its engine is.
+    #[must_use]
+    pub fn with_sandbox(mut self, sandbox: Option<Sandbox>) -> Self {
+        self.sandbox = sandbox;
+        self
+    }
+
+    /// The same for a run that is for some resources alone.
+    #[must_use]
+    pub fn with_chosen(mut self, chosen: Chosen) -> Self {
+        self.chosen = chosen;
+        self
+    }
+
+    /// Returns the resources that something is done for.
+    #[must_use]
+    pub fn chosen(&self) -> &Chosen {
+        &self.chosen
+    }
+
+    /// Returns the folders that the project is confined to, if it is.
+    #[must_use]
+    pub fn sandbox(&self) -> Option<&Sandbox> {
+        self.sandbox.as_ref()
+    }
+
+    /// The project's secrets.
+    #[must_use]
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// The engine itself, for reading.
+    #[must_use]
+    pub fn olap(&self) -> &Arc<dyn Olap> {
+        &self.olap
+    }
+
+    /// Returns how often tables may have been changed otherwise than by builds of their owners: by other processes, and by
+    /// statements that people wrote. A closed file is looked at.
+    #[must_use]
+    pub fn meddled(&self) -> (u64, u64) {
+        (
+            self.olap.changes_by_others(),
+            self.meddlings.load(Ordering::Acquire),
+        )
+    }
+
+    /// Returns what migrations and connectors leave in the engine for everybody.
+    #[must_use]
+    pub fn made(&self) -> &Made {
+        &self.made
+    }
+
+    /// Lets the output of a resource be dropped although the trash has no room for it, as long as this process lives.
+    pub fn approve_drop(&self, uid: Uuid) {
+        self.approved.lock().unpoisoned().insert(uid);
+    }
+
+    /// Takes note that a person lets an edit of a resource through, by its encoded spec, as long as this process lives. Which rows are made anew
+    /// for it says a full refresh; this says that nothing else is asked for.
+    pub fn approve_edit(&self, uid: Uuid, spec: &[u8]) {
+        let digest = edit_digest(spec);
+        self.approved_edits.lock().unpoisoned().insert(uid, digest);
+    }
+
+    /// Returns whether a person let this spec of a resource through.
+    #[must_use]
+    pub fn is_approved(&self, uid: Uuid, spec: &[u8]) -> bool {
+        self.approved_edits.lock().unpoisoned().get(&uid) == Some(&edit_digest(spec))
+    }
+
+    /// Forgets what a person let through of a resource: it is built.
+    pub fn forget_approval(&self, uid: Uuid) {
+        self.approved_edits.lock().unpoisoned().remove(&uid);
+    }
+
+    /// Gives the engine the settings that the project states.
+    pub fn set(&self, settings: EngineSettings) {
+        let EngineSettings {
+            sessions,
+            trash,
+            installs,
+        } = settings;
+        let inputs = sessions.iter().filter(|(session, _)| !session.optional);
+        let versions = inputs.map(|(session, version)| (session.connector.as_str(), *version));
+        self.made.begin_with(versions);
+        self.olap.limit_trash(trash);
+        self.olap.allow_installs(installs);
+        self.olap
+            .begin_with(sessions.into_iter().map(|(session, _)| session).collect());
+    }
+
+    /// Returns true if the file was found as an orderly close had left it.
+    #[must_use]
+    pub fn were_as_left(&self) -> bool {
+        self.as_left
+    }
+
+    /// Returns true if the file is as it was left, and nothing was listed or changed in this process since.
+    #[must_use]
+    pub fn is_as_left(&self) -> bool {
+        self.as_left && self.current().is_untouched()
+    }
+
+    /// Returns true if every output that the catalog speaks of is known to stand in the engine: the file is as it was left, or all
+    /// were listed since.
+    #[must_use]
+    pub fn are_known(&self) -> bool {
+        self.is_as_left() || self.current().can_tell(About::All)
+    }
+
+    /// Opens the engine's file, waiting for another process that has it open: for what must not count as begun before.
+    ///
+    /// # Errors
+    /// As [`Olap::open`].
+    pub async fn open(&self, cancel: &CancellationToken) -> Result<(), Failure> {
+        self.olap.open(cancel).await
+    }
+
+    /// Remembers what the file was like when the engine was closed, so that the next process need not open it to
+    /// know that nothing changed.
+    ///
+    /// The file proves only that it did not change, not that the catalog speaks of it truly: an output that was
+    /// dropped by hand while its model fails or waits is in the catalog still. So `claims`, all outputs of which the
+    /// committed catalog speaks, are compared with what is known to stand there, and unless they agree no proof is left.
+    ///
+    /// # Errors
+    /// When the proof can't be written or removed. Then the next start opens the engine, unless the file is as the
+    /// proof of an earlier close has it.
+    pub fn record_close(
+        &self,
+        proof: Option<&FileProof>,
+        claims: impl IntoIterator<Item = Claim>,
+    ) -> io::Result<()> {
+        if !self.current().agrees(self.as_left, claims) {
+            return match fs::remove_file(&self.proof) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            };
+        }
+        let text = serde_json::to_vec(&proof).map_err(io::Error::other)?;
+        let mut fresh = self.proof.clone().into_os_string();
+        fresh.push(".new");
+        fs::write(&fresh, text)?;
+        fs::rename(&fresh, &self.proof)
+    }
+
+    /// Returns the knowledge of outputs, emptied if another process has changed the engine's data since.
+    fn current(&self) -> MutexGuard<'_, Known> {
+        let changes = self.olap.changes_by_others();
+        let mut known = self.known();
+        known.trust_since(changes);
+        known
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unpoisoned()
+    }
+}
+
+/// Questions.
+impl Outputs {
+    /// Finds a resource's output in the engine.
+    ///
+    /// # Errors
+    /// When the engine can't be opened or listed.
+    pub async fn find(&self, uid: Uuid, cancel: &CancellationToken) -> Result<Lookup, Failure> {
+        if self.is_as_left() {
+            return Ok(Lookup::AsLeft);
+        }
+        self.look_up(uid, cancel).await.map(Lookup::Listed)
+    }
+
+    /// Finds a resource's output in the engine, and in any case looks it up there.
+    ///
+    /// # Errors
+    /// As [`Outputs::find`].
+    pub async fn look_up(&self, uid: Uuid, cancel: &CancellationToken) -> Result<Option<Output>, Failure> {
+        self.ask(About::One(uid), cancel, |known| known.get(uid).cloned())
+            .await
+    }
+
+    /// The tagged output that stands at a name.
+    ///
+    /// # Errors
+    /// As [`Outputs::find`].
+    pub async fn standing_at(
+        &self,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Output>, Failure> {
+        self.ask(About::All, cancel, |known| known.at(name).cloned())
+            .await
+    }
+
+    /// All outputs, ordered by name.
+    ///
+    /// # Errors
+    /// As [`Outputs::find`].
+    pub async fn list(&self, cancel: &CancellationToken) -> Result<Vec<Output>, Failure> {
+        let mut all = self
+            .ask(About::All, cancel, |known| {
+                known.all().cloned().collect::<Vec<_>>()
+            })
+            .await?;
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(all)
+    }
+
+    /// Outputs of a resource in the trash, and those that had a name, the latest first.
+    ///
+    /// # Errors
+    /// When the engine can't be opened.
+    pub async fn in_trash(
+        &self,
+        uid: Uuid,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Trashed>, Failure> {
+        self.open(cancel).await?;
+        let mut trash = self.olap.trash_of(uid, name, cancel).await?;
+        trash.reverse();
+        Ok(trash)
+    }
+
+    async fn ask<T>(
+        &self,
+        about: About,
+        cancel: &CancellationToken,
+        answer: impl FnOnce(&Known) -> T,
+    ) -> Result<T, Failure> {
+        if !self.current().can_tell(about) {
+            let _only_one = self.listing.lock().await;
+            // Once more when another process changed the file, or a change ended unlearned, while it was listed.
+            for _ in 0..LISTINGS {
+                if !self.current().can_tell(about) {
+                    self.list_anew(cancel).await?;
+                }
+            }
+        }
+        Ok(answer(&self.known()))
+    }
+
+    async fn list_anew(&self, cancel: &CancellationToken) -> Result<(), Failure> {
+        self.open(cancel).await?;
+        let under_way = UnderWay(self);
+        self.current().begin_listing();
+        let outputs = self.olap.outputs(cancel).await?;
+        std::mem::forget(under_way);
+        self.known().end_listing(outputs);
+        Ok(())
+    }
+}
+
+/// Changes.
+impl Outputs {
+    /// Makes or replaces an output.
+    ///
+    /// # Errors
+    /// As [`Olap::build`].
+    pub async fn build(&self, build: &Build, cancel: &CancellationToken) -> Result<Built, BuildError> {
+        self.open(cancel).await?;
+        let unlearned = Unlearned::new(self, build.tag.uid);
+        let _meddling = (!build.hooks.is_empty()).then(|| Meddling::new(&self.meddlings));
+        let result = self.olap.build(build, cancel).await;
+        match &result {
+            Ok(built) => unlearned.learn(|known| {
+                known.put(Output {
+                    name: build.name.clone(),
+                    kind: build.kind,
+                    tag: built.tag,
+                    record: Some(built.record.clone()),
+                    rows: built.rows,
+                });
+            }),
+            Err(BuildError::Failed(failure)) if leaves_doubt(failure) => {}
+            // The output is another, and what it is was not told.
+            Err(BuildError::After { build: None, .. }) => {}
+            Err(_) => unlearned.learn(|_| ()),
+        }
+        result
+    }
+
+    /// Replaces the record beside an output. Says whether it was there.
+    ///
+    /// # Errors
+    /// As [`Olap::retag`].
+    pub async fn note(&self, tag: Tag, record: Vec<u8>, cancel: &CancellationToken) -> Result<bool, Failure> {
+        let unlearned = Unlearned::new(self, tag.uid);
+        let was_there = self.olap.retag(tag, tag, &record, cancel).await?;
+        unlearned.learn(|known| {
+            if let Some(output) = known.get(tag.uid).cloned() {
+                known.put(Output {
+                    record: Some(record),
+                    ..output
+                });
+            }
+        });
+        Ok(was_there)
+    }
+
+    /// Gives an output another name.
+    ///
+    /// # Errors
+    /// As [`Olap::rename`].
+    pub async fn rename(&self, rename: &Rename, cancel: &CancellationToken) -> Result<Renamed, RenameError> {
+        self.open(cancel).await?;
+        let unlearned = Unlearned::new(self, rename.uid);
+        let result = self.olap.rename(rename, cancel).await;
+        match &result {
+            Ok(_) => unlearned.learn(|known| {
+                if let Some(output) = known.get(rename.uid).cloned() {
+                    let record = rename.record.clone().or(output.record);
+                    known.put(Output {
+                        name: rename.to.clone(),
+                        record,
+                        ..output
+                    });
+                }
+            }),
+            Err(RenameError::Failed(failure)) if leaves_doubt(failure) => {}
+            Err(_) => unlearned.learn(|_| ()),
+        }
+        result
+    }
+
+    /// Drops what a resource has in the engine; its tables go to the trash.
+    ///
+    /// # Errors
+    /// As [`Olap::drop_output`].
+    pub async fn drop_output(
+        &self,
+        uid: Uuid,
+        guard: Guard,
+        cancel: &CancellationToken,
+    ) -> Result<Dropped, Failure> {
+        self.open(cancel).await?;
+        let unlearned = Unlearned::new(self, uid);
+        let guard = match self.approved.lock().unpoisoned().contains(&uid) {
+            true => Guard::Free,
+            false => guard,
+        };
+        let result = self.olap.drop_output(uid, guard, cancel).await;
+        match &result {
+            Ok(Dropped::NoRoom { .. }) => unlearned.learn(|_| ()),
+            Ok(_) => unlearned.learn(|known| known.remove(uid)),
+            Err(failure) if leaves_doubt(failure) => {}
+            Err(_) => unlearned.learn(|_| ()),
+        }
+        result
+    }
+
+    /// Gives an output to another resource, rows untouched. Says whether it was there.
+    ///
+    /// # Errors
+    /// As [`Olap::retag`].
+    pub async fn adopt(
+        &self,
+        from: Tag,
+        to: Tag,
+        record: Vec<u8>,
+        cancel: &CancellationToken,
+    ) -> Result<bool, Failure> {
+        self.open(cancel).await?;
+        let (old, new) = (Unlearned::new(self, from.uid), Unlearned::new(self, to.uid));
+        let was_there = self.olap.retag(from, to, &record, cancel).await?;
+        let output = self.known().get(from.uid).cloned().filter(|_| was_there);
+        old.learn(|known| known.remove(from.uid));
+        new.learn(|known| {
+            if let Some(output) = output {
+                known.put(Output {
+                    tag: to,
+                    record: Some(record),
+                    ..output
+                });
+            }
+        });
+        Ok(was_there)
+    }
+}
+
+/// Statements of a person's.
+impl Outputs {
+    /// Runs a migration. What it does to outputs is not known: all are listed anew before the next question about one.
+    ///
+    /// # Errors
+    /// As [`Olap::migrate`].
+    pub async fn migrate(&self, migration: &Migration, cancel: &CancellationToken) -> Result<Left, Failure> {
+        self.open(cancel).await?;
+        let _only_one = self.listing.lock().await;
+        self.known().meddle();
+        let _meddling = Meddling::new(&self.meddlings);
+        self.olap.migrate(migration, cancel).await
+    }
+}
+
+/// Statements of a person's under way, which may change any table: counted when they begin, and when they end in any way.
+struct Meddling<'a>(&'a AtomicU64);
+
+impl<'a> Meddling<'a> {
+    fn new(count: &'a AtomicU64) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count)
+    }
+}
+
+impl Drop for Meddling<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// A change under way: unless somebody learns how it ended, its output is in doubt.
+struct Unlearned<'a> {
+    outputs: &'a Outputs,
+    uid: Uuid,
+}
+
+impl<'a> Unlearned<'a> {
+    fn new(outputs: &'a Outputs, uid: Uuid) -> Self {
+        outputs.known().touch();
+        Self { outputs, uid }
+    }
+
+    fn learn(self, apply: impl FnOnce(&mut Known)) {
+        apply(&mut self.outputs.known());
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unlearned<'_> {
+    fn drop(&mut self) {
+        self.outputs.known().doubt(self.uid);
+    }
+}
+
+/// A listing under way.
+struct UnderWay<'a>(&'a Outputs);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.known().drop_listing();
+    }
+}
+
+/// Returns true if a failure leaves open what became of the work.
+fn leaves_doubt(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::Interrupted | Failure::Fatal { .. } | Failure::Closed
+    )
+}
+
+fn is_as_left(file: &Path, proof: &Path) -> bool {
+    let left = watershed_drivers::regular::read(proof, LARGEST_PROOF)
+        .ok()
+        .and_then(|text| serde_json::from_slice::<Option<FileProof>>(&text).ok());
+    let Some(left) = left else { return false };
+    FileProof::read(file).is_ok_and(|now| now == left)
+}

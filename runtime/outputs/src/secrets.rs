@@ -1,0 +1,498 @@
+//! Values that are not to be seen: of variables, and of the secrets that connectors state.
+//!
+//! This module alone knows them. Invariants:
+//!
+//! 1. A stored spec holds in place of a variable's value what it is [sealed](Secrets::seal) to: a hash with a key that lies
+//!    in the state folder. So another value is another spec, and the catalog does not tell it.
+//! 2. A reconciler gets the values [back](Secrets::open) from what this process has learned: from its options, and from
+//!    the parse that settles before anything else runs. What was not learned can't be opened, and the resource fails
+//!    without touching what it built before.
+//! 3. Whatever is said about a resource and stored (errors, findings, logs) has `[NAME]` in place of a value.
+//!
+//! A value is replaced in texts if it has six characters or more and is no plain number, date or truth value, and if nothing of
+//! the project has it for a name. A value that was learned is replaced as long as the process lives, also after it
+//! was changed.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, RwLock};
+use std::{fmt, fs, io};
+
+use watershed_compilers::{Resource, Spec};
+use watershed_core::Error;
+use watershed_dialect::doubled;
+use watershed_drivers::regular;
+use watershed_locks::Unpoisoned;
+use watershed_proto::{Fingerprint, Value};
+
+/// The fewest characters of a value that is replaced in texts: shorter ones stand in ordinary words.
+const SHORTEST: usize = 6;
+/// The prefix of a sealed value.
+const SEALED: &str = "sealed:";
+/// Bytes of a key.
+const KEY_BYTES: usize = 32;
+/// Parts of the keys of settings whose values are secrets, also when they are written out.
+const SECRET_KEYS: [&str; 9] = [
+    "password",
+    "passwd",
+    "secret",
+    "token",
+    "credential",
+    "private_key",
+    "api_key",
+    "access_key",
+    "account_key",
+];
+
+/// The secrets of one project. Clones share what they have learned.
+#[derive(Clone)]
+pub struct Secrets {
+    key: [u8; KEY_BYTES],
+    known: Arc<RwLock<Known>>,
+}
+
+#[derive(Default)]
+struct Known {
+    /// Values by what stands for them.
+    values: BTreeMap<String, String>,
+    /// The forms of values in texts, the longest first, with the names of their variables.
+    forms: Vec<(String, String)>,
+    /// Names of the project's own, in lower case.
+    names: BTreeSet<String>,
+    /// Variables that were set by hand for this process.
+    given: BTreeMap<String, String>,
+}
+
+/// A value that this process has not learned.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the value of the variable \"{name}\" is not known")]
+pub struct Unknown {
+    /// The variable.
+    pub name: String,
+}
+
+impl From<Unknown> for Error {
+    fn from(unknown: Unknown) -> Self {
+        let hint = "it is read with the project's files; fix what keeps them from being read";
+        Self {
+            hint: Some(hint.into()),
+            ..Self::transient("variable-unknown", unknown.to_string())
+        }
+    }
+}
+
+impl Default for Secrets {
+    /// Secrets whose key lives as long as the process.
+    fn default() -> Self {
+        Self::with_key(fresh_key())
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").finish_non_exhaustive()
+    }
+}
+
+impl Secrets {
+    fn with_key(key: [u8; KEY_BYTES]) -> Self {
+        Self {
+            key,
+            known: Arc::default(),
+        }
+    }
+
+    /// Secrets with the key in a file, which is made, for its owner alone, if it is not there. A file that holds no key is replaced:
+    /// whatever was sealed with it counts as changed.
+    ///
+    /// # Errors
+    /// When the file can't be read or made.
+    pub fn with_key_file(path: &Path) -> io::Result<Self> {
+        match regular::read(path, KEY_BYTES) {
+            Ok(key) if key.len() == KEY_BYTES => {
+                let mut bytes = [0; KEY_BYTES];
+                bytes.copy_from_slice(&key);
+                return Ok(Self::with_key(bytes));
+            }
+            Err(regular::ReadError::Io(error)) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error);
+            }
+            _ => {}
+        }
+        let key = fresh_key();
+        write_for_owner(path, &key)?;
+        Ok(Self::with_key(key))
+    }
+
+    /// Learns the values of variables.
+    pub fn learn<'v>(&self, variables: impl IntoIterator<Item = (&'v String, &'v String)>) {
+        for (name, value) in variables {
+            let sealed = self.sealed(name, value);
+            let mut known = self.known.write().unpoisoned();
+            if known.values.insert(sealed, value.clone()).is_none() {
+                known.hide(name, value);
+            }
+        }
+    }
+
+    /// Learns the variables that were set by hand for this process, which go before those of files.
+    pub fn give(&self, variables: &BTreeMap<String, String>) {
+        self.learn(variables);
+        let mut known = self.known.write().unpoisoned();
+        known.given.clone_from(variables);
+    }
+
+    /// The variables of the parser's stored spec. One that an earlier process left holds values that this process never had, and
+    /// is about to be replaced: then those that this process was given count already.
+    #[must_use]
+    pub fn open_given(&self, variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        self.open(variables).unwrap_or_else(|_| {
+            let known = self.known.read().unpoisoned();
+            known.given.clone()
+        })
+    }
+
+    /// Learns names of the project: a value that names something is no secret.
+    pub fn learn_names<'n>(&self, names: impl IntoIterator<Item = &'n str>) {
+        let mut known = self.known.write().unpoisoned();
+        for name in names {
+            if name.len() >= SHORTEST && !known.names.contains(&name.to_lowercase()) {
+                known.names.insert(name.to_lowercase());
+                known.forms.retain(|(form, _)| !form.eq_ignore_ascii_case(name));
+            }
+        }
+    }
+
+    /// Returns the sealed form of a value for a stored spec, and remembers the value.
+    #[must_use]
+    pub fn seal(&self, name: &str, value: &str) -> String {
+        self.learn([(&name.to_owned(), &value.to_owned())]);
+        self.sealed(name, value)
+    }
+
+    /// The variables of a stored spec with their values.
+    ///
+    /// # Errors
+    /// The first whose value was not learned.
+    pub fn open(&self, variables: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Unknown> {
+        let known = self.known.read().unpoisoned();
+        let open = |(name, stored): (&String, &String)| {
+            let value = match known.values.get(stored) {
+                Some(value) => value.clone(),
+                None if is_sealed(stored) => return Err(Unknown { name: name.clone() }),
+                None => stored.clone(),
+            };
+            Ok((name.clone(), value))
+        };
+        variables.iter().map(open).collect()
+    }
+
+    /// Variables as a spec stores them.
+    #[must_use]
+    pub fn seal_all(&self, variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let seal = |(name, value): (&String, &String)| (name.clone(), self.seal(name, value));
+        variables.iter().map(seal).collect()
+    }
+
+    /// The resource as the catalog stores it: values sealed, and with them whatever they could be guessed from.
+    #[must_use]
+    pub fn seal_resource<'r>(&self, resource: &'r Resource) -> Cow<'r, Resource> {
+        let has_variables = resource
+            .spec
+            .variables()
+            .is_some_and(|variables| !variables.is_empty());
+        let has_secrets = matches!(&resource.spec, Spec::Connector(spec) if !stated(spec).is_empty());
+        if !has_variables && !has_secrets {
+            return Cow::Borrowed(resource);
+        }
+        let mut sealed = resource.clone();
+        let variables = resource
+            .spec
+            .variables()
+            .map(|variables| self.seal_all(variables));
+        sealed.spec.set_variables(variables.unwrap_or_default());
+        if let Spec::Connector(spec) = &mut sealed.spec {
+            for (key, value) in stated(spec) {
+                let name = format!("{}.{key}", resource.name);
+                let sealed = self.seal(&name, &value);
+                if let Some(properties) = &mut spec.properties {
+                    properties.fields.insert(key, Value::from(sealed));
+                }
+            }
+        }
+        if let Some(meaning) = resource.spec.meaning() {
+            sealed.spec.set_meaning(self.keyed(meaning));
+        }
+        if let Spec::Model(spec) = &mut sealed.spec
+            && let Some(meaning) = &spec.output_meaning
+        {
+            spec.output_meaning = Some(self.keyed(meaning));
+        }
+        Cow::Owned(sealed)
+    }
+
+    /// Returns true if no text holds anything to hide.
+    pub fn is_empty(&self) -> bool {
+        self.known.read().unpoisoned().forms.is_empty()
+    }
+
+    /// The text with `[NAME]` in place of each value.
+    #[must_use]
+    pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let known = self.known.read().unpoisoned();
+        if !known.forms.iter().any(|(form, _)| text.contains(form.as_str())) {
+            return Cow::Borrowed(text);
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some((at, form, name)) = known.first_in(rest) {
+            out.push_str(rest.get(..at).unwrap_or_default());
+            out.push_str(&format!("[{name}]"));
+            rest = rest.get(at + form.len()..).unwrap_or_default();
+        }
+        out.push_str(rest);
+        Cow::Owned(out)
+    }
+
+    /// The error as it may be stored.
+    #[must_use]
+    pub fn redact_error(&self, error: Error) -> Error {
+        Error {
+            message: self.redact(&error.message).as_ref().into(),
+            hint: error
+                .hint
+                .as_deref()
+                .map(|hint| self.redact(hint).as_ref().into()),
+            details: error
+                .details
+                .as_deref()
+                .map(|details| self.redact(details).as_ref().into()),
+            ..error
+        }
+    }
+
+    fn sealed(&self, name: &str, value: &str) -> String {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(&(name.len() as u64).to_le_bytes());
+        hasher.update(name.as_bytes()).update(value.as_bytes());
+        let hash = hasher.finalize().to_hex();
+        format!("{SEALED}{}", hash.get(..KEY_BYTES).unwrap_or_default())
+    }
+
+    /// A fingerprint that was made of values, so that they can't be tried out on it.
+    fn keyed(&self, print: &Fingerprint) -> Fingerprint {
+        let hash = blake3::keyed_hash(&self.key, &print.digest);
+        let length = print.digest.len().min(KEY_BYTES);
+        Fingerprint {
+            version: print.version.clone(),
+            digest: hash.as_bytes().get(..length).unwrap_or_default().to_vec(),
+        }
+    }
+}
+
+impl Known {
+    fn hide(&mut self, name: &str, value: &str) {
+        for form in forms(value) {
+            let is_name = self.names.contains(&form.to_lowercase());
+            if !is_name && !self.forms.iter().any(|(known, _)| *known == form) {
+                self.forms.push((form, name.to_owned()));
+            }
+        }
+        self.forms.sort_by_key(|(form, _)| std::cmp::Reverse(form.len()));
+    }
+
+    /// The first form in a text, the longest where several begin at one place.
+    fn first_in(&self, text: &str) -> Option<(usize, &str, &str)> {
+        let found = self.forms.iter().filter_map(|(form, name)| {
+            let at = text.find(form.as_str())?;
+            Some((at, form.as_str(), name.as_str()))
+        });
+        found.min_by_key(|(at, form, _)| (*at, std::cmp::Reverse(form.len())))
+    }
+}
+
+/// Returns true if a text stands for a value.
+#[must_use]
+pub fn is_sealed(text: &str) -> bool {
+    let hash = text.strip_prefix(SEALED);
+    hash.is_some_and(|hash| hash.len() == KEY_BYTES && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// A JSON value as it may be shown: `[NAME]` in place of what stands for a value, by the key that it has.
+pub fn show(value: &mut serde_json::Value, key: &str) {
+    match value {
+        serde_json::Value::String(text) if is_sealed(text) => *text = format!("[{key}]"),
+        serde_json::Value::Array(values) => values.iter_mut().for_each(|value| show(value, key)),
+        serde_json::Value::Object(fields) => fields.iter_mut().for_each(|(key, value)| show(value, key)),
+        _ => {}
+    }
+}
+
+/// The secrets that a connector's file states without a template.
+fn stated(spec: &watershed_proto::ConnectorSpec) -> Vec<(String, String)> {
+    let properties = spec.properties.iter().flat_map(|properties| &properties.fields);
+    let secrets = properties.filter_map(|(key, value)| {
+        let lower = key.to_lowercase();
+        let is_secret = SECRET_KEYS.iter().any(|word| lower.contains(word));
+        let text = value.as_str().filter(|text| !text.contains("{{"))?;
+        (is_secret && !is_sealed(text)).then(|| (key.clone(), text.to_owned()))
+    });
+    secrets.collect()
+}
+
+/// Lists the forms of a value in texts in which it is replaced: as it is, in quotes of SQL and JSON, in addresses, and
+/// each of its lines, as messages are cut to one.
+fn forms(value: &str) -> BTreeSet<String> {
+    let lines = value.lines().map(str::trim);
+    let whole = [value, value.trim()].into_iter().chain(lines);
+    let mut forms = BTreeSet::new();
+    for text in whole.filter(|text| is_worth_hiding(text)) {
+        let json = serde_json::to_string(text).unwrap_or_default();
+        forms.insert(json.trim_matches('"').to_owned());
+        forms.insert(doubled(text, '\''));
+        let encoded = percent_encoded(text);
+        forms.insert(encoded.replace("%20", "+"));
+        forms.insert(encoded);
+        forms.insert(text.to_owned());
+    }
+    forms.retain(|form| form.chars().count() >= SHORTEST);
+    forms
+}
+
+fn is_worth_hiding(text: &str) -> bool {
+    let is_plain = |c: char| {
+        c.is_ascii_digit() || matches!(c, '-' | '/' | ':' | '.' | ',' | '+' | '_' | ' ' | 'T' | 'Z')
+    };
+    let is_number = text.parse::<f64>().is_ok() || text.chars().all(is_plain);
+    text.chars().count() >= SHORTEST && !is_number
+}
+
+fn percent_encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
+fn fresh_key() -> [u8; KEY_BYTES] {
+    let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 key of sealed values");
+    // Each has 74 bits from the system's source of randomness.
+    for _ in 0..4 {
+        hasher.update(uuid::Uuid::now_v7().as_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}
+
+/// Writes a file that only its owner can read, whole or not at all.
+pub fn write_for_owner(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{}.new", uuid::Uuid::now_v7()));
+    let mut options = fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options
+        .open(&fresh)
+        .and_then(|mut file| {
+            io::Write::write_all(&mut file, bytes)?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&fresh, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets(variables: &[(&str, &str)]) -> Secrets {
+        let secrets = Secrets::default();
+        let owned = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        secrets.learn(&owned.collect::<BTreeMap<_, _>>());
+        secrets
+    }
+
+    #[test]
+    fn values_are_replaced_by_their_names_in_every_form() {
+        let secrets = secrets(&[("pw", "S3CR'ET\"9 x"), ("long", "S3CR'ET\"9 x and more")]);
+        for (text, expected) in [
+            ("it is S3CR'ET\"9 x!", "it is [pw]!"),
+            ("where a = 'S3CR''ET\"9 x'", "where a = '[pw]'"),
+            (r#"{"a":"S3CR'ET\"9 x"}"#, r#"{"a":"[pw]"}"#),
+            ("https://u:S3CR%27ET%229%20x@h", "https://u:[pw]@h"),
+            ("https://h/?p=S3CR%27ET%229+x", "https://h/?p=[pw]"),
+            ("S3CR'ET\"9 x and more, S3CR'ET\"9 x", "[long], [pw]"),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(secrets.redact(text), expected);
+        }
+    }
+
+    #[test]
+    fn each_line_of_a_value_is_replaced() {
+        let secrets = secrets(&[("pem", "-----BEGIN\nabcdefgh\nxyz\n")]);
+        assert_eq!(secrets.redact("found abcdefgh and xyz"), "found [pem] and xyz");
+    }
+
+    #[test]
+    fn short_values_numbers_dates_and_names_stay() {
+        let variables = [
+            ("short", "abcde"),
+            ("number", "1234567"),
+            ("decimal", "-1234.5678"),
+            ("date", "2026-01-31"),
+            ("time", "2026-01-31T00:00:00Z"),
+            ("model", "Orders_Daily"),
+        ];
+        let secrets = secrets(&variables);
+        secrets.learn_names(["orders_daily"]);
+        for (_, value) in variables {
+            assert_eq!(secrets.redact(value), value);
+        }
+        secrets.learn([(&"later".to_owned(), &"orders_daily".to_owned())]);
+        assert_eq!(secrets.redact("orders_daily"), "orders_daily");
+    }
+
+    #[test]
+    fn what_is_sealed_is_opened_by_who_has_learned_it_and_by_nobody_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        let secrets = Secrets::with_key_file(&path).unwrap();
+        let variables = BTreeMap::from([("pw".to_owned(), "S3CRET99".to_owned())]);
+        let sealed = secrets.seal_all(&variables);
+        assert!(is_sealed(&sealed["pw"]), "{sealed:?}");
+        assert_eq!(secrets.open(&sealed), Ok(variables.clone()));
+
+        let restarted = Secrets::with_key_file(&path).unwrap();
+        assert_eq!(restarted.open(&sealed), Err(Unknown { name: "pw".into() }));
+        restarted.learn(&variables);
+        assert_eq!(restarted.open(&sealed), Ok(variables.clone()));
+
+        assert_ne!(secrets.seal("pw", "other"), sealed["pw"], "another value");
+        assert_ne!(secrets.seal("qw", "S3CRET99"), sealed["pw"], "another variable");
+        assert_ne!(Secrets::default().seal_all(&variables), sealed, "another key");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_key_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+        Secrets::with_key_file(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn nothing_prints_what_is_known() {
+        let secrets = secrets(&[("pw", "S3CRET99")]);
+        assert!(!format!("{secrets:?}").contains("S3CRET"));
+    }
+}

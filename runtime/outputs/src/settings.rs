@@ -1,0 +1,122 @@
+//! The settings of the engine that a project states: from the catalog, before anything runs, and from the files at each parse.
+
+use std::time::Duration;
+
+use watershed_compilers::Project;
+use watershed_core::Row;
+use watershed_drivers::olap::{Session, TrashLimits};
+use watershed_proto::{Message, ProjectParserState};
+
+use crate::access::Surroundings;
+use crate::made::Version;
+use crate::secrets::Secrets;
+use crate::sessions;
+
+/// The kind of the resource that reads a project's files, and keeps what they state.
+pub const PARSER: &str = "project_parser";
+
+/// The settings of the engine that a project states.
+#[derive(Debug)]
+pub struct EngineSettings {
+    /// The statements with which connections begin, by connector, each with what stands for its text.
+    pub sessions: Vec<(Session, Version)>,
+    /// The bounds of the trash.
+    pub trash: TrashLimits,
+    /// True if the engine may fetch extensions, where it may at all.
+    pub installs: bool,
+}
+
+impl EngineSettings {
+    /// Returns the settings as rows of the catalog have them: those of the last parse. Before the first one, nothing is limited
+    /// but by what is usual.
+    pub fn from_rows<'a>(
+        rows: impl Iterator<Item = &'a Row> + Clone,
+        around: Surroundings<'_>,
+        secrets: &Secrets,
+    ) -> Self {
+        let parser = rows.clone().find(|row| row.kind.as_str() == PARSER);
+        let state = parser.and_then(|row| ProjectParserState::decode(row.state.as_deref()?).ok());
+        let state = state.unwrap_or_default();
+        let usual = TrashLimits::default();
+        Self {
+            sessions: sessions::sessions_of_rows(rows, around, secrets),
+            trash: TrashLimits {
+                bytes: state.trash_bytes.unwrap_or(usual.bytes),
+                keep: state.trash_keep_ms.map_or(usual.keep, Duration::from_millis),
+            },
+            installs: state.extensions_installed.unwrap_or(true),
+        }
+    }
+
+    /// Returns the settings that a project's files state, with the statements of its connectors.
+    #[must_use]
+    pub fn from_project(project: &Project, sessions: Vec<(Session, Version)>) -> Self {
+        Self {
+            sessions,
+            trash: trash_limits(project),
+            installs: project.installs_extensions(),
+        }
+    }
+
+    /// Writes into the parser's state the settings that no row of a connector holds.
+    pub fn keep_in(&self, state: &mut ProjectParserState) {
+        state.trash_bytes = Some(self.trash.bytes);
+        state.trash_keep_ms = u64::try_from(self.trash.keep.as_millis()).ok();
+        state.extensions_installed = Some(self.installs);
+    }
+}
+
+/// Returns the bounds of the trash that a project's manifest states, or the usual ones.
+#[must_use]
+pub fn trash_limits(project: &Project) -> TrashLimits {
+    let (said, usual) = (project.trash(), TrashLimits::default());
+    TrashLimits {
+        bytes: said.size_bytes.unwrap_or(usual.bytes),
+        keep: said
+            .keep_seconds
+            .map_or(usual.keep, |seconds| Duration::from_secs(seconds.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use watershed_core::Uid;
+
+    use super::*;
+
+    fn read(state: Option<&ProjectParserState>) -> EngineSettings {
+        let mut row = Row::new(Uid(uuid::Uuid::nil()), PARSER, "project");
+        row.state = state.map(|state| Arc::from(state.encode_to_vec()));
+        let around = Surroundings {
+            environment: "dev",
+            root: Path::new("/project"),
+        };
+        EngineSettings::from_rows([&row].into_iter(), around, &Secrets::default())
+    }
+
+    #[test]
+    fn the_settings_of_the_last_parse_are_known_before_the_next_one() {
+        let settings = EngineSettings {
+            sessions: Vec::new(),
+            trash: TrashLimits {
+                bytes: 7,
+                keep: Duration::from_millis(1_500),
+            },
+            installs: false,
+        };
+        let mut state = ProjectParserState::default();
+        settings.keep_in(&mut state);
+        let found = read(Some(&state));
+        assert_eq!((found.trash, found.installs), (settings.trash, false));
+    }
+
+    #[test]
+    fn without_a_parse_the_settings_are_the_usual_ones() {
+        for found in [read(None), read(Some(&ProjectParserState::default()))] {
+            assert_eq!((found.trash, found.installs), (TrashLimits::default(), true));
+        }
+    }
+}

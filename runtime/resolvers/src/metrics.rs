@@ -1,0 +1,359 @@
+//! Queries of metrics views: planned for a viewer, and answered.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use watershed_compilers::{Kind, Scope, render_text};
+use watershed_dialect::ENGINE;
+use watershed_drivers::duckdb::Conditions;
+use watershed_drivers::olap::{Column, Olap, Value};
+use watershed_metrics::jiff::Timestamp;
+use watershed_metrics::plan::{self, Bounds, Extent, Plan, PlanError};
+use watershed_metrics::{Measure, MeasureKind, Policy, Query, View};
+use watershed_proto::{Message as _, MetricsViewSpec, MetricsViewState, SqlSource};
+
+use super::answer::{self, Answer, Heading};
+use super::cache::{self, Cache, Keeping, Read, Reading};
+pub use super::error::{MOST_ROWS, MetricsError};
+use super::front::Front;
+use super::resources::Resources;
+use super::until::Until;
+use super::viewer::{Rules, Viewer};
+use watershed_core::Key;
+use watershed_outputs::secrets::Secrets;
+
+use crate::view;
+
+/// The longest that an answer may take, as in the format.
+pub const LONGEST: Duration = Duration::from_secs(180);
+
+/// A view with the spec that it was made of.
+struct ValidView {
+    view: View,
+    spec: MetricsViewSpec,
+    table: String,
+    scope: Scope,
+    /// Texts that travel beside each statement.
+    attributes: BTreeMap<String, String>,
+}
+
+/// The metrics views of a project, in a running instance or at rest.
+#[derive(Clone)]
+pub struct Views<'a> {
+    /// The engine.
+    pub olap: &'a Arc<dyn Olap>,
+    /// Kept answers; none where nobody asks twice.
+    pub cache: Option<&'a Cache>,
+    /// The project's secrets, which stand in its variables.
+    pub secrets: &'a Secrets,
+    /// The environment's name.
+    pub environment: &'a str,
+    /// The project's resources.
+    pub resources: &'a dyn Resources,
+    /// The evaluator of conditions of policies.
+    pub conditions: Arc<Conditions>,
+}
+
+/// A question to a metrics view.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The query.
+    pub query: &'a Query,
+    /// The one who asks.
+    pub viewer: &'a Viewer,
+    /// The explore or canvas through which it is asked, whose rules count as well.
+    pub through: Option<&'a Key>,
+    /// The time at which it is asked.
+    pub now: Timestamp,
+    /// The time that stands for the latest time and the watermark of its data too (Q7).
+    pub execution_time: Option<Until>,
+}
+
+/// A query that is planned for a viewer.
+pub struct Planned {
+    /// The plan.
+    pub plan: Plan,
+    query: Query,
+    spec: MetricsViewSpec,
+    attributes: BTreeMap<String, String>,
+}
+
+impl Planned {
+    /// Returns the statement that is run.
+    pub fn statement(&self) -> String {
+        self.plan.statement(&ENGINE)
+    }
+
+    /// Makes the answer of rows as the engine returned them: the row of totals apart, values of a pivot as columns.
+    ///
+    /// # Errors
+    /// A pivot with too many columns.
+    pub fn answer(&self, types: &[Column], rows: Vec<Vec<Value>>) -> Result<Answer, MetricsError> {
+        Answer::of_plan(&self.query, &self.plan, &self.spec, types, rows)
+    }
+
+    /// Returns true if the answer's rows are not those of the statement: totals stand among them, or columns are made of
+    /// values.
+    pub fn is_made_over(&self) -> bool {
+        self.plan.totals || !self.query.pivot_on.is_empty()
+    }
+
+    /// Returns the texts that travel beside the statement (Q17).
+    pub fn attributes(&self) -> &BTreeMap<String, String> {
+        &self.attributes
+    }
+
+    /// Returns the way in which its answer is kept.
+    pub(super) fn keeping(&self) -> Keeping<'_> {
+        keeping(&self.spec)
+    }
+
+    /// Returns the statement's columns as they are headed.
+    pub fn headings(&self) -> Vec<Heading> {
+        answer::headings(&self.query, self.plan.columns(), &self.spec)
+    }
+}
+
+impl Views<'_> {
+    /// Answers a question. The engine is interrupted when the future is dropped.
+    ///
+    /// Ends of time dimensions are read beforehand, in a statement of their own, where ranges and zones need them.
+    ///
+    /// # Errors
+    /// A view that is unknown or was never valid, a query that names what the view lacks or what the viewer may not see, a
+    /// policy that can't be evaluated, too many rows, and those of the engine.
+    pub async fn answer(&self, question: Question<'_>) -> Result<Answer, MetricsError> {
+        let planned = self.planned(question).await?;
+        // The row of totals is not one of the answer's.
+        let most = MOST_ROWS + u64::from(planned.plan.totals);
+        let reading = reading(planned.statement(), most, planned.attributes());
+        let read = self.read(reading, planned.keeping()).await;
+        let (read, cached) = read.map_err(|error| question.viewer.unspoken(error))?;
+        if read.truncated {
+            return Err(MetricsError::TooManyRows);
+        }
+        let mut answer = planned.answer(&read.columns, read.rows.clone())?;
+        answer.cached = cached;
+        Ok(answer)
+    }
+
+    /// Plans a query for a viewer; reads the ends of its time dimensions.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub async fn planned(&self, question: Question<'_>) -> Result<Planned, MetricsError> {
+        let Question { query, viewer, .. } = question;
+        let mut found = self.metrics_view(&query.metrics_view)?;
+        found.attributes = attributes(&found, viewer);
+        let policy = self.policy(&found, question).await?;
+        if query.rows {
+            let sql = format!("FROM {}", found.table);
+            let reading = reading(sql, 0, &found.attributes);
+            let read = self.read(reading, keeping(&found.spec)).await;
+            let (read, _) = read.map_err(|error| viewer.unspoken(error))?;
+            found.view.columns = read.columns.iter().map(|column| column.name.clone()).collect();
+        }
+        let bounds = self.bounds(&found, &policy, question).await;
+        let bounds = bounds.map_err(|error| viewer.unspoken(error))?;
+        let plan = plan::plan(&found.view, &policy, query, &bounds)?;
+        Ok(Planned {
+            plan,
+            query: query.clone(),
+            spec: found.spec,
+            attributes: found.attributes,
+        })
+    }
+
+    /// Evaluates the rules of a view, of its parents and of what stands in front of it, for a viewer (Q15).
+    async fn policy(&self, found: &ValidView, question: Question<'_>) -> Result<Policy, MetricsError> {
+        let refused = |view: String| move |message: String| MetricsError::Policy { view, message };
+        let name = found.view.name.as_str();
+        let rules = view::layers(&found.spec);
+        let evaluated = Rules::evaluated(&rules, question.viewer, &found.scope, &self.conditions).await;
+        let mut layers = evaluated.map_err(refused(name.to_owned()))?;
+        if let Some(key) = question.through {
+            let front = Front::find(key, name, self.resources)?;
+            let scope = Scope {
+                environment: self.environment.to_owned(),
+                variables: self.secrets.open_given(&front.variables),
+                ..Scope::default()
+            };
+            let rules = [front.rules.as_slice()];
+            let evaluated = Rules::evaluated(&rules, question.viewer, &scope, &self.conditions).await;
+            layers.extend(evaluated.map_err(refused(key.to_string()))?);
+        }
+        Ok(Policy::of(&layers))
+    }
+
+    fn metrics_view(&self, name: &str) -> Result<ValidView, MetricsError> {
+        let found = self.resources.find(&Key::new(Kind::MetricsView.as_str(), name));
+        let row = found.ok_or_else(|| MetricsError::Unknown(name.to_owned()))?;
+        let name = row.name.as_str();
+        let invalid = || MetricsError::NotValid(name.to_owned());
+        let state = row.state.as_ref();
+        let state = state.and_then(|state| MetricsViewState::decode(state.as_ref()).ok());
+        let state = state.ok_or_else(invalid)?;
+        let spec = state.valid_spec.clone().ok_or_else(invalid)?;
+        let scope = Scope {
+            environment: self.environment.to_owned(),
+            variables: self.secrets.open_given(&spec.variables),
+            ..Scope::default()
+        };
+        let render = |source: &SqlSource| match source.templated {
+            false => Ok(source.text.clone()),
+            true => render_text(&source.text, &scope).map_err(|error| error.message),
+        };
+        let view = view::view(name, &state, &render)?.ok_or_else(invalid)?;
+        Ok(ValidView {
+            view,
+            spec,
+            table: state.table,
+            scope,
+            attributes: BTreeMap::new(),
+        })
+    }
+
+    /// Reads the ends of the time dimensions that a query needs.
+    async fn bounds(
+        &self,
+        found: &ValidView,
+        policy: &Policy,
+        question: Question<'_>,
+    ) -> Result<Bounds, MetricsError> {
+        let now = question.execution_time.map_or(question.now, |until| until.at);
+        let mut bounds = Bounds::at(now);
+        let names = plan::times(&found.view, question.query);
+        let mut times = self.extents(found, policy, &names, now).await?;
+        if let Some(Until { latest, .. }) = question.execution_time {
+            for extent in times.values_mut() {
+                (extent.latest, extent.watermark) = (Some(latest), Some(latest));
+            }
+        }
+        bounds.times = times;
+        Ok(bounds)
+    }
+
+    async fn extents(
+        &self,
+        found: &ValidView,
+        policy: &Policy,
+        names: &[String],
+        now: Timestamp,
+    ) -> Result<BTreeMap<String, Extent>, MetricsError> {
+        let mut times: BTreeMap<String, Extent> = BTreeMap::new();
+        let Some(ends) = plan::extents(&found.view, policy, names, now)? else {
+            return Ok(times);
+        };
+        let sql = ends.statement(&ENGINE);
+        let reading = reading(sql, 1, &found.attributes);
+        let (read, _) = self.read(reading, keeping(&found.spec)).await?;
+        let row = read.rows.first().into_iter().flatten();
+        for (column, value) in ends.columns().iter().zip(row) {
+            let extent = times.entry(column.field.to_lowercase()).or_default();
+            match column.name.as_str() {
+                "earliest" => extent.earliest = value.instant(),
+                "latest" => extent.latest = value.instant(),
+                _ => extent.watermark = value.instant(),
+            }
+        }
+        Ok(times)
+    }
+
+    /// Returns the rows of a statement, and whether they were kept.
+    pub(super) async fn read(
+        &self,
+        reading: Reading,
+        keeping: Keeping<'_>,
+    ) -> Result<(Arc<Read>, bool), MetricsError> {
+        let read = match self.cache {
+            Some(cache) => cache.read(reading, keeping, self.resources).await,
+            None => cache::run(Arc::clone(self.olap), reading)
+                .await
+                .map(|read| (read, false)),
+        };
+        read.map_err(MetricsError::Engine)
+    }
+
+    /// Returns the time up to which the data of a view is complete; none without a time dimension, or data.
+    ///
+    /// # Errors
+    /// A view that is unknown or not valid, and those of the engine.
+    pub async fn watermark(&self, view: &str, now: Timestamp) -> Result<Option<Timestamp>, MetricsError> {
+        let found = self.metrics_view(view)?;
+        let time = found.view.time_dimension.clone();
+        if time.is_empty() {
+            return Ok(None);
+        }
+        let times = self
+            .extents(&found, &Policy::open(), std::slice::from_ref(&time), now)
+            .await?;
+        let extent = times.get(&time.to_lowercase());
+        Ok(extent.and_then(|extent| extent.watermark.or(extent.latest)))
+    }
+
+    /// Returns the day on which weeks of a view begin and the month in which its years do; 0 for what is not said.
+    pub fn first_of_calendar(&self, view: &str) -> (u32, u32) {
+        let found = self.metrics_view(view);
+        found.map_or((0, 0), |found| {
+            (found.view.first_day_of_week, found.view.first_month_of_year)
+        })
+    }
+
+    /// Returns true if a field of a view is one of its measures.
+    pub(super) fn is_measure(&self, view: &str, name: &str) -> bool {
+        self.measure(view, name).is_some()
+    }
+
+    /// Returns true if a field of a view is a measure that compares two ranges of time by itself.
+    pub fn compares(&self, view: &str, name: &str) -> bool {
+        let measure = self.measure(view, name);
+        measure.is_some_and(|measure| measure.kind == MeasureKind::TimeComparison)
+    }
+
+    fn measure(&self, view: &str, name: &str) -> Option<Measure> {
+        self.metrics_view(view).ok()?.view.measure(name).cloned()
+    }
+}
+
+/// Returns a statement that is to be read.
+fn reading(sql: String, most: u64, attributes: &BTreeMap<String, String>) -> Reading {
+    Reading {
+        sql,
+        most,
+        within: LONGEST,
+        attributes: attributes.clone(),
+    }
+}
+
+/// Returns the attributes of a view's queries for a viewer: texts, and no SQL. One that needs what the viewer does not have is
+/// left out, and `getvariable` yields NULL for it.
+fn attributes(found: &ValidView, viewer: &Viewer) -> BTreeMap<String, String> {
+    let scope = Scope {
+        user: viewer.attributes(),
+        ..found.scope.clone()
+    };
+    let said = found.spec.query_attributes.iter();
+    let text = |(name, text): (&String, &String)| Some((name.clone(), render_text(text, &scope).ok()?));
+    said.filter_map(text).collect()
+}
+
+/// Returns the way in which answers of a view are kept.
+fn keeping(spec: &MetricsViewSpec) -> Keeping<'_> {
+    let Some(said) = &spec.cache else {
+        return Keeping::Builds;
+    };
+    match (said.enabled, said.key_sql.as_str()) {
+        (Some(false), _) => Keeping::Never,
+        (_, "") => Keeping::Builds,
+        (_, sql) => Keeping::Key {
+            sql,
+            holds: Duration::from_secs(u64::from(said.key_ttl_seconds)),
+        },
+    }
+}
+
+/// Returns a query that can't be read as a refusal.
+pub(super) fn refused(error: watershed_metrics::QueryError) -> MetricsError {
+    MetricsError::Refused(PlanError::Refused(error))
+}

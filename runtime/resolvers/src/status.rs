@@ -1,0 +1,70 @@
+//! Resources by their status, as a statement of constants.
+
+use std::sync::Arc;
+
+use watershed_core::{Key, Row};
+use watershed_dialect::{ENGINE, Quoting as _};
+use watershed_proto::{ApiSpec, DataResolver, Message as _, Value};
+
+use super::{Resources, api};
+
+/// The name of the resolver.
+pub const RESOLVER: &str = "resource_status";
+
+/// Returns what a question of `own` reports of resources: the statement whose rows are told of. None for any other question.
+pub fn reported(data: &DataResolver, resources: &dyn Resources, own: &Key) -> Option<String> {
+    let asks_api = |name: &str| {
+        let row = resources.find(&Key::new(api::KIND, name))?;
+        ApiSpec::decode(row.spec.as_ref()).ok()?.data
+    };
+    let asked = asked(data, asks_api)?;
+    Some(statement(&resources.rows(), own, only_errors(&asked)))
+}
+
+/// Returns the block that asks for statuses in the end, behind APIs that ask one another; none for any other question.
+pub fn asked(data: &DataResolver, api_named: impl Fn(&str) -> Option<DataResolver>) -> Option<DataResolver> {
+    let mut data = data.clone();
+    // More are a cycle, which is refused where it is asked.
+    for _ in 0..=api::DEEPEST {
+        match data.resolver.as_str() {
+            RESOLVER => return Some(data),
+            api::KIND => {
+                let name = data.properties.as_ref()?.str("api")?.to_owned();
+                data = api_named(&name)?;
+            }
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// Returns true if only failed resources are asked for.
+pub(super) fn only_errors(data: &DataResolver) -> bool {
+    let properties = data.properties.as_ref();
+    let said = properties.and_then(|properties| properties.get("where_error"));
+    said.and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// Returns the statement that yields `kind`, `name`, `status` and `error` of each resource. The one that asks is none of
+/// them, or its own error would be told for ever.
+pub(super) fn statement(rows: &[Arc<Row>], own: &Key, only_errors: bool) -> String {
+    let listed: Vec<String> = rows
+        .iter()
+        .filter(|row| row.key() != *own && (!only_errors || row.error.is_some()))
+        .map(|row| values(row))
+        .collect();
+    const COLUMNS: &str = "resources(\"kind\", \"name\", \"status\", \"error\")";
+    match listed.is_empty() {
+        true => format!("SELECT * FROM (VALUES ('', '', '', '')) AS {COLUMNS} WHERE false"),
+        false => format!("SELECT * FROM (VALUES {}) AS {COLUMNS}", listed.join(", ")),
+    }
+}
+
+fn values(row: &Row) -> String {
+    let (status, error) = match &row.error {
+        Some(error) => ("failed", error.message.to_string()),
+        None => ("ok", String::new()),
+    };
+    let texts = [row.kind.as_str(), row.name.as_str(), status, &error].map(|text| ENGINE.text(text));
+    format!("({})", texts.join(", "))
+}
