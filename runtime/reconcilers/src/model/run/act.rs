@@ -1,20 +1,18 @@
 //! Actions of a run: in the engine, and on the state.
 
 use watershed_core::{Error, Outcome, Work};
-use watershed_drivers::olap::{Dropped, Guard, KeptRows, Rename, RenameError, Tag, Verdict};
-use watershed_locks::Unpoisoned;
+use watershed_drivers::olap::{Dropped, Guard, Rename, RenameError, Tag};
 use watershed_outputs::Lookup;
-use watershed_proto::{ExportState, ModelState, TestResult};
 
-use super::{Plan, Run, known_output::KnownOutput};
-use crate::{
-    messages::Proto,
-    model::{
-        data_tests::{self, Tests},
-        failure, inputs,
-        record::{BuildId, Record},
-        triggers::triggers,
-    },
+use super::{
+    Run, failures,
+    known_output::{self, KnownOutput},
+    wanted::Plan,
+};
+use crate::model::{
+    data_tests, failure, inputs,
+    record::{BuildId, Record},
+    triggers::triggers,
 };
 
 impl Run<'_> {
@@ -23,7 +21,7 @@ impl Run<'_> {
         let Some(record) = known_output.record else {
             return Ok(Outcome::default());
         };
-        let triggers = triggers(self.spec(), &record, self.context.now());
+        let triggers = triggers(self.subject.spec(), &record, self.subject.context.now());
         let looked = plan.files.into_iter().zip(&record.files);
         let files = looked.map(|(now, then)| match now.content {
             // Proven by time and size: as it was.
@@ -44,7 +42,7 @@ impl Run<'_> {
             },
             ..record
         };
-        self.set_state(&record).await?;
+        self.state.set(&record).await?;
         let tested = self.test(Some(record)).await?;
         Ok(if tested {
             done(Work::Checked)
@@ -60,7 +58,7 @@ impl Run<'_> {
             return Ok(Outcome::default());
         };
         let meaning = plan.meaning;
-        self.set_state(&Record { meaning, ..record }).await?;
+        self.state.set(&Record { meaning, ..record }).await?;
         Ok(done(Work::Checked))
     }
 
@@ -71,16 +69,17 @@ impl Run<'_> {
             return Ok(Outcome::default());
         };
         let build = BuildId::for_view(&plan.meaning, &plan.inputs, &record.files, &plan.made, plan.asked);
-        self.set_state(&Record {
-            build,
-            meaning: plan.meaning,
-            inputs: plan.inputs,
-            made: plan.made,
-            built_at_ms: self.context.now().0,
-            stale_input: false,
-            ..record
-        })
-        .await?;
+        self.state
+            .set(&Record {
+                build,
+                meaning: plan.meaning,
+                inputs: plan.inputs,
+                made: plan.made,
+                built_at_ms: self.subject.context.now().0,
+                stale_input: false,
+                ..record
+            })
+            .await?;
         Ok(done(Work::Checked))
     }
 
@@ -90,33 +89,34 @@ impl Run<'_> {
         let Some(record) = known_output.record else {
             return Ok(Outcome::default());
         };
-        self.set_state(&Record {
-            answered: plan.asked,
-            asked_at_ms: self.context.now().0,
-            ..record
-        })
-        .await?;
+        self.state
+            .set(&Record {
+                answered: plan.asked,
+                asked_at_ms: self.subject.context.now().0,
+                ..record
+            })
+            .await?;
         Ok(done(Work::Checked))
     }
 
     /// Runs the tests if what they came to for this output is not known. Says whether there were any to run.
     pub(super) async fn test(&self, record: Option<Record>) -> Result<bool, Error> {
-        let tests = self.tests()?;
+        let subject = self.subject;
+        let tests = subject.tests()?;
         let Some(record) = record.filter(|record| !tests.passed_for(record)) else {
             return Ok(false);
         };
-        self.context.progress("running its tests");
-        let checked = self
-            .model
-            .outputs
+        subject.context.progress("running its tests");
+        let checked = subject
+            .outputs()
             .olap()
-            .check(&tests.checks, self.cancel())
+            .check(&tests.checks, subject.cancel())
             .await;
         let verdicts = checked.map_err(|failure| failure::from_failure(&failure))?;
-        self.keep_failures(&tests, &verdicts).await;
-        let results = tests.results(&verdicts, self.model.outputs.secrets());
-        if let Some(error) = data_tests::error(&results, self.paths()) {
-            self.tell_results(results).await?;
+        failures::keep(subject, &tests, &verdicts).await;
+        let results = tests.results(&verdicts, subject.outputs().secrets());
+        if let Some(error) = data_tests::error(&results, subject.paths()) {
+            self.state.tell_results(results).await?;
             return Err(Error {
                 hint: Some("only the tests were run, because nothing else changed".into()),
                 ..error
@@ -124,44 +124,14 @@ impl Run<'_> {
         }
         let ran = !results.is_empty();
         let tests = tests.digest;
-        self.set_state(&Record {
-            tests,
-            results,
-            ..record
-        })
-        .await?;
+        self.state
+            .set(&Record {
+                tests,
+                results,
+                ..record
+            })
+            .await?;
         Ok(ran)
-    }
-
-    /// Keeps the rows that failed tests, in place of those that failed before. Nothing depends on them, so a run does not
-    /// fail because of them.
-    pub(super) async fn keep_failures(&self, tests: &Tests, verdicts: &[Verdict]) {
-        if tests.store_failures() || self.has_stored_failures() {
-            self.store_failures(tests.kept(verdicts)).await;
-        }
-    }
-
-    fn has_stored_failures(&self) -> bool {
-        let state = self.context.state();
-        state.is_some_and(|state| state.0.test_results.iter().any(|result| result.stored > 0))
-    }
-
-    async fn store_failures(&self, kept: Vec<KeptRows>) {
-        let olap = self.model.outputs.olap();
-        let stored = olap.keep_failures(self.uid(), self.table(), kept, self.cancel());
-        if let Err(error) = stored.await {
-            tracing::warn!(%error, "the rows that failed tests were not kept");
-        }
-    }
-
-    /// Keeps what tests came to beside what is known of the last good output.
-    pub(super) async fn tell_results(&self, results: Vec<TestResult>) -> Result<(), Error> {
-        let known = self.context.state().map(|state| state.0.clone());
-        self.write(ModelState {
-            test_results: results,
-            ..known.unwrap_or_default()
-        })
-        .await
     }
 
     pub(super) async fn adopt(
@@ -169,11 +139,12 @@ impl Run<'_> {
         plan: Plan,
         known_output: KnownOutput,
     ) -> Result<(Outcome, Option<Record>), Error> {
+        let subject = self.subject;
         let (Some(record), Some(orphan)) = (known_output.record, known_output.orphan) else {
             return Ok((Outcome::default(), None));
         };
         let record = Record {
-            answered: self.asked(),
+            answered: subject.asked(),
             table: plan.table,
             meaning: plan.meaning,
             ..record
@@ -183,13 +154,12 @@ impl Run<'_> {
             build: record.build.0,
         };
         let to = Tag {
-            uid: self.uid(),
+            uid: subject.uid(),
             build: record.build.0,
         };
-        let adopted = self
-            .model
-            .outputs
-            .adopt(from, to, record.encode(), self.cancel())
+        let adopted = subject
+            .outputs()
+            .adopt(from, to, record.encode(), subject.cancel())
             .await;
         if !adopted.map_err(|failure| failure::from_failure(&failure))? {
             return Err(Error::transient(
@@ -197,7 +167,7 @@ impl Run<'_> {
                 "the output that was to be adopted is gone",
             ));
         }
-        self.set_state(&record).await?;
+        self.state.set(&record).await?;
         Ok((done(Work::Checked), Some(record)))
     }
 
@@ -205,8 +175,9 @@ impl Run<'_> {
         &self,
         known_output: KnownOutput,
     ) -> Result<(Outcome, Option<Record>), Error> {
-        self.refuse_shared_output().await?;
-        let to = self.table().to_owned();
+        let subject = self.subject;
+        known_output::refuse_shared_output(subject).await?;
+        let to = subject.table().to_owned();
         let record = known_output.record.map(|record| Record {
             table: to.clone(),
             ..record
@@ -220,24 +191,24 @@ impl Run<'_> {
             None => None,
         };
         let rename = Rename {
-            uid: self.uid(),
+            uid: subject.uid(),
             to,
             record: encoded,
         };
-        match self.model.outputs.rename(&rename, self.cancel()).await {
+        match subject.outputs().rename(&rename, subject.cancel()).await {
             Ok(_) => {}
             Err(RenameError::Absent) => return Ok((Outcome::default(), None)),
             Err(error) => return Err(failure::from_rename(&error)),
         }
         if let Some(record) = &record {
-            self.set_state(record).await?;
+            self.state.set(record).await?;
         }
         Ok((done(Work::Renamed), record))
     }
 
     /// The record with the definition that the engine holds; none if it holds another build.
     async fn whole(&self, record: &Record) -> Result<Option<Record>, Error> {
-        let output = self.look_up().await?;
+        let output = known_output::look_up(self.subject).await?;
         let held = output.and_then(|output| Record::decode(&output.record?));
         let held = held.filter(|held| held.tagged == record.tagged);
         Ok(held.map(|held| Record {
@@ -247,9 +218,9 @@ impl Run<'_> {
     }
 
     pub(in crate::model) async fn rename(&self) -> Result<Outcome, Error> {
-        let known_output = self.known_output().await?;
+        let known_output = known_output::find(self.subject).await?;
         match &known_output.object {
-            Some((table, ..)) if known_output.orphan.is_none() && table != self.table() => {
+            Some((table, ..)) if known_output.orphan.is_none() && table != self.subject.table() => {
                 let (outcome, _) = self.give_name(known_output).await?;
                 Ok(outcome)
             }
@@ -258,70 +229,37 @@ impl Run<'_> {
     }
 
     pub(in crate::model) async fn delete(&self) -> Result<Outcome, Error> {
-        self.remove_all_files().await?;
-        let found = self.model.outputs.find(self.uid(), self.cancel()).await;
+        let subject = self.subject;
+        self.exporter().remove_all_files().await?;
+        let found = subject.outputs().find(subject.uid(), subject.cancel()).await;
         let nothing = match found.map_err(|failure| failure::from_failure(&failure))? {
-            Lookup::AsLeft => self
+            Lookup::AsLeft => subject
                 .context
                 .state()
                 .is_none_or(|state| Record::from_state(&state.0).is_none()),
             Lookup::Listed(output) => output.is_none(),
         };
         if nothing {
-            if self.has_stored_failures() {
+            if failures::are_stored(subject) {
                 // Those of a first build that was undone: there is no output to go with.
-                self.store_failures(Vec::new()).await;
+                failures::store(subject, Vec::new()).await;
             }
             return Ok(Outcome::default());
         }
-        let state = self.context.state();
+        let state = subject.context.state();
         let is_incremental = state.is_some_and(|state| state.0.incremental);
-        let guard = match self.spec().protect.unwrap_or(is_incremental) {
+        let guard = match subject.spec().protect.unwrap_or(is_incremental) {
             true => Guard::Held,
             false => Guard::Free,
         };
-        let dropped = self.model.outputs.drop_output(self.uid(), guard, self.cancel());
+        let dropped = subject
+            .outputs()
+            .drop_output(subject.uid(), guard, subject.cancel());
         match dropped.await.map_err(|failure| failure::from_failure(&failure))? {
             Dropped::Done => Ok(done(Work::Dropped)),
             Dropped::Nothing => Ok(Outcome::default()),
-            Dropped::NoRoom { needs, room } => Err(failure::held_drop(self.name(), needs, room)),
+            Dropped::NoRoom { needs, room } => Err(failure::held_drop(subject.name(), needs, room)),
         }
-    }
-
-    pub(super) async fn set_state(&self, record: &Record) -> Result<(), Error> {
-        self.write(record.to_state()).await
-    }
-
-    async fn write(&self, state: ModelState) -> Result<(), Error> {
-        let export = self.state_so_far().export;
-        self.write_with(state, export).await
-    }
-
-    /// Writes the state with what is known of the files that were written.
-    pub(super) async fn write_with(
-        &self,
-        state: ModelState,
-        export: Option<ExportState>,
-    ) -> Result<(), Error> {
-        let state = ModelState { export, ..state };
-        if self.has_state() && self.state_so_far() == state {
-            return Ok(());
-        }
-        let state = Proto(state);
-        self.context.set_state(&state).await?;
-        *self.written.lock().unpoisoned() = Some(state.0);
-        Ok(())
-    }
-
-    fn has_state(&self) -> bool {
-        self.context.state().is_some() || self.written.lock().unpoisoned().is_some()
-    }
-
-    /// The state as this run found it, or as it wrote it since.
-    pub(super) fn state_so_far(&self) -> ModelState {
-        let written = self.written.lock().unpoisoned().clone();
-        let found = || self.context.state().map(|state| state.0.clone());
-        written.or_else(found).unwrap_or_default()
     }
 }
 

@@ -3,32 +3,26 @@
 use std::time::{Duration, Instant};
 
 use uuid::Uuid;
-use watershed_compilers::Scope;
 use watershed_core::{Error, Work};
 use watershed_drivers::files::FileNow;
 use watershed_drivers::olap::{
-    Build, BuildError, Built, Failure, Fate, Guard, Hooks, NewColumns, Over, SqlError, StageEnd, StateQuery,
-    Step, Tag,
+    Build, BuildError, Built, Failure, Fate, Hooks, Over, StageEnd, StateQuery, Step, Tag,
 };
-use watershed_outputs::Asking;
-use watershed_proto::{
-    IncrementalStrategy, MapValue, Message, ModelSpec, OnSchemaChange, PartitionCounts, TestResult,
-};
+use watershed_proto::{IncrementalStrategy, Message, PartitionCounts, TestResult};
 
-use super::{Base, Done, Plan, Run, act::done, kind};
+use super::{
+    Base, Done, Run, act::done, databases, dialect, doubts, errors, failures, kind, known_output, statements,
+    subject::new_columns, wanted::Plan,
+};
 use crate::model::{
     columns::Columns,
     contents::Reading,
     data_tests::{self, Tests},
     failure, hooks, inputs,
     record::{BuildId, Record, Shape, columns_of_view},
-    sample::Sample,
     schedule, source, state, statement,
     triggers::adds_rows,
 };
-
-/// The longest that a build may take when its spec does not say.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
 
 /// Staged partitions that a build publishes.
 pub(super) struct Publication {
@@ -42,15 +36,6 @@ pub(super) struct Publication {
 }
 
 impl Run<'_> {
-    /// Drops the output of a lost catalog that another one has taken the place of.
-    pub(super) async fn drop_orphan(&self, orphan: Uuid) -> Result<(), Error> {
-        let outputs = &self.model.outputs;
-        let dropped = outputs.drop_output(orphan, Guard::Free, self.cancel()).await;
-        dropped
-            .map(drop)
-            .map_err(|failure| failure::from_failure(&failure))
-    }
-
     pub(super) async fn build(&self, plan: Plan, base: Base, orphan: Option<Uuid>) -> Result<Done, Error> {
         self.build_from(plan, base, orphan, None).await
     }
@@ -73,10 +58,11 @@ impl Run<'_> {
         orphan: Option<Uuid>,
         staged: Option<Publication>,
     ) -> Result<Done, Error> {
-        let spec = self.opened_spec()?;
-        let now = self.context.now();
-        let scope = self.scope_of_build(&spec, &base).await?;
-        let databases = self.databases(&spec)?;
+        let subject = self.subject;
+        let spec = subject.opened_spec()?;
+        let now = subject.context.now();
+        let scope = statements::scope_of_build(subject, &spec, &base).await?;
+        let databases = databases::databases(subject, &spec)?;
         let reading = Reading::from_spec(&spec, &scope);
         if let (Some(reading), None) = (reading, &staged) {
             self.refuse_contents(reading, &plan).await?;
@@ -85,27 +71,32 @@ impl Run<'_> {
             Some(staged) => staged.sql.clone(),
             None => {
                 let read: Vec<&str> = plan.files.iter().map(|file| file.path.as_str()).collect();
-                let told = self.with_dialect(spec.clone(), &scope, &read).await?;
-                self.sampled(statement::sql_in(&told, &scope, self.paths())?)
-                    .await?
+                let told = dialect::with_dialect(subject, spec.clone(), &scope, &read).await?;
+                statements::sampled(subject, statement::sql_in(&told, &scope, subject.paths())?).await?
             }
         };
         // Those of partitions were run with each of them.
         let hooks = match &staged {
             Some(_) => Hooks::default(),
-            None => hooks::hooks(&spec, &scope, self.paths())?,
+            None => hooks::hooks(&spec, &scope, subject.paths())?,
         };
         let order_by = match plan.shape {
-            Shape::Table => hooks::order_by(&spec, &scope, self.paths())?,
+            Shape::Table => hooks::order_by(&spec, &scope, subject.paths())?,
             Shape::View => None,
         };
-        let (tests, state) = (self.tests()?, state::query(&spec, &scope)?);
+        let (tests, state) = (subject.tests()?, state::query(&spec, &scope)?);
         // Outside of the time that a build may take.
-        let opened = self.model.outputs.open(self.cancel()).await;
+        let opened = subject.outputs().open(subject.cancel()).await;
         opened.map_err(|failure| failure::from_failure(&failure))?;
-        self.refuse_shared_output().await?;
+        known_output::refuse_shared_output(subject).await?;
         let started = staged.as_ref().map_or_else(Instant::now, |staged| staged.started);
-        let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;
+        let files = inputs::hashed(
+            &subject.model.root,
+            plan.files,
+            plan.looked_at_ns,
+            subject.cancel(),
+        )
+        .await?;
         let id = match (&base, plan.shape) {
             (Base::Rows(_), _) | (_, Shape::Table) => BuildId::fresh(),
             (Base::Nothing { kept, .. }, Shape::View) => kept.unwrap_or_else(|| {
@@ -124,7 +115,7 @@ impl Run<'_> {
             table: plan.table,
             shape: plan.shape,
             meaning: plan.meaning,
-            definition: self.spec().encode_to_vec(),
+            definition: subject.spec().encode_to_vec(),
             inputs: plan.inputs,
             files,
             made: plan.made,
@@ -142,7 +133,7 @@ impl Run<'_> {
             unfinished: !hooks.after.is_empty(),
             stale_input: plan.failed.is_some(),
             asked_at_ms: 0,
-            schedule: schedule::fingerprint(self.spec().refresh_schedule.as_ref()),
+            schedule: schedule::fingerprint(subject.spec().refresh_schedule.as_ref()),
             counts_from_ms: 0,
             state: None,
         };
@@ -165,20 +156,21 @@ impl Run<'_> {
         let record = self.finish(record).await?;
         let brought = record.build == id;
         if brought && build.stage.is_none() {
-            self.tell_doubts(&spec, &scope, &build.name, &record.files).await;
+            doubts::tell_doubts(subject, &spec, &scope, &build.name, &record.files).await;
         }
-        let files = inputs::confirmed(&self.model.root, record.files, self.cancel()).await;
-        self.set_state(&Record {
-            results,
-            files,
-            took_ms,
-            total_ms: record.total_ms.saturating_add(took_ms),
-            ..record
-        })
-        .await?;
-        self.model.outputs.forget_approval(self.uid());
+        let files = inputs::confirmed(&subject.model.root, record.files, subject.cancel()).await;
+        self.state
+            .set(&Record {
+                results,
+                files,
+                took_ms,
+                total_ms: record.total_ms.saturating_add(took_ms),
+                ..record
+            })
+            .await?;
+        subject.outputs().forget_approval(subject.uid());
         if let Some(orphan) = orphan {
-            self.drop_orphan(orphan).await?;
+            known_output::drop_orphan(subject, orphan).await?;
         }
         let work = if brought { Work::Built } else { Work::Checked };
         Ok(Done::at(now, done(work)))
@@ -186,23 +178,25 @@ impl Run<'_> {
 
     /// Refuses files from which no rows are to be made, before the engine reads them.
     async fn refuse_contents(&self, reading: Reading, plan: &Plan) -> Result<(), Error> {
+        let subject = self.subject;
         let files: Vec<FileNow> = plan.files.iter().chain(&plan.others).cloned().collect();
         if files.is_empty() {
             return Ok(());
         }
-        let last = Record::from_state(&self.state_so_far());
-        inputs::blocking(&self.model.root, self.cancel(), move |root| {
+        let last = Record::from_state(&self.state.so_far());
+        inputs::blocking(&subject.model.root, subject.cancel(), move |root| {
             reading.refuse(root, &files, last.as_ref())
         })
         .await
         .map_err(|error| Error {
-            place: self.place_of_encoding(&error, "").or_else(|| error.place.clone()),
+            place: dialect::place_of_encoding(subject, &error, "").or_else(|| error.place.clone()),
             ..error
         })
     }
 
     /// Notes in the engine that the statements after a build were run too.
     async fn finish(&self, record: Record) -> Result<Record, Error> {
+        let subject = self.subject;
         if !record.unfinished {
             return Ok(record);
         }
@@ -211,11 +205,11 @@ impl Run<'_> {
             ..record
         };
         let tag = Tag {
-            uid: self.uid(),
+            uid: subject.uid(),
             build: record.build.0,
         };
-        let outputs = &self.model.outputs;
-        let noted = outputs.note(tag, record.encode(), self.cancel()).await;
+        let outputs = subject.outputs();
+        let noted = outputs.note(tag, record.encode(), subject.cancel()).await;
         match noted.map_err(|failure| failure::from_failure(&failure))? {
             true => Ok(record),
             false => Err(Error::transient("output-missing", "the output is gone")),
@@ -224,7 +218,7 @@ impl Run<'_> {
 
     /// Writes the state of an output whose last statements failed as the engine's record has it.
     async fn tell_unfinished(&self) -> Result<(), Error> {
-        let output = self.look_up().await?;
+        let output = known_output::look_up(self.subject).await?;
         let record = output.and_then(|output| {
             let record = Record::decode(output.record.as_deref()?)?;
             Some(Record {
@@ -233,60 +227,9 @@ impl Run<'_> {
             })
         });
         match record {
-            Some(record) => self.set_state(&record).await,
+            Some(record) => self.state.set(&record).await,
             None => Ok(()),
         }
-    }
-
-    /// Returns the values that the templates of a build see.
-    pub(super) async fn scope_of_build(&self, spec: &ModelSpec, base: &Base) -> Result<Scope, Error> {
-        let mut scope = statement::scope(spec.variables.clone(), self.name(), &self.model.environment);
-        let Base::Rows(onto) = base else {
-            return Ok(scope);
-        };
-        scope.incremental = true;
-        let state = match &onto.state {
-            Some(state) => Some(state.clone()),
-            None => self.state_now(spec, &scope).await?,
-        };
-        scope.state = state.unwrap_or_default().fields;
-        Ok(scope)
-    }
-
-    /// The state as its query has it now: no build has left one, for there was no such query then.
-    async fn state_now(&self, spec: &ModelSpec, scope: &Scope) -> Result<Option<MapValue>, Error> {
-        if state::asks_input(spec) {
-            return self.state_of_database().await;
-        }
-        let Some(StateQuery { sql, .. }) = state::query(spec, scope)? else {
-            return Ok(None);
-        };
-        let asking = Asking {
-            outputs: &self.model.outputs,
-            cancel: self.cancel(),
-        };
-        let refused = |error: SqlError| failure::from_build(&BuildError::State(error)).0;
-        let columns = asking.describe(&sql).await?.map_err(refused)?;
-        let rows = asking.rows(sql).await?.map_err(refused)?;
-        let names = columns.into_iter().map(|(name, _)| name);
-        Ok(rows
-            .into_iter()
-            .next()
-            .map(|row| state::map(names.zip(row).collect())))
-    }
-
-    /// Returns the statement for the part of the rows that a sample has, where there is one to be taken.
-    pub(super) async fn sampled(&self, sql: String) -> Result<String, Error> {
-        let Some(sample) = self.model.sample.filter(|_| Sample::is_of(self.spec())) else {
-            return Ok(sql);
-        };
-        let asking = Asking {
-            outputs: &self.model.outputs,
-            cancel: self.cancel(),
-        };
-        // What can't be described is told by the build, at its place; what another database yields is not there yet.
-        let columns = asking.describe(&sql).await?;
-        Ok(columns.map_or_else(|_| sql.clone(), |columns| sample.limited(&sql, &columns)))
     }
 
     /// Returns the build that the engine is asked for.
@@ -297,7 +240,7 @@ impl Run<'_> {
         (sql, state): (String, Option<StateQuery>),
         tests: &Tests,
     ) -> Build {
-        let output = self.spec().incremental_output.clone().unwrap_or_default();
+        let output = self.subject.spec().incremental_output.clone().unwrap_or_default();
         let strategy = output.strategy();
         let key = match strategy {
             IncrementalStrategy::Merge => output.unique_key.clone(),
@@ -341,7 +284,7 @@ impl Run<'_> {
             checks: tests.checks.clone(),
             state,
             tag: Tag {
-                uid: self.uid(),
+                uid: self.subject.uid(),
                 build: record.build.0,
             },
             record: record.encode(),
@@ -362,36 +305,20 @@ impl Run<'_> {
         let over_models = record.files.is_empty() && !record.inputs.is_empty();
         let was_view = |known: Record| known.shape == Shape::View;
         record.shape == Shape::Table
-            || over_models && Record::from_state(&self.state_so_far()).is_some_and(was_view)
+            || over_models && Record::from_state(&self.state.so_far()).is_some_and(was_view)
     }
 
     /// Returns true unless the last build is known to have taken long.
     fn is_brief(&self) -> bool {
-        let record = Record::from_state(&self.state_so_far());
+        let record = Record::from_state(&self.state.so_far());
         record.is_none_or(|record| Duration::from_millis(record.took_ms) <= Build::BRIEF)
-    }
-
-    /// Returns the longest that the engine may take for the statements of the model.
-    pub(super) fn time_limit(&self) -> Duration {
-        match self.spec().timeout_seconds {
-            0 => DEFAULT_TIMEOUT,
-            seconds => Duration::from_secs(seconds.into()),
-        }
     }
 
     /// Has the engine carry out a build, within the time that it may take.
     pub(super) async fn send(&self, build: &Build) -> Result<Built, BuildError> {
-        let cancel = self.cancel().child_token();
-        let work = self.model.outputs.build(build, &cancel);
-        tokio::pin!(work);
-        tokio::select! {
-            biased;
-            result = &mut work => result,
-            () = tokio::time::sleep(self.time_limit()) => {
-                cancel.cancel();
-                work.await
-            }
-        }
+        let subject = self.subject;
+        let work = |cancel| async move { subject.outputs().build(build, &cancel).await };
+        subject.within_limit(work).await.0
     }
 
     /// The record of what stands there now, and what the tests came to.
@@ -401,7 +328,8 @@ impl Run<'_> {
         asked: Record,
         tests: &Tests,
     ) -> Result<(Record, Vec<TestResult>), Error> {
-        let secrets = self.model.outputs.secrets();
+        let subject = self.subject;
+        let secrets = subject.outputs().secrets();
         match self.send(build).await {
             Ok(built) => {
                 // What it asked for may have been written otherwise: with the state, or under the build of before.
@@ -411,23 +339,23 @@ impl Run<'_> {
                     took_ms: millis(built.took),
                     ..record
                 };
-                self.keep_failures(tests, &built.verdicts).await;
+                failures::keep(subject, tests, &built.verdicts).await;
                 Ok((record, tests.results(&built.verdicts, secrets)))
             }
-            Err(BuildError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
-                Err(failure::timeout(self.time_limit().as_secs()))
+            Err(BuildError::Failed(Failure::Interrupted)) if !subject.context.is_cancelled() => {
+                Err(failure::timeout(subject.time_limit().as_secs()))
             }
             Err(error) => {
                 if let BuildError::After { build: None, .. } = &error {
                     self.tell_unfinished().await?;
                 }
                 let BuildError::Undone(verdicts) = error.build_error() else {
-                    return Err(self.placed(&error, &build.sql, &build.hooks));
+                    return Err(errors::placed(subject, &error, &build.sql, &build.hooks));
                 };
-                self.keep_failures(tests, verdicts).await;
+                failures::keep(subject, tests, verdicts).await;
                 let results = tests.results(verdicts, secrets);
-                let undone = data_tests::error(&results, self.paths());
-                self.tell_results(results).await?;
+                let undone = data_tests::error(&results, subject.paths());
+                self.state.tell_results(results).await?;
                 let undone = undone.unwrap_or_else(|| failure::from_build(&error).0);
                 Err(match &error {
                     BuildError::After { hook, .. } => hooks::joined(undone, hook),
@@ -440,15 +368,6 @@ impl Run<'_> {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Returns what the engine is to do with columns that the table does not have.
-pub(super) fn new_columns(said: OnSchemaChange) -> NewColumns {
-    match said {
-        OnSchemaChange::Fail => NewColumns::Refuse,
-        OnSchemaChange::Ignore => NewColumns::Leave,
-        OnSchemaChange::AppendNewColumns => NewColumns::Add,
-    }
 }
 
 impl Publication {

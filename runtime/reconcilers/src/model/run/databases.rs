@@ -3,95 +3,112 @@
 use watershed_compilers::Scope;
 use watershed_core::Error;
 use watershed_drivers::olap::{Attached, BuildError, Failure, System};
+use watershed_outputs::sessions;
 use watershed_proto::{ConnectorSpec, MapValue, ModelSpec};
 
-use super::Run;
+use super::{objects_now, subject::Subject};
 use crate::{
     connector::{self, database::Connection},
-    model::{failure, record::Record, source, state, statement},
+    model::{failure, record::Record, source, state},
     refs,
 };
 
-impl Run<'_> {
-    /// Returns the database that the statement of a model reads, if it reads one. The spec's variables are open.
-    ///
-    /// # Errors
-    /// When it can't be: in a sandbox, without its file, or with a template that can't be executed.
-    pub(super) fn databases(&self, spec: &ModelSpec) -> Result<Vec<Attached>, Error> {
-        let Some(system) = source::database(spec) else {
-            return Ok(Vec::new());
+/// Returns the database that the statement of a model reads, if it reads one. The spec's variables are open.
+///
+/// # Errors
+/// When it can't be: in a sandbox, without its file, or with a template that can't be executed.
+pub(super) fn databases(subject: Subject<'_>, spec: &ModelSpec) -> Result<Vec<Attached>, Error> {
+    let Some(system) = source::database(spec) else {
+        return Ok(Vec::new());
+    };
+    if subject.outputs().sandbox().is_some() {
+        return Err(failure::confined_database());
+    }
+    if spec.partitions.is_some() {
+        return Err(failure::partitioned_database());
+    }
+    let secrets = subject.outputs().secrets();
+    let connector = refs::find(subject.context.refs(), connector::KIND, &spec.input_connector);
+    let connector = connector.and_then(refs::spec::<ConnectorSpec>);
+    let (empty, mut settings) = (MapValue::default(), Vec::new());
+    let own = subject.scope(spec);
+    settings.push((spec.input_properties.as_ref().unwrap_or(&empty), own));
+    if let Some(connector) = &connector {
+        let scope = Scope {
+            environment: subject.model.environment.clone(),
+            variables: secrets.open(&connector.variables)?,
+            ..Scope::default()
         };
-        if self.model.outputs.sandbox().is_some() {
-            return Err(failure::confined_database());
-        }
-        if spec.partitions.is_some() {
-            return Err(failure::partitioned_database());
-        }
-        let secrets = self.model.outputs.secrets();
-        let connector = refs::find(self.context.refs(), connector::KIND, &spec.input_connector);
-        let connector = connector.and_then(refs::spec::<ConnectorSpec>);
-        let (empty, mut settings) = (MapValue::default(), Vec::new());
-        let own = statement::scope(spec.variables.clone(), self.name(), &self.model.environment);
-        settings.push((spec.input_properties.as_ref().unwrap_or(&empty), own));
-        if let Some(connector) = &connector {
-            let scope = Scope {
-                environment: self.model.environment.clone(),
-                variables: secrets.open(&connector.variables)?,
-                ..Scope::default()
-            };
-            settings.push((connector.properties.as_ref().unwrap_or(&empty), scope));
-        }
-        let connection = Connection {
-            system,
-            connector: &spec.input_connector,
-            settings,
-            root: &self.model.root,
-        };
-        let attached = connection.attached(self.name());
-        let attached = attached.map_err(|error| failure::from_render(&error))?;
-        match attached.file().filter(|file| !file.is_file()) {
-            Some(file) => Err(failure::missing_database(file)),
-            None => Ok(vec![attached]),
-        }
+        settings.push((connector.properties.as_ref().unwrap_or(&empty), scope));
+    }
+    let connection = Connection {
+        system,
+        connector: &spec.input_connector,
+        settings,
+        root: &subject.model.root,
+    };
+    let attached = connection.attached(subject.name());
+    let attached = attached.map_err(|error| failure::from_render(&error))?;
+    match attached.file().filter(|file| !file.is_file()) {
+        Some(file) => Err(failure::missing_database(file)),
+        None => Ok(vec![attached]),
     }
 }
 
-impl Run<'_> {
-    /// Returns true if the database that a model reads says that nothing changed since the last build: the query of its state
-    /// yields the row that it yielded then. It is asked when a build is asked for.
-    pub(super) async fn is_unchanged_database(&self, record: Option<&Record>) -> Result<bool, Error> {
-        let then = record.and_then(|record| record.state.as_ref());
-        let (Some(then), true) = (then, state::asks_input(self.spec())) else {
-            return Ok(false);
-        };
-        if !self.is_time_to_ask(record)? {
-            return Ok(false);
-        }
-        Ok(self.state_of_database().await?.as_ref() == Some(then))
+/// Returns true if the database that a model reads says that nothing changed since the last build: the query of its state
+/// yields the row that it yielded then. It is asked when a build is asked for.
+pub(super) async fn is_unchanged_database(
+    subject: Subject<'_>,
+    record: Option<&Record>,
+) -> Result<bool, Error> {
+    let then = record.and_then(|record| record.state.as_ref());
+    let (Some(then), true) = (then, state::asks_input(subject.spec())) else {
+        return Ok(false);
+    };
+    if !objects_now::is_time_to_ask(subject, record)? {
+        return Ok(false);
     }
+    Ok(state_of_database(subject).await?.as_ref() == Some(then))
+}
 
-    /// The first row of the query of a model's state, as the database that it reads has it now.
-    pub(super) async fn state_of_database(&self) -> Result<Option<MapValue>, Error> {
-        let spec = self.opened_spec()?;
-        let scope = statement::scope(spec.variables.clone(), self.name(), &self.model.environment);
-        let query = state::query(&spec, &scope)?;
-        let databases = self.databases(&spec)?;
-        let (Some(query), Some(database)) = (query, databases.first()) else {
-            return Ok(None);
-        };
-        self.context
-            .progress("asking the database whether anything changed");
-        let olap = self.model.outputs.olap();
-        let row = olap.first_row(database, &query.sql, self.cancel()).await;
-        let row = row.map_err(|failure| match failure {
-            Failure::Sql(error) => failure::from_build(&BuildError::State(error)).0,
-            failure => failure::from_failure(&failure),
-        })?;
-        Ok(row.map(state::map))
-    }
+/// The first row of the query of a model's state, as the database that it reads has it now.
+pub(super) async fn state_of_database(subject: Subject<'_>) -> Result<Option<MapValue>, Error> {
+    let spec = subject.opened_spec()?;
+    let scope = subject.scope(&spec);
+    let query = state::query(&spec, &scope)?;
+    let databases = databases(subject, &spec)?;
+    let (Some(query), Some(database)) = (query, databases.first()) else {
+        return Ok(None);
+    };
+    subject
+        .context
+        .progress("asking the database whether anything changed");
+    let olap = subject.outputs().olap();
+    let row = olap.first_row(database, &query.sql, subject.cancel()).await;
+    let row = row.map_err(|failure| match failure {
+        Failure::Sql(error) => failure::from_build(&BuildError::State(error)).0,
+        failure => failure::from_failure(&failure),
+    })?;
+    Ok(row.map(state::map))
 }
 
 /// Returns true if an error of the statement has no place in the model's own text: the database reads another.
 pub(super) fn is_sent_on(spec: &ModelSpec) -> bool {
     source::database(spec).is_some_and(|system| system != System::DuckDb)
+}
+
+/// Refuses SQL for a database of its own: the engine would take names there for names here.
+pub(super) fn refuse_other_database(subject: Subject<'_>) -> Result<(), Error> {
+    let spec = subject.spec();
+    if spec.input_connector == spec.output_connector || spec.sql.is_none() {
+        return Ok(());
+    }
+    let view = refs::find(subject.context.refs(), connector::KIND, &spec.input_connector);
+    let other = view
+        .and_then(refs::spec::<ConnectorSpec>)
+        .filter(sessions::has_file);
+    match other {
+        None => Ok(()),
+        Some(_) => Err(failure::other_database(&spec.input_connector, subject.paths())),
+    }
 }

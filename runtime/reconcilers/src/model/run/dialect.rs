@@ -8,10 +8,9 @@ use watershed_core::{Error, SourcePosition};
 use watershed_drivers::data_file::{self, Beginning, Form, SAMPLE_ROWS};
 use watershed_drivers::files;
 use watershed_drivers::olap::{Guess, Value as Cell};
-use watershed_outputs::Asking;
 use watershed_proto::{ModelSpec, Value};
 
-use super::Run;
+use super::subject::Subject;
 use crate::{
     model::{
         contents::argument,
@@ -30,116 +29,121 @@ const SAYS_QUOTES: [&str; 2] = ["quote", "auto_detect"];
 /// Files whose beginnings are looked at, at most: the engine looks at the first, and at each only where columns are united.
 const MOST_BEGINNINGS: usize = 1_000;
 
-impl Run<'_> {
-    /// Returns the spec of a source of CSV with the options that its files ask for, and other specs as they are. `files` are
-    /// the paths and addresses that it reads, where they are known.
-    pub(super) async fn with_dialect(
-        &self,
-        mut spec: ModelSpec,
-        scope: &Scope,
-        files: &[&str],
-    ) -> Result<ModelSpec, Error> {
-        let says = |option: &str| source::option(&spec, option).is_some();
-        if spec.sql.is_some()
-            || SAYS_QUOTES.into_iter().any(says)
-            || source::form(&spec, scope) != Some(Form::Csv)
-        {
-            return Ok(spec);
-        }
-        let beginning = match self.beginning(&spec, scope, files).await? {
-            Beginning::Unknown => self.sniffed(&spec, scope, files).await?,
-            beginning => beginning,
-        };
-        guesses::tell(&mut spec, beginning);
-        Ok(spec)
+/// Returns the spec of a source of CSV with the options that its files ask for, and other specs as they are. `files` are
+/// the paths and addresses that it reads, where they are known.
+pub(super) async fn with_dialect(
+    subject: Subject<'_>,
+    mut spec: ModelSpec,
+    scope: &Scope,
+    files: &[&str],
+) -> Result<ModelSpec, Error> {
+    let says = |option: &str| source::option(&spec, option).is_some();
+    if spec.sql.is_some()
+        || SAYS_QUOTES.into_iter().any(says)
+        || source::form(&spec, scope) != Some(Form::Csv)
+    {
+        return Ok(spec);
     }
+    let beginning = match beginning(subject, &spec, scope, files).await? {
+        Beginning::Unknown => sniffed(subject, &spec, scope, files).await?,
+        beginning => beginning,
+    };
+    guesses::tell(&mut spec, beginning);
+    Ok(spec)
+}
 
-    /// Returns the place at which an encoding is said that is not read, a key of the resource's file or an argument in the statement;
-    /// none for other errors.
-    pub(super) fn place_of_encoding(&self, error: &Error, sent: &str) -> Option<SourcePosition> {
-        if !failure::is_of_encoding(error) {
-            return None;
-        }
-        let spec = self.spec();
-        match (&spec.encoding_at, &spec.sql) {
-            (Some(spot), _) => Some(places::from_spot(self.paths(), Some(spot))),
-            (None, Some(_)) => {
-                let at = argument(sent, "encoding")?;
-                statement::place_of(spec, self.paths(), sent, Some(at))
-            }
-            (None, None) => None,
-        }
+/// Returns the place at which an encoding is said that is not read, a key of the resource's file or an argument in the statement;
+/// none for other errors.
+pub(super) fn place_of_encoding(subject: Subject<'_>, error: &Error, sent: &str) -> Option<SourcePosition> {
+    if !failure::is_of_encoding(error) {
+        return None;
     }
+    let spec = subject.spec();
+    match (&spec.encoding_at, &spec.sql) {
+        (Some(spot), _) => Some(places::from_spot(subject.paths(), Some(spot))),
+        (None, Some(_)) => {
+            let at = argument(sent, "encoding")?;
+            statement::place_of(spec, subject.paths(), sent, Some(at))
+        }
+        (None, None) => None,
+    }
+}
 
-    /// Looks at the beginning of local files.
-    async fn beginning(&self, spec: &ModelSpec, scope: &Scope, files: &[&str]) -> Result<Beginning, Error> {
-        let local = files
-            .iter()
-            .filter(|path| !is_list(path) && !path.contains("://"))
-            .map(|path| (*path).to_owned());
-        let (mut paths, patterns) = (local.collect::<Vec<_>>(), source::local_paths(spec, scope));
-        if patterns.len() > 1 {
-            // Of several the engine takes the one that is said first.
-            paths.clear();
-        }
-        if paths.is_empty() && patterns.is_empty() {
-            return Ok(Beginning::Unknown);
-        }
-        let united = source::option(spec, "union_by_name").and_then(Value::as_bool) == Some(true);
-        let most = if united { MOST_BEGINNINGS } else { 1 };
-        let rows = match source::option(spec, "sample_size").map(Value::as_int) {
-            Some(Some(rows)) => u64::try_from(rows).unwrap_or(u64::MAX),
-            _ => SAMPLE_ROWS,
-        };
-        let delimiter = ["delim", "sep", "delimiter"]
-            .into_iter()
-            .find_map(|option| source::option(spec, option)?.as_str());
-        let delimiters = delimiter.map_or(DELIMITERS, str::as_bytes).to_vec();
-        let sandbox = self.model.outputs.sandbox().cloned();
-        inputs::blocking(&self.model.root, self.cancel(), move |root| {
-            if paths.is_empty() {
-                for pattern in &patterns {
-                    if let Some(sandbox) = &sandbox {
-                        files::refuse_outside(sandbox, root, pattern)?;
-                    }
-                    paths.extend(files::look(root, pattern)?.into_iter().map(|file| file.path));
+/// Looks at the beginning of local files.
+async fn beginning(
+    subject: Subject<'_>,
+    spec: &ModelSpec,
+    scope: &Scope,
+    files: &[&str],
+) -> Result<Beginning, Error> {
+    let local = files
+        .iter()
+        .filter(|path| !is_list(path) && !path.contains("://"))
+        .map(|path| (*path).to_owned());
+    let (mut paths, patterns) = (local.collect::<Vec<_>>(), source::local_paths(spec, scope));
+    if patterns.len() > 1 {
+        // Of several the engine takes the one that is said first.
+        paths.clear();
+    }
+    if paths.is_empty() && patterns.is_empty() {
+        return Ok(Beginning::Unknown);
+    }
+    let united = source::option(spec, "union_by_name").and_then(Value::as_bool) == Some(true);
+    let most = if united { MOST_BEGINNINGS } else { 1 };
+    let rows = match source::option(spec, "sample_size").map(Value::as_int) {
+        Some(Some(rows)) => u64::try_from(rows).unwrap_or(u64::MAX),
+        _ => SAMPLE_ROWS,
+    };
+    let delimiter = ["delim", "sep", "delimiter"]
+        .into_iter()
+        .find_map(|option| source::option(spec, option)?.as_str());
+    let delimiters = delimiter.map_or(DELIMITERS, str::as_bytes).to_vec();
+    let sandbox = subject.outputs().sandbox().cloned();
+    inputs::blocking(&subject.model.root, subject.cancel(), move |root| {
+        if paths.is_empty() {
+            for pattern in &patterns {
+                if let Some(sandbox) = &sandbox {
+                    files::refuse_outside(sandbox, root, pattern)?;
                 }
+                paths.extend(files::look(root, pattern)?.into_iter().map(|file| file.path));
             }
-            let mut found = Beginning::Plain;
-            for path in paths.iter().take(most) {
-                // One that can't be read is told by the engine.
-                let looked = data_file::beginning(&root.join(path), rows, &delimiters);
-                found = looked.unwrap_or(Beginning::Unknown);
-                if found != Beginning::Plain {
-                    break;
-                }
-            }
-            Ok(found)
-        })
-        .await
-    }
-
-    /// Has the engine look at the beginning of a file that can't be looked into here.
-    async fn sniffed(&self, spec: &ModelSpec, scope: &Scope, files: &[&str]) -> Result<Beginning, Error> {
-        let Some(first) = files.iter().find(|path| !is_list(path)) else {
-            return Ok(Beginning::Unknown);
-        };
-        let Ok(sql) = source::sniff(spec, scope, first, &[Guess::Quote]) else {
-            return Ok(Beginning::Unknown);
-        };
-        let asking = Asking {
-            outputs: &self.model.outputs,
-            cancel: self.cancel(),
-        };
-        let rows = asking.rows(sql).await;
-        if self.context.is_cancelled() {
-            return Ok(Beginning::Unknown);
         }
-        // What can't be looked at now is read by the build, or told by it.
-        let rows = rows.ok().and_then(Result::ok).unwrap_or_default();
-        Ok(match rows.first().and_then(|row| row.first()) {
-            Some(Cell::Text(quote)) if quote == NO_QUOTE => Beginning::Plain,
-            _ => Beginning::Quoted,
-        })
+        let mut found = Beginning::Plain;
+        for path in paths.iter().take(most) {
+            // One that can't be read is told by the engine.
+            let looked = data_file::beginning(&root.join(path), rows, &delimiters);
+            found = looked.unwrap_or(Beginning::Unknown);
+            if found != Beginning::Plain {
+                break;
+            }
+        }
+        Ok(found)
+    })
+    .await
+}
+
+/// Has the engine look at the beginning of a file that can't be looked into here.
+async fn sniffed(
+    subject: Subject<'_>,
+    spec: &ModelSpec,
+    scope: &Scope,
+    files: &[&str],
+) -> Result<Beginning, Error> {
+    let Some(first) = files.iter().find(|path| !is_list(path)) else {
+        return Ok(Beginning::Unknown);
+    };
+    let Ok(sql) = source::sniff(spec, scope, first, &[Guess::Quote]) else {
+        return Ok(Beginning::Unknown);
+    };
+    let asking = subject.asking();
+    let rows = asking.rows(sql).await;
+    if subject.context.is_cancelled() {
+        return Ok(Beginning::Unknown);
     }
+    // What can't be looked at now is read by the build, or told by it.
+    let rows = rows.ok().and_then(Result::ok).unwrap_or_default();
+    Ok(match rows.first().and_then(|row| row.first()) {
+        Some(Cell::Text(quote)) if quote == NO_QUOTE => Beginning::Plain,
+        _ => Beginning::Quoted,
+    })
 }

@@ -9,7 +9,7 @@ use watershed_drivers::olap::{Guess, Statement, Statements as _, Value as Cell};
 use watershed_outputs::Asking;
 use watershed_proto::ModelSpec;
 
-use super::Run;
+use super::subject::Subject;
 use crate::model::{plan::is_list, record::FileSeen, source};
 
 /// Options that say what the names of the columns are.
@@ -26,65 +26,66 @@ const SAYS_DATES: [&str; 7] = [
     "all_varchar",
 ];
 
-impl Run<'_> {
-    /// Tells of guesses about a source of CSV that was built as `table`. What can't be asked is not told.
-    pub(super) async fn tell_doubts(&self, spec: &ModelSpec, scope: &Scope, table: &str, files: &[FileSeen]) {
-        if spec.sql.is_some() || source::form(spec, scope) != Some(Form::Csv) {
-            return;
-        }
-        let Some(first) = files.iter().find(|file| !is_list(&file.path)) else {
-            return;
-        };
-        let says = |options: &[&str]| options.iter().any(|one| source::option(spec, one).is_some());
-        let (names, dates) = (!says(&SAYS_NAMES), !says(&SAYS_DATES));
-        if !names && !dates {
-            return;
-        }
-        let asking = Asking {
-            outputs: &self.model.outputs,
-            cancel: self.cancel(),
-        };
-        let all = ENGINE.write(&Statement::Empty(table));
-        let Ok(Ok(columns)) = asking.describe(&all).await else {
-            return;
-        };
-        if names && are_made_up(&columns) {
-            tracing::warn!(
-                file = first.path,
-                "the first row was taken for values, not for the names of columns: `header: true` or `header: false` says \
+/// Tells of guesses about a source of CSV that was built as `table`. What can't be asked is not told.
+pub(super) async fn tell_doubts(
+    subject: Subject<'_>,
+    spec: &ModelSpec,
+    scope: &Scope,
+    table: &str,
+    files: &[FileSeen],
+) {
+    if spec.sql.is_some() || source::form(spec, scope) != Some(Form::Csv) {
+        return;
+    }
+    let Some(first) = files.iter().find(|file| !is_list(&file.path)) else {
+        return;
+    };
+    let says = |options: &[&str]| options.iter().any(|one| source::option(spec, one).is_some());
+    let (names, dates) = (!says(&SAYS_NAMES), !says(&SAYS_DATES));
+    if !names && !dates {
+        return;
+    }
+    let asking = subject.asking();
+    let all = ENGINE.write(&Statement::Empty(table));
+    let Ok(Ok(columns)) = asking.describe(&all).await else {
+        return;
+    };
+    if names && are_made_up(&columns) {
+        tracing::warn!(
+            file = first.path,
+            "the first row was taken for values, not for the names of columns: `header: true` or `header: false` says \
                  what it is"
-            );
-        }
-        let of_time: Vec<&str> = columns
-            .iter()
-            .filter(|(_, kind)| kind == "DATE" || kind.starts_with("TIMESTAMP"))
-            .map(|(name, _)| name.as_str())
-            .collect();
-        if !dates
-            || of_time.is_empty()
-            || first_text(
-                &asking,
-                ENGINE.write(&Statement::Swappable {
-                    table,
-                    columns: &of_time,
-                }),
-            )
-            .await
-            .is_none()
-        {
-            return;
-        }
-        let Ok(sql) = source::sniff(spec, scope, &first.path, &[Guess::DatesOrTimes]) else {
-            return;
-        };
-        let taken = first_text(&asking, sql).await.unwrap_or_default();
-        if is_of_two_readings(&taken) {
-            tracing::warn!(
-                file = first.path,
-                format = taken,
-                "dates could be read with day and month in either order: `dateformat`, or `timestampformat`, says in which"
-            );
-        }
+        );
+    }
+    let of_time: Vec<&str> = columns
+        .iter()
+        .filter(|(_, kind)| kind == "DATE" || kind.starts_with("TIMESTAMP"))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if !dates
+        || of_time.is_empty()
+        || first_text(
+            &asking,
+            ENGINE.write(&Statement::Swappable {
+                table,
+                columns: &of_time,
+            }),
+        )
+        .await
+        .is_none()
+    {
+        return;
+    }
+    let Ok(sql) = source::sniff(spec, scope, &first.path, &[Guess::DatesOrTimes]) else {
+        return;
+    };
+    let taken = first_text(&asking, sql).await.unwrap_or_default();
+    if is_of_two_readings(&taken) {
+        tracing::warn!(
+            file = first.path,
+            format = taken,
+            "dates could be read with day and month in either order: `dateformat`, or `timestampformat`, says in which"
+        );
     }
 }
 

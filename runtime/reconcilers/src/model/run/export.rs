@@ -11,12 +11,12 @@ use watershed_drivers::olap::{ExportError, Failure, QueryError, WriteRows};
 use watershed_drivers::placing;
 use watershed_proto::{ExportState, ExportedFiles, FileExport};
 
-use super::Run;
+use super::{state::State, subject::Subject};
 use crate::model::{
     export::{self, Place, Stamps, all},
     failure,
     record::Record,
-    statement, upload,
+    upload,
 };
 
 /// Files that are written and not in their place.
@@ -27,25 +27,32 @@ pub(super) struct Part {
     pub(super) files: ExportedFiles,
 }
 
-impl Run<'_> {
+/// Writes the rows of a model elsewhere.
+pub(super) struct Exporter<'a> {
+    pub(super) subject: Subject<'a>,
+    pub(super) state: &'a State<'a>,
+}
+
+impl Exporter<'_> {
     /// Has the files hold the rows of the table, and no others be there. Returns the outcome of the run with that.
     pub(super) async fn write_files(&self, outcome: Outcome) -> Result<Outcome, Error> {
-        let state = self.state_so_far();
-        if self.model.sample.is_some() || (self.spec().export.is_none() && state.export.is_none()) {
+        let subject = self.subject;
+        let state = self.state.so_far();
+        if subject.model.sample.is_some() || (subject.spec().export.is_none() && state.export.is_none()) {
             return Ok(outcome);
         }
         let Some(record) = Record::from_state(&state) else {
             return Ok(outcome);
         };
         let known = state.export.unwrap_or_default();
-        let written = match &self.spec().export {
+        let written = match &subject.spec().export {
             Some(export) => {
                 let written = self.write_export(export, &record, known).await;
-                written.map_err(|error| export::at_its_place(error, export, self.paths()))?
+                written.map_err(|error| export::at_its_place(error, export, subject.paths()))?
             }
             None => {
                 self.remove_files(all(&known).cloned().collect()).await?;
-                self.tell_files(None).await?;
+                self.state.tell_files(None).await?;
                 true
             }
         };
@@ -60,7 +67,7 @@ impl Run<'_> {
 
     /// Removes the files that were written for the model, but for those that somebody changed since.
     pub(super) async fn remove_all_files(&self) -> Result<(), Error> {
-        let state = self.state_so_far().export.unwrap_or_default();
+        let state = self.state.so_far().export.unwrap_or_default();
         self.remove_files(all(&state).cloned().collect()).await
     }
 
@@ -71,16 +78,17 @@ impl Run<'_> {
         record: &Record,
         known: ExportState,
     ) -> Result<bool, Error> {
+        let subject = self.subject;
         if !export.store.is_empty() {
             return Box::pin(self.write_objects(export, record, known)).await;
         }
         if !export.database.is_empty() {
             return Box::pin(self.write_table(export, record, known)).await;
         }
-        let opened = self.opened_spec()?;
-        let scope = statement::scope(opened.variables, self.name(), &self.model.environment);
-        let sandbox = self.model.outputs.sandbox();
-        let place = export::place(export, &scope, &self.model.root, sandbox)?;
+        let opened = subject.opened_spec()?;
+        let scope = subject.scope(&opened);
+        let sandbox = subject.outputs().sandbox();
+        let place = export::place(export, &scope, &subject.model.root, sandbox)?;
         if record.files.iter().any(|file| file.path == place.path) {
             return Err(export::reads_itself(&place));
         }
@@ -92,7 +100,7 @@ impl Run<'_> {
             let standing = standing.clone();
             return self.settle_files(standing, known).await;
         }
-        self.context.progress(format!("writing {}", place.path));
+        subject.context.progress(format!("writing {}", place.path));
         let part = self.write_part(export, place, found, made_of).await?;
         let standing = self.put_in_place(part, &known).await?;
         self.settle_files(standing, known).await?;
@@ -100,7 +108,7 @@ impl Run<'_> {
     }
 
     async fn look_at(&self, place: &Place) -> Result<Option<Stamps>, Error> {
-        let (at, uid) = (place.clone(), self.uid());
+        let (at, uid) = (place.clone(), self.subject.uid());
         let found = blocking(move || {
             at.clear(uid)?;
             export::stamps(&at.whole)
@@ -120,23 +128,24 @@ impl Run<'_> {
         found: Option<Stamps>,
         made_of: Vec<u8>,
     ) -> Result<Part, Error> {
-        let part = place.part(self.uid());
+        let subject = self.subject;
+        let part = place.part(subject.uid());
         let folder = part.parent().map(Path::to_owned);
         let is_folder = !export.partition_by.is_empty();
         let unwritable = |error: &std::io::Error| export::unwritable(&place, error);
         let made = blocking(move || folder.map_or(Ok(()), std::fs::create_dir_all)).await;
         made.map_err(|error| unwritable(&error))?;
         let job = WriteRows {
-            table: self.table().to_owned(),
+            table: subject.table().to_owned(),
             place: part.clone(),
             format: export::format(export),
             partition_by: export.partition_by.clone(),
             header: export.header.unwrap_or(true),
             delimiter: Some(export.delimiter.clone()).filter(|it| !it.is_empty()),
             compression: Some(export.compression.clone()).filter(|it| !it.is_empty()),
-            timeout: Some(self.time_limit()),
+            timeout: Some(subject.time_limit()),
         };
-        let rows = match self.model.outputs.olap().write_rows(&job, self.cancel()).await {
+        let rows = match subject.outputs().olap().write_rows(&job, subject.cancel()).await {
             Ok(rows) => rows,
             Err(error) => {
                 self.give_up(&place).await;
@@ -200,10 +209,10 @@ impl Run<'_> {
             now: known.now.clone(),
             next: Some(files.clone()),
         };
-        self.tell_files(Some(about_to)).await?;
-        let committed = self.context.committed().await;
+        self.state.tell_files(Some(about_to)).await?;
+        let committed = self.subject.context.committed().await;
         committed.map_err(|error| Error::transient("state", error.to_string()))?;
-        let (at, uid) = (place.clone(), self.uid());
+        let (at, uid) = (place.clone(), self.subject.uid());
         let put = blocking(move || {
             let part = at.part(uid);
             let Some(found) = found else {
@@ -247,22 +256,25 @@ impl Run<'_> {
         }
         let moved = !others.is_empty();
         if moved {
-            self.tell_files(Some(ExportState {
-                now: others.first().cloned(),
-                next: Some(standing.clone()),
-            }))
-            .await?;
+            self.state
+                .tell_files(Some(ExportState {
+                    now: others.first().cloned(),
+                    next: Some(standing.clone()),
+                }))
+                .await?;
             self.remove_files(others).await?;
         }
-        self.tell_files(Some(ExportState {
-            now: Some(standing),
-            next: None,
-        }))
-        .await?;
+        self.state
+            .tell_files(Some(ExportState {
+                now: Some(standing),
+                next: None,
+            }))
+            .await?;
         Ok(moved)
     }
 
     async fn remove_files(&self, files: Vec<ExportedFiles>) -> Result<(), Error> {
+        let subject = self.subject;
         for one in files {
             if !one.database.is_empty() {
                 Box::pin(self.remove_table(&one)).await?;
@@ -272,14 +284,14 @@ impl Run<'_> {
                 Box::pin(self.remove_objects(&one)).await?;
                 continue;
             }
-            let place = Place::of(&self.model.root, &one.path);
+            let place = Place::of(&subject.model.root, &one.path);
             // A confined project touches nothing outside, whatever an earlier one wrote there.
-            let sandbox = self.model.outputs.sandbox();
+            let sandbox = subject.outputs().sandbox();
             if sandbox.is_some_and(|sandbox| !sandbox.holds(&place.whole)) {
                 tracing::warn!(path = %one.path, "outside the sandbox: the file that was written stays");
                 continue;
             }
-            let (root, uid) = (Arc::clone(&self.model.root), self.uid());
+            let (root, uid) = (Arc::clone(&subject.model.root), subject.uid());
             let removed = blocking(move || export::remove(&root, uid, &one)).await;
             match removed {
                 Ok(true) => {}
@@ -294,7 +306,7 @@ impl Run<'_> {
 
     /// Removes files that are not to be put in their place. What stays is removed by the next run.
     pub(super) async fn give_up(&self, place: &Place) {
-        let (at, uid) = (place.clone(), self.uid());
+        let (at, uid) = (place.clone(), self.subject.uid());
         if let Err(error) = blocking(move || at.clear(uid)).await {
             tracing::debug!(%error, path = %place.path, "what is not complete stays");
         }
@@ -302,8 +314,10 @@ impl Run<'_> {
 
     fn unwritten(&self, place: &Place, error: &ExportError) -> Error {
         match error {
-            ExportError::Query(QueryError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
-                failure::timeout(self.time_limit().as_secs())
+            ExportError::Query(QueryError::Failed(Failure::Interrupted))
+                if !self.subject.context.is_cancelled() =>
+            {
+                failure::timeout(self.subject.time_limit().as_secs())
             }
             ExportError::Query(QueryError::Failed(failure)) => failure::from_failure(failure),
             error => {
@@ -311,11 +325,6 @@ impl Run<'_> {
                 export::unwritable(place, &error)
             }
         }
-    }
-
-    pub(super) async fn tell_files(&self, export: Option<ExportState>) -> Result<(), Error> {
-        let state = self.state_so_far();
-        self.write_with(state, export).await
     }
 }
 

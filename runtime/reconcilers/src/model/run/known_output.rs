@@ -4,11 +4,11 @@ use uuid::Uuid;
 use watershed_compilers::Code;
 use watershed_controller::Resource;
 use watershed_core::{Error, Target, Timestamp};
-use watershed_drivers::olap::{Output, OutputKind};
+use watershed_drivers::olap::{Guard, Output, OutputKind};
 use watershed_outputs::Lookup;
 use watershed_proto::{Fault, ModelSpec};
 
-use super::Run;
+use super::subject::Subject;
 use crate::{
     messages::Proto,
     model::{
@@ -30,97 +30,103 @@ pub(super) struct KnownOutput {
     pub(super) orphan: Option<Uuid>,
 }
 
-/// Questions to the engine.
-impl Run<'_> {
-    pub(super) async fn known_output(&self) -> Result<KnownOutput, Error> {
-        let copy = self
-            .context
-            .state()
-            .and_then(|state| Record::from_state(&state.0));
-        let found = self.model.outputs.find(self.uid(), self.cancel()).await;
-        let output = match (found.map_err(|failure| failure::from_failure(&failure))?, &copy) {
-            (Lookup::AsLeft, Some(record)) => {
-                let object = Some((record.table.clone(), record.shape, record.tagged));
-                return Ok(KnownOutput {
-                    record: copy,
-                    object,
-                    orphan: None,
-                });
-            }
-            (Lookup::AsLeft, None) => self.look_up().await?,
-            (Lookup::Listed(output), _) => output,
-        };
-        match output {
-            Some(output) => Ok(KnownOutput::from_output(&output, copy)),
-            None if copy.is_some() => Ok(KnownOutput {
+pub(super) async fn find(subject: Subject<'_>) -> Result<KnownOutput, Error> {
+    let copy = subject
+        .context
+        .state()
+        .and_then(|state| Record::from_state(&state.0));
+    let found = subject.outputs().find(subject.uid(), subject.cancel()).await;
+    let output = match (found.map_err(|failure| failure::from_failure(&failure))?, &copy) {
+        (Lookup::AsLeft, Some(record)) => {
+            let object = Some((record.table.clone(), record.shape, record.tagged));
+            return Ok(KnownOutput {
                 record: copy,
-                ..KnownOutput::default()
-            }),
-            None => self.orphan().await,
+                object,
+                orphan: None,
+            });
         }
+        (Lookup::AsLeft, None) => look_up(subject).await?,
+        (Lookup::Listed(output), _) => output,
+    };
+    match output {
+        Some(output) => Ok(KnownOutput::from_output(&output, copy)),
+        None if copy.is_some() => Ok(KnownOutput {
+            record: copy,
+            ..KnownOutput::default()
+        }),
+        None => orphan(subject).await,
     }
+}
 
-    /// An output of this name whose resource no catalog knows any more.
-    async fn orphan(&self) -> Result<KnownOutput, Error> {
-        let Some(output) = self.standing_at_name().await? else {
-            return Ok(KnownOutput::default());
-        };
-        if self.owner(output.tag.uid).is_some() {
-            return Ok(KnownOutput::default());
-        }
-        let orphan = Some(output.tag.uid);
-        Ok(KnownOutput {
-            orphan,
-            ..KnownOutput::from_output(&output, None)
-        })
+/// An output of this name whose resource no catalog knows any more.
+async fn orphan(subject: Subject<'_>) -> Result<KnownOutput, Error> {
+    let Some(output) = standing_at_name(subject).await? else {
+        return Ok(KnownOutput::default());
+    };
+    if owner(subject, output.tag.uid).is_some() {
+        return Ok(KnownOutput::default());
     }
+    let orphan = Some(output.tag.uid);
+    Ok(KnownOutput {
+        orphan,
+        ..KnownOutput::from_output(&output, None)
+    })
+}
 
-    pub(super) async fn look_up(&self) -> Result<Option<Output>, Error> {
-        let found = self.model.outputs.look_up(self.uid(), self.cancel()).await;
-        found.map_err(|failure| failure::from_failure(&failure))
-    }
+pub(super) async fn look_up(subject: Subject<'_>) -> Result<Option<Output>, Error> {
+    let found = subject.outputs().look_up(subject.uid(), subject.cancel()).await;
+    found.map_err(|failure| failure::from_failure(&failure))
+}
 
-    async fn standing_at_name(&self) -> Result<Option<Output>, Error> {
-        let found = self.model.outputs.standing_at(self.table(), self.cancel()).await;
-        found.map_err(|failure| failure::from_failure(&failure))
-    }
+async fn standing_at_name(subject: Subject<'_>) -> Result<Option<Output>, Error> {
+    let found = subject
+        .outputs()
+        .standing_at(subject.table(), subject.cancel())
+        .await;
+    found.map_err(|failure| failure::from_failure(&failure))
+}
 
-    /// The resource with a uid, also one whose delete is unfinished.
-    pub(super) fn owner(&self, uid: Uuid) -> Option<Resource> {
-        self.context
-            .controller()
-            .get(Target::Uid(watershed_core::Uid(uid)))
-            .ok()
-    }
+/// The resource with a uid, also one whose delete is unfinished.
+pub(super) fn owner(subject: Subject<'_>, uid: Uuid) -> Option<Resource> {
+    subject
+        .context
+        .controller()
+        .get(Target::Uid(watershed_core::Uid(uid)))
+        .ok()
+}
 
-    /// Refuses to take the name of another model's output. One that is on its way to another name is no obstacle, nor is
-    /// that of a model to which the compiler gives the name no more: the engine moves it out of the way.
-    pub(super) async fn refuse_shared_output(&self) -> Result<(), Error> {
-        let Some(output) = self
-            .standing_at_name()
-            .await?
-            .filter(|output| output.tag.uid != self.uid())
-        else {
-            return Ok(());
-        };
-        let Some(other) = self
-            .owner(output.tag.uid)
-            .filter(|other| !other.row.intents.is_deleted())
-        else {
-            return Ok(());
-        };
-        let Ok(Proto(spec)) = other.spec::<Proto<ModelSpec>>() else {
-            return Ok(());
-        };
-        let lost = |fault: &Fault| fault.code == Code::OutputShared.as_str();
-        if spec.fault.as_ref().is_some_and(lost) {
-            return Ok(());
-        }
-        if statement::table(&spec, other.row.name.as_str()).eq_ignore_ascii_case(self.table()) {
-            return Err(failure::shared_output(self.table(), other.row.name.as_str()));
-        }
-        Ok(())
+/// Refuses to take the name of another model's output. One that is on its way to another name is no obstacle, nor is
+/// that of a model to which the compiler gives the name no more: the engine moves it out of the way.
+pub(super) async fn refuse_shared_output(subject: Subject<'_>) -> Result<(), Error> {
+    let Some(output) = standing_at_name(subject)
+        .await?
+        .filter(|output| output.tag.uid != subject.uid())
+    else {
+        return Ok(());
+    };
+    let Some(other) = owner(subject, output.tag.uid).filter(|other| !other.row.intents.is_deleted()) else {
+        return Ok(());
+    };
+    let Ok(Proto(spec)) = other.spec::<Proto<ModelSpec>>() else {
+        return Ok(());
+    };
+    let lost = |fault: &Fault| fault.code == Code::OutputShared.as_str();
+    if spec.fault.as_ref().is_some_and(lost) {
+        return Ok(());
     }
+    if statement::table(&spec, other.row.name.as_str()).eq_ignore_ascii_case(subject.table()) {
+        return Err(failure::shared_output(subject.table(), other.row.name.as_str()));
+    }
+    Ok(())
+}
+
+/// Drops the output of a lost catalog that another one has taken the place of.
+pub(super) async fn drop_orphan(subject: Subject<'_>, orphan: Uuid) -> Result<(), Error> {
+    let outputs = subject.outputs();
+    let dropped = outputs.drop_output(orphan, Guard::Free, subject.cancel()).await;
+    dropped
+        .map(drop)
+        .map_err(|failure| failure::from_failure(&failure))
 }
 
 impl KnownOutput {

@@ -16,28 +16,14 @@ use watershed_drivers::olap::{
 };
 use watershed_proto::ModelSpec;
 
-use super::Run;
-use crate::model::{
-    contents::Reading,
-    failure, hooks, inputs,
-    partitions::{Listed, Notes},
-    source, statement,
-};
+use super::{agenda::Agenda, dialect, errors, statements, subject::Subject};
+use crate::model::{contents::Reading, failure, hooks, inputs, partitions::Listed, source, statement};
 use watershed_locks::Unpoisoned as _;
 
 /// Time between two messages about how far a run is.
 const TOLD_EVERY: Duration = Duration::from_millis(500);
 /// The most partitions that share a transaction: what a commit costs each of them is then little beside its statement.
 const LARGEST_BATCH: usize = 16;
-
-/// The partitions of one run.
-pub(super) struct Agenda {
-    pub(super) stage: String,
-    pub(super) due: Vec<Listed>,
-    pub(super) notes: Notes,
-    /// Partitions whose rows are in the stage already.
-    pub(super) staged: u64,
-}
 
 /// The partitions of a run that failed.
 #[derive(Default)]
@@ -67,7 +53,7 @@ impl Failures {
 
 /// Builds partitions into the stage of a run.
 pub(super) struct Stager<'a> {
-    run: &'a Run<'a>,
+    subject: Subject<'a>,
     spec: &'a ModelSpec,
     scope: &'a Scope,
     agenda: &'a Agenda,
@@ -91,22 +77,22 @@ type Due = (usize, Listed);
 
 impl<'a> Stager<'a> {
     pub(super) fn new(
-        run: &'a Run<'a>,
+        subject: Subject<'a>,
         spec: &'a ModelSpec,
         scope: &'a Scope,
         agenda: &'a Agenda,
         key: Vec<String>,
         cancel: &'a CancellationToken,
     ) -> Self {
-        let hooks = hooks::hooks(spec, scope, run.paths());
+        let hooks = hooks::hooks(spec, scope, subject.paths());
         Self {
-            run,
+            subject,
             spec,
             scope,
             agenda,
             key,
             cancel,
-            may_share: run.columns() == NewColumns::Refuse && hooks.is_ok_and(|hooks| hooks.is_empty()),
+            may_share: subject.columns() == NewColumns::Refuse && hooks.is_ok_and(|hooks| hooks.is_empty()),
             number: AtomicU64::new(agenda.notes.next),
             batch: AtomicUsize::new(1),
             told: Mutex::new(None),
@@ -173,7 +159,7 @@ impl<'a> Stager<'a> {
                 _ => return Ok(0),
             }
         }
-        match self.run.model.outputs.olap().stage(&steps, self.cancel).await {
+        match self.subject.outputs().olap().stage(&steps, self.cancel).await {
             Ok(notes) => Ok(notes.len()),
             Err(error) => match engine_failure(&error) {
                 Some(failure) => Err(failure::from_failure(failure)),
@@ -183,8 +169,8 @@ impl<'a> Stager<'a> {
     }
 
     async fn stage_alone(&self, one: Listed) -> Result<End, Error> {
-        let run = self.run;
-        let olap = run.model.outputs.olap();
+        let subject = self.subject;
+        let olap = subject.outputs().olap();
         let (note, step) = self.step(&one).await;
         let error = match step {
             Err(error) => error,
@@ -192,30 +178,30 @@ impl<'a> Stager<'a> {
                 Ok(_) => return Ok(Ok(())),
                 Err(error) => match engine_failure(&error) {
                     Some(failure) => return Err(failure::from_failure(failure)),
-                    None => run.placed(&error, &step.sql, &step.hooks),
+                    None => errors::placed(subject, &error, &step.sql, &step.hooks),
                 },
             },
         };
         let data = note.partition.data.clone();
-        let message = run.model.outputs.secrets().redact(&error.message).into_owned();
+        let message = subject.outputs().secrets().redact(&error.message).into_owned();
         let note = PartitionRun {
             phase: PartitionPhase::Failed,
             error: Some(message),
             ..note
         };
-        let noted = olap.note_partitions(run.uid(), vec![note], self.cancel).await;
+        let noted = olap.note_partitions(subject.uid(), vec![note], self.cancel).await;
         noted.map_err(|failure| failure::from_failure(&failure))?;
         Ok(Err((error, data)))
     }
 
     /// Returns the note of a partition's run, and what the engine is to do, unless a template can't be executed.
     async fn step(&self, one: &Listed) -> (PartitionRun, Result<StageStep, Error>) {
-        let run = self.run;
+        let subject = self.subject;
         let note = PartitionRun {
             phase: PartitionPhase::Staged,
             stage: self.agenda.stage.clone(),
             number: self.number.fetch_add(1, Ordering::Relaxed),
-            at_ms: run.context.now().0,
+            at_ms: subject.context.now().0,
             took_ms: 0,
             rows: None,
             error: None,
@@ -237,7 +223,7 @@ impl<'a> Stager<'a> {
                 .map(|text| with_literal_paths(text, &literal).into_owned())
                 .collect()
         };
-        let hooks = hooks::hooks(self.spec, &scope, run.paths());
+        let hooks = hooks::hooks(self.spec, &scope, subject.paths());
         let hooks = hooks.map(|hooks| Hooks {
             before: literally(hooks.before),
             after: literally(hooks.after),
@@ -245,10 +231,10 @@ impl<'a> Stager<'a> {
         let earlier = self.agenda.notes.by_key.get(&note.partition.key);
         let step = sql.and_then(|sql| {
             Ok(StageStep {
-                uid: run.uid(),
+                uid: subject.uid(),
                 sql,
                 hooks: hooks?,
-                columns: run.columns(),
+                columns: subject.columns(),
                 key: self.key.clone(),
                 again: earlier.is_some_and(|run| run.phase == PartitionPhase::Staged),
                 note: note.clone(),
@@ -263,7 +249,7 @@ impl<'a> Stager<'a> {
             return Ok(Vec::new());
         }
         let one = one.clone();
-        inputs::blocking(&self.run.model.root, self.cancel, move |root| {
+        inputs::blocking(&self.subject.model.root, self.cancel, move |root| {
             Ok(one.literal_paths(root))
         })
         .await
@@ -271,16 +257,15 @@ impl<'a> Stager<'a> {
 
     /// Returns the statement that reads a partition.
     async fn statement(&self, one: &Listed, scope: &Scope, literal: &[String]) -> Result<String, Error> {
+        let subject = self.subject;
         self.refuse_contents(one, scope, literal).await?;
         let mut files: Vec<&str> = one.files.iter().map(|file| file.path.as_str()).collect();
         if files.is_empty() {
             files.extend(literal.iter().map(String::as_str));
         }
-        let told = self.run.with_dialect(self.spec.clone(), scope, &files).await?;
-        let sql = statement::sql_in(&told, scope, self.run.paths())?;
-        self.run
-            .sampled(with_literal_paths(&sql, literal).into_owned())
-            .await
+        let told = dialect::with_dialect(subject, self.spec.clone(), scope, &files).await?;
+        let sql = statement::sql_in(&told, scope, subject.paths())?;
+        statements::sampled(subject, with_literal_paths(&sql, literal).into_owned()).await
     }
 
     /// Refuses a partition whose files have nothing in them, or nothing that can be read.
@@ -296,9 +281,9 @@ impl<'a> Stager<'a> {
         if files.is_empty() && patterns.is_empty() {
             return Ok(());
         }
-        let sandbox = self.run.model.outputs.sandbox().cloned();
+        let sandbox = self.subject.outputs().sandbox().cloned();
         let literal = literal.to_vec();
-        inputs::blocking(&self.run.model.root, self.cancel, move |root| {
+        inputs::blocking(&self.subject.model.root, self.cancel, move |root| {
             for pattern in patterns {
                 if let Some(sandbox) = &sandbox {
                     files::refuse_outside(sandbox, root, &pattern)?;
@@ -318,7 +303,9 @@ impl<'a> Stager<'a> {
         if told.is_none_or(|last| last.elapsed() >= TOLD_EVERY) {
             *told = Some(Instant::now());
             let (nth, total) = (index + 1, self.agenda.due.len());
-            self.run.context.progress(format!("partition {nth} of {total}"));
+            self.subject
+                .context
+                .progress(format!("partition {nth} of {total}"));
         }
     }
 }

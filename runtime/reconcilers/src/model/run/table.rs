@@ -12,14 +12,14 @@ use watershed_drivers::olap::{
 use watershed_outputs::sessions;
 use watershed_proto::{ConnectorSpec, ExportState, ExportedFiles, FileExport, MapValue};
 
-use super::Run;
+use super::{export::Exporter, stores};
 use crate::{
     connector::{self, database::Connection},
-    model::{export, failure, record::Record, statement},
+    model::{export, failure, record::Record},
     refs,
 };
 
-impl Run<'_> {
+impl Exporter<'_> {
     /// Has the table hold the rows of the model. Says whether anything was written or dropped.
     pub(super) async fn write_table(
         &self,
@@ -27,11 +27,12 @@ impl Run<'_> {
         record: &Record,
         known: ExportState,
     ) -> Result<bool, Error> {
-        if self.model.outputs.sandbox().is_some() {
+        let subject = self.subject;
+        if subject.outputs().sandbox().is_some() {
             return Err(failure::confined_database());
         }
-        let opened = self.opened_spec()?;
-        let scope = statement::scope(opened.variables, self.name(), &self.model.environment);
+        let opened = subject.opened_spec()?;
+        let scope = subject.scope(&opened);
         let path = render_text(&export.path, &scope).map_err(|error| failure::from_render(&error))?;
         let files = ExportedFiles {
             path: path.trim().to_owned(),
@@ -45,26 +46,28 @@ impl Run<'_> {
         {
             return self.settle_files(standing, known).await;
         }
-        let found = refs::find(self.context.refs(), connector::KIND, &export.connector);
+        let found = refs::find(subject.context.refs(), connector::KIND, &export.connector);
         let spec = found.and_then(refs::spec::<ConnectorSpec>).unwrap_or_default();
         let database = self.output_database(&files, &spec)?;
         let job = WriteTable {
-            output: self.table().to_owned(),
+            output: subject.table().to_owned(),
             database,
             name: name(&files)?,
             tag: Tag {
-                uid: self.uid(),
+                uid: subject.uid(),
                 build: build_of(&files),
             },
         };
-        self.context
+        subject
+            .context
             .progress(format!("writing {} of {}", files.path, files.connector));
-        self.tell_files(Some(ExportState {
-            now: known.now.clone(),
-            next: Some(files.clone()),
-        }))
-        .await?;
-        let committed = self.context.committed().await;
+        self.state
+            .tell_files(Some(ExportState {
+                now: known.now.clone(),
+                next: Some(files.clone()),
+            }))
+            .await?;
+        let committed = subject.context.committed().await;
         committed.map_err(|error| Error::transient("state", error.to_string()))?;
         let written = self.send_table(&job).await;
         let rows = written.map_err(|error| self.not_written(&files, &error))?;
@@ -74,12 +77,13 @@ impl Run<'_> {
 
     /// Drops a table that was written for the model, unless it is somebody else's now.
     pub(super) async fn remove_table(&self, files: &ExportedFiles) -> Result<(), Error> {
+        let subject = self.subject;
         let (path, connector) = (&files.path, &files.connector);
-        if self.model.outputs.sandbox().is_some() {
+        if subject.outputs().sandbox().is_some() {
             tracing::warn!(%path, "outside the sandbox: the table that was written stays");
             return Ok(());
         }
-        let Some(spec) = self.connector_in_catalog(connector) else {
+        let Some(spec) = stores::connector_in_catalog(subject, connector) else {
             tracing::warn!(%path, %connector, "there is no such connector any more: the table that was written stays");
             return Ok(());
         };
@@ -90,9 +94,9 @@ impl Run<'_> {
         let job = DropTable {
             database,
             name: name(files)?,
-            owner: self.uid(),
+            owner: subject.uid(),
         };
-        match self.model.outputs.olap().drop_table(&job, self.cancel()).await {
+        match subject.outputs().olap().drop_table(&job, subject.cancel()).await {
             Ok(_) | Err(TableError::NoSchema(_)) => Ok(()),
             Err(TableError::Taken { .. }) => {
                 tracing::warn!(%path, %connector, "somebody else's by now: the table stays");
@@ -104,12 +108,13 @@ impl Run<'_> {
 
     /// Returns how the database is attached to be written to.
     fn output_database(&self, files: &ExportedFiles, spec: &ConnectorSpec) -> Result<Attached, Error> {
+        let subject = self.subject;
         let system = System::from_driver(&files.database)
             .ok_or_else(|| Error::permanent(export::UNWRITTEN, "rows can't be written to its database"))?;
         let empty = MapValue::default();
         let scope = Scope {
-            environment: self.model.environment.clone(),
-            variables: self.model.outputs.secrets().open(&spec.variables)?,
+            environment: subject.model.environment.clone(),
+            variables: subject.outputs().secrets().open(&spec.variables)?,
             ..Scope::default()
         };
         let properties = spec.properties.as_ref().unwrap_or(&empty);
@@ -135,9 +140,9 @@ impl Run<'_> {
             system,
             connector: &files.connector,
             settings: vec![(properties, scope)],
-            root: &self.model.root,
+            root: &subject.model.root,
         };
-        let attached = connection.attached(&format!("out_of_{}", self.name()));
+        let attached = connection.attached(&format!("out_of_{}", subject.name()));
         let attached = attached.map_err(|error| failure::from_render(&error))?;
         Ok(Attached {
             rights: Rights::Write,
@@ -147,17 +152,9 @@ impl Run<'_> {
 
     /// Has the table written within the time that a build may take.
     async fn send_table(&self, job: &WriteTable) -> Result<Option<u64>, TableError> {
-        let cancel = self.cancel().child_token();
-        let work = self.model.outputs.olap().write_table(job, &cancel);
-        tokio::pin!(work);
-        tokio::select! {
-            biased;
-            result = &mut work => result,
-            () = tokio::time::sleep(self.time_limit()) => {
-                cancel.cancel();
-                work.await
-            }
-        }
+        let subject = self.subject;
+        let work = |cancel| async move { subject.outputs().olap().write_table(job, &cancel).await };
+        subject.within_limit(work).await.0
     }
 
     fn not_written(&self, files: &ExportedFiles, error: &TableError) -> Error {
@@ -167,8 +164,8 @@ impl Run<'_> {
             ..Error::permanent(export::UNWRITTEN, message)
         };
         match error {
-            TableError::Failed(Failure::Interrupted) if !self.context.is_cancelled() => {
-                failure::timeout(self.time_limit().as_secs())
+            TableError::Failed(Failure::Interrupted) if !self.subject.context.is_cancelled() => {
+                failure::timeout(self.subject.time_limit().as_secs())
             }
             TableError::Failed(Failure::Interrupted) => failure::cancelled(),
             TableError::Failed(failure) => failure::from_failure(failure),

@@ -7,7 +7,13 @@ use watershed_drivers::files::FileNow;
 use watershed_drivers::olap::{Build, BuildError, Failure, Fate, Hooks, OutputKind, Step, Tag, Trashed};
 use watershed_proto::Message;
 
-use super::{Done, Plan, Run, act::done, known_output::KnownOutput};
+use super::{
+    Done, Run,
+    act::done,
+    failures,
+    known_output::{self, KnownOutput},
+    wanted::{self, Plan},
+};
 use crate::model::{
     columns::Columns,
     data_tests, failure,
@@ -32,20 +38,21 @@ impl Run<'_> {
         plan: &mut Plan,
         known_output: &KnownOutput,
     ) -> Result<Option<Done>, Error> {
+        let subject = self.subject;
         if plan.shape != Shape::Table {
             return Ok(None);
         }
-        let trash = self
-            .model
-            .outputs
-            .in_trash(self.uid(), &plan.table, self.cancel());
+        let trash = subject
+            .outputs()
+            .in_trash(subject.uid(), &plan.table, subject.cancel());
         let trash = trash.await.map_err(|failure| failure::from_failure(&failure))?;
         if trash.is_empty() {
             return Ok(None);
         }
         let files = std::mem::take(&mut plan.files);
         // Their times differ from those of long ago.
-        plan.files = inputs::with_contents(&self.model.root, files, plan.looked_at_ns, self.cancel()).await?;
+        plan.files =
+            inputs::with_contents(&subject.model.root, files, plan.looked_at_ns, subject.cancel()).await?;
         for trashed in trash {
             let Some(candidate) = self.candidate(plan, &trashed).await? else {
                 continue;
@@ -59,12 +66,17 @@ impl Run<'_> {
 
     /// Holds an output of the trash against what is wanted.
     async fn candidate(&self, plan: &Plan, trashed: &Trashed) -> Result<Option<Restorable>, Error> {
-        let is_own = trashed.tag.uid == self.uid();
-        let Some(record) = fit::record(trashed, is_own, self.owner(trashed.tag.uid).is_some()) else {
+        let subject = self.subject;
+        let is_own = trashed.tag.uid == subject.uid();
+        let Some(record) = fit::record(
+            trashed,
+            is_own,
+            known_output::owner(subject, trashed.tag.uid).is_some(),
+        ) else {
             return Ok(None);
         };
-        let refingerprinted = self.refingerprint(plan, &record).await?;
-        let triggers = triggers(self.spec(), &record, self.context.now());
+        let refingerprinted = wanted::refingerprint(subject, plan, &record).await?;
+        let triggers = triggers(subject.spec(), &record, subject.context.now());
         let candidate = Candidate {
             record: &record,
             refingerprinted: refingerprinted.as_ref(),
@@ -72,7 +84,11 @@ impl Run<'_> {
             is_own,
             due: triggers.due,
         };
-        let fit = fit::fit(&self.wanted(plan, &record), &candidate, plan.approvals);
+        let fit = fit::fit(
+            &wanted::wanted(subject, plan, &record),
+            &candidate,
+            plan.approvals,
+        );
         Ok(fit.map(|fit| Restorable { record, fit, is_own }))
     }
 
@@ -83,8 +99,9 @@ impl Run<'_> {
         candidate: Restorable,
         known_output: &KnownOutput,
     ) -> Result<Option<Done>, Error> {
-        self.refuse_shared_output().await?;
-        let tests = self.tests()?;
+        let subject = self.subject;
+        known_output::refuse_shared_output(subject).await?;
+        let tests = subject.tests()?;
         let (record, checks) = match candidate.fit {
             Fit::Same => {
                 let seen = |file: &FileNow| inputs::seen(file.clone(), plan.looked_at_ns);
@@ -121,10 +138,10 @@ impl Run<'_> {
         };
         let record = Record {
             table: plan.table.clone(),
-            definition: self.spec().encode_to_vec(),
+            definition: subject.spec().encode_to_vec(),
             ..record
         };
-        self.context.progress("taking it back from the trash");
+        subject.context.progress("taking it back from the trash");
         let build = Build {
             name: record.table.clone(),
             kind: OutputKind::Table,
@@ -138,7 +155,7 @@ impl Run<'_> {
             checks,
             state: None,
             tag: Tag {
-                uid: self.uid(),
+                uid: subject.uid(),
                 build: record.build.0,
             },
             record: record.encode(),
@@ -151,13 +168,13 @@ impl Run<'_> {
         let built = match self.send(&build).await {
             Ok(built) => built,
             Err(BuildError::Undone(verdicts)) => {
-                self.keep_failures(&tests, &verdicts).await;
-                let results = tests.results(&verdicts, self.model.outputs.secrets());
-                let error = data_tests::error(&results, self.paths());
-                self.tell_results(results).await?;
+                failures::keep(subject, &tests, &verdicts).await;
+                let results = tests.results(&verdicts, subject.outputs().secrets());
+                let error = data_tests::error(&results, subject.paths());
+                self.state.tell_results(results).await?;
                 return Err(error.unwrap_or_else(|| failure::from_build(&BuildError::Undone(verdicts)).0));
             }
-            Err(BuildError::Failed(Failure::Interrupted)) if self.context.is_cancelled() => {
+            Err(BuildError::Failed(Failure::Interrupted)) if subject.context.is_cancelled() => {
                 return Err(failure::cancelled());
             }
             Err(error) => {
@@ -165,20 +182,20 @@ impl Run<'_> {
                 return Ok(None);
             }
         };
-        self.keep_failures(&tests, &built.verdicts).await;
-        let results = tests.results(&built.verdicts, self.model.outputs.secrets());
+        failures::keep(subject, &tests, &built.verdicts).await;
+        let results = tests.results(&built.verdicts, subject.outputs().secrets());
         let record = Record {
             rows: built.rows,
             results,
             ..record
         };
-        self.set_state(&record).await?;
-        self.model.outputs.forget_approval(self.uid());
+        self.state.set(&record).await?;
+        subject.outputs().forget_approval(subject.uid());
         if let Some(orphan) = known_output.orphan {
-            self.drop_orphan(orphan).await?;
+            known_output::drop_orphan(subject, orphan).await?;
         }
         let restored = Done {
-            since: freshness::since(&record, self.context.now()),
+            since: freshness::since(&record, subject.context.now()),
             ..Done::at(Timestamp(record.built_at_ms), done(Work::Restored))
         };
         if candidate.fit == Fit::Same {

@@ -7,29 +7,26 @@
 use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use watershed_controller::Select;
 use watershed_core::Error;
 use watershed_drivers::objects::{self, Access, Driver, Over, Standing, StoreError};
-use watershed_outputs::access;
-use watershed_proto::{ConnectorSpec, ExportState, ExportedFiles, FileExport, LocalFileState, Message as _};
+use watershed_proto::{ExportState, ExportedFiles, FileExport, LocalFileState};
 
-use super::{Run, export::blocking};
-use crate::{
-    connector,
-    model::{
-        export::{self, Place},
-        failure,
-        record::Record,
-        statement,
-        upload::{self, Due, Mark},
-    },
-    refs,
+use super::{
+    export::{Exporter, blocking},
+    stores,
+    subject::Subject,
+};
+use crate::model::{
+    export::{self, Place},
+    failure,
+    record::Record,
+    upload::{self, Due, Mark},
 };
 
 /// The most objects that one export asks for, writes or removes at once.
 const AT_ONCE: usize = 8;
 
-impl Run<'_> {
+impl Exporter<'_> {
     /// Has the objects hold the rows of the table. Says whether anything was written or removed.
     pub(super) async fn write_objects(
         &self,
@@ -37,11 +34,12 @@ impl Run<'_> {
         record: &Record,
         known: ExportState,
     ) -> Result<bool, Error> {
-        if self.model.outputs.sandbox().is_some() {
+        let subject = self.subject;
+        if subject.outputs().sandbox().is_some() {
             return Err(failure::confined_store());
         }
-        let opened = self.opened_spec()?;
-        let scope = statement::scope(opened.variables, self.name(), &self.model.environment);
+        let opened = subject.opened_spec()?;
+        let scope = subject.scope(&opened);
         let address = upload::address(export, &scope)?;
         let made_of = export::made_of(record, export);
         if let Some(standing) = known.now.clone()
@@ -53,12 +51,13 @@ impl Run<'_> {
         if record.files.iter().any(|file| is_below(&file.path, &address)) {
             return Err(export::reads_itself(&place));
         }
-        let access = self.access_of(
+        let access = stores::access_of(
+            subject,
             &export.connector,
             Driver::from_name(&export.store).unwrap_or_default(),
         )?;
         let store = Upload {
-            run: self,
+            exporter: self,
             access: &access,
             address: &address,
             known: &known,
@@ -67,7 +66,7 @@ impl Run<'_> {
             // An object of somebody's is told before rows are written for nothing.
             store.refuse_taken().await?;
         }
-        self.context.progress(format!("writing {address}"));
+        subject.context.progress(format!("writing {address}"));
         // What a run left that was cut off.
         self.give_up(&place).await;
         let part = self.write_part(export, place.clone(), None, made_of).await?;
@@ -85,17 +84,17 @@ impl Run<'_> {
     fn part_place(&self, address: &str) -> Place {
         Place {
             path: address.to_owned(),
-            whole: self.model.parts.join("rows"),
+            whole: self.subject.model.parts.join("rows"),
         }
     }
 
     /// Removes objects that were written for the model, but for those that somebody changed since.
     pub(super) async fn remove_objects(&self, files: &ExportedFiles) -> Result<(), Error> {
-        if self.model.outputs.sandbox().is_some() {
+        if self.subject.outputs().sandbox().is_some() {
             tracing::warn!(path = %files.path, "outside the sandbox: the objects that were written stay");
             return Ok(());
         }
-        let Some(access) = self.access_for_removal(files)? else {
+        let Some(access) = access_for_removal(self.subject, files)? else {
             let (path, connector) = (&files.path, &files.connector);
             tracing::warn!(%path, %connector, "there is no such connector any more: the objects that were written stay");
             return Ok(());
@@ -106,7 +105,7 @@ impl Run<'_> {
             next: None,
         };
         let store = Upload {
-            run: self,
+            exporter: self,
             access: &access,
             address: &files.path,
             known: &known,
@@ -116,65 +115,11 @@ impl Run<'_> {
             .await
             .map(drop)
     }
-
-    /// The access that a connector gives to a store; where it is none of its driver, nobody logs in.
-    pub(super) fn access_of(&self, connector: &str, driver: Driver) -> Result<Access, Error> {
-        // An address of another store is reached by the connector that bears the name of its driver.
-        for name in [connector, driver.as_str()] {
-            let found = refs::find(self.context.refs(), connector::KIND, name);
-            let Some(spec) = found.and_then(refs::spec::<ConnectorSpec>) else {
-                continue;
-            };
-            let access = self.opened_access(&spec)?;
-            if let Some(access) = access.filter(|access| access.driver == driver) {
-                return Ok(access);
-            }
-        }
-        Ok(Access {
-            driver,
-            ..Access::default()
-        })
-    }
-
-    /// The access to a store that the model may write to no more. A delete has no refs, so the catalog is asked.
-    fn access_for_removal(&self, files: &ExportedFiles) -> Result<Option<Access>, Error> {
-        if let Some(spec) = self.connector_in_catalog(&files.connector) {
-            return self.opened_access(&spec);
-        }
-        // Of a driver's own name, without a connector.
-        let driver = Driver::from_name(&files.connector);
-        Ok(driver.map(|driver| Access {
-            driver,
-            ..Access::default()
-        }))
-    }
-
-    /// A connector as the catalog has it, also one that goes in the same edit.
-    pub(super) fn connector_in_catalog(&self, name: &str) -> Option<ConnectorSpec> {
-        let select = Select::kind(connector::KIND).with_deleted();
-        let all = self.context.controller().list(select).resources;
-        let found = all.into_iter().find(|it| it.row.name.as_str() == name)?;
-        ConnectorSpec::decode(found.row.spec.as_ref()).ok()
-    }
-
-    /// The access that a connector gives; none if it is no store's.
-    pub(super) fn opened_access(&self, spec: &ConnectorSpec) -> Result<Option<Access>, Error> {
-        let variables = self.model.outputs.secrets().open(&spec.variables)?;
-        let access = access::access(
-            spec,
-            &variables,
-            access::Surroundings {
-                environment: &self.model.environment,
-                root: &self.model.root,
-            },
-        );
-        access.map_err(|error| failure::from_render(&error))
-    }
 }
 
 /// The objects of one export.
 struct Upload<'a> {
-    run: &'a Run<'a>,
+    exporter: &'a Exporter<'a>,
     access: &'a Access,
     address: &'a str,
     known: &'a ExportState,
@@ -188,7 +133,7 @@ impl Upload<'_> {
         };
         let marked = standing.mark.is_some();
         // What bears a mark may be of the very rows that are to be written.
-        match marked || upload::is_own(self.run.uid(), &standing, &self.versions("")) {
+        match marked || upload::is_own(self.exporter.subject.uid(), &standing, &self.versions("")) {
             true => Ok(()),
             false => Err(upload::taken(self.address)),
         }
@@ -205,16 +150,17 @@ impl Upload<'_> {
             .collect();
         let writes = due.values().any(|due| matches!(due, Due::Write(_)));
         if writes || !old.is_empty() {
-            self.run
+            self.exporter
+                .state
                 .tell_files(Some(ExportState {
                     now: self.known.now.clone(),
                     next: Some(files.clone()),
                 }))
                 .await?;
-            let committed = self.run.context.committed().await;
+            let committed = self.exporter.subject.context.committed().await;
             committed.map_err(|error| Error::transient("state", error.to_string()))?;
         }
-        let part = place.part(self.run.uid());
+        let part = place.part(self.exporter.subject.uid());
         let jobs = due.into_iter().map(|(name, due)| {
             let (file, wanted) = (
                 if name.is_empty() {
@@ -245,7 +191,7 @@ impl Upload<'_> {
     }
 
     async fn digested(&self, place: &Place, files: ExportedFiles) -> Result<ExportedFiles, Error> {
-        let part = place.part(self.run.uid());
+        let part = place.part(self.exporter.subject.uid());
         let digested = blocking(move || {
             let mut files = files;
             upload::digests(&part, &mut files.files)?;
@@ -260,7 +206,8 @@ impl Upload<'_> {
         let listed: Option<BTreeMap<String, String>> = match files.folder {
             false => None,
             true => {
-                let found = objects::find_below(self.access, self.address, self.run.cancel()).await;
+                let found =
+                    objects::find_below(self.access, self.address, self.exporter.subject.cancel()).await;
                 let found = found.map_err(|error| upload::refused(&error))?;
                 let version = |object: objects::Object| (object.address, object.version.unwrap_or_default());
                 Some(found.into_iter().map(version).collect())
@@ -280,7 +227,7 @@ impl Upload<'_> {
                     }
                     Some(Some(_)) | None => self.find(name).await?,
                 };
-                let due = upload::due(self.run.uid(), wanted, standing.as_ref(), &versions);
+                let due = upload::due(self.exporter.subject.uid(), wanted, standing.as_ref(), &versions);
                 match due {
                     Due::Taken => Err(upload::taken(&upload::address_of(self.address, name))),
                     due => Ok((name.clone(), due)),
@@ -297,7 +244,7 @@ impl Upload<'_> {
         let file = recorded.find(|(other, file)| *other == name && file.version == version);
         Standing {
             version: version.to_owned(),
-            mark: file.map(|(_, file)| Mark::of(self.run.uid(), file).text()),
+            mark: file.map(|(_, file)| Mark::of(self.exporter.subject.uid(), file).text()),
         }
     }
 
@@ -311,7 +258,7 @@ impl Upload<'_> {
 
     async fn find(&self, name: &str) -> Result<Option<Standing>, Error> {
         let address = upload::address_of(self.address, name);
-        let found = objects::find(self.access, &address, self.run.cancel()).await;
+        let found = objects::find(self.access, &address, self.exporter.subject.cancel()).await;
         found.map_err(|error| upload::refused(&error))
     }
 
@@ -323,8 +270,16 @@ impl Upload<'_> {
         over: &Over,
     ) -> Result<String, Error> {
         let address = upload::address_of(self.address, name);
-        let mark = Mark::of(self.run.uid(), wanted).text();
-        let put = objects::put(self.access, &address, file, &mark, over, self.run.cancel()).await;
+        let mark = Mark::of(self.exporter.subject.uid(), wanted).text();
+        let put = objects::put(
+            self.access,
+            &address,
+            file,
+            &mark,
+            over,
+            self.exporter.subject.cancel(),
+        )
+        .await;
         match put {
             Ok(version) => Ok(version),
             // An answer may be lost, and the request sent again: then it is our own that stands there.
@@ -340,18 +295,18 @@ impl Upload<'_> {
     async fn remove(&self, names: Vec<String>) -> Result<bool, Error> {
         let jobs = names.into_iter().map(|name| async move {
             let address = upload::address_of(self.address, &name);
-            let standing = match objects::find(self.access, &address, self.run.cancel()).await {
+            let standing = match objects::find(self.access, &address, self.exporter.subject.cancel()).await {
                 Err(StoreError::NoBucket(_)) => None,
                 found => found.map_err(|error| upload::refused(&error))?,
             };
             let Some(standing) = standing else {
                 return Ok(false);
             };
-            if !upload::is_own(self.run.uid(), &standing, &self.versions(&name)) {
+            if !upload::is_own(self.exporter.subject.uid(), &standing, &self.versions(&name)) {
                 tracing::warn!(path = %address, "changed since it was written: the object stays");
                 return Ok(false);
             }
-            let removed = objects::remove(self.access, &address, self.run.cancel()).await;
+            let removed = objects::remove(self.access, &address, self.exporter.subject.cancel()).await;
             removed.map_err(|error| upload::refused(&error))?;
             Ok::<_, Error>(true)
         });
@@ -364,4 +319,17 @@ impl Upload<'_> {
 fn is_below(read: &str, written: &str) -> bool {
     let rest = read.strip_prefix(written);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The access to a store that the model may write to no more. A delete has no refs, so the catalog is asked.
+fn access_for_removal(subject: Subject<'_>, files: &ExportedFiles) -> Result<Option<Access>, Error> {
+    if let Some(spec) = stores::connector_in_catalog(subject, &files.connector) {
+        return stores::opened_access(subject, &spec);
+    }
+    // Of a driver's own name, without a connector.
+    let driver = Driver::from_name(&files.connector);
+    Ok(driver.map(|driver| Access {
+        driver,
+        ..Access::default()
+    }))
 }

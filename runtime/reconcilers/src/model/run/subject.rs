@@ -1,0 +1,174 @@
+//! The model that a run is about, as all parts of a run see it.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use watershed_compilers::Scope;
+use watershed_compilers::sql::names_in;
+use watershed_controller::Context;
+use watershed_core::Error;
+use watershed_drivers::olap::NewColumns;
+use watershed_outputs::{Asking, Outputs};
+use watershed_proto::{Message, ModelSpec, OnSchemaChange};
+
+use crate::model::{
+    KIND, ModelReconciler,
+    data_tests::Tests,
+    record::{Meaning, Record, Refreshes},
+    statement,
+};
+
+/// The longest that a build may take when its spec does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
+
+/// The model of an invocation, with what it is built among.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) model: &'a ModelReconciler,
+    pub(super) context: &'a Context<ModelReconciler>,
+}
+
+impl<'a> Subject<'a> {
+    /// Returns its spec.
+    pub(super) fn spec(self) -> &'a ModelSpec {
+        &self.context.spec().0
+    }
+
+    /// The spec with the values of its variables, which is not to be stored.
+    pub(super) fn opened_spec(self) -> Result<ModelSpec, Error> {
+        Ok(ModelSpec {
+            variables: self.model.outputs.secrets().open(&self.spec().variables)?,
+            ..self.spec().clone()
+        })
+    }
+
+    /// Returns its name.
+    pub(super) fn name(self) -> &'a str {
+        self.context.name().as_str()
+    }
+
+    /// Returns the name of its output.
+    pub(super) fn table(self) -> &'a str {
+        statement::table(self.spec(), self.name())
+    }
+
+    pub(super) fn uid(self) -> Uuid {
+        self.context.uid().0
+    }
+
+    pub(super) fn paths(self) -> &'a [Arc<str>] {
+        &self.context.row().paths
+    }
+
+    pub(super) fn cancel(self) -> &'a CancellationToken {
+        self.context.cancellation()
+    }
+
+    /// Returns the full refreshes so far that let an edit through: those that are still to be answered are such if a person let this very
+    /// definition through.
+    pub(super) fn approvals(self, record: Option<&Record>) -> u64 {
+        let Some(record) = record else { return 0 };
+        let open = self.asked().full.saturating_sub(record.answered.full);
+        let is_approved = self
+            .model
+            .outputs
+            .is_approved(self.uid(), &self.spec().encode_to_vec());
+        record.approvals + if is_approved { open } else { 0 }
+    }
+
+    /// Returns the refreshes that were asked for so far.
+    pub(super) fn asked(self) -> Refreshes {
+        let asked = self.context.refreshes();
+        Refreshes {
+            plain: asked.plain,
+            full: asked.full,
+        }
+    }
+
+    /// Its tests, templates executed.
+    pub(super) fn tests(self) -> Result<Tests, Error> {
+        let (environment, secrets) = (&self.model.environment, self.model.outputs.secrets());
+        let mut tests = Tests::for_model(self.spec(), self.name(), environment, self.paths(), secrets)?;
+        // Tests that read what migrations made are run again when that changes.
+        let names: BTreeSet<String> = tests
+            .checks
+            .iter()
+            .flat_map(|check| names_in(&check.sql))
+            .collect();
+        let made = self.model.outputs.made();
+        let reads = made.read_by_names(names.iter().map(String::as_str));
+        tests.digest.extend(reads.inputs.into_values().flatten());
+        Ok(tests)
+    }
+
+    pub(super) fn meaning(self) -> Result<Meaning, Error> {
+        let meaning = self.spec().output_meaning.as_ref().and_then(Meaning::from_proto);
+        meaning.ok_or_else(|| {
+            let message = format!("{KIND} \"{}\" has a spec without a fingerprint", self.name());
+            Error::permanent("spec-incomplete", message)
+        })
+    }
+
+    /// Returns the longest that the engine may take for the statements of the model.
+    pub(super) fn time_limit(self) -> Duration {
+        match self.spec().timeout_seconds {
+            0 => DEFAULT_TIMEOUT,
+            seconds => Duration::from_secs(seconds.into()),
+        }
+    }
+
+    /// Waits for work that its cancellation interrupts, which happens once the engine has had all of its time. Returns whether that
+    /// was so.
+    pub(super) async fn within_limit<W: Future>(
+        self,
+        work: impl FnOnce(CancellationToken) -> W,
+    ) -> (W::Output, bool) {
+        let cancel = self.cancel().child_token();
+        let work = work(cancel.clone());
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            result = &mut work => (result, false),
+            () = tokio::time::sleep(self.time_limit()) => {
+                cancel.cancel();
+                (work.await, true)
+            }
+        }
+    }
+
+    /// The fate of columns that only some partitions have.
+    pub(super) fn columns(self) -> NewColumns {
+        let output = self.spec().incremental_output.as_ref();
+        output.map_or(NewColumns::Refuse, |output| {
+            new_columns(output.on_schema_change())
+        })
+    }
+
+    /// Returns the outputs in the engine.
+    pub(super) fn outputs(self) -> &'a Outputs {
+        &self.model.outputs
+    }
+
+    /// Returns the engine, asked by this invocation.
+    pub(super) fn asking(self) -> Asking<'a> {
+        Asking {
+            outputs: self.outputs(),
+            cancel: self.cancel(),
+        }
+    }
+
+    /// Returns the values that its templates see; the variables of `spec` are open.
+    pub(super) fn scope(self, spec: &ModelSpec) -> Scope {
+        statement::scope(spec.variables.clone(), self.name(), &self.model.environment)
+    }
+}
+
+/// Returns what the engine is to do with columns that the table does not have.
+pub(super) fn new_columns(said: OnSchemaChange) -> NewColumns {
+    match said {
+        OnSchemaChange::Fail => NewColumns::Refuse,
+        OnSchemaChange::Ignore => NewColumns::Leave,
+        OnSchemaChange::AppendNewColumns => NewColumns::Add,
+    }
+}
