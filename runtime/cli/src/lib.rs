@@ -299,7 +299,7 @@ fn apologise_on_panic() {
         // No defect: whoever writes sheets catches it and says what became of them.
         if info
             .payload_as_str()
-            .is_some_and(watershed_drivers::duckdb::is_unwritten_sheet)
+            .is_some_and(watershed_drivers::olap::is_unwritten_sheet)
         {
             return;
         }

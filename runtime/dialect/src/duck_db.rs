@@ -142,6 +142,25 @@ impl Dialect for DuckDb {
     fn in_zone(&self, zone: &str) -> String {
         format!("SET GLOBAL TimeZone = {}", self.text(zone))
     }
+
+    fn own_views(&self) -> &'static [&'static str] {
+        &[
+            "duckdb_columns",
+            "duckdb_constraints",
+            "duckdb_databases",
+            "duckdb_indexes",
+            "duckdb_logs",
+            "duckdb_schemas",
+            "duckdb_tables",
+            "duckdb_types",
+            "duckdb_views",
+            "pragma_database_list",
+            "sqlite_master",
+            "sqlite_schema",
+            "sqlite_temp_master",
+            "sqlite_temp_schema",
+        ]
+    }
 }
 
 #[cfg(test)]

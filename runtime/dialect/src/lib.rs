@@ -81,6 +81,11 @@ pub trait Dialect: Quoting {
 
     /// Returns the statement that has sessions tell times by the clock of a zone.
     fn in_zone(&self, zone: &str) -> String;
+
+    /// Returns the views that the engine has by itself beside the outputs, hidden by an output of the same name.
+    fn own_views(&self) -> &'static [&'static str] {
+        &[]
+    }
 }
 
 /// The formats of files, and of tables made of files, that are read.

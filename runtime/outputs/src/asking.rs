@@ -83,8 +83,8 @@ mod tests {
     async fn a_question_is_bound_and_not_run_and_ends_when_it_is_cancelled() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("main.duckdb");
-        let engine = Engine::new(Options::new(&file, folder.path()));
-        let outputs = Outputs::new(Arc::new(engine.clone()), &file, folder.path().join("proof"));
+        let engine = Engine::new(Options::new(file, folder.path()));
+        let outputs = Outputs::new(Arc::new(engine.clone()), folder.path().join("proof")).await;
         let cancel = CancellationToken::new();
         let asking = Asking {
             outputs: &outputs,

@@ -132,6 +132,7 @@ pub fn from_failure(failure: &Failure) -> Error {
     let kind = match failure {
         Failure::Database(error) if !error.passes() => ErrorKind::Permanent,
         Failure::MissingExtension { .. }
+        | Failure::Unsupported { .. }
         | Failure::Open(OpenError::Damaged { .. } | OpenError::Newer { .. }) => ErrorKind::Permanent,
         _ => ErrorKind::Transient,
     };

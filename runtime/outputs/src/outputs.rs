@@ -26,10 +26,9 @@ use std::{
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_drivers::{
-    duckdb::FileProof,
     olap::{
         Build, BuildError, Built, Dropped, Failure, Guard, Left, Migration, Olap, Output, OutputKind, Rename,
-        RenameError, Renamed, Tag, Trashed,
+        RenameError, Renamed, Stamp, Tag, Trashed,
     },
     sandbox::Sandbox,
 };
@@ -48,6 +47,8 @@ const LISTINGS: usize = 3;
 
 /// More than a proof ever takes, in bytes.
 const LARGEST_PROOF: usize = 64 << 10;
+/// The text of the proof where an engine had no data yet.
+const NO_DATA: &str = "null";
 
 /// An output as the catalog speaks of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,12 +96,12 @@ pub enum Lookup {
 }
 
 impl Outputs {
-    /// The outputs in `olap`, whose data is in `file`. [`Outputs::record_close`] stores the stamp of that file in `proof`
-    /// when the engine has closed it in order.
+    /// The outputs in `olap`. [`Outputs::record_close`] stores the stamp of its data in `proof` when the engine was closed in
+    /// order.
     #[must_use]
-    pub fn new(olap: Arc<dyn Olap>, file: &Path, proof: impl Into<PathBuf>) -> Self {
+    pub async fn new(olap: Arc<dyn Olap>, proof: impl Into<PathBuf>) -> Self {
         let proof = proof.into();
-        let as_left = is_as_left(file, &proof);
+        let as_left = is_as_left(&*olap, &proof).await;
         Self {
             olap,
             proof,
@@ -211,7 +212,9 @@ impl Outputs {
         let inputs = sessions.iter().filter(|(session, _)| !session.optional);
         let versions = inputs.map(|(session, version)| (session.connector.as_str(), *version));
         self.made.begin_with(versions);
-        self.olap.limit_trash(trash);
+        if let Ok(bin) = self.olap.trash() {
+            bin.limit(trash);
+        }
         self.olap.allow_installs(installs);
         self.olap
             .begin_with(sessions.into_iter().map(|(session, _)| session).collect());
@@ -256,7 +259,7 @@ impl Outputs {
     /// proof of an earlier close has it.
     pub fn record_close(
         &self,
-        proof: Option<&FileProof>,
+        stamp: Option<&Stamp>,
         claims: impl IntoIterator<Item = Claim>,
     ) -> io::Result<()> {
         if !self.current().agrees(self.as_left, claims) {
@@ -265,7 +268,7 @@ impl Outputs {
                 _ => Ok(()),
             };
         }
-        let text = serde_json::to_vec(&proof).map_err(io::Error::other)?;
+        let text = stamp.map_or(NO_DATA, Stamp::as_str);
         let mut fresh = self.proof.clone().into_os_string();
         fresh.push(".new");
         fs::write(&fresh, text)?;
@@ -345,7 +348,7 @@ impl Outputs {
         cancel: &CancellationToken,
     ) -> Result<Vec<Trashed>, Failure> {
         self.open(cancel).await?;
-        let mut trash = self.olap.trash_of(uid, name, cancel).await?;
+        let mut trash = self.olap.trash()?.concerning(uid, name, cancel).await?;
         trash.reverse();
         Ok(trash)
     }
@@ -511,13 +514,13 @@ impl Outputs {
     /// Runs a migration. What it does to outputs is not known: all are listed anew before the next question about one.
     ///
     /// # Errors
-    /// As [`Olap::migrate`].
+    /// As [`Migrations::run`](watershed_drivers::olap::Migrations::run).
     pub async fn migrate(&self, migration: &Migration, cancel: &CancellationToken) -> Result<Left, Failure> {
         self.open(cancel).await?;
         let _only_one = self.listing.lock().await;
         self.known().meddle();
         let _meddling = Meddling::new(&self.meddlings);
-        self.olap.migrate(migration, cancel).await
+        self.olap.migrations()?.run(migration, cancel).await
     }
 }
 
@@ -578,10 +581,11 @@ fn leaves_doubt(failure: &Failure) -> bool {
     )
 }
 
-fn is_as_left(file: &Path, proof: &Path) -> bool {
-    let left = watershed_drivers::regular::read(proof, LARGEST_PROOF)
-        .ok()
-        .and_then(|text| serde_json::from_slice::<Option<FileProof>>(&text).ok());
-    let Some(left) = left else { return false };
-    FileProof::read(file).is_ok_and(|now| now == left)
+/// Returns true if the engine's data is as the proof of a close has it.
+async fn is_as_left(olap: &dyn Olap, proof: &Path) -> bool {
+    let Ok(left) = watershed_drivers::regular::read(proof, LARGEST_PROOF) else {
+        return false;
+    };
+    let now = olap.stamp().await;
+    now.is_ok_and(|now| now.as_ref().map_or(NO_DATA, Stamp::as_str).as_bytes() == left.trim_ascii())
 }

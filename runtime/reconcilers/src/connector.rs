@@ -17,9 +17,9 @@ use watershed_compilers::{Kind, Scope, render_text};
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::{Error, Outcome, Parents, SourcePosition, Work};
 use watershed_drivers::{
-    duckdb::{Access, Engine, Options},
+    duckdb::{Engine, Options},
     objects,
-    olap::{Attached, DatabaseCause, Failure, Olap as _, Query, QueryError, Session, System},
+    olap::{Access, Attached, DatabaseCause, Failure, Olap as _, Query, QueryError, Session, System},
 };
 use watershed_outputs::{
     Asking, Outputs,
@@ -220,13 +220,11 @@ impl Trial<'_> {
             }
             return Err(place(failure::missing_database(file)));
         }
-        let tried = self
-            .connectors
-            .outputs
-            .olap()
-            .try_database(attached, cancel)
-            .await;
-        match tried {
+        let tried = async {
+            let databases = self.connectors.outputs.olap().databases()?;
+            databases.try_out(attached, cancel).await
+        };
+        match tried.await {
             Ok(()) => Ok(format!("{} answers", self.spec.driver)),
             Err(Failure::Interrupted) => Err(failure::cancelled()),
             Err(Failure::Database(error)) if error.cause == DatabaseCause::NoLake && self.makes_lake()? => {

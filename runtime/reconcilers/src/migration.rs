@@ -70,10 +70,13 @@ impl MigrationReconciler {
         if copy.is_some() && self.outputs.is_as_left() {
             return Ok(copy);
         }
-        let olap = self.outputs.olap();
-        let found = olap
-            .migrated(context.uid().0, proof, context.cancellation())
-            .await;
+        let found = async {
+            let migrations = self.outputs.olap().migrations()?;
+            migrations
+                .last(context.uid().0, proof, context.cancellation())
+                .await
+        };
+        let found = found.await;
         let found = found.map_err(|failure| failure::from_failure(&failure))?;
         Ok(found.map(|found| state_of(found.version, found.proof, found.left)))
     }
@@ -110,10 +113,11 @@ impl Reconciler for MigrationReconciler {
         if context.state().is_none() && self.outputs.is_as_left() {
             return Ok(Outcome::default());
         }
-        let olap = self.outputs.olap();
-        let forgotten = olap
-            .forget_migration(context.uid().0, context.cancellation())
-            .await;
+        let forgotten = async {
+            let migrations = self.outputs.olap().migrations()?;
+            migrations.forget(context.uid().0, context.cancellation()).await
+        };
+        let forgotten = forgotten.await;
         let forgotten = forgotten.map_err(|failure| failure::from_failure(&failure))?;
         if self.outputs.made().forget(context.uid().0) || forgotten {
             ask_readers(&context, self.outputs.made()).await;

@@ -307,10 +307,10 @@ mod tests {
         }
     }
 
-    fn cache(folder: &tempfile::TempDir) -> (Engine, Cache) {
+    async fn cache(folder: &tempfile::TempDir) -> (Engine, Cache) {
         let file = folder.path().join("main.duckdb");
-        let engine = Engine::new(Options::new(&file, folder.path()));
-        let outputs = Outputs::new(Arc::new(engine.clone()), &file, folder.path().join("proof"));
+        let engine = Engine::new(Options::new(file, folder.path()));
+        let outputs = Outputs::new(Arc::new(engine.clone()), folder.path().join("proof")).await;
         (engine, Cache::new(Arc::new(outputs)))
     }
 
@@ -327,7 +327,7 @@ mod tests {
     #[tokio::test]
     async fn equal_statements_share_one_run_which_ends_when_the_last_waiter_goes() {
         let folder = tempfile::tempdir().unwrap();
-        let (engine, cache) = cache(&folder);
+        let (engine, cache) = cache(&folder).await;
         let years = "SELECT count(*) AS n FROM range(1000000000000) a, range(1000000000000) b";
         let ask = || Box::pin(cache.read(reading(years), Keeping::Builds, &Nothing));
         let (mut first, mut second) = (ask(), ask());
@@ -361,7 +361,7 @@ mod tests {
     #[tokio::test]
     async fn large_answers_and_errors_are_not_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let (engine, cache) = cache(&folder);
+        let (engine, cache) = cache(&folder).await;
         let large = format!("SELECT repeat('x', {ANSWER})");
         for (sql, kept) in [("SELECT 1", true), (large.as_str(), false)] {
             for again in [false, true] {

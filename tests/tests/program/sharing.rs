@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
-use watershed_drivers::duckdb::{Access, ByHand, Engine, Options};
+use watershed_drivers::duckdb::{ByHand, Engine, Options};
+use watershed_drivers::olap::Access;
 
 use crate::going::Going;
 use crate::sandbox::Sandbox;

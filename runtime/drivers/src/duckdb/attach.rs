@@ -3,50 +3,44 @@
 mod error;
 mod statements;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use super::engine::{Company, Engine};
 use super::failure::{Source, classify};
 use super::install::MOST_EXTENSIONS;
 use super::work::Work;
-use crate::olap::{Attached, BuildError, Failure, NamedRow};
+use crate::olap::{Attached, BuildError, Databases, Failure, NamedRow};
 
-impl Engine {
-    /// Attaches a database, and lets go of it again. A system that doesn't answer is given up after the time that its
+impl Databases for Engine {
+    /// Attaches the database, and lets go of it again. A system that doesn't answer is given up after the time that its
     /// client waits.
-    pub(super) async fn attach_and_detach(
-        &self,
-        database: &Attached,
-        cancel: &CancellationToken,
-    ) -> Result<(), Failure> {
-        let mut tried = self.try_to_attach(database, cancel).await;
-        for _ in 0..MOST_EXTENSIONS {
-            let Err(failure) = &mut tried else { break };
-            if !self.install_for(failure, cancel).await {
-                break;
+    fn try_out<'a>(
+        &'a self,
+        database: &'a Attached,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        async move {
+            let mut tried = try_to_attach(self, database, cancel).await;
+            for _ in 0..MOST_EXTENSIONS {
+                let Err(failure) = &mut tried else { break };
+                if !self.install_for(failure, cancel).await {
+                    break;
+                }
+                tried = try_to_attach(self, database, cancel).await;
             }
-            tried = self.try_to_attach(database, cancel).await;
+            tried
         }
-        tried
+        .boxed()
     }
 
-    async fn try_to_attach(&self, database: &Attached, cancel: &CancellationToken) -> Result<(), Failure> {
-        let databases = vec![database.clone()];
-        self.work(cancel, Company::Others, move |work| {
-            attached(work, &databases, || Ok::<_, Failure>(()))
-        })
-        .await
-    }
-}
-
-impl Engine {
-    /// Attaches a database for one question, and returns the first row of the answer.
-    pub(super) async fn ask_attached(
-        &self,
-        database: &Attached,
-        sql: &str,
-        cancel: &CancellationToken,
-    ) -> Result<Option<NamedRow>, Failure> {
+    fn first_row<'a>(
+        &'a self,
+        database: &'a Attached,
+        sql: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<NamedRow>, Failure>> {
         let (databases, sql) = (vec![database.clone()], sql.to_owned());
         let asked = self.work(cancel, Company::Others, move |work| {
             let source = Source {
@@ -55,14 +49,28 @@ impl Engine {
             };
             attached(work, &databases, || work.first_row(source))
         });
-        asked.await.map_err(|failure| match failure {
+        let hidden = |failure| match failure {
             Failure::Sql(mut error) => {
                 error.message = database.hide(&error.message);
                 Failure::Sql(error)
             }
             failure => failure,
-        })
+        };
+        asked.map(move |asked| asked.map_err(hidden)).boxed()
     }
+}
+
+async fn try_to_attach(
+    engine: &Engine,
+    database: &Attached,
+    cancel: &CancellationToken,
+) -> Result<(), Failure> {
+    let databases = vec![database.clone()];
+    engine
+        .work(cancel, Company::Others, move |work| {
+            attached(work, &databases, || Ok::<_, Failure>(()))
+        })
+        .await
 }
 
 /// Runs `body` while databases are attached.

@@ -153,75 +153,76 @@ impl BuildPlan {
     }
 }
 
-impl Engine {
-    pub(super) async fn build_output(
-        &self,
-        build: &Build,
-        cancel: &CancellationToken,
-    ) -> Result<Built, BuildError> {
-        let back = match build.step {
-            Step::TakeBack(back) => Some(back),
-            Step::Replace | Step::Into { .. } => {
-                sole_statement(&build.sql).map_err(not_one)?;
-                None
-            }
-        };
-        let claim = self.claim(build.tag.uid, Some(&build.name), back, cancel).await?;
-        let claim = Arc::new(claim);
-        let mut attempts = 1;
-        let mut made = match self.build_in_group(build, &claim, cancel).await? {
-            Some(made) => Ok(made),
-            None => self.try_build(build, &claim, Company::Others, cancel).await,
-        };
-        for _ in 0..MOST_EXTENSIONS {
-            let Err(BuildError::Failed(failure)) = &mut made else {
-                break;
-            };
-            if !self.install_for(failure, cancel).await {
-                break;
-            }
-            made = self.try_build(build, &claim, Company::Others, cancel).await;
+/// Makes an output: with others that wait if it may share their transaction, else in one of its own.
+pub(super) async fn build(
+    engine: &Engine,
+    build: &Build,
+    cancel: &CancellationToken,
+) -> Result<Built, BuildError> {
+    let back = match build.step {
+        Step::TakeBack(back) => Some(back),
+        Step::Replace | Step::Into { .. } => {
+            sole_statement(&build.sql).map_err(not_one)?;
+            None
         }
-        if let Err(error) = &made
-            && let BuildError::Failed(Failure::OutOfMemory { limit, peak, .. }) = error.build_error()
-        {
-            tracing::info!(output = %build.name, limit, peak, "out of memory: building once more, alone");
-            attempts += 1;
-            made = self.try_build(build, &claim, Company::Alone, cancel).await;
-        }
-        drop(claim);
-        let made = made?;
-        let built = Built {
-            rows: made.rows,
-            tag: made.tag,
-            record: made.record,
-            attempts,
-            took: made.took,
-            verdicts: made.verdicts,
+    };
+    let claim = engine
+        .claim(build.tag.uid, Some(&build.name), back, cancel)
+        .await?;
+    let claim = Arc::new(claim);
+    let mut attempts = 1;
+    let mut made = match engine.build_in_group(build, &claim, cancel).await? {
+        Some(made) => Ok(made),
+        None => try_build(engine, build, &claim, Company::Others, cancel).await,
+    };
+    for _ in 0..MOST_EXTENSIONS {
+        let Err(BuildError::Failed(failure)) = &mut made else {
+            break;
         };
-        self.after_change(cancel).await;
-        Ok(built)
+        if !engine.install_for(failure, cancel).await {
+            break;
+        }
+        made = try_build(engine, build, &claim, Company::Others, cancel).await;
     }
+    if let Err(error) = &made
+        && let BuildError::Failed(Failure::OutOfMemory { limit, peak, .. }) = error.build_error()
+    {
+        tracing::info!(output = %build.name, limit, peak, "out of memory: building once more, alone");
+        attempts += 1;
+        made = try_build(engine, build, &claim, Company::Alone, cancel).await;
+    }
+    drop(claim);
+    let made = made?;
+    let built = Built {
+        rows: made.rows,
+        tag: made.tag,
+        record: made.record,
+        attempts,
+        took: made.took,
+        verdicts: made.verdicts,
+    };
+    engine.after_change(cancel).await;
+    Ok(built)
+}
 
-    async fn try_build(
-        &self,
-        build: &Build,
-        claim: &Arc<Claim>,
-        company: Company,
-        cancel: &CancellationToken,
-    ) -> Result<Made, BuildError> {
-        let engine = self.clone();
-        let build = build.clone();
-        let claim = Arc::clone(claim);
-        // Those with statements around them take turns first: whoever waits for that must not hold up others.
-        let turn = self.turn_of(&build.hooks, cancel).await?;
-        let turn = (turn, self.enter_to_build(cancel).await?);
-        self.work(cancel, company, move |work| {
+async fn try_build(
+    engine: &Engine,
+    build: &Build,
+    claim: &Arc<Claim>,
+    company: Company,
+    cancel: &CancellationToken,
+) -> Result<Made, BuildError> {
+    let (this, build, claim) = (engine.clone(), build.clone(), Arc::clone(claim));
+    // Those with statements around them take turns first: whoever waits for that must not hold up others.
+    let turn = engine.turn_of(&build.hooks, cancel).await?;
+    let turn = (turn, engine.enter_to_build(cancel).await?);
+    engine
+        .work(cancel, company, move |work| {
             let _held = (claim, turn);
             let started = Instant::now();
             let made = attached(work, &build.databases, || {
-                hooks::around(&engine, work, &build.hooks, || {
-                    let made = try_here(&engine, work, &build);
+                hooks::around(&this, work, &build.hooks, || {
+                    let made = try_here(&this, work, &build);
                     if build.replaced != Fate::Trash || !is_tied(&made) {
                         return made;
                     }
@@ -231,7 +232,7 @@ impl Engine {
                         ..build.clone()
                     };
                     work.resume_interrupts();
-                    try_here(&engine, work, &without_trash)
+                    try_here(&this, work, &without_trash)
                 })
             });
             made.map(|made| Made {
@@ -241,7 +242,6 @@ impl Engine {
             .map_err(|error| hidden(&build.databases, error))
         })
         .await
-    }
 }
 
 /// The steps in a transaction, with what is then known of the schema.

@@ -17,15 +17,15 @@ const LARGEST_KEPT: usize = 4_096;
 /// Rows are counted up to here: more are as bad.
 const MOST_COUNTED: u64 = 1_000_000;
 
-impl Engine {
-    /// Runs checks in read-only transactions. A check that can't be run may end one; the next begins another.
-    pub(super) async fn run_checks(
-        &self,
-        checks: &[Check],
-        cancel: &CancellationToken,
-    ) -> Result<Vec<Verdict>, Failure> {
-        let checks = checks.to_vec();
-        self.work(cancel, Company::Others, move |work| {
+/// Runs checks in read-only transactions. A check that can't be run may end one; the next begins another.
+pub(super) async fn check(
+    engine: &Engine,
+    checks: &[Check],
+    cancel: &CancellationToken,
+) -> Result<Vec<Verdict>, Failure> {
+    let checks = checks.to_vec();
+    engine
+        .work(cancel, Company::Others, move |work| {
             let mut verdicts = Vec::with_capacity(checks.len());
             work.run("BEGIN TRANSACTION READ ONLY", &[])?;
             for check in &checks {
@@ -40,7 +40,6 @@ impl Engine {
             Ok(verdicts)
         })
         .await
-    }
 }
 
 /// Runs the checks of a build in its transaction.

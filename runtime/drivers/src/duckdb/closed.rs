@@ -6,50 +6,48 @@ use tokio_util::sync::CancellationToken;
 
 use super::engine::{Company, Engine, on_blocking_thread};
 use super::proof::{FileProof, wal_path};
-use crate::olap::Failure;
+use crate::olap::{Failure, FileJob};
 
-impl Engine {
-    /// Runs a job on the file while nobody works in it and all that was committed stands in it alone, without a log. The
-    /// next work opens it anew. A file that is not there is not made.
-    ///
-    /// # Errors
-    /// When the file can't be opened or its log not be written into it, and when another program changed it meanwhile:
-    /// what the job read may then be of two times.
-    ///
-    /// # Cancel safety
-    /// Dropping the future while the job runs lets it go on to its end.
-    pub async fn while_closed<T: Send + 'static>(
-        &self,
-        cancel: &CancellationToken,
-        job: impl FnOnce(&Path) -> T + Send + 'static,
-    ) -> Result<T, Failure> {
-        let path = self.options().path.clone();
-        if path.exists() {
-            // Opened before, so that what is wrong with it is found by the usual way, and a log of before is replayed.
-            self.open(cancel).await?;
-        }
-        let pass = self.enter(cancel, Company::Alone).await?;
-        let engine = self.clone();
-        on_blocking_thread(move || {
-            let _pass = pass;
-            engine.forget_file();
-            let log = std::fs::metadata(wal_path(&path)).map_or(0, |log| log.len());
-            if log > 0 {
-                let message = "the log of the engine's file could not be written into it".to_owned();
-                return Err(Failure::Fatal { message });
-            }
-            let before = FileProof::read(&path).map_err(|error| unseen(&path, &error))?;
-            let done = job(&path);
-            let after = FileProof::read(&path).map_err(|error| unseen(&path, &error))?;
-            match before == after {
-                true => Ok(done),
-                false => Err(Failure::Fatal {
-                    message: "another program changed the engine's file meanwhile".to_owned(),
-                }),
-            }
-        })
-        .await?
+/// Runs a job on the file while nobody works in it and all that was committed stands in it alone, without a log. The
+/// next work opens it anew. A file that is not there is not made.
+///
+/// # Errors
+/// When the file can't be opened or its log not be written into it, and when another program changed it meanwhile:
+/// what the job read may then be of two times.
+///
+/// # Cancel safety
+/// Dropping the future while the job runs lets it go on to its end.
+pub(super) async fn while_closed(
+    engine: &Engine,
+    job: FileJob,
+    cancel: &CancellationToken,
+) -> Result<(), Failure> {
+    let path = engine.options().path.clone();
+    if path.exists() {
+        // Opened before, so that what is wrong with it is found by the usual way, and a log of before is replayed.
+        engine.open(cancel).await?;
     }
+    let pass = engine.enter(cancel, Company::Alone).await?;
+    let this = engine.clone();
+    on_blocking_thread(move || {
+        let _pass = pass;
+        this.forget_file();
+        let log = std::fs::metadata(wal_path(&path)).map_or(0, |log| log.len());
+        if log > 0 {
+            let message = "the log of the engine's file could not be written into it".to_owned();
+            return Err(Failure::Fatal { message });
+        }
+        let before = FileProof::read(&path).map_err(|error| unseen(&path, &error))?;
+        job(&path);
+        let after = FileProof::read(&path).map_err(|error| unseen(&path, &error))?;
+        match before == after {
+            true => Ok(()),
+            false => Err(Failure::Fatal {
+                message: "another program changed the engine's file meanwhile".to_owned(),
+            }),
+        }
+    })
+    .await?
 }
 
 fn unseen(path: &Path, error: &std::io::Error) -> Failure {

@@ -12,14 +12,13 @@ use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::engine::checkpoint::size_on_disk;
 use super::engine::{Company, Engine, on_blocking_thread};
-use super::options::Access;
 use super::pool;
 use super::proof::wal_path;
 use super::running::Running;
 use super::schema;
 use super::sys::Connection;
 use super::work::Work;
-use crate::olap::{Failure, OpenError, Value};
+use crate::olap::{Access, Compacted, Failure, OpenError, Value};
 use crate::volume::{Bytes, Volume};
 
 /// Less than this is not worth a copy.
@@ -29,15 +28,6 @@ const SMALLEST_SHARE: u64 = 4;
 /// The name of a copy in the engine, and its file's ending.
 const COPY: &str = "watershed_copy";
 const ENDING: &str = "copy";
-
-/// The result of compacting a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Compacted {
-    /// Bytes of the file and its log before.
-    pub before: u64,
-    /// The same after.
-    pub after: u64,
-}
 
 /// Objects of a database, each as one line: what must be equal in a copy.
 const OBJECTS: [&str; 7] = [
@@ -60,78 +50,76 @@ const OBJECTS: [&str; 7] = [
 const TYPES: &str = "SELECT concat_ws(' ', 'type', schema_name, type_name, labels::VARCHAR) FROM duckdb_types() \
                      WHERE database_name = $db AND NOT internal";
 
-impl Engine {
-    /// Makes the file anew if much of it is free, with nobody else at work; nothing otherwise. The outputs, with tags
-    /// and records, are as they were. The next work opens the file anew.
-    ///
-    /// # Errors
-    /// When there is no room for a copy, or something can't be copied; then the file is as it was.
-    ///
-    /// # Cancel safety
-    /// Dropping the future leaves the file as it was or made anew.
-    pub async fn compact(&self, cancel: &CancellationToken) -> Result<Compacted, Failure> {
-        let path = self.options().path.clone();
-        if self.options().access == Access::ReadOnly || !path.exists() {
-            return Ok(Compacted::default());
-        }
-        // Opened before, so that what is wrong with it is found by the usual way.
-        self.open(cancel).await?;
-        let pass = self.enter(cancel, Company::Alone).await?;
-        let engine = self.clone();
-        let running = Running::start(cancel, None);
-        on_blocking_thread(move || {
-            let _pass = pass;
-            engine.compact_here(&path, &running)
-        })
-        .await?
+/// Makes the file anew if much of it is free, with nobody else at work; nothing otherwise. The outputs, with tags
+/// and records, are as they were. The next work opens the file anew.
+///
+/// # Errors
+/// When there is no room for a copy, or something can't be copied; then the file is as it was.
+///
+/// # Cancel safety
+/// Dropping the future leaves the file as it was or made anew.
+pub(super) async fn compact(engine: &Engine, cancel: &CancellationToken) -> Result<Compacted, Failure> {
+    let path = engine.options().path.clone();
+    if engine.options().access == Access::ReadOnly || !path.exists() {
+        return Ok(Compacted::default());
     }
+    // Opened before, so that what is wrong with it is found by the usual way.
+    engine.open(cancel).await?;
+    let pass = engine.enter(cancel, Company::Alone).await?;
+    let this = engine.clone();
+    let running = Running::start(cancel, None);
+    on_blocking_thread(move || {
+        let _pass = pass;
+        compact_here(&this, &path, &running)
+    })
+    .await?
+}
 
-    fn compact_here(&self, path: &Path, running: &Running) -> Result<Compacted, Failure> {
-        let before = size_on_disk(path);
-        self.forget_file();
-        let copy = copy_path(path);
+fn compact_here(engine: &Engine, path: &Path, running: &Running) -> Result<Compacted, Failure> {
+    let before = size_on_disk(path);
+    engine.forget_file();
+    let copy = copy_path(path);
+    remove_copy(&copy)?;
+    let copied = copy_into(engine, path, &copy, running);
+    running.finish();
+    if !matches!(copied, Ok(true)) {
         remove_copy(&copy)?;
-        let copied = self.copy_into(path, &copy, running);
-        running.finish();
-        if !matches!(copied, Ok(true)) {
-            remove_copy(&copy)?;
-            return copied.map(|_| Compacted {
-                before,
-                after: before,
-            });
-        }
-        put_in_place(&copy, path).map_err(|error| Failure::Fatal {
-            message: format!("`{}` can't be put in its place: {error}", copy.display()),
-        })?;
-        let after = size_on_disk(path);
-        Ok(Compacted { before, after })
+        return copied.map(|_| Compacted {
+            before,
+            after: before,
+        });
     }
+    put_in_place(&copy, path).map_err(|error| Failure::Fatal {
+        message: format!("`{}` can't be put in its place: {error}", copy.display()),
+    })?;
+    let after = size_on_disk(path);
+    Ok(Compacted { before, after })
+}
 
-    /// Writes the copy and closes both; says whether that was worth it.
-    fn copy_into(&self, path: &Path, copy: &Path, running: &Running) -> Result<bool, Failure> {
-        let (_database, connection) = pool::open(self.options())?;
-        let work = Work::new(&connection, running);
-        running.arm(connection.interrupt());
-        work.run("CHECKPOINT", &[])?;
-        let Some(live) = worth_it(&work, path)? else {
-            return Ok(false);
-        };
-        refuse_without_room(path, live)?;
-        let own = own_name(&connection)?;
-        let target = DuckDb.text(&copy.to_string_lossy());
-        work.run(&format!("ATTACH {target} AS {COPY}"), &[])?;
-        let from = DuckDb.name(&own);
-        work.run(&format!("COPY FROM DATABASE {from} TO {COPY}"), &[])?;
-        copy_comments(&work, &own)?;
-        let (ours, theirs) = (contents(&work, &own)?, contents(&work, COPY)?);
-        if ours != theirs {
-            return Err(unfaithful(&ours, &theirs));
-        }
-        work.run(&format!("CHECKPOINT {COPY}"), &[])?;
-        work.run(&format!("DETACH {COPY}"), &[])?;
-        running.disarm();
-        Ok(true)
+/// Writes the copy and closes both; says whether that was worth it.
+fn copy_into(engine: &Engine, path: &Path, copy: &Path, running: &Running) -> Result<bool, Failure> {
+    let (_database, connection) = pool::open(engine.options())?;
+    let work = Work::new(&connection, running);
+    running.arm(connection.interrupt());
+    work.run("CHECKPOINT", &[])?;
+    let Some(live) = worth_it(&work, path)? else {
+        return Ok(false);
+    };
+    refuse_without_room(path, live)?;
+    let own = own_name(&connection)?;
+    let target = DuckDb.text(&copy.to_string_lossy());
+    work.run(&format!("ATTACH {target} AS {COPY}"), &[])?;
+    let from = DuckDb.name(&own);
+    work.run(&format!("COPY FROM DATABASE {from} TO {COPY}"), &[])?;
+    copy_comments(&work, &own)?;
+    let (ours, theirs) = (contents(&work, &own)?, contents(&work, COPY)?);
+    if ours != theirs {
+        return Err(unfaithful(&ours, &theirs));
     }
+    work.run(&format!("CHECKPOINT {COPY}"), &[])?;
+    work.run(&format!("DETACH {COPY}"), &[])?;
+    running.disarm();
+    Ok(true)
 }
 
 /// The bytes that are in use, if so many others are free that a copy is worth it. The engine counts the blocks that it knows: those

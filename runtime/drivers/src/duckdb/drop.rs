@@ -29,109 +29,105 @@ struct DropPlan {
     partitioned: bool,
 }
 
-impl Engine {
-    pub(super) async fn drop_owned(
-        &self,
-        uid: Uuid,
-        guard: Guard,
-        cancel: &CancellationToken,
-    ) -> Result<Dropped, Failure> {
-        let claim = Arc::new(self.claim(uid, None, None, cancel).await?);
-        let dropped = match self
-            .try_drop(uid, guard, Indexes::NotExpected, &claim, cancel)
-            .await
-        {
-            Err(failure) if is_of_dependents(&failure) => {
-                self.try_drop(uid, guard, Indexes::Expected, &claim, cancel).await
-            }
-            dropped => dropped,
-        }?;
-        drop(claim);
-        if dropped == Dropped::Done {
-            self.after_change(cancel).await;
+/// Drops everything that an owner has.
+pub(super) async fn drop_output(
+    engine: &Engine,
+    uid: Uuid,
+    guard: Guard,
+    cancel: &CancellationToken,
+) -> Result<Dropped, Failure> {
+    let claim = Arc::new(engine.claim(uid, None, None, cancel).await?);
+    let dropped = match try_drop(engine, uid, guard, Indexes::NotExpected, &claim, cancel).await {
+        Err(failure) if is_of_dependents(&failure) => {
+            try_drop(engine, uid, guard, Indexes::Expected, &claim, cancel).await
         }
-        Ok(dropped)
+        dropped => dropped,
+    }?;
+    drop(claim);
+    if dropped == Dropped::Done {
+        engine.after_change(cancel).await;
     }
+    Ok(dropped)
+}
 
-    async fn try_drop(
-        &self,
-        uid: Uuid,
-        guard: Guard,
-        indexes: Indexes,
-        claim: &Arc<Claim>,
-        cancel: &CancellationToken,
-    ) -> Result<Dropped, Failure> {
-        let engine = self.clone();
-        let claim = Arc::clone(claim);
-        self.work(cancel, Company::Others, move |work| {
+async fn try_drop(
+    engine: &Engine,
+    uid: Uuid,
+    guard: Guard,
+    indexes: Indexes,
+    claim: &Arc<Claim>,
+    cancel: &CancellationToken,
+) -> Result<Dropped, Failure> {
+    let (this, claim) = (engine.clone(), Arc::clone(claim));
+    engine
+        .work(cancel, Company::Others, move |work| {
             let _claim = claim;
-            let mut plan = engine.plan_of_drop(uid, guard);
+            let mut plan = plan_of_drop(&this, uid, guard);
             if plan.throw.is_empty() && plan.drop.is_empty() && !plan.partitioned {
                 return Ok(Dropped::Nothing);
             }
             if guard == Guard::Held
-                && let Some(refused) = engine.find_room(work, &mut plan)?
+                && let Some(refused) = find_room(&this, work, &mut plan)?
             {
                 return Ok(refused);
             }
             let thrown = work.transaction(around!("drop"), || plan.carry_out(work, uid, indexes))?;
             let found = !(plan.throw.is_empty() && plan.drop.is_empty());
-            engine.apply(plan.edits(uid, thrown));
+            this.apply(plan.edits(uid, thrown));
             Ok(if found { Dropped::Done } else { Dropped::Nothing })
         })
         .await
-    }
+}
 
-    fn plan_of_drop(&self, uid: Uuid, guard: Guard) -> DropPlan {
-        let keeps = self.trash_limits().bytes > 0;
-        let names = self.names();
-        let partitioned = names.has_partitions(uid);
-        let (mut throw, mut drop) = (Vec::new(), Vec::new());
-        for entry in names.owned_by(uid) {
-            match entry.tag {
-                Some(tag) if entry.kind == OutputKind::Table && (keeps || guard == Guard::Held) => {
-                    throw.push(Throw {
-                        entry: entry.clone(),
-                        tag,
-                        why: Thrown::Deleted,
-                        bytes: None,
-                        protected: guard == Guard::Held,
-                        partitioned,
-                    });
-                }
-                _ => drop.push(entry.clone()),
+fn plan_of_drop(engine: &Engine, uid: Uuid, guard: Guard) -> DropPlan {
+    let keeps = engine.trash_limits().bytes > 0;
+    let names = engine.names();
+    let partitioned = names.has_partitions(uid);
+    let (mut throw, mut drop) = (Vec::new(), Vec::new());
+    for entry in names.owned_by(uid) {
+        match entry.tag {
+            Some(tag) if entry.kind == OutputKind::Table && (keeps || guard == Guard::Held) => {
+                throw.push(Throw {
+                    entry: entry.clone(),
+                    tag,
+                    why: Thrown::Deleted,
+                    bytes: None,
+                    protected: guard == Guard::Held,
+                    partitioned,
+                });
             }
-        }
-        DropPlan {
-            outdated: throw::doubles(&names, &throw),
-            throw,
-            drop,
-            partitioned,
+            _ => drop.push(entry.clone()),
         }
     }
+    DropPlan {
+        outdated: throw::doubles(&names, &throw),
+        throw,
+        drop,
+        partitioned,
+    }
+}
 
-    /// Measures what is to go, and says so if the trash has no room for it: nothing in there makes way that is protected
-    /// too.
-    fn find_room(&self, work: &Work<'_>, plan: &mut DropPlan) -> Result<Option<Dropped>, Failure> {
-        if plan.throw.is_empty() {
-            return Ok(None);
-        }
-        let mut needs = 0;
-        for throw in &mut plan.throw {
-            let bytes = trash::measure(work, &throw.entry.name)?;
-            throw.bytes = Some(bytes);
-            needs += bytes;
-        }
-        let taken = self
-            .names()
-            .trash()
-            .filter(|it| it.protected)
-            .filter_map(|it| it.bytes)
-            .sum();
-        let limit = self.trash_limits().bytes;
-        let room = limit.saturating_sub(taken);
-        Ok((limit == 0 || needs > room).then_some(Dropped::NoRoom { needs, room }))
+/// Measures what is to go, and says so if the trash has no room for it: nothing in there makes way that is protected
+/// too.
+fn find_room(engine: &Engine, work: &Work<'_>, plan: &mut DropPlan) -> Result<Option<Dropped>, Failure> {
+    if plan.throw.is_empty() {
+        return Ok(None);
     }
+    let mut needs = 0;
+    for throw in &mut plan.throw {
+        let bytes = trash::measure(work, &throw.entry.name)?;
+        throw.bytes = Some(bytes);
+        needs += bytes;
+    }
+    let taken = engine
+        .names()
+        .trash()
+        .filter(|it| it.protected)
+        .filter_map(|it| it.bytes)
+        .sum();
+    let limit = engine.trash_limits().bytes;
+    let room = limit.saturating_sub(taken);
+    Ok((limit == 0 || needs > room).then_some(Dropped::NoRoom { needs, room }))
 }
 
 impl DropPlan {

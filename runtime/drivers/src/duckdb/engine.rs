@@ -25,7 +25,7 @@ use uuid::Uuid;
 
 use super::failure::Aftermath;
 use super::names::{ClaimKey, Edit, Names, Noted};
-use super::options::{Access, Options};
+use super::options::Options;
 use super::pool::{self, Checkout, Pool};
 use super::proof::FileProof;
 use super::running::{Finished, Running};
@@ -35,7 +35,7 @@ use super::sys::Connection;
 use super::trash;
 use super::work::Work;
 use crate::crash;
-use crate::olap::{Failure, OpenError, Session, TrashLimits};
+use crate::olap::{Access, Failure, OpenError, Session, Stamp, TrashLimits};
 use checkpoint::Growth;
 use group::Group;
 use sharing::Sharing;
@@ -158,7 +158,7 @@ impl Engine {
     ///
     /// # Cancel safety
     /// Dropping the future while work is under way changes nothing; later, the closing goes on by itself.
-    pub async fn close(&self) -> Result<Option<FileProof>, Failure> {
+    pub async fn close(&self) -> Result<Option<Stamp>, Failure> {
         let gate = Arc::clone(&self.shared.gate).write_owned().await;
         let engine = self.clone();
         on_blocking_thread(move || {
@@ -170,14 +170,15 @@ impl Engine {
             let closed = engine.forget_file_and(|_| FileProof::read(&path));
             *engine.pool() = Pool::Closed;
             crash::point("drivers::close::after");
-            if let Some(left) = left {
-                return Ok(left);
-            }
-            closed
-                .unwrap_or_else(|| FileProof::read(&path))
-                .map_err(|error| Failure::Fatal {
-                    message: format!("`{}` can't be looked at: {error}", path.display()),
-                })
+            let left = match left {
+                Some(left) => left,
+                None => closed
+                    .unwrap_or_else(|| FileProof::read(&path))
+                    .map_err(|error| Failure::Fatal {
+                        message: format!("`{}` can't be looked at: {error}", path.display()),
+                    })?,
+            };
+            Ok(left.map(|left| left.to_stamp()))
         })
         .await?
     }

@@ -3,8 +3,6 @@
 
 mod sheet;
 
-pub use sheet::is_unwritten_sheet;
-
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +15,7 @@ use watershed_dialect::{DuckDb, Quoting as _};
 use super::confine;
 use super::engine::Engine;
 use super::failure::{Source, classify};
-use super::query::{ended, put_attributes, reads};
+use super::query::{begin_reading, ended, put_attributes, reads};
 use super::schema;
 use super::sys::{Answer, Shape, StatementKind};
 use super::work::{Work, disk_full};
@@ -27,26 +25,25 @@ use crate::olap::{Existing, Export, ExportError, Exported, Failure, FileFormat, 
 /// Keeps the parts of one process apart.
 static PARTS: AtomicU64 = AtomicU64::new(0);
 
-impl Engine {
-    pub(super) async fn write_file(
-        &self,
-        export: &Export,
-        cancel: &CancellationToken,
-    ) -> Result<Exported, ExportError> {
-        sole_statement(&export.sql)?;
-        // Before anything is waited for or computed.
-        let target = Target::find(export)?;
-        if let Some(sandbox) = &self.options().sandbox {
-            confine::refuse_outside(sandbox, &target.file)?;
-        }
-        let (running, pass) = self.begin_reading(export.timeout, cancel).await?;
-        let job = export.clone();
-        let written = self.work_with(pass, running.clone(), move |work| write(work, &job));
-        written.await.map_err(|error| match error {
-            ExportError::Query(error) => ExportError::Query(ended(&running, export.timeout, error)),
-            other => other,
-        })
+/// Writes an answer into a file.
+pub(super) async fn export(
+    engine: &Engine,
+    export: &Export,
+    cancel: &CancellationToken,
+) -> Result<Exported, ExportError> {
+    sole_statement(&export.sql)?;
+    // Before anything is waited for or computed.
+    let target = Target::find(export)?;
+    if let Some(sandbox) = &engine.options().sandbox {
+        confine::refuse_outside(sandbox, &target.file)?;
     }
+    let (running, pass) = begin_reading(engine, export.timeout, cancel).await?;
+    let job = export.clone();
+    let written = engine.work_with(pass, running.clone(), move |work| write(work, &job));
+    written.await.map_err(|error| match error {
+        ExportError::Query(error) => ExportError::Query(ended(&running, export.timeout, error)),
+        other => other,
+    })
 }
 
 /// The whole life of an export, on a blocking thread.

@@ -3,6 +3,8 @@
 //! They are taken in the transaction that tests, and written in one of their own, since a failure undoes the first. What is
 //! kept of an owner is always that of its last tests, and goes with its output.
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -13,20 +15,19 @@ use super::sys::Param;
 use super::trash::now_ms;
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{Failure, KeptRows};
+use crate::olap::{Failure, KeptRows, TestedRows};
 
 /// Rows in one statement.
 const AT_ONCE: usize = 100;
 
-impl Engine {
-    /// Keeps rows in the place of all that was kept of an owner.
-    pub(super) async fn keep_failed_rows(
-        &self,
+impl TestedRows for Engine {
+    fn keep<'a>(
+        &'a self,
         owner: Uuid,
-        table: &str,
+        table: &'a str,
         kept: Vec<KeptRows>,
-        cancel: &CancellationToken,
-    ) -> Result<(), Failure> {
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
         let table = table.to_owned();
         self.work(cancel, Company::Others, move |work| {
             work.transaction(around!("failures"), || {
@@ -36,21 +37,17 @@ impl Engine {
                     .try_for_each(|kept| write(work, owner, &table, at, kept))
             })
         })
-        .await
+        .boxed()
     }
 
-    /// Forgets rows that are older than the trash keeps tables.
-    ///
-    /// # Errors
-    /// When the file can't be written to.
-    pub async fn tidy_failures(&self, cancel: &CancellationToken) -> Result<(), Failure> {
+    fn forget_old<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
         let keep = i64::try_from(self.trash_limits().keep.as_millis()).unwrap_or(i64::MAX);
         self.work(cancel, Company::Others, move |work| {
             let since = now_ms().saturating_sub(keep).max(0);
             let old = format!("DELETE FROM _watershed.failures WHERE tested_at < make_timestamp_ms({since})");
             work.transaction(around!("failures"), || work.run(&old, &[]).map(drop))
         })
-        .await
+        .boxed()
     }
 }
 

@@ -12,10 +12,9 @@ use std::sync::atomic::Ordering;
 
 use super::engine::{Engine, on_blocking_thread};
 use super::failure::Aftermath;
-use super::options::Access;
 use super::schema;
 use super::work::Work;
-use crate::olap::Failure;
+use crate::olap::{Access, Failure};
 
 /// Fewer changes than this have left too little behind.
 const CHANGES: usize = 64;
@@ -31,62 +30,60 @@ const NOTHING: &str = "SET memory_limit = '1KB'";
 /// the limit is kept; this way it is not, and all are swept.
 const STAYS: &str = "CREATE OR REPLACE TEMP TABLE stays AS SELECT i FROM range(2048) t(i)";
 
-impl Engine {
-    /// Lets go of what the engine holds in memory, if it has changed often enough for that, nobody works in it at this
-    /// moment, and it is little: what is needed again is read from the file. Worth a call whenever a project has become
-    /// idle; does nothing most of the time.
-    ///
-    /// # Cancel safety
-    /// Dropping the future leaves it to end by itself.
-    pub async fn give_back_memory(&self) {
-        let is_worth_it = self.changes().load(Ordering::Relaxed) >= CHANGES;
-        if !is_worth_it || !self.is_open() || self.options().access == Access::ReadOnly {
-            return;
-        }
-        let Some(pass) = self.enter_alone_now() else {
-            return;
-        };
-        let engine = self.clone();
-        let given = on_blocking_thread(move || {
-            let _pass = pass;
-            engine.give_back_here()
-        });
-        if let Err(error) = given.await.and_then(|given| given) {
-            tracing::warn!(%error, "the engine's memory could not be given back");
-        }
+/// Lets go of what the engine holds in memory, if it has changed often enough for that, nobody works in it at this
+/// moment, and it is little: what is needed again is read from the file. Worth a call whenever a project has become
+/// idle; does nothing most of the time.
+///
+/// # Cancel safety
+/// Dropping the future leaves it to end by itengine.
+pub(super) async fn give_back_memory(engine: &Engine) {
+    let is_worth_it = engine.changes().load(Ordering::Relaxed) >= CHANGES;
+    if !is_worth_it || !engine.is_open() || engine.options().access == Access::ReadOnly {
+        return;
     }
+    let Some(pass) = engine.enter_alone_now() else {
+        return;
+    };
+    let this = engine.clone();
+    let given = on_blocking_thread(move || {
+        let _pass = pass;
+        give_back_here(&this)
+    });
+    if let Err(error) = given.await.and_then(|given| given) {
+        tracing::warn!(%error, "the engine's memory could not be given back");
+    }
+}
 
-    fn give_back_here(&self) -> Result<(), Failure> {
-        let connection = self.checkout()?;
-        let work = Work::uninterrupted(&connection);
-        self.changes().store(0, Ordering::Relaxed);
-        let prepared = self.prepare(&work);
-        let given = match prepared {
-            Ok(Some(limit)) => let_go(&work, limit).inspect_err(|_| self.declare_broken()),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-        match work.aftermath() {
-            Aftermath::Usable => self.check_in(connection),
-            Aftermath::Spent => {}
-            Aftermath::Broken => self.declare_broken(),
-        }
-        given
+fn give_back_here(engine: &Engine) -> Result<(), Failure> {
+    let connection = engine.checkout()?;
+    let work = Work::uninterrupted(&connection);
+    engine.changes().store(0, Ordering::Relaxed);
+    let prepared = prepare(engine, &work);
+    let given = match prepared {
+        Ok(Some(limit)) => let_go(&work, limit).inspect_err(|_| engine.declare_broken()),
+        Ok(None) => Ok(()),
+        Err(error) => Err(error),
+    };
+    match work.aftermath() {
+        Aftermath::Usable => engine.check_in(connection),
+        Aftermath::Spent => {}
+        Aftermath::Broken => engine.declare_broken(),
     }
+    given
+}
 
-    /// The engine's limit, if it holds little enough. What stands in the log alone would be written beside the file, so
-    /// it is written into it.
-    fn prepare(&self, work: &Work<'_>) -> Result<Option<u64>, Failure> {
-        let held = work.run(
-            "SELECT coalesce(sum(memory_usage_bytes), 0)::BIGINT FROM duckdb_memory()",
-            &[],
-        )?;
-        if schema::count(&held).is_none_or(|held| held > LARGEST_BYTES) {
-            return Ok(None);
-        }
-        self.checkpoint_here(work)?;
-        Ok(self.memory_limit())
+/// The engine's limit, if it holds little enough. What stands in the log alone would be written beside the file, so
+/// it is written into it.
+fn prepare(engine: &Engine, work: &Work<'_>) -> Result<Option<u64>, Failure> {
+    let held = work.run(
+        "SELECT coalesce(sum(memory_usage_bytes), 0)::BIGINT FROM duckdb_memory()",
+        &[],
+    )?;
+    if schema::count(&held).is_none_or(|held| held > LARGEST_BYTES) {
+        return Ok(None);
     }
+    engine.checkpoint_here(work)?;
+    Ok(engine.memory_limit())
 }
 
 /// If this fails, the limit may stay that low, and nothing more can be done.

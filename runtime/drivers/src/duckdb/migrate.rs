@@ -1,6 +1,8 @@
 //! SQL that is run once: the statements and the record of them are one transaction, so that after a crash it is known
 //! whether they were run.
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -12,7 +14,7 @@ use super::sys::Param;
 use super::trash;
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{Failure, Left, Migrated, Migration, Value};
+use crate::olap::{Failure, Left, Migrated, Migration, Migrations, Value};
 
 const TABLE: &str = "\
     CREATE TABLE IF NOT EXISTS _watershed.migrations \
@@ -22,12 +24,12 @@ const IS_THERE: &str = "\
     SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() \
     AND schema_name = '_watershed' AND table_name = 'migrations'";
 
-impl Engine {
-    pub(super) async fn run_migration(
-        &self,
-        migration: &Migration,
-        cancel: &CancellationToken,
-    ) -> Result<Left, Failure> {
+impl Migrations for Engine {
+    fn run<'a>(
+        &'a self,
+        migration: &'a Migration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Left, Failure>> {
         let (engine, migration) = (self.clone(), migration.clone());
         // Alone: what a person's statements touch is not known beforehand.
         self.work(cancel, Company::Alone, move |work| {
@@ -44,15 +46,15 @@ impl Engine {
             engine.names().reload(entries, noted);
             Ok(ran.left)
         })
-        .await
+        .boxed()
     }
 
-    pub(super) async fn last_migration(
-        &self,
+    fn last<'a>(
+        &'a self,
         uid: Uuid,
-        proof: &str,
-        cancel: &CancellationToken,
-    ) -> Result<Option<Migrated>, Failure> {
+        proof: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Migrated>, Failure>> {
         let proof = proof.to_owned();
         self.work(cancel, Company::Others, move |work| {
             if work.run(IS_THERE, &[])?.is_empty() {
@@ -87,14 +89,14 @@ impl Engine {
                 left: left::read(work, uid)?,
             }))
         })
-        .await
+        .boxed()
     }
 
-    pub(super) async fn forget_migration_of(
-        &self,
+    fn forget<'a>(
+        &'a self,
         uid: Uuid,
-        cancel: &CancellationToken,
-    ) -> Result<bool, Failure> {
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<bool, Failure>> {
         self.work(cancel, Company::Alone, move |work| {
             if work.run(IS_THERE, &[])?.is_empty() {
                 return Ok(false);
@@ -108,7 +110,7 @@ impl Engine {
                 Ok(!rows.is_empty())
             })
         })
-        .await
+        .boxed()
     }
 }
 

@@ -17,24 +17,6 @@ use watershed_dialect::{Dialect as _, DuckDb};
 use super::columns::Column;
 use crate::olap::{Object, OutputKind, Tag, Trashed};
 
-/// Views that the engine has by itself in every database, hidden by an output of the same name.
-pub const OWN_VIEWS: [&str; 14] = [
-    "duckdb_columns",
-    "duckdb_constraints",
-    "duckdb_databases",
-    "duckdb_indexes",
-    "duckdb_logs",
-    "duckdb_schemas",
-    "duckdb_tables",
-    "duckdb_types",
-    "duckdb_views",
-    "pragma_database_list",
-    "sqlite_master",
-    "sqlite_schema",
-    "sqlite_temp_master",
-    "sqlite_temp_schema",
-];
-
 /// An object of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {

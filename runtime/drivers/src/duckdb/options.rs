@@ -4,18 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::olap::Access;
 use crate::sandbox::Sandbox;
-
-/// The access of an engine to its file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Access {
-    /// Everything; the file is made when it is not there.
-    #[default]
-    ReadWrite,
-    /// Only look: neither the file nor its log is changed, and several processes may do so at once. A log that a
-    /// killed process left is read too. Work that changes something fails.
-    ReadOnly,
-}
 
 /// The engine's file, and the resources that the engine may use.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,6 +7,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -23,8 +25,8 @@ use super::sys::{ColumnValue, Param};
 use super::work::Work;
 use crate::crash::around;
 use crate::olap::{
-    BuildError, Failure, Hooks, PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, RUN_COLUMN,
-    StageEnd, StageStep, Value, sole_statement, stage_table,
+    BuildError, Failure, Hooks, PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, Partitions,
+    RUN_COLUMN, StageEnd, StageStep, Value, sole_statement, stage_table,
 };
 
 const KNOWN: &str = "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() \
@@ -33,31 +35,43 @@ const KNOWN: &str = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 
 /// Characters of an error that are kept.
 const LONGEST_ERROR: usize = 2_000;
 
-impl Engine {
-    /// The latest note of each partition, by number.
-    pub(super) async fn list_partitions(
-        &self,
+impl Partitions for Engine {
+    fn runs<'a>(
+        &'a self,
         uid: Uuid,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<PartitionRun>, Failure> {
-        self.work(cancel, Company::Others, move |work| {
-            // A file that is read only may be older than the table.
-            if count(&work.run(KNOWN, &[])?) != Some(1) {
-                return Ok(Vec::new());
-            }
-            let rows = work.run(
-                "SELECT key, data, watermark, phase, stage, number, at_ms, took_ms, row_count, error \
-                 FROM _watershed.partitions WHERE uid = ? \
-                 QUALIFY row_number() OVER (PARTITION BY key ORDER BY number DESC) = 1 ORDER BY number",
-                &[Param::Text(&uid.to_string())],
-            )?;
-            Ok(rows.into_iter().filter_map(run_of).collect())
-        })
-        .await
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<PartitionRun>, Failure>> {
+        self.work(cancel, Company::Others, move |work| read_runs(work, uid))
+            .boxed()
     }
 
-    /// Gives up the stage of an owner, its notes with it.
-    pub(super) async fn give_stage_up(&self, uid: Uuid, cancel: &CancellationToken) -> Result<(), Failure> {
+    fn stage<'a>(
+        &'a self,
+        steps: &'a [StageStep],
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<PartitionRun>, BuildError>> {
+        stage_partitions(self, steps, cancel).boxed()
+    }
+
+    fn note<'a>(
+        &'a self,
+        uid: Uuid,
+        notes: Vec<PartitionRun>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        let engine = self.clone();
+        self.work(cancel, Company::Others, move |work| {
+            work.transaction(around!("stage"), || {
+                forget_noted(work, uid, &notes)?;
+                write_notes(work, uid, &notes)
+            })?;
+            engine.apply(vec![Edit::Partitioned(uid)]);
+            Ok(())
+        })
+        .boxed()
+    }
+
+    fn give_up<'a>(&'a self, uid: Uuid, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
         let engine = self.clone();
         self.work(cancel, Company::Others, move |work| {
             work.transaction(around!("stage"), || {
@@ -70,35 +84,64 @@ impl Engine {
             engine.apply(vec![Edit::Unstaged(uid)]);
             Ok(())
         })
-        .await
+        .boxed()
     }
+}
 
-    /// Builds partitions into the stage of their output, in one transaction. Returns the notes that are left.
-    pub(super) async fn stage_partitions(
-        &self,
-        steps: &[StageStep],
-        cancel: &CancellationToken,
-    ) -> Result<Vec<PartitionRun>, BuildError> {
-        let hooks = match steps {
-            [] => return Ok(Vec::new()),
-            [step] => step.hooks.clone(),
-            several => {
-                debug_assert!(several.iter().all(|step| step.hooks.is_empty()));
-                Hooks::default()
-            }
-        };
-        for step in steps {
-            sole_statement(&step.sql).map_err(not_one)?;
+/// The latest note of each partition, by number.
+fn read_runs(work: &Work<'_>, uid: Uuid) -> Result<Vec<PartitionRun>, Failure> {
+    // A file that is read only may be older than the table.
+    if count(&work.run(KNOWN, &[])?) != Some(1) {
+        return Ok(Vec::new());
+    }
+    let rows = work.run(
+        "SELECT key, data, watermark, phase, stage, number, at_ms, took_ms, row_count, error \
+         FROM _watershed.partitions WHERE uid = ? \
+         QUALIFY row_number() OVER (PARTITION BY key ORDER BY number DESC) = 1 ORDER BY number",
+        &[Param::Text(&uid.to_string())],
+    )?;
+    Ok(rows.into_iter().filter_map(run_of).collect())
+}
+
+/// Deletes what was noted of runs before. Somebody may ask for a partition while a run goes on: a number alone is not one note.
+fn forget_noted(work: &Work<'_>, uid: Uuid, notes: &[PartitionRun]) -> Result<(), Failure> {
+    let earlier: Vec<String> = notes
+        .iter()
+        .map(|note| format!("{} {}", note.number, note.partition.key))
+        .collect();
+    work.run(
+        "DELETE FROM _watershed.partitions WHERE uid = ? \
+         AND number || ' ' || key IN (SELECT unnest(string_split(?, chr(10))))",
+        &[Param::Text(&uid.to_string()), Param::Text(&earlier.join("\n"))],
+    )
+    .map(drop)
+}
+
+/// Builds partitions into the stage of their output, in one transaction. Returns the notes that are left.
+async fn stage_partitions(
+    engine: &Engine,
+    steps: &[StageStep],
+    cancel: &CancellationToken,
+) -> Result<Vec<PartitionRun>, BuildError> {
+    let hooks = match steps {
+        [] => return Ok(Vec::new()),
+        [step] => step.hooks.clone(),
+        several => {
+            debug_assert!(several.iter().all(|step| step.hooks.is_empty()));
+            Hooks::default()
         }
-        let engine = self.clone();
-        let steps = steps.to_vec();
-        let turn = self.turn_of(&hooks, cancel).await?;
-        self.work(cancel, Company::Others, move |work| {
+    };
+    for step in steps {
+        sole_statement(&step.sql).map_err(not_one)?;
+    }
+    let (this, steps) = (engine.clone(), steps.to_vec());
+    let turn = engine.turn_of(&hooks, cancel).await?;
+    engine
+        .work(cancel, Company::Others, move |work| {
             let _turn = turn;
-            let done = hooks::around(&engine, work, &hooks, || {
-                let (notes, edits) =
-                    work.transaction(around!("stage"), || stage_all(&engine, work, &steps))?;
-                engine.apply(edits);
+            let done = hooks::around(&this, work, &hooks, || {
+                let (notes, edits) = work.transaction(around!("stage"), || stage_all(&this, work, &steps))?;
+                this.apply(edits);
                 Ok(notes)
             });
             if let Err(BuildError::After { build: None, .. }) = &done {
@@ -109,35 +152,6 @@ impl Engine {
             done
         })
         .await
-    }
-
-    /// Leaves notes of runs that brought nothing into the stage; one of an earlier run takes the place of its note.
-    pub(super) async fn note_partitions(
-        &self,
-        uid: Uuid,
-        notes: Vec<PartitionRun>,
-        cancel: &CancellationToken,
-    ) -> Result<(), Failure> {
-        let engine = self.clone();
-        self.work(cancel, Company::Others, move |work| {
-            work.transaction(around!("stage"), || {
-                // Somebody may ask for a partition while a run goes on: a number alone is not one note.
-                let earlier: Vec<String> = notes
-                    .iter()
-                    .map(|note| format!("{} {}", note.number, note.partition.key))
-                    .collect();
-                work.run(
-                    "DELETE FROM _watershed.partitions WHERE uid = ? \
-                     AND number || ' ' || key IN (SELECT unnest(string_split(?, chr(10))))",
-                    &[Param::Text(&uid.to_string()), Param::Text(&earlier.join("\n"))],
-                )?;
-                write_notes(work, uid, &notes)
-            })?;
-            engine.apply(vec![Edit::Partitioned(uid)]);
-            Ok(())
-        })
-        .await
-    }
 }
 
 /// Stages partitions one after the other, for as long as they are brief. Returns the notes that are left, and what stands then.

@@ -7,9 +7,9 @@ use watershed_dialect::{Dialect as _, DuckDb, Quoting as _};
 
 use super::confine::confine;
 use super::failure::classify_open;
-use super::options::{Access, Options};
+use super::options::Options;
 use super::sys::{Connection, Database, RawError};
-use crate::olap::{Failure, OpenError, Value};
+use crate::olap::{Access, Failure, OpenError, Value};
 
 /// The engine takes 80 % of the memory that it sees unless told otherwise; ours is 60 %.
 const SHARE_OF_ENGINES_DEFAULT: (u64, u64) = (60, 80);

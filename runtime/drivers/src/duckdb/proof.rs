@@ -5,11 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use serde::{Deserialize, Serialize};
+use crate::olap::{self, Failure, OpenError};
 
 /// The stamp of the engine's file and its write-ahead log in the file system. Equal proofs mean equal content: every
 /// writer changes size or time, and a file put in its place is another inode.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileProof {
     /// The file.
     pub file: Stamp,
@@ -18,7 +18,7 @@ pub struct FileProof {
 }
 
 /// One file as the file system lists it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// The inode number of the file (0 if there is none).
     pub inode: u64,
@@ -42,6 +42,30 @@ impl FileProof {
             wal: Stamp::read(&wal_path(path))?,
         }))
     }
+
+    /// Returns the stamp that callers store, as text. Equal proofs have equal texts, whichever version wrote them.
+    pub fn to_stamp(&self) -> olap::Stamp {
+        let json = |stamp: &Stamp| {
+            let Stamp {
+                inode,
+                size,
+                modified_ns,
+            } = stamp;
+            format!(r#"{{"inode":{inode},"size":{size},"modified_ns":{modified_ns}}}"#)
+        };
+        let wal = self.wal.as_ref().map_or("null".to_owned(), json);
+        olap::Stamp::new(format!(r#"{{"file":{},"wal":{wal}}}"#, json(&self.file)))
+    }
+}
+
+/// Returns the stamp of the engine's file as callers store it.
+pub(super) fn stamp(path: &Path) -> Result<Option<olap::Stamp>, Failure> {
+    FileProof::read(path)
+        .map(|proof| proof.map(|proof| proof.to_stamp()))
+        .map_err(|error| {
+            let (path, message) = (path.to_owned(), error.to_string());
+            Failure::Open(OpenError::Io { path, message })
+        })
 }
 
 impl Stamp {
@@ -91,4 +115,27 @@ pub(crate) fn wal_path(path: &Path) -> PathBuf {
     let mut wal = path.as_os_str().to_owned();
     wal.push(".wal");
     wal.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_the_text_that_was_always_stored() {
+        let stamp = |size| Stamp {
+            inode: 7,
+            size,
+            modified_ns: -5,
+        };
+        let mut proof = FileProof {
+            file: stamp(4096),
+            wal: None,
+        };
+        let file = r#"{"file":{"inode":7,"size":4096,"modified_ns":-5},"wal":"#;
+        assert_eq!(proof.to_stamp().as_str(), format!("{file}null}}"));
+        proof.wal = Some(stamp(1));
+        let wal = r#"{"inode":7,"size":1,"modified_ns":-5}}"#;
+        assert_eq!(proof.to_stamp().as_str(), format!("{file}{wal}"));
+    }
 }

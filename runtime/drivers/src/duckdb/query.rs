@@ -32,83 +32,82 @@ const READING_WORDS: [&str; 10] = [
     "summarize",
 ];
 
-impl Engine {
-    /// Begins a statement that a person waits for: opens the file, and takes a place beside other work.
-    pub(super) async fn begin_reading(
-        &self,
-        timeout: Option<Duration>,
-        cancel: &CancellationToken,
-    ) -> Result<(Running, Pass), QueryError> {
-        if !self.is_open() {
-            self.open_for_reader(cancel).await?;
-        }
-        let running = Running::start(cancel, timeout);
-        match self.enter(&running.cancel, Company::Others).await {
-            Ok(pass) => Ok((running, pass)),
-            Err(failure) => {
-                running.finish();
-                Err(ended(&running, timeout, failure.into()))
-            }
+/// Begins a statement that a person waits for: opens the file, and takes a place beside other work.
+pub(super) async fn begin_reading(
+    engine: &Engine,
+    timeout: Option<Duration>,
+    cancel: &CancellationToken,
+) -> Result<(Running, Pass), QueryError> {
+    if !engine.is_open() {
+        engine.open_for_reader(cancel).await?;
+    }
+    let running = Running::start(cancel, timeout);
+    match engine.enter(&running.cancel, Company::Others).await {
+        Ok(pass) => Ok((running, pass)),
+        Err(failure) => {
+            running.finish();
+            Err(ended(&running, timeout, failure.into()))
         }
     }
+}
 
-    pub(super) async fn start_query(
-        &self,
-        query: Query,
-        cancel: &CancellationToken,
-    ) -> Result<Rows, QueryError> {
-        sole_statement(&query.sql)?;
-        let (running, pass) = self.begin_reading(query.timeout, cancel).await?;
-        let (sink, rows_of) = row_channel(running.cancel.clone());
-        let (columns_in, columns_out) = oneshot::channel();
-        let engine = self.clone();
-        let handle = Handle::current();
-        // Not awaited: it ends when the rows are read, or when whoever reads them is gone.
-        drop(tokio::spawn(on_blocking_thread(move || {
-            let _pass = pass;
-            let reading = Reading {
-                query: &query,
-                running: &running,
-                sink: &sink,
-                handle,
-            };
-            match engine.read_here(&reading, columns_in) {
-                Ok(()) => {}
-                Err(error) => sink.fail(error),
-            }
-        })));
-        match columns_out.await {
-            Ok(columns) => columns.map(rows_of),
-            Err(_) => Err(QueryError::Failed(Failure::Fatal {
-                message: "the query panicked".to_owned(),
-            })),
+/// Begins a query. Its rows arrive while it runs.
+pub(super) async fn query(
+    engine: &Engine,
+    query: Query,
+    cancel: &CancellationToken,
+) -> Result<Rows, QueryError> {
+    sole_statement(&query.sql)?;
+    let (running, pass) = begin_reading(engine, query.timeout, cancel).await?;
+    let (sink, rows_of) = row_channel(running.cancel.clone());
+    let (columns_in, columns_out) = oneshot::channel();
+    let this = engine.clone();
+    let handle = Handle::current();
+    // Not awaited: it ends when the rows are read, or when whoever reads them is gone.
+    drop(tokio::spawn(on_blocking_thread(move || {
+        let _pass = pass;
+        let reading = Reading {
+            query: &query,
+            running: &running,
+            sink: &sink,
+            handle,
+        };
+        match read_here(&this, &reading, columns_in) {
+            Ok(()) => {}
+            Err(error) => sink.fail(error),
         }
+    })));
+    match columns_out.await {
+        Ok(columns) => columns.map(rows_of),
+        Err(_) => Err(QueryError::Failed(Failure::Fatal {
+            message: "the query panicked".to_owned(),
+        })),
     }
+}
 
-    /// The whole life of a query, on a blocking thread. Columns or an error go to whoever asked; an error behind the
-    /// columns is returned.
-    fn read_here(
-        &self,
-        reading: &Reading<'_>,
-        columns: oneshot::Sender<Result<Vec<Column>, QueryError>>,
-    ) -> Result<(), QueryError> {
-        let mut columns = Some(columns);
-        let done = self.work_here(reading.running, |work| {
-            put_attributes(work, &reading.query.attributes)?;
-            work.run("BEGIN TRANSACTION READ ONLY", &[])?;
-            let read = reading.run(work, &mut columns);
-            work.roll_back();
-            read
-        });
-        let done = done.map_err(|error| ended(reading.running, reading.query.timeout, error));
-        match (done, columns.take()) {
-            (Err(error), Some(columns)) => {
-                // Whoever asked has gone if this fails, and with that the need for an answer.
-                drop(columns.send(Err(error)));
-                Ok(())
-            }
-            (done, _) => done,
+/// The whole life of a query, on a blocking thread. Columns or an error go to whoever asked; an error behind the
+/// columns is returned.
+fn read_here(
+    engine: &Engine,
+    reading: &Reading<'_>,
+    columns: oneshot::Sender<Result<Vec<Column>, QueryError>>,
+) -> Result<(), QueryError> {
+    let mut columns = Some(columns);
+    let done = engine.work_here(reading.running, |work| {
+        put_attributes(work, &reading.query.attributes)?;
+        work.run("BEGIN TRANSACTION READ ONLY", &[])?;
+        let read = reading.run(work, &mut columns);
+        work.roll_back();
+        read
+    });
+    let done = done.map_err(|error| ended(reading.running, reading.query.timeout, error));
+    match (done, columns.take()) {
+        (Err(error), Some(columns)) => {
+            // Whoever asked has gone if this fails, and with that the need for an answer.
+            drop(columns.send(Err(error)));
+            Ok(())
         }
+        (done, _) => done,
     }
 }
 

@@ -104,66 +104,66 @@ pub(super) enum Indexes {
     NotExpected,
 }
 
-impl Engine {
-    pub(super) async fn rename_output(
-        &self,
-        rename: &Rename,
-        cancel: &CancellationToken,
-    ) -> Result<Renamed, RenameError> {
-        let claim = Arc::new(self.claim(rename.uid, Some(&rename.to), None, cancel).await?);
-        match self
-            .try_rename(rename, &claim, Indexes::NotExpected, cancel)
-            .await
-        {
-            // The engine renames no table that has an index. Tables of ours have none unless somebody made them.
-            Err(RenameError::Failed(failure)) if is_of_dependents(&failure) => {
-                self.try_rename(rename, &claim, Indexes::Expected, cancel).await
-            }
-            done => done,
+/// Gives an output another name.
+pub(super) async fn rename(
+    engine: &Engine,
+    rename: &Rename,
+    cancel: &CancellationToken,
+) -> Result<Renamed, RenameError> {
+    let claim = Arc::new(engine.claim(rename.uid, Some(&rename.to), None, cancel).await?);
+    match try_rename(engine, rename, &claim, Indexes::NotExpected, cancel).await {
+        // The engine renames no table that has an index. Tables of ours have none unless somebody made them.
+        Err(RenameError::Failed(failure)) if is_of_dependents(&failure) => {
+            try_rename(engine, rename, &claim, Indexes::Expected, cancel).await
         }
+        done => done,
     }
+}
 
-    async fn try_rename(
-        &self,
-        rename: &Rename,
-        claim: &Arc<Claim>,
-        indexes: Indexes,
-        cancel: &CancellationToken,
-    ) -> Result<Renamed, RenameError> {
-        let engine = self.clone();
-        let rename = rename.clone();
-        let claim = Arc::clone(claim);
-        self.work(cancel, Company::Others, move |work| {
+async fn try_rename(
+    engine: &Engine,
+    rename: &Rename,
+    claim: &Arc<Claim>,
+    indexes: Indexes,
+    cancel: &CancellationToken,
+) -> Result<Renamed, RenameError> {
+    let this = engine.clone();
+    let rename = rename.clone();
+    let claim = Arc::clone(claim);
+    engine
+        .work(cancel, Company::Others, move |work| {
             let _claim = claim;
-            let plan = RenamePlan::new(&engine.names(), &rename)?;
+            let plan = RenamePlan::new(&this.names(), &rename)?;
             let renamed = work.transaction(around!("rename"), || carry_out(work, &plan, &rename, indexes))?;
             let mut edits = plan.edits();
             edits.extend(rename.record.is_some().then_some(Edit::Recorded(rename.uid)));
-            engine.apply(edits);
+            this.apply(edits);
             Ok(renamed)
         })
         .await
-    }
+}
 
-    pub(super) async fn retag_output(
-        &self,
-        from: Tag,
-        to: Tag,
-        record: &[u8],
-        cancel: &CancellationToken,
-    ) -> Result<bool, Failure> {
-        let claim = self.claim(from.uid, None, None, cancel).await?;
-        let engine = self.clone();
-        let record = record.to_vec();
-        self.work(cancel, Company::Others, move |work| {
+/// Gives an output another tag and record.
+pub(super) async fn retag(
+    engine: &Engine,
+    from: Tag,
+    to: Tag,
+    record: &[u8],
+    cancel: &CancellationToken,
+) -> Result<bool, Failure> {
+    let claim = engine.claim(from.uid, None, None, cancel).await?;
+    let this = engine.clone();
+    let record = record.to_vec();
+    engine
+        .work(cancel, Company::Others, move |work| {
             let _claim = claim;
-            let found = engine
+            let found = this
                 .names()
                 .owned_by(from.uid)
                 .find(|entry| entry.tag == Some(from))
                 .cloned();
             let Some(entry) = found else { return Ok(false) };
-            let before = Before::from_names(&engine.names(), to.uid);
+            let before = Before::from_names(&this.names(), to.uid);
             work.transaction(around!("retag"), || {
                 let rows = schema::read_rows(work, from)?;
                 schema::write_tag(work, entry.kind, &entry.name, to)?;
@@ -180,7 +180,7 @@ impl Engine {
                 schema::write_record(work, left)
             })?;
             let (forgotten, recorded) = (Edit::Forgotten(from.uid), Edit::Recorded(to.uid));
-            engine.apply(vec![
+            this.apply(vec![
                 forgotten,
                 Edit::Whole(from.uid),
                 Edit::Partitioned(to.uid),
@@ -193,12 +193,14 @@ impl Engine {
             Ok(true)
         })
         .await
-    }
+}
 
-    pub(super) async fn list_outputs(&self, cancel: &CancellationToken) -> Result<Vec<Output>, Failure> {
-        let engine = self.clone();
-        self.work(cancel, Company::Others, move |work| {
-            let tagged = engine
+/// Lists all outputs.
+pub(super) async fn outputs(engine: &Engine, cancel: &CancellationToken) -> Result<Vec<Output>, Failure> {
+    let this = engine.clone();
+    engine
+        .work(cancel, Company::Others, move |work| {
+            let tagged = this
                 .names()
                 .outputs()
                 .map(|(entry, tag)| (entry.clone(), tag))
@@ -206,7 +208,6 @@ impl Engine {
             schema::read_outputs(work, tagged)
         })
         .await
-    }
 }
 
 fn carry_out(

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_locks::Unpoisoned;
 
-use super::Access;
 use super::engine::{Company, Engine};
 use super::names::{Edit, Entry};
 use super::schema;
@@ -18,177 +19,111 @@ use super::trash;
 use super::work::Work;
 use crate::crash::around;
 use crate::olap::{
-    Failure, OutputKind, RetrieveError, TRASH_PREFIX, Tag, Thrown, TrashDamage, TrashLimits, Trashed, Value,
-    trash_table,
+    Access, Failure, OutputKind, RetrieveError, TRASH_PREFIX, Tag, Thrown, Trash, TrashDamage, TrashLimits,
+    Trashed, Value, trash_table,
 };
 
 /// The name of what was found without any record of it.
 const FOUND: &str = "found";
 
-impl Engine {
-    /// Returns what is wanted of the trash, the latest last.
-    pub(super) async fn list_trash(
-        &self,
-        is_wanted: impl Fn(&Trashed) -> bool,
-        cancel: &CancellationToken,
-    ) -> Result<Vec<Trashed>, Failure> {
-        if self.options().access == Access::ReadOnly {
-            let mut all = self.work(cancel, Company::Others, trash::read).await?;
-            all.retain(is_wanted);
-            return Ok(all);
-        }
-        if !self.is_open() {
-            self.open(cancel).await?;
-        }
-        let names = self.names();
-        let wanted = names.trash().filter(|it| is_wanted(it));
-        let mut wanted: Vec<Trashed> = wanted.cloned().collect();
-        wanted.sort_by_key(|it| (it.at_ms, it.tag));
-        Ok(wanted)
+impl Trash for Engine {
+    fn list<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>> {
+        wanted(self, |_| true, cancel).boxed()
     }
 
-    /// Sets the bounds of the trash, by which it is tidied from now on.
-    pub fn limit_trash(&self, limits: TrashLimits) {
+    fn concerning<'a>(
+        &'a self,
+        owner: Uuid,
+        name: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>> {
+        wanted(self, move |it| it.concerns(owner, name), cancel).boxed()
+    }
+
+    fn weigh<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>> {
+        async move {
+            let all = self.list(cancel).await?;
+            self.work(cancel, Company::Others, move |work| {
+                let weigh = |it: Trashed| {
+                    let bytes = match it.bytes {
+                        Some(bytes) => bytes,
+                        None => trash::measure(work, &trash_table(it.tag.build))?,
+                    };
+                    let bytes = Some(bytes);
+                    Ok(Trashed { bytes, ..it })
+                };
+                all.into_iter().map(weigh).collect()
+            })
+            .await
+        }
+        .boxed()
+    }
+
+    fn limit(&self, limits: TrashLimits) {
         *self.trash_lock().lock().unpoisoned() = Some(limits);
     }
 
-    /// The bounds of the trash: those that were set, or the usual ones.
-    pub(super) fn trash_limits(&self) -> TrashLimits {
-        self.set_trash_limits().unwrap_or_default()
-    }
-
-    /// Returns true if what is replaced goes to the trash.
-    pub(super) fn keeps_trash(&self) -> bool {
-        self.trash_limits().bytes > 0
-    }
-
-    pub(super) fn set_trash_limits(&self) -> Option<TrashLimits> {
-        *self.trash_lock().lock().unpoisoned()
-    }
-
-    /// Everything in the trash with its size, the latest last.
-    ///
-    /// # Errors
-    /// When the file can't be opened or looked at.
-    pub async fn weighed_trash(&self, cancel: &CancellationToken) -> Result<Vec<Trashed>, Failure> {
-        let all = self.list_trash(|_| true, cancel).await?;
-        self.work(cancel, Company::Others, move |work| {
-            let weigh = |it: Trashed| {
-                let bytes = match it.bytes {
-                    Some(bytes) => bytes,
-                    None => trash::measure(work, &trash_table(it.tag.build))?,
-                };
-                Ok(Trashed {
-                    bytes: Some(bytes),
-                    ..it
-                })
-            };
-            all.into_iter().map(weigh).collect()
-        })
-        .await
-    }
-
-    /// Returns the bounds of the trash, those in use where none were set.
-    pub fn trash_bounds(&self) -> TrashLimits {
+    fn limits(&self) -> TrashLimits {
         self.trash_limits()
     }
 
-    /// Gives a table of the trash to a person: it gets a name, and is nobody's output any more.
-    ///
-    /// # Errors
-    /// [`RetrieveError`]; the table is in the trash then as it was.
-    ///
-    /// # Cancel safety
-    /// Dropping the future leaves it in the trash or given.
-    pub async fn retrieve(
-        &self,
+    fn retrieve<'a>(
+        &'a self,
         build: Uuid,
-        name: &str,
-        cancel: &CancellationToken,
-    ) -> Result<(), RetrieveError> {
-        let claim = Arc::new(self.claim(build, Some(name), Some(build), cancel).await?);
-        let (engine, name) = (self.clone(), name.to_owned());
-        self.work(cancel, Company::Others, move |work| {
-            let _claim = claim;
-            let (there, known) = {
-                let names = engine.names();
-                (names.at(&name).cloned(), names.trashed(build).cloned())
-            };
-            if let Some(Entry { name, kind, .. }) = there {
-                return Err(RetrieveError::NameTaken { name, kind });
-            }
-            let trashed = known.ok_or(RetrieveError::Absent)?;
-            work.transaction(around!("retrieve"), || {
-                throw::take_back(work, &trashed, (&name, trashed.tag), false)?;
-                trash::forget(work, &[build])?;
-                forget_notes(work, build)?;
-                let place = schema::qualified(&name);
-                work.run(&format!("COMMENT ON TABLE {place} IS NULL"), &[])
-            })?;
-            let given = Entry {
-                name,
-                kind: OutputKind::Table,
-                tag: None,
-            };
-            engine.apply(trash::gone(&[build]).chain([Edit::Put(given)]).collect());
-            Ok(())
-        })
-        .await
+        name: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), RetrieveError>> {
+        async move {
+            let claim = Arc::new(self.claim(build, Some(name), Some(build), cancel).await?);
+            let (engine, name) = (self.clone(), name.to_owned());
+            self.work(cancel, Company::Others, move |work| {
+                let _claim = claim;
+                give(&engine, work, build, name)
+            })
+            .await
+        }
+        .boxed()
     }
 
-    /// Lets go of tables of the trash for good. Returns how many there were.
-    ///
-    /// # Errors
-    /// When one can't be dropped; those before it are gone.
-    ///
-    /// # Cancel safety
-    /// Dropping the future leaves some of them gone.
-    pub async fn empty_trash(&self, builds: Vec<Uuid>, cancel: &CancellationToken) -> Result<usize, Failure> {
+    fn empty<'a>(
+        &'a self,
+        builds: Vec<Uuid>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<usize, Failure>> {
         let engine = self.clone();
         // Alone: nobody takes one back meanwhile.
         self.work(cancel, Company::Alone, move |work| {
             let there: Vec<Uuid> = {
                 let names = engine.names();
-                builds
-                    .into_iter()
-                    .filter(|build| names.trashed(*build).is_some())
-                    .collect()
+                let there = builds.into_iter().filter(|build| names.trashed(*build).is_some());
+                there.collect()
             };
             engine.let_go_of(work, &there)?;
             Ok(there.len())
         })
-        .await
+        .boxed()
     }
 
-    /// Tidies the trash now, with nobody else at work.
-    ///
-    /// # Errors
-    /// When something can't be dropped.
-    pub async fn tidy_trash(&self, cancel: &CancellationToken) -> Result<(), Failure> {
+    fn tidy<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
         let engine = self.clone();
         self.work(cancel, Company::Alone, move |work| {
             engine.tidy_here(work, trash::now_ms()).map(drop)
         })
-        .await
+        .boxed()
     }
 
-    /// Says what of the trash does not hold together. Tables and notes are read in one transaction, so that what others
-    /// throw away meanwhile is no damage.
-    ///
-    /// # Errors
-    /// When the file can't be opened or looked at.
-    pub async fn check_trash(&self, cancel: &CancellationToken) -> Result<Vec<TrashDamage>, Failure> {
+    /// Tables and notes are read in one transaction, so that what others throw away meanwhile is no damage.
+    fn damage<'a>(
+        &'a self,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<TrashDamage>, Failure>> {
         self.work(cancel, Company::Others, |work| work.reading(|| damage(work)))
-            .await
+            .boxed()
     }
 
-    /// Mends what does not hold together: forgets what is not there, and notes what is, so that it can be given back.
-    ///
-    /// # Errors
-    /// When the file can't be opened or written to; then nothing was changed.
-    pub async fn mend_trash(&self, cancel: &CancellationToken) -> Result<Vec<TrashDamage>, Failure> {
+    fn mend<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<TrashDamage>, Failure>> {
         if self.options().access == Access::ReadOnly {
-            return self.check_trash(cancel).await;
+            return self.damage(cancel);
         }
         let engine = self.clone();
         self.work(cancel, Company::Alone, move |work| {
@@ -204,8 +139,71 @@ impl Engine {
             engine.names().reload(entries, noted);
             Ok(found)
         })
-        .await
+        .boxed()
     }
+}
+
+impl Engine {
+    /// The bounds of the trash: those that were set, or the usual ones.
+    pub(super) fn trash_limits(&self) -> TrashLimits {
+        self.set_trash_limits().unwrap_or_default()
+    }
+
+    /// Returns true if what is replaced goes to the trash.
+    pub(super) fn keeps_trash(&self) -> bool {
+        self.trash_limits().bytes > 0
+    }
+
+    pub(super) fn set_trash_limits(&self) -> Option<TrashLimits> {
+        *self.trash_lock().lock().unpoisoned()
+    }
+}
+
+/// Returns what is wanted of the trash, the latest last.
+async fn wanted(
+    engine: &Engine,
+    is_wanted: impl Fn(&Trashed) -> bool + Send,
+    cancel: &CancellationToken,
+) -> Result<Vec<Trashed>, Failure> {
+    if engine.options().access == Access::ReadOnly {
+        let mut all = engine.work(cancel, Company::Others, trash::read).await?;
+        all.retain(is_wanted);
+        return Ok(all);
+    }
+    if !engine.is_open() {
+        engine.open(cancel).await?;
+    }
+    let names = engine.names();
+    let wanted = names.trash().filter(|it| is_wanted(it));
+    let mut wanted: Vec<Trashed> = wanted.cloned().collect();
+    wanted.sort_by_key(|it| (it.at_ms, it.tag));
+    Ok(wanted)
+}
+
+/// Gives a table of the trash to a person.
+fn give(engine: &Engine, work: &Work<'_>, build: Uuid, name: String) -> Result<(), RetrieveError> {
+    let (there, known) = {
+        let names = engine.names();
+        (names.at(&name).cloned(), names.trashed(build).cloned())
+    };
+    if let Some(Entry { name, kind, .. }) = there {
+        return Err(RetrieveError::NameTaken { name, kind });
+    }
+    let trashed = known.ok_or(RetrieveError::Absent)?;
+    work.transaction(around!("retrieve"), || {
+        throw::take_back(work, &trashed, (&name, trashed.tag), false)?;
+        trash::forget(work, &[build])?;
+        forget_notes(work, build)?;
+        let place = schema::qualified(&name);
+        work.run(&format!("COMMENT ON TABLE {place} IS NULL"), &[])
+    })?;
+    let given = Entry {
+        name,
+        kind: OutputKind::Table,
+        tag: None,
+    };
+    engine.apply(trash::gone(&[build]).chain([Edit::Put(given)]).collect());
+    Ok(())
 }
 
 fn forget_notes(work: &Work<'_>, owner: Uuid) -> Result<(), Failure> {

@@ -6,11 +6,11 @@
 use super::authorities::Authorities;
 use super::confine;
 use super::left;
-use super::options::{Access, Options};
+use super::options::Options;
 use super::statements::each_statement;
 use super::sys::Connection;
 use super::work::Work;
-use crate::olap::{Failure, Session, SoleError, SqlError, leading_words, sole_statement};
+use crate::olap::{Access, Failure, Session, SoleError, SqlError, leading_words, sole_statement};
 
 /// The beginning of connections.
 #[derive(Debug, Default)]

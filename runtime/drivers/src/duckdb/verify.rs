@@ -14,38 +14,36 @@ const MOST_FINDINGS: usize = 20;
 const TABLES: &str = "SELECT schema_name, table_name FROM duckdb_tables() \
                       WHERE database_name = current_database() AND NOT internal ORDER BY ALL";
 
-impl Engine {
-    /// Reads every value of every table and says what can't be read, at most twenty findings. Each block of the file
-    /// has a checksum that is compared when it is read.
-    ///
-    /// # Errors
-    /// When the file can't be used for another reason than that it is damaged, or the token is cancelled.
-    pub async fn verify(&self, cancel: &CancellationToken) -> Result<Vec<String>, Failure> {
-        let verified = self
-            .work(cancel, Company::Others, |work| {
-                let mut findings = Vec::new();
-                for table in tables(work)? {
-                    match read(work, &table) {
-                        Ok(()) => {}
-                        Err(Failure::Interrupted) => return Err(Failure::Interrupted),
-                        // It was dropped or renamed since the tables were listed: no transaction is held for so long, as
-                        // one keeps the file from being written anew.
-                        Err(Failure::Sql(error)) if error.class == "catalog" => {}
-                        Err(failure) => findings.push(format!("table {table}: {failure}")),
-                    }
-                    if findings.len() == MOST_FINDINGS {
-                        break;
-                    }
+/// Reads every value of every table and says what can't be read, at most twenty findings. Each block of the file
+/// has a checksum that is compared when it is read.
+///
+/// # Errors
+/// When the file can't be used for another reason than that it is damaged, or the token is cancelled.
+pub(super) async fn verify(engine: &Engine, cancel: &CancellationToken) -> Result<Vec<String>, Failure> {
+    let verified = engine
+        .work(cancel, Company::Others, |work| {
+            let mut findings = Vec::new();
+            for table in tables(work)? {
+                match read(work, &table) {
+                    Ok(()) => {}
+                    Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                    // It was dropped or renamed since the tables were listed: no transaction is held for so long, as
+                    // one keeps the file from being written anew.
+                    Err(Failure::Sql(error)) if error.class == "catalog" => {}
+                    Err(failure) => findings.push(format!("table {table}: {failure}")),
                 }
-                Ok(findings)
-            })
-            .await;
-        match verified {
-            Err(Failure::Open(damage @ OpenError::Damaged { .. })) => Ok(vec![damage.to_string()]),
-            // It gives up where what it reads makes no sense.
-            Err(Failure::Fatal { message }) => Ok(vec![message]),
-            other => other,
-        }
+                if findings.len() == MOST_FINDINGS {
+                    break;
+                }
+            }
+            Ok(findings)
+        })
+        .await;
+    match verified {
+        Err(Failure::Open(damage @ OpenError::Damaged { .. })) => Ok(vec![damage.to_string()]),
+        // It gives up where what it reads makes no sense.
+        Err(Failure::Fatal { message }) => Ok(vec![message]),
+        other => other,
     }
 }
 

@@ -7,29 +7,28 @@ use watershed_dialect::{DuckDb, Quoting as _};
 use super::confine;
 use super::engine::Engine;
 use super::failure::classify;
-use super::query::ended;
+use super::query::{begin_reading, ended};
 use super::schema::{self, qualified};
 use super::sys::Answer;
 use super::work::{Work, disk_full};
 use crate::olap::{ExportError, Failure, FileFormat, WriteRows};
 
-impl Engine {
-    pub(super) async fn write_rows_of(
-        &self,
-        job: &WriteRows,
-        cancel: &CancellationToken,
-    ) -> Result<Option<u64>, ExportError> {
-        if let Some(sandbox) = &self.options().sandbox {
-            confine::refuse_outside(sandbox, &job.place)?;
-        }
-        let (running, pass) = self.begin_reading(job.timeout, cancel).await?;
-        let copied = job.clone();
-        let written = self.work_with(pass, running.clone(), move |work| write(work, &copied));
-        written.await.map_err(|error| match error {
-            ExportError::Query(error) => ExportError::Query(ended(&running, job.timeout, error)),
-            other => other,
-        })
+/// Writes the rows of an output into files.
+pub(super) async fn write_rows(
+    engine: &Engine,
+    job: &WriteRows,
+    cancel: &CancellationToken,
+) -> Result<Option<u64>, ExportError> {
+    if let Some(sandbox) = &engine.options().sandbox {
+        confine::refuse_outside(sandbox, &job.place)?;
     }
+    let (running, pass) = begin_reading(engine, job.timeout, cancel).await?;
+    let copied = job.clone();
+    let written = engine.work_with(pass, running.clone(), move |work| write(work, &copied));
+    written.await.map_err(|error| match error {
+        ExportError::Query(error) => ExportError::Query(ended(&running, job.timeout, error)),
+        other => other,
+    })
 }
 
 fn write(work: &Work<'_>, job: &WriteRows) -> Result<Option<u64>, ExportError> {

@@ -19,32 +19,33 @@ const UNKNOWN_ELSEWHERE: [&str; 6] = ["STRUCT", "UNION", "MAP", "BIT", "TIMESTAM
 /// Types that a lake has no column of, by their beginning: alone, or as a part of another.
 const UNKNOWN_IN_LAKES: [&str; 4] = ["ENUM(", "UNION(", "BIT", "BIGNUM"];
 
-impl Engine {
-    pub(super) async fn write_table_of(
-        &self,
-        job: &WriteTable,
-        cancel: &CancellationToken,
-    ) -> Result<Option<u64>, TableError> {
-        let mut written = self.try_to_write(job, cancel).await;
-        for _ in 0..MOST_EXTENSIONS {
-            let Err(TableError::Failed(failure)) = &mut written else {
-                break;
-            };
-            if !self.install_for(failure, cancel).await {
-                break;
-            }
-            written = self.try_to_write(job, cancel).await;
+/// Writes the rows of an output into a table of another database.
+pub(super) async fn write_table(
+    engine: &Engine,
+    job: &WriteTable,
+    cancel: &CancellationToken,
+) -> Result<Option<u64>, TableError> {
+    let mut written = try_to_write(engine, job, cancel).await;
+    for _ in 0..MOST_EXTENSIONS {
+        let Err(TableError::Failed(failure)) = &mut written else {
+            break;
+        };
+        if !engine.install_for(failure, cancel).await {
+            break;
         }
-        written
+        written = try_to_write(engine, job, cancel).await;
     }
+    written
+}
 
-    async fn try_to_write(
-        &self,
-        job: &WriteTable,
-        cancel: &CancellationToken,
-    ) -> Result<Option<u64>, TableError> {
-        let job = job.clone();
-        self.work(cancel, Company::Others, move |work| {
+async fn try_to_write(
+    engine: &Engine,
+    job: &WriteTable,
+    cancel: &CancellationToken,
+) -> Result<Option<u64>, TableError> {
+    let job = job.clone();
+    engine
+        .work(cancel, Company::Others, move |work| {
             let databases = [job.database.clone()];
             attached(work, &databases, || {
                 let columns = columns(work, &job)?;
@@ -53,15 +54,17 @@ impl Engine {
             .map_err(|error| hidden(&job.database, error))
         })
         .await
-    }
+}
 
-    pub(super) async fn drop_table_of(
-        &self,
-        job: &DropTable,
-        cancel: &CancellationToken,
-    ) -> Result<bool, TableError> {
-        let job = job.clone();
-        self.work(cancel, Company::Others, move |work| {
+/// Drops a table of another database.
+pub(super) async fn drop_table(
+    engine: &Engine,
+    job: &DropTable,
+    cancel: &CancellationToken,
+) -> Result<bool, TableError> {
+    let job = job.clone();
+    engine
+        .work(cancel, Company::Others, move |work| {
             let databases = [job.database.clone()];
             attached(work, &databases, || {
                 work.transaction(around!("table"), || {
@@ -79,7 +82,6 @@ impl Engine {
             .map_err(|error| hidden(&job.database, error))
         })
         .await
-    }
 }
 
 /// Returns the columns as they are selected for the other system.

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::data_file::Form;
 
-use super::{Attached, Failure, Fate, HookError, Hooks, OutputKind, SqlError, Tag, Value};
+use super::{Attached, Failure, Fate, HookError, Hooks, Olap, OutputKind, SqlError, Tag, Value};
 
 /// An output to make, or rows to put into one.
 #[derive(Debug, Clone)]
@@ -55,6 +55,23 @@ pub struct Build {
 impl Build {
     /// The longest that a build may take in company, since the others wait for it.
     pub const BRIEF: Duration = Duration::from_millis(50);
+
+    /// Says whether an engine has what the build needs beside a statement.
+    pub(super) fn needs(&self, engine: &(impl Olap + ?Sized)) -> Result<(), Failure> {
+        if !self.hooks.is_empty() {
+            engine.hooks()?;
+        }
+        if !self.databases.is_empty() {
+            engine.databases()?;
+        }
+        if self.stage.is_some() {
+            engine.partitions()?;
+        }
+        if matches!(self.step, Step::TakeBack(_)) {
+            engine.trash()?;
+        }
+        Ok(())
+    }
 }
 
 /// The effect of a statement's rows on the rows that are there.
@@ -178,15 +195,6 @@ pub struct Failing {
     pub first: Vec<String>,
     /// As many of them as are kept, each as a JSON object.
     pub kept: Vec<String>,
-}
-
-/// Rows that failed a test, to be kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptRows {
-    /// The test.
-    pub test: String,
-    /// Each as a JSON object.
-    pub rows: Vec<String>,
 }
 
 /// A finished build.

@@ -151,3 +151,12 @@ impl From<SoleError> for ExportError {
         Self::Query(error.into())
     }
 }
+
+/// The beginning of what the library of sheets panics with when it can't write the file in which rows wait.
+const PANICS: &str = "Couldn't write to xml file";
+
+/// Returns true if a panic's message says that a sheet could not be written: it is caught and becomes an error.
+#[must_use]
+pub fn is_unwritten_sheet(message: &str) -> bool {
+    message.starts_with(PANICS)
+}

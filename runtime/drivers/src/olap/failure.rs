@@ -151,9 +151,20 @@ pub enum Failure {
     /// The engine has been closed.
     #[error("the engine has been closed")]
     Closed,
+    /// The engine does not have what was asked for.
+    #[error("the engine has no {what}")]
+    Unsupported {
+        /// The part that it lacks.
+        what: &'static str,
+    },
 }
 
 impl Failure {
+    /// Returns the failure of asking an engine for a part that it does not have.
+    pub fn lacks(what: &'static str) -> Self {
+        Self::Unsupported { what }
+    }
+
     /// A stable name for documents and tests.
     pub fn code(&self) -> &'static str {
         match self {
@@ -171,6 +182,7 @@ impl Failure {
             Self::Database(error) => error.code(),
             Self::Fatal { .. } => "engine-fatal",
             Self::Closed => "engine-closed",
+            Self::Unsupported { .. } => "engine-unsupported",
         }
     }
 

@@ -3,7 +3,36 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+
+use super::Failure;
+
+/// An engine in which statements of a person's can be run once.
+pub trait Migrations: Send + Sync {
+    /// Runs statements of a person's, and records that in the same transaction together with what they left for
+    /// everybody: the difference of the engine's catalog before and after. Returns all that was left by the runs for
+    /// this resource.
+    fn run<'a>(
+        &'a self,
+        migration: &'a Migration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Left, Failure>>;
+
+    /// Returns the migration last run for a resource or, if there is none, the equal one run for another.
+    fn last<'a>(
+        &'a self,
+        uid: Uuid,
+        proof: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Migrated>, Failure>>;
+
+    /// Forgets what was run for a resource; what that did stays, but for functions that it made: they are dropped.
+    /// Returns whether anything was run.
+    fn forget<'a>(&'a self, uid: Uuid, cancel: &'a CancellationToken)
+    -> BoxFuture<'a, Result<bool, Failure>>;
+}
 
 /// SQL to be run once.
 #[derive(Debug, Clone, PartialEq, Eq)]

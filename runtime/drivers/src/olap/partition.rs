@@ -6,9 +6,41 @@
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Hooks, NewColumns};
+use super::{BuildError, Failure, Hooks, NewColumns};
+
+/// An engine that builds outputs by partitions.
+pub trait Partitions: Send + Sync {
+    /// Returns the latest run of each partition of an owner, in the order of the runs.
+    fn runs<'a>(
+        &'a self,
+        uid: Uuid,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<PartitionRun>, Failure>>;
+
+    /// Builds partitions into the stage of their output, which is made if it does not stand, in one transaction: the first of
+    /// them, and others until [`StageStep::BRIEF`] is over. Where one fails, none is built. Where there are several, none of them
+    /// has statements around it. Returns the notes of those that are built.
+    fn stage<'a>(
+        &'a self,
+        steps: &'a [StageStep],
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<PartitionRun>, BuildError>>;
+
+    /// Leaves notes of runs that brought nothing into the stage, and of earlier ones instead of what was noted of them.
+    fn note<'a>(
+        &'a self,
+        uid: Uuid,
+        notes: Vec<PartitionRun>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>>;
+
+    /// Throws the stage of an output away, with the notes that were left for it.
+    fn give_up<'a>(&'a self, uid: Uuid, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>>;
+}
 
 /// A part of an output, as its list has it.
 #[derive(Debug, Clone, PartialEq, Eq)]

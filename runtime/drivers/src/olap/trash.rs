@@ -8,7 +8,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use thiserror::Error;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{Failure, OutputKind, Tag};
@@ -28,6 +30,58 @@ pub fn is_in_trash(name: &str) -> bool {
 #[must_use]
 pub fn trash_table(build: Uuid) -> String {
     format!("{TRASH_PREFIX}{}", build.simple())
+}
+
+/// An engine that keeps a trash.
+pub trait Trash: Send + Sync {
+    /// Returns what is in the trash, the latest last.
+    fn list<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>>;
+
+    /// Returns what of the trash [concerns](Trashed::concerns) an owner, the latest last.
+    fn concerning<'a>(
+        &'a self,
+        owner: Uuid,
+        name: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>>;
+
+    /// Returns everything in the trash with its size, the latest last.
+    fn weigh<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>>;
+
+    /// Sets the bounds of the trash, by which it is tidied from now on.
+    fn limit(&self, limits: TrashLimits);
+
+    /// Returns the bounds of the trash, those in use where none were set.
+    fn limits(&self) -> TrashLimits;
+
+    /// Gives a table of the trash to a person: it gets a name, and is nobody's output any more. A table that can't be given is in
+    /// the trash then as it was.
+    fn retrieve<'a>(
+        &'a self,
+        build: Uuid,
+        name: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), RetrieveError>>;
+
+    /// Lets go of tables of the trash for good. Returns how many there were. Where one can't be dropped, those before it are gone.
+    fn empty<'a>(
+        &'a self,
+        builds: Vec<Uuid>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<usize, Failure>>;
+
+    /// Tidies the trash now, with nobody else at work.
+    fn tidy<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>>;
+
+    /// Returns what of the trash does not hold together.
+    fn damage<'a>(
+        &'a self,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<TrashDamage>, Failure>>;
+
+    /// Mends what does not hold together: forgets what is not there, and notes what is, so that it can be given back. Returns what
+    /// was found.
+    fn mend<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<TrashDamage>, Failure>>;
 }
 
 /// An output in the trash.

@@ -265,11 +265,11 @@ impl<'a> Sky<'a> {
 
     /// Reads the trash, the latest last. One that can't be read in good time has nothing to give back.
     async fn read_trash(&self) -> Vec<Trashed> {
-        let Some(olap) = self.view.olap else {
+        let Some(trash) = self.view.olap.and_then(|olap| olap.trash().ok()) else {
             return Vec::new();
         };
         let cancel = self.view.cancel.child_token();
-        match tokio::time::timeout(LONGEST_READ, olap.trash(&cancel)).await {
+        match tokio::time::timeout(LONGEST_READ, trash.list(&cancel)).await {
             Ok(Ok(trash)) => trash,
             Ok(Err(failure)) => {
                 tracing::debug!(%failure, "the trash was not read");

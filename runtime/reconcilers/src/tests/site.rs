@@ -105,7 +105,7 @@ impl Site {
         let proof = self.state.path().join("main.duckdb.proof");
         // Like a process of its own, it finds the key of the one before it.
         let secrets = Secrets::with_key_file(&self.state.path().join("secrets.key")).unwrap();
-        let outputs = Outputs::new(Arc::new(engine.clone()), &self.engine_file(), proof);
+        let outputs = Outputs::new(Arc::new(engine.clone()), proof).await;
         let outputs = Arc::new(outputs.with_secrets(secrets));
         let cache = Arc::new(watershed_resolvers::Cache::new(Arc::clone(&outputs)));
         let parse_cache = Some(self.state.path().join("parse-cache"));

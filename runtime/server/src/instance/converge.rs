@@ -151,7 +151,7 @@ impl Instance {
         let course = Course {
             observer: Observer::new(self.controller.handle(), &before, revision, hidden),
             declared: Declarations::from_entries(&before, hidden),
-            holder: Holder::from_engine(&self.engine),
+            holder: Holder::from_engine(&*self.engine),
             occasion,
             run,
             control,
@@ -335,7 +335,7 @@ impl Instance {
             // Its choice is stored with its request.
             Wish::Partitions(names, _) if self.are_all_in(&names, &stored)? => {}
             Wish::Partitions(names, choice) => {
-                let uids = partitions::ask(&self.engine, &self.entries(), &names, &choice).await?;
+                let uids = partitions::ask(&*self.engine, &self.entries(), &names, &choice).await?;
                 self.choice.chosen.add(uids.iter().copied());
                 let asked = uids
                     .iter()

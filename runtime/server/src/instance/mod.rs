@@ -23,13 +23,13 @@ mod approve;
 pub(crate) mod catalog;
 pub(crate) mod compiled;
 mod converge;
-mod engine;
 mod extensions;
 mod live;
 pub(crate) mod look;
 mod managed;
 mod names;
 mod observer;
+pub(crate) mod open;
 mod options;
 mod order;
 pub(crate) mod partitions;
@@ -55,7 +55,8 @@ use watershed_api::documents::{Command, Time};
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::{SqliteStore, Store};
 use watershed_controller::{Controller, EditError, Handle, Limits, StartError, Uid};
-use watershed_drivers::duckdb::{self, Conditions};
+use watershed_drivers::duckdb::Conditions;
+use watershed_drivers::olap::{Access, Olap};
 use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_managers::{Discovery, Managed};
 use watershed_outputs::{Outputs, secrets::Secrets};
@@ -69,8 +70,7 @@ use watershed_workloads::Workloads;
 
 pub(crate) use self::compiled::Built;
 pub use self::compiled::compiler_options;
-pub(crate) use self::engine::engine_options;
-pub use self::engine::sandbox;
+pub use self::open::sandbox;
 pub use self::options::{Files, Options, state_name};
 pub use self::problem::unfinished;
 pub use self::problem::{close_problem, open_problem, state_problem};
@@ -229,7 +229,7 @@ pub struct Instance {
     controller: Controller,
     pub(crate) outputs: Arc<Outputs>,
     choice: Choice,
-    pub(crate) engine: duckdb::Engine,
+    pub(crate) engine: Arc<dyn Olap>,
     /// The catalog as it was when the instance was opened.
     found: Listing,
     known: Known,
@@ -269,16 +269,18 @@ impl Runtime {
             Files::Once => None,
             Files::Watched => Some(live::Begun::new(&options.root, self.watcher(), &touched).await),
         };
-        let (engine, jobs) = engine::of(&options, &state);
+        let engine = open::engine(&options, &state, Access::ReadWrite);
         let secrets = secrets_of(&options, &state);
         let choice = options.selection.chosen();
         let outputs = Arc::new(
-            Outputs::new(Arc::new(engine.clone()), &state.engine(), state.proof())
+            Outputs::new(Arc::clone(&engine), state.proof())
+                .await
                 .with_secrets(secrets.clone())
                 .with_chosen(choice.chosen.clone())
                 .with_sandbox(sandbox(&options, &state)),
         );
-        refuse_damage(&engine, &outputs, options.files).await?;
+        refuse_damage(&*engine, &outputs, options.files).await?;
+        let jobs = open::jobs(&options, &state);
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
             .confined(outputs.sandbox().cloned());
         let (store, claim) = match &self.store {
@@ -357,7 +359,7 @@ impl Runtime {
 /// Begins what goes on beside an instance until that is closed.
 fn look_after(
     handle: &Handle,
-    engine: &duckdb::Engine,
+    engine: &Arc<dyn Olap>,
     discovery: Option<Discovery<Calls>>,
     leaving: &CancellationToken,
 ) {
@@ -373,7 +375,7 @@ fn look_after(
         ));
     }
     tokio::spawn(sharing::look_after_changes(
-        engine.clone(),
+        Arc::clone(engine),
         handle.clone(),
         leaving.clone(),
     ));
@@ -393,14 +395,17 @@ pub(crate) fn secrets_of(options: &Options, state: &StateFolder) -> Secrets {
 
 /// Opens the engine's file if it is not as an orderly close left it: then the first work would, and everything that
 /// is built in it would fail for the same reason.
-async fn refuse_damage(engine: &duckdb::Engine, outputs: &Outputs, files: Files) -> Result<(), OpenError> {
+async fn refuse_damage(engine: &dyn Olap, outputs: &Outputs, files: Files) -> Result<(), OpenError> {
     use watershed_drivers::olap::{Failure, OpenError as Unusable};
-    if outputs.were_as_left() || !engine.options().path.exists() {
+    let Ok(file) = engine.upkeep() else {
+        return Ok(());
+    };
+    if outputs.were_as_left() || !file.path().exists() {
         return Ok(());
     }
     let opened = match files {
         // What stays answers meanwhile, and lets its work wait.
-        Files::Watched => engine.open_now().await,
+        Files::Watched => file.open_now().await,
         Files::Once => engine.open(&CancellationToken::new()).await,
     };
     match opened {
@@ -458,7 +463,9 @@ impl Instance {
     /// Lets go of what the engine holds in memory without need, if nobody works in it at this moment. Worth a call
     /// whenever nothing is left to do: it costs nothing unless much has been built since.
     pub async fn give_back_memory(&self) {
-        self.engine.give_back_memory().await;
+        if let Ok(file) = self.engine.upkeep() {
+            file.give_back_memory().await;
+        }
     }
 
     /// Lets the next look at the project's files be at all of them: whoever asks for one wants to be sure.
@@ -519,7 +526,10 @@ impl Instance {
     /// until the future is dropped. What is to be done next opens it again, and waits for a program that has it open
     /// then. To be run beside an instance that stays; without it the file is held until the instance is closed.
     pub async fn share_file(&self) {
-        self.engine.share_file(sharing::REST).await;
+        match self.engine.upkeep() {
+            Ok(file) => file.share_file(sharing::REST).await,
+            Err(_) => std::future::pending().await,
+        }
     }
 
     /// Returns the present state of all resources, hidden ones included.

@@ -5,8 +5,7 @@ use uuid::Uuid;
 use watershed_api::request::PartitionChoice;
 use watershed_api::{Code, Problem};
 use watershed_controller::Uid;
-use watershed_drivers::duckdb::Engine;
-use watershed_drivers::olap::{Failure, Olap as _, PartitionPhase, PartitionRun};
+use watershed_drivers::olap::{Failure, Olap, PartitionPhase, PartitionRun};
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model;
 
@@ -18,7 +17,7 @@ use crate::report::{Entry, names};
 /// # Errors
 /// When a model has no partitions or is not incremental, or a key names none.
 pub(super) async fn ask(
-    engine: &Engine,
+    engine: &dyn Olap,
     entries: &[Entry],
     typed: &[String],
     choice: &PartitionChoice,
@@ -48,9 +47,13 @@ pub(super) async fn ask(
             number,
             ..run.clone()
         });
-        let noted = engine
-            .note_partitions(uid, notes.collect(), &CancellationToken::new())
-            .await;
+        let noted = async {
+            let partitions = engine.partitions()?;
+            partitions
+                .note(uid, notes.collect(), &CancellationToken::new())
+                .await
+        };
+        let noted = noted.await;
         noted.map_err(|failure| refused(&failure))?;
         asked.push(entry.row.uid);
     }
@@ -125,9 +128,9 @@ pub(crate) fn partitioned<'a>(entries: &'a [Entry], name: &str) -> Result<&'a En
 ///
 /// # Errors
 /// When the engine can't be asked.
-pub(crate) async fn runs_of(engine: &Engine, uid: Uuid) -> Result<Vec<PartitionRun>, Problem> {
-    let runs = engine.partitions(uid, &CancellationToken::new()).await;
-    runs.map_err(|failure| refused(&failure))
+pub(crate) async fn runs_of(engine: &dyn Olap, uid: Uuid) -> Result<Vec<PartitionRun>, Problem> {
+    let runs = async { engine.partitions()?.runs(uid, &CancellationToken::new()).await };
+    runs.await.map_err(|failure| refused(&failure))
 }
 
 fn refused(failure: &Failure) -> Problem {

@@ -2,11 +2,14 @@
 
 use watershed_api::documents::{Diagnostic, ResourceName, Severity};
 use watershed_core::Row;
-use watershed_drivers::duckdb::OWN_VIEWS;
+use watershed_dialect::{Dialect as _, ENGINE};
 
 /// Returns the complaint about the name of a resource's output, if the engine has a view of that name.
 pub(super) fn finding(row: &Row, output: &str) -> Option<Diagnostic> {
-    let own = OWN_VIEWS.iter().find(|own| output.eq_ignore_ascii_case(own))?;
+    let own = ENGINE
+        .own_views()
+        .iter()
+        .find(|own| output.eq_ignore_ascii_case(own))?;
     let hint =
         "give it another name; `SHOW TABLES`, and what else looks for the engine's view, fails until then";
     Some(Diagnostic {

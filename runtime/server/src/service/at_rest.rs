@@ -8,8 +8,7 @@ use watershed_controller::history::HistoryRow;
 use watershed_controller::resource::Revision;
 use watershed_controller::store::{SqliteReader, SqliteStore};
 use watershed_controller::{Controller, Uid};
-use watershed_drivers::duckdb::{Access, Engine};
-use watershed_drivers::olap::TrashLimits;
+use watershed_drivers::olap::{Access, TrashLimits};
 use watershed_managers::EVENT_KIND;
 use watershed_outputs::secrets::Secrets;
 
@@ -18,9 +17,7 @@ use super::place::{Hands, Place, Running, not_built};
 use super::questions::Asking;
 use super::{Principal, serve};
 use crate::instance::look::look;
-use crate::instance::{
-    Built, OpenError, Options, catalog, compiled, engine_options, open_problem, secrets_of,
-};
+use crate::instance::{Built, OpenError, Options, catalog, compiled, open, open_problem, secrets_of};
 use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
@@ -150,7 +147,7 @@ impl Place for AtRest {
             return Err(not_built());
         }
         Ok(Opened {
-            engine: Engine::new(engine_options(&self.options, &self.state, access)),
+            engine: open::engine(&self.options, &self.state, access),
             is_own: true,
         })
     }

@@ -2,8 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 use watershed_api::documents::{GuessedDocument, ResourceDocument};
-use watershed_drivers::duckdb::Engine;
-use watershed_drivers::olap::{Olap as _, Query};
+use watershed_drivers::olap::{Olap, Query};
 use watershed_outputs::secrets::Secrets;
 use watershed_proto::{ModelSpec, ModelState};
 use watershed_reconcilers::model::Guesses;
@@ -17,7 +16,7 @@ pub(crate) type Source = Box<(ModelSpec, ModelState)>;
 pub(crate) async fn with_guesses(
     mut about: Box<ResourceDocument>,
     source: Option<Source>,
-    (engine, secrets, options): (&Engine, &Secrets, &Options),
+    (engine, secrets, options): (&dyn Olap, &Secrets, &Options),
 ) -> Box<ResourceDocument> {
     let Some(source) = source else { return about };
     let (name, secrets) = (about.name.clone(), secrets.clone());

@@ -1,12 +1,13 @@
 //! A project that this process runs.
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 use watershed_api::{Code, Owner, Problem, Request};
 use watershed_controller::history::HistoryRow;
 use watershed_controller::store::SqliteReader;
 use watershed_controller::{Select, Uid};
-use watershed_drivers::duckdb::Access;
-use watershed_drivers::olap::TrashLimits;
+use watershed_drivers::olap::{Access, TrashLimits};
 use watershed_outputs::secrets::Secrets;
 
 use super::opened::Opened;
@@ -97,13 +98,14 @@ impl Place for Live<'_> {
 
     fn engine(&self, _: Access) -> Result<Opened, Problem> {
         Ok(Opened {
-            engine: self.instance.engine.clone(),
+            engine: Arc::clone(&self.instance.engine),
             is_own: false,
         })
     }
 
     async fn trash_limits(&self) -> TrashLimits {
-        self.instance.engine.trash_bounds()
+        let limits = self.instance.engine.trash().map(|trash| trash.limits());
+        limits.unwrap_or_default()
     }
 
     async fn asking(&self, _: &[Entry]) -> Result<Asking, Problem> {

@@ -19,7 +19,7 @@ use watershed_api::request::{
 use watershed_api::{Answer, Code, Operation, Problem, Reply};
 use watershed_controller::{Refresh, Request};
 use watershed_core::Key;
-use watershed_drivers::olap::{Export, Exported, Layout, Olap as _};
+use watershed_drivers::olap::{Export, Exported, Layout};
 use watershed_metrics::Query;
 use watershed_reconcilers::{alert, explore, report};
 use watershed_resolvers::{

@@ -1,12 +1,13 @@
 //! An engine that an operation uses.
 
-use watershed_drivers::duckdb::Engine;
-use watershed_drivers::olap::Failure;
+use std::sync::Arc;
+
+use watershed_drivers::olap::{Failure, Olap};
 
 /// An engine, and who closes it.
 pub(crate) struct Opened {
     /// The engine.
-    pub(crate) engine: Engine,
+    pub(crate) engine: Arc<dyn Olap>,
     /// True if the engine was opened for one operation alone.
     pub(crate) is_own: bool,
 }

@@ -8,8 +8,7 @@ use watershed_api::{Code, Problem, hint};
 use watershed_controller::history::HistoryRow;
 use watershed_controller::store::SqliteReader;
 use watershed_controller::{Controller, Handle, Uid};
-use watershed_drivers::duckdb::Access;
-use watershed_drivers::olap::TrashLimits;
+use watershed_drivers::olap::{Access, TrashLimits};
 use watershed_outputs::secrets::Secrets;
 
 use super::opened::Opened;

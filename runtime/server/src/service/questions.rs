@@ -31,14 +31,14 @@ pub(crate) struct Asking {
     conditions: Arc<Conditions>,
     sandbox: Option<Sandbox>,
     environment: String,
-    root: PathBuf,
+    pub(crate) root: PathBuf,
 }
 
 impl Asking {
     /// Returns what a folder needs that nobody runs: there are no kept answers, and no users of an embedder's.
     pub(crate) fn at_rest(options: &Options, state: &StateFolder, opened: Opened, secrets: Secrets) -> Self {
         Self {
-            olap: Arc::new(opened.engine.clone()),
+            olap: Arc::clone(&opened.engine),
             opened,
             secrets,
             cache: None,
@@ -54,7 +54,7 @@ impl Asking {
     pub(crate) fn of(instance: &Instance) -> Self {
         Self {
             opened: Opened {
-                engine: instance.engine.clone(),
+                engine: Arc::clone(&instance.engine),
                 is_own: false,
             },
             secrets: instance.outputs.secrets().clone(),

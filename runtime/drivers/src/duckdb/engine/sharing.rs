@@ -17,11 +17,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use watershed_locks::Unpoisoned;
 
-use super::super::Access;
 use super::super::proof::FileProof;
 use super::{Engine, on_blocking_thread};
 use crate::crash;
-use crate::olap::{Failure, OpenError};
+use crate::olap::{Access, Failure, OpenError};
 
 /// The first and the longest pause between two tries to open a file that another process has open. A try costs a few
 /// system calls, and a person's program lets go of a file within seconds.

@@ -11,7 +11,7 @@ use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
 use crate::duckdb::sys::Answer;
 use crate::duckdb::work::Work;
-use crate::olap::{Export, ExportError, Look, QueryError, Value};
+use crate::olap::{Export, ExportError, Look, QueryError, Value, is_unwritten_sheet};
 
 /// Rows of a sheet, as every program that reads them has it.
 const MOST_ROWS: u32 = 1_048_576;
@@ -23,15 +23,6 @@ const LONGEST_TEXT: usize = 32_767;
 const DIGITS: usize = 15;
 /// Rows whose texts say how wide their columns are.
 const MEASURED_ROWS: u32 = 100;
-
-/// The beginning of what the library panics with when it can't write the file in which rows wait.
-const PANICS: &str = "Couldn't write to xml file";
-
-/// Returns true if a panic's message says that a sheet could not be written: it is caught and becomes an error.
-#[must_use]
-pub fn is_unwritten_sheet(message: &str) -> bool {
-    message.starts_with(PANICS)
-}
 
 /// Writes the rows of an answer into a workbook. Returns their number.
 pub(super) fn write(

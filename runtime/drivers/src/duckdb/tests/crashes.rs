@@ -8,7 +8,10 @@ use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::*;
 use crate::CRASH_POINTS;
-use crate::olap::{Existing, Export, FileFormat, Migration, TrashLimits};
+use crate::olap::{
+    Existing, Export, FileFormat, Migration, Migrations as _, Partitions as _, TestedRows as _, Trash as _,
+    TrashLimits,
+};
 
 /// Tells this test's own program that it is the one to die, and in which folder.
 const FOLDER: &str = "WATERSHED_TEST_CRASH";
@@ -119,9 +122,9 @@ async fn take(step: &Step, engine: &Engine) {
                 bytes: 0,
                 ..TrashLimits::default()
             };
-            engine.limit_trash(limits);
+            engine.limit(limits);
             assert!(engine.give_up_file().await);
-            engine.limit_trash(TrashLimits::default());
+            engine.limit(TrashLimits::default());
         }
         Step::Retag(n) => {
             let from = table(*n, "", "").tag;
@@ -144,7 +147,7 @@ async fn take(step: &Step, engine: &Engine) {
                     "create table side_{version} as select 1 as x; insert into side_{version} values (2)"
                 ),
             };
-            engine.migrate(&migration, &cancel).await.unwrap();
+            engine.run(&migration, &cancel).await.unwrap();
         }
         Step::Stage(n) => {
             let step = super::partitions::step(*n, "k", "select 4 as x", 0);
@@ -155,7 +158,7 @@ async fn take(step: &Step, engine: &Engine) {
                 test: "small".to_owned(),
                 rows: vec!["{}".to_owned(); *rows],
             };
-            let kept = engine.keep_failures(uid(*n), "a", vec![kept], &cancel).await;
+            let kept = engine.keep(uid(*n), "a", vec![kept], &cancel).await;
             kept.unwrap();
         }
         Step::Publish(build) => drop(engine.build(build, &cancel).await.unwrap()),
@@ -201,7 +204,7 @@ async fn content(folder: &Path) -> Vec<String> {
             .await;
         lines.push(format!("{output:?} {rows}"));
     }
-    for trashed in bench.engine.trash(&bench.cancel).await.unwrap() {
+    for trashed in bench.engine.list(&bench.cancel).await.unwrap() {
         let table = crate::olap::trash_table(trashed.tag.build);
         let rows = bench.one(&format!("select x from {table}")).await;
         let trashed = crate::olap::Trashed { at_ms: 0, ..trashed };
@@ -213,7 +216,7 @@ async fn content(folder: &Path) -> Vec<String> {
     lines.push(format!("mine {}", bench.one(mine).await));
     let notes = "select count(*) from _watershed.partitions";
     lines.push(format!("notes {}", bench.one(notes).await));
-    for run in bench.engine.partitions(uid(4), &bench.cancel).await.unwrap() {
+    for run in bench.engine.runs(uid(4), &bench.cancel).await.unwrap() {
         let rows = "select count(*) from duckdb_tables() where table_name like 'stage_%'";
         lines.push(format!(
             "{} {:?} {}",
@@ -222,11 +225,7 @@ async fn content(folder: &Path) -> Vec<String> {
             bench.one(rows).await
         ));
     }
-    let migrated = bench
-        .engine
-        .migrated(uid(7), "proof", &bench.cancel)
-        .await
-        .unwrap();
+    let migrated = bench.engine.last(uid(7), "proof", &bench.cancel).await.unwrap();
     let side = "select coalesce(string_agg(table_name || ' ' || estimated_size, ', ' order by table_name), '') \
                 from duckdb_tables() where table_name like 'side%'";
     let side = bench.one(side).await;

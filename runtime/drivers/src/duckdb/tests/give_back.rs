@@ -2,6 +2,7 @@
 
 use super::super::work::Work;
 use super::*;
+use crate::olap::Upkeep as _;
 
 /// So many builds are worth it.
 const ENOUGH: u128 = 64;

@@ -1,6 +1,7 @@
 //! The size of the file.
 
 use super::*;
+use crate::olap::Upkeep as _;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_file_stays_within_three_times_its_live_size_over_300_rebuilds() {

@@ -1,6 +1,7 @@
 //! Statements around a build: on its connection, and nowhere else afterwards.
 
 use super::*;
+use crate::olap::Partitions as _;
 
 fn hooked(sql: &str, before: &[&str], after: &[&str]) -> Build {
     let mut build = table(1, "a", sql);
@@ -139,15 +140,7 @@ async fn a_partition_whose_last_statements_fail_is_not_staged() {
         matches!(failed, Err(BuildError::After { build: None, .. })),
         "{failed:?}"
     );
-    assert_eq!(
-        bench
-            .engine
-            .partitions(uid(1), &bench.cancel)
-            .await
-            .unwrap()
-            .len(),
-        0
-    );
+    assert_eq!(bench.engine.runs(uid(1), &bench.cancel).await.unwrap().len(), 0);
     step.hooks.after.clear();
     bench
         .engine

@@ -1,7 +1,7 @@
 //! Rows that failed tests, kept beside the outputs.
 
 use super::*;
-use crate::olap::{KeptRows, TrashLimits};
+use crate::olap::{KeptRows, TestedRows as _, Trash as _, TrashLimits};
 
 impl Bench {
     async fn keep(&self, n: u128, table: &str, test: &str, rows: usize) {
@@ -9,7 +9,7 @@ impl Bench {
             test: test.into(),
             rows: (0..rows).map(|row| format!("{{\"x\":\"it's {row}\"}}")).collect(),
         };
-        let done = self.engine.keep_failures(uid(n), table, vec![kept], &self.cancel);
+        let done = self.engine.keep(uid(n), table, vec![kept], &self.cancel);
         done.await.unwrap();
     }
 
@@ -39,7 +39,7 @@ async fn what_is_kept_of_an_owner_is_always_that_of_its_last_tests() {
     );
     bench.keep(1, "a", "large", 2).await;
     assert_eq!(bench.kept().await, "a large 2; b other 1");
-    let none = bench.engine.keep_failures(uid(2), "b", Vec::new(), &bench.cancel);
+    let none = bench.engine.keep(uid(2), "b", Vec::new(), &bench.cancel);
     none.await.unwrap();
     assert_eq!(bench.kept().await, "a large 2");
 }
@@ -69,9 +69,9 @@ async fn what_is_older_than_the_trash_keeps_tables_goes() {
     let bench = bench();
     bench.build(table(1, "a", "select 1 as x")).await.unwrap();
     bench.keep(1, "a", "small", 1).await;
-    bench.engine.tidy_failures(&bench.cancel).await.unwrap();
+    bench.engine.forget_old(&bench.cancel).await.unwrap();
     assert_eq!(bench.kept().await, "a small 1");
-    bench.engine.limit_trash(TrashLimits {
+    bench.engine.limit(TrashLimits {
         keep: std::time::Duration::ZERO,
         ..TrashLimits::default()
     });
@@ -79,6 +79,6 @@ async fn what_is_older_than_the_trash_keeps_tables_goes() {
     bench
         .by_hand(&["update _watershed.failures set tested_at = '2001-01-01'"])
         .await;
-    bench.engine.tidy_failures(&bench.cancel).await.unwrap();
+    bench.engine.forget_old(&bench.cancel).await.unwrap();
     assert_eq!(bench.kept().await, "");
 }

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::olap::{
-    NewColumns, Over, Partition, PartitionPhase, PartitionRun, StageEnd, StageStep, stage_table,
+    NewColumns, Over, Partition, PartitionPhase, PartitionRun, Partitions as _, StageEnd, StageStep,
+    stage_table,
 };
 
 const STAGE: &str = "a stage";
@@ -66,7 +67,7 @@ impl Bench {
 
     /// The partitions of the first resource: key, phase and watermark.
     async fn notes(&self) -> Vec<String> {
-        let runs = self.engine.partitions(uid(1), &self.cancel).await.unwrap();
+        let runs = self.engine.runs(uid(1), &self.cancel).await.unwrap();
         let line = |run: PartitionRun| {
             let watermark = run.partition.watermark.unwrap_or_default();
             format!("{} {} {watermark}", run.partition.key, run.phase.as_str())
@@ -138,18 +139,14 @@ async fn a_note_takes_the_place_of_its_own_run_and_of_no_other() {
         note("a", 0, PartitionPhase::Done),
         note("c", 1, PartitionPhase::Asked),
     ];
-    bench
-        .engine
-        .note_partitions(uid(1), notes, &bench.cancel)
-        .await
-        .unwrap();
+    bench.engine.note(uid(1), notes, &bench.cancel).await.unwrap();
     let mut found = bench.notes().await;
     found.sort();
     assert_eq!(found, ["a done later", "b done w1", "c asked later"]);
     assert_eq!(bench.one("select count(*) from _watershed.partitions").await, "3");
     bench
         .engine
-        .note_partitions(uid(1), Vec::new(), &bench.cancel)
+        .note(uid(1), Vec::new(), &bench.cancel)
         .await
         .unwrap();
 }
@@ -193,7 +190,7 @@ async fn a_stage_that_is_given_up_leaves_the_notes_of_before() {
     bench.build(published(1, "t")).await.unwrap();
     bench.stage(&step(1, "a", "select 2 as x", 1)).await.unwrap();
     assert_eq!(bench.notes().await, ["a staged w1"]);
-    bench.engine.give_stage_up(uid(1), &bench.cancel).await.unwrap();
+    bench.engine.give_up(uid(1), &bench.cancel).await.unwrap();
     assert_eq!(bench.notes().await, ["a done w0"]);
     assert_eq!(bench.stages().await, "0");
 }
@@ -244,7 +241,7 @@ async fn partitions_go_with_their_output_and_with_their_owner() {
             .await
             .unwrap()
     );
-    let runs = bench.engine.partitions(uid(9), &bench.cancel).await.unwrap();
+    let runs = bench.engine.runs(uid(9), &bench.cancel).await.unwrap();
     assert_eq!(runs.len(), 1, "what was staged is given up");
     assert_eq!(bench.stages().await, "0");
     assert!(bench.drop_output(9).await.unwrap());

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use watershed_dialect::{Dialect as _, ENGINE};
+
 use super::*;
-use crate::duckdb::OWN_VIEWS;
 use crate::olap::{Column, SoleError, Value};
 
 fn query(sql: &str) -> Query {
@@ -279,6 +280,7 @@ async fn the_views_that_the_engine_has_by_itself_are_known_by_name() {
     let own =
         "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name = 'main' ORDER BY view_name";
     let mut rows = bench.engine.query(query(own), &bench.cancel).await.unwrap();
-    let names = OWN_VIEWS.map(|name| vec![Value::Text(name.into())]);
+    let names = ENGINE.own_views().iter();
+    let names: Vec<_> = names.map(|name| vec![Value::Text((*name).into())]).collect();
     assert_eq!(rows.collect().await.unwrap(), names);
 }

@@ -8,7 +8,7 @@ use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
 
 use super::partitions::{published, step as staged};
 use super::*;
-use crate::olap::{NewColumns, Over, StageEnd, StageStep};
+use crate::olap::{NewColumns, Over, Partitions as _, StageEnd, StageStep};
 
 /// Steps of a history.
 const STEPS: usize = 8;
@@ -370,11 +370,7 @@ async fn play_partitions(bench: &Bench, seed: u64) -> (u32, u32) {
             Ok(_) => held.extend(coming),
             Err(BuildError::Columns(_)) => {
                 refused += 1;
-                bench
-                    .engine
-                    .give_stage_up(uid(owner), &bench.cancel)
-                    .await
-                    .unwrap();
+                bench.engine.give_up(uid(owner), &bench.cancel).await.unwrap();
             }
             Err(error) => panic!("{error}\n{story}"),
         }

@@ -1,7 +1,9 @@
 //! The trash: what goes there, what comes back, what goes for good.
 
 use super::*;
-use crate::olap::{PartitionRun, RetrieveError, TrashLimits, Trashed};
+use crate::olap::{
+    PartitionRun, Partitions as _, RetrieveError, Trash as _, TrashLimits, Trashed, Upkeep as _,
+};
 
 /// The build `number` of the resource `n`, which keeps what it takes the place of.
 fn keeping(n: u128, number: u128, name: &str, sql: &str) -> Build {
@@ -21,7 +23,7 @@ fn back(n: u128, number: u128, name: &str) -> Build {
 
 impl Bench {
     async fn trash(&self) -> Vec<Trashed> {
-        self.engine.trash(&self.cancel).await.unwrap()
+        self.engine.list(&self.cancel).await.unwrap()
     }
 
     /// `build name why` of everything in the trash, in the order of builds.
@@ -48,7 +50,7 @@ impl Bench {
             bytes,
             ..TrashLimits::default()
         };
-        self.engine.limit_trash(limits);
+        self.engine.limit(limits);
     }
 
     /// Has everything in the trash be a number of days old, and looked at as long ago as said.
@@ -191,8 +193,7 @@ async fn notes_of_partitions_go_and_come_with_their_rows() {
     published.tag.build = Uuid::from_u128(10);
     bench.build(published).await.unwrap();
     bench.build(keeping(1, 11, "a", "select 5 as x")).await.unwrap();
-    let notes =
-        async || -> Vec<PartitionRun> { bench.engine.partitions(uid(1), &bench.cancel).await.unwrap() };
+    let notes = async || -> Vec<PartitionRun> { bench.engine.runs(uid(1), &bench.cancel).await.unwrap() };
     assert_eq!(notes().await, [], "they are those of the table before");
     bench.build(back(1, 10, "a")).await.unwrap();
     assert_eq!(notes().await[0].partition.key, "k");
@@ -200,7 +201,7 @@ async fn notes_of_partitions_go_and_come_with_their_rows() {
     assert_eq!(notes().await, []);
     assert!(bench.drop_output(1).await.unwrap());
     bench.build(back(9, 10, "z")).await.unwrap();
-    let runs = bench.engine.partitions(uid(9), &bench.cancel).await.unwrap();
+    let runs = bench.engine.runs(uid(9), &bench.cancel).await.unwrap();
     assert_eq!(runs.len(), 1);
     bench.bound(0);
     let bench = bench.at_rest().await;
@@ -333,7 +334,7 @@ async fn what_others_throw_away_during_a_look_is_no_damage() {
         async move {
             let mut looks = 0;
             while !is_over.is_cancelled() || looks == 0 {
-                assert_eq!(engine.check_trash(&cancel).await, Ok(Vec::new()));
+                assert_eq!(engine.damage(&cancel).await, Ok(Vec::new()));
                 assert_eq!(engine.verify(&cancel).await, Ok(Vec::new()));
                 looks += 1;
             }
@@ -343,7 +344,7 @@ async fn what_others_throw_away_during_a_look_is_no_damage() {
         let build = keeping(1, 10 + n, "a", &format!("select {n} as x"));
         bench.build(build).await.unwrap();
         let all = bench.trash().await.into_iter().map(|it| it.tag.build).collect();
-        bench.engine.empty_trash(all, &bench.cancel).await.unwrap();
+        bench.engine.empty(all, &bench.cancel).await.unwrap();
     }
     is_over.cancel();
     looking.await.unwrap();
@@ -359,7 +360,7 @@ async fn records_without_tables_and_tables_without_records_are_found_and_mended(
             .unwrap();
         assert!(bench.drop_output(n).await.unwrap());
     }
-    assert_eq!(bench.engine.check_trash(&bench.cancel).await, Ok(Vec::new()));
+    assert_eq!(bench.engine.damage(&bench.cancel).await, Ok(Vec::new()));
     bench
         .by_hand(&[
             "drop table _watershed_trash_0000000000000000000000000000000b",
@@ -373,13 +374,13 @@ async fn records_without_tables_and_tables_without_records_are_found_and_mended(
         [] as [&str; 0],
         "nothing is offered that is not sure"
     );
-    let found = bench.engine.check_trash(&bench.cancel).await.unwrap();
+    let found = bench.engine.damage(&bench.cancel).await.unwrap();
     assert_eq!(found.len(), 3, "{found:?}");
-    assert_eq!(bench.engine.mend_trash(&bench.cancel).await.unwrap(), found);
-    assert_eq!(bench.engine.check_trash(&bench.cancel).await, Ok(Vec::new()));
+    assert_eq!(bench.engine.mend(&bench.cancel).await.unwrap(), found);
+    assert_eq!(bench.engine.damage(&bench.cancel).await, Ok(Vec::new()));
     let names: Vec<String> = bench.trash().await.into_iter().map(|it| it.name).collect();
     assert_eq!(names, ["found", "found"]);
     let all = bench.trash().await.into_iter().map(|it| it.tag.build).collect();
-    assert_eq!(bench.engine.empty_trash(all, &bench.cancel).await, Ok(2));
+    assert_eq!(bench.engine.empty(all, &bench.cancel).await, Ok(2));
     assert_eq!(bench.trash_tables().await, "0");
 }

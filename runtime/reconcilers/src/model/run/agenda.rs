@@ -95,11 +95,7 @@ pub(super) async fn find(
         !(run.stage.is_empty() || run.stage == stage && is_part)
     };
     if notes.by_key.values().any(is_stale) {
-        let given_up = subject
-            .outputs()
-            .olap()
-            .give_stage_up(subject.uid(), subject.cancel())
-            .await;
+        let given_up = subject.stages()?.give_up(subject.uid(), subject.cancel()).await;
         given_up.map_err(|failure| failure::from_failure(&failure))?;
         notes = Notes {
             next: notes.next,

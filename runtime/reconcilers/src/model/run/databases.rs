@@ -83,9 +83,11 @@ pub(super) async fn state_of_database(subject: Subject<'_>) -> Result<Option<Map
     subject
         .context
         .progress("asking the database whether anything changed");
-    let olap = subject.outputs().olap();
-    let row = olap.first_row(database, &query.sql, subject.cancel()).await;
-    let row = row.map_err(|failure| match failure {
+    let row = async {
+        let databases = subject.outputs().olap().databases()?;
+        databases.first_row(database, &query.sql, subject.cancel()).await
+    };
+    let row = row.await.map_err(|failure| match failure {
         Failure::Sql(error) => failure::from_build(&BuildError::State(error)).0,
         failure => failure::from_failure(&failure),
     })?;

@@ -145,7 +145,11 @@ impl Exporter<'_> {
             compression: Some(export.compression.clone()).filter(|it| !it.is_empty()),
             timeout: Some(subject.time_limit()),
         };
-        let rows = match subject.outputs().olap().write_rows(&job, subject.cancel()).await {
+        let written = async {
+            let elsewhere = subject.outputs().olap().elsewhere()?;
+            elsewhere.write_rows(&job, subject.cancel()).await
+        };
+        let rows = match written.await {
             Ok(rows) => rows,
             Err(error) => {
                 self.give_up(&place).await;

@@ -19,8 +19,11 @@ pub(super) fn are_stored(subject: Subject<'_>) -> bool {
 }
 
 pub(super) async fn store(subject: Subject<'_>, kept: Vec<KeptRows>) {
-    let olap = subject.outputs().olap();
-    let stored = olap.keep_failures(subject.uid(), subject.table(), kept, subject.cancel());
+    let stored = async {
+        let rows = subject.outputs().olap().tested_rows()?;
+        rows.keep(subject.uid(), subject.table(), kept, subject.cancel())
+            .await
+    };
     if let Err(error) = stored.await {
         tracing::warn!(%error, "the rows that failed tests were not kept");
     }

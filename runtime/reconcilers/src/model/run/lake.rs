@@ -49,9 +49,11 @@ pub(super) async fn state(
         .context
         .progress("asking the lake whether anything changed");
     let question = ENGINE.write(&part.question(then.as_ref()));
-    let olap = subject.outputs().olap();
-    let row = olap.first_row(lake, &question, subject.cancel()).await;
-    let row = row.map_err(|failure| failure::from_failure(&failure))?;
+    let row = async {
+        let databases = subject.outputs().olap().databases()?;
+        databases.first_row(lake, &question, subject.cancel()).await
+    };
+    let row = row.await.map_err(|failure| failure::from_failure(&failure))?;
     let now = row.and_then(|row| part.now(then.as_ref(), &row));
     Ok(now.map(|now| vec![now]))
 }

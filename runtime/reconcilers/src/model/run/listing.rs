@@ -21,8 +21,8 @@ pub(super) async fn note(subject: Subject<'_>, notes: Vec<PartitionRun>) -> Resu
     if notes.is_empty() {
         return Ok(());
     }
-    let olap = subject.outputs().olap();
-    let noted = olap.note_partitions(subject.uid(), notes, subject.cancel()).await;
+    let stages = subject.stages()?;
+    let noted = stages.note(subject.uid(), notes, subject.cancel()).await;
     noted.map_err(|failure| failure::from_failure(&failure))
 }
 
@@ -59,11 +59,7 @@ pub(super) async fn let_go(
 }
 
 pub(super) async fn notes(subject: Subject<'_>) -> Result<Notes, Error> {
-    let runs = subject
-        .outputs()
-        .olap()
-        .partitions(subject.uid(), subject.cancel())
-        .await;
+    let runs = subject.stages()?.runs(subject.uid(), subject.cancel()).await;
     runs.map(Notes::new)
         .map_err(|failure| failure::from_failure(&failure))
 }

@@ -159,7 +159,7 @@ impl<'a> Stager<'a> {
                 _ => return Ok(0),
             }
         }
-        match self.subject.outputs().olap().stage(&steps, self.cancel).await {
+        match self.subject.stages()?.stage(&steps, self.cancel).await {
             Ok(notes) => Ok(notes.len()),
             Err(error) => match engine_failure(&error) {
                 Some(failure) => Err(failure::from_failure(failure)),
@@ -170,11 +170,11 @@ impl<'a> Stager<'a> {
 
     async fn stage_alone(&self, one: Listed) -> Result<End, Error> {
         let subject = self.subject;
-        let olap = subject.outputs().olap();
+        let stages = subject.stages()?;
         let (note, step) = self.step(&one).await;
         let error = match step {
             Err(error) => error,
-            Ok(step) => match olap.stage(std::slice::from_ref(&step), self.cancel).await {
+            Ok(step) => match stages.stage(std::slice::from_ref(&step), self.cancel).await {
                 Ok(_) => return Ok(Ok(())),
                 Err(error) => match engine_failure(&error) {
                     Some(failure) => return Err(failure::from_failure(failure)),
@@ -189,7 +189,7 @@ impl<'a> Stager<'a> {
             error: Some(message),
             ..note
         };
-        let noted = olap.note_partitions(subject.uid(), vec![note], self.cancel).await;
+        let noted = stages.note(subject.uid(), vec![note], self.cancel).await;
         noted.map_err(|failure| failure::from_failure(&failure))?;
         Ok(Err((error, data)))
     }

@@ -8,13 +8,14 @@ use watershed_compilers::Scope;
 use watershed_compilers::sql::names_in;
 use watershed_controller::Context;
 use watershed_core::Error;
-use watershed_drivers::olap::NewColumns;
+use watershed_drivers::olap::{NewColumns, Partitions};
 use watershed_outputs::{Asking, Outputs};
 use watershed_proto::{Message, ModelSpec, OnSchemaChange};
 
 use crate::model::{
     KIND, ModelReconciler,
     data_tests::Tests,
+    failure,
     record::{Meaning, Record, Refreshes},
     statement,
 };
@@ -143,6 +144,12 @@ impl<'a> Subject<'a> {
         output.map_or(NewColumns::Refuse, |output| {
             new_columns(output.on_schema_change())
         })
+    }
+
+    /// Returns the stages of partitions in the engine.
+    pub(super) fn stages(self) -> Result<&'a dyn Partitions, Error> {
+        let stages = self.outputs().olap().partitions();
+        stages.map_err(|failure| failure::from_failure(&failure))
     }
 
     /// Returns the outputs in the engine.

@@ -96,7 +96,11 @@ impl Exporter<'_> {
             name: name(files)?,
             owner: subject.uid(),
         };
-        match subject.outputs().olap().drop_table(&job, subject.cancel()).await {
+        let dropped = async {
+            let elsewhere = subject.outputs().olap().elsewhere()?;
+            elsewhere.drop_table(&job, subject.cancel()).await
+        };
+        match dropped.await {
             Ok(_) | Err(TableError::NoSchema(_)) => Ok(()),
             Err(TableError::Taken { .. }) => {
                 tracing::warn!(%path, %connector, "somebody else's by now: the table stays");
@@ -153,7 +157,10 @@ impl Exporter<'_> {
     /// Has the table written within the time that a build may take.
     async fn send_table(&self, job: &WriteTable) -> Result<Option<u64>, TableError> {
         let subject = self.subject;
-        let work = |cancel| async move { subject.outputs().olap().write_table(job, &cancel).await };
+        let work = |cancel| async move {
+            let elsewhere = subject.outputs().olap().elsewhere()?;
+            elsewhere.write_table(job, &cancel).await
+        };
         subject.within_limit(work).await.0
     }
 

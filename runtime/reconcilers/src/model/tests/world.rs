@@ -19,7 +19,7 @@ use watershed_controller::{Controller, Key, Refresh, Resource};
 use watershed_core::{Epoch, Error, InvocationId, Ref, RunResult, Work};
 use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},
-    olap::{Olap as _, PartitionPhase, PartitionRun, Query},
+    olap::{Olap as _, PartitionPhase, PartitionRun, Partitions as _, Query},
 };
 use watershed_outputs::Outputs;
 use watershed_proto::{
@@ -248,13 +248,9 @@ impl World {
     }
 
     async fn start(&mut self) {
-        let file = self.path(ENGINE_FILE);
-        let engine = Engine::new(Options::new(&file, self.root.path()));
-        let outputs = Arc::new(Outputs::new(
-            Arc::new(engine.clone()),
-            &file,
-            self.path("main.duckdb.proof"),
-        ));
+        let engine = Engine::new(Options::new(self.path(ENGINE_FILE), self.root.path()));
+        let proof = self.path("main.duckdb.proof");
+        let outputs = Arc::new(Outputs::new(Arc::new(engine.clone()), proof).await);
         let reconciler = ModelReconciler::new(Arc::clone(&outputs), self.root.path(), "dev");
         let builder = Controller::builder().store(self.store.clone());
         let builder = builder.clock(self.clock.clone());
@@ -442,7 +438,7 @@ impl World {
     pub(super) async fn partitions(&self, name: &str) -> Vec<String> {
         let engine = &self.running.as_ref().unwrap().engine;
         let uid = self.model(name).row.uid.0;
-        let runs = engine.partitions(uid, &CancellationToken::new()).await.unwrap();
+        let runs = engine.runs(uid, &CancellationToken::new()).await.unwrap();
         let mut told: Vec<String> = runs
             .iter()
             .map(|run| {
@@ -458,7 +454,7 @@ impl World {
     pub(super) async fn ask_for(&self, name: &str, text: &str) {
         let engine = &self.running.as_ref().unwrap().engine;
         let (uid, cancel) = (self.model(name).row.uid.0, CancellationToken::new());
-        let runs = engine.partitions(uid, &cancel).await.unwrap();
+        let runs = engine.runs(uid, &cancel).await.unwrap();
         let next = runs.iter().map(|run| run.number + 1).max().unwrap_or_default();
         let asked = runs.into_iter().filter(|run| run.partition.data.contains(text));
         let notes = asked.zip(next..).map(|(run, number)| PartitionRun {
@@ -467,10 +463,7 @@ impl World {
             number,
             ..run
         });
-        engine
-            .note_partitions(uid, notes.collect(), &cancel)
-            .await
-            .unwrap();
+        engine.note(uid, notes.collect(), &cancel).await.unwrap();
         self.refresh(name).await;
     }
 

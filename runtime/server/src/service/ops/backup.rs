@@ -3,16 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use watershed_api::documents::{BackupAction, BackupDocument, Time};
 use watershed_api::request::{BackupRequest, RestoreRequest};
 use watershed_api::{Code, Problem, hint};
 use watershed_controller::store::SqliteReader;
-use watershed_drivers::duckdb::{Access, Engine};
+use watershed_drivers::olap::{Access, Failure, Olap};
 
 use crate::backup::{self, Manifest, ReadError, beside};
 use crate::instance::look::look;
-use crate::instance::{engine_options, engine_problem};
+use crate::instance::{engine_problem, open};
 use crate::out::Out;
 use crate::report::document::Project;
 use crate::report::explain::Life;
@@ -39,7 +40,7 @@ pub(crate) async fn backup(
     }
     let opened = place.engine(Access::ReadWrite)?;
     let written = write(
-        &opened.engine,
+        &*opened.engine,
         place.state(),
         place.project(),
         &input.file,
@@ -95,7 +96,7 @@ pub(crate) async fn restore(
 }
 
 async fn write(
-    engine: &Engine,
+    engine: &dyn Olap,
     state: &StateFolder,
     project: &Project,
     file: &Path,
@@ -122,6 +123,7 @@ async fn write(
         created_at: Time::now(),
         parts: Vec::new(),
     };
+    let (done, written_file) = oneshot::channel();
     let job = {
         let (to, catalog, key) = (file.to_path_buf(), catalog.clone(), state.key());
         move |engine: &Path| {
@@ -132,18 +134,27 @@ async fn write(
             ];
             let there = all.into_iter().filter(|(_, path)| path.exists());
             let files: Vec<(&str, PathBuf)> = there.collect();
-            backup::write(&to, about, &files)
+            // Who asked may be gone.
+            let _ = done.send(backup::write(&to, about, &files));
         }
     };
     let written = match copied {
-        Ok(()) => engine.while_closed(&CancellationToken::new(), job).await,
+        Ok(()) => {
+            async {
+                let file = engine.upkeep()?;
+                file.while_closed(Box::new(job), &CancellationToken::new()).await
+            }
+        }
         Err(refusal) => {
             let _ = fs::remove_file(&catalog);
             return Err(refusal);
         }
     };
+    let written = written.await;
     let _ = fs::remove_file(&catalog);
-    let written = written.map_err(|failure| engine_problem(&failure))?;
+    written.map_err(|failure: Failure| engine_problem(&failure))?;
+    let written = written_file.await;
+    let written = written.map_err(|gone| Problem::new(Code::Defect, gone.to_string()))?;
     let (manifest, bytes) = written.map_err(|error| {
         let message = format!("`{}` can't be written: {error}", file.display());
         Problem::new(Code::Unavailable, message)
@@ -175,10 +186,7 @@ async fn check(folder: &impl Place, file: &Path, into: &Path) -> Result<Manifest
     look(move |runtime| runtime.block_on(reader.read(&name))).await?;
     let path = into.join("main.duckdb");
     if path.exists() {
-        let engine = Engine::new(watershed_drivers::duckdb::Options {
-            path,
-            ..engine_options(folder.options(), folder.state(), Access::ReadOnly)
-        });
+        let engine = open::engine_of(path, folder.options(), folder.state());
         let opened = engine.open(&CancellationToken::new()).await;
         let closed = engine.close().await;
         opened

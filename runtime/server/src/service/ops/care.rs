@@ -12,8 +12,7 @@ use watershed_api::request::NoInput;
 use watershed_api::{Code, Exit, Problem, hint};
 use watershed_controller::Uid;
 use watershed_controller::resource::Stage;
-use watershed_drivers::duckdb::{Access, Compacted, Engine};
-use watershed_drivers::olap::Failure;
+use watershed_drivers::olap::{Access, Compacted, Failure, Olap};
 use watershed_drivers::volume::{Bytes, Volume};
 use watershed_reconcilers::model;
 
@@ -66,7 +65,7 @@ async fn doctor_live(
 ) -> Result<DoctorDocument, Problem> {
     let catalog = super::check(place, principal, input, out).await?;
     let looked = match place.state().engine().exists() {
-        true => look_at(&place.engine(Access::ReadOnly)?.engine).await?,
+        true => look_at(&*place.engine(Access::ReadOnly)?.engine).await?,
         false => Looked::default(),
     };
     let mut checks = checks(place.state(), &catalog, looked);
@@ -124,9 +123,12 @@ pub(crate) async fn gc(
 ) -> Result<GcDocument, Problem> {
     let opened = place.engine(Access::ReadWrite)?;
     if place.life() == Life::AtRest {
-        opened.engine.limit_trash(place.trash_limits().await);
+        let limits = place.trash_limits().await;
+        if let Ok(trash) = opened.engine.trash() {
+            trash.limit(limits);
+        }
     }
-    let compacted = collect(&opened.engine).await;
+    let compacted = collect(&*opened.engine).await;
     let closed = opened.close().await;
     let done = compacted.and_then(|done| closed.map(|()| done));
     let done = done.map_err(|failure| engine_problem(&failure))?;
@@ -141,7 +143,7 @@ async fn checks_at_rest(
     let mut looked = Looked::default();
     if state.engine().exists() {
         let opened = folder.engine(Access::ReadOnly)?;
-        looked = look_at(&opened.engine).await?;
+        looked = look_at(&*opened.engine).await?;
         opened.give_back().await;
     }
     Ok(match catalog {
@@ -155,13 +157,14 @@ async fn checks_at_rest(
 }
 
 /// Lets go of what the trash keeps no longer, and makes the file anew.
-async fn collect(engine: &Engine) -> Result<Compacted, Failure> {
+async fn collect(engine: &dyn Olap) -> Result<Compacted, Failure> {
     let cancel = CancellationToken::new();
-    if engine.options().path.exists() {
-        engine.tidy_trash(&cancel).await?;
-        engine.tidy_failures(&cancel).await?;
+    let file = engine.upkeep()?;
+    if file.path().exists() {
+        engine.trash()?.tidy(&cancel).await?;
+        engine.tested_rows()?.forget_old(&cancel).await?;
     }
-    engine.compact(&cancel).await
+    file.compact(&cancel).await
 }
 
 /// The findings in the engine's file.
@@ -179,26 +182,26 @@ struct Repairs {
 }
 
 /// Reads all of an engine's file, and the trash if that can be read.
-async fn look_at(engine: &Engine) -> Result<Looked, Problem> {
+async fn look_at(engine: &dyn Olap) -> Result<Looked, Problem> {
     let cancel = CancellationToken::new();
-    let verified = engine
-        .verify(&cancel)
-        .await
-        .map_err(|failure| engine_problem(&failure))?;
-    let trash = match verified.is_empty() {
-        true => engine.check_trash(&cancel).await,
-        false => Ok(Vec::new()),
+    let looked = async {
+        let engine_findings = engine.upkeep()?.verify(&cancel).await?;
+        let trash = match engine_findings.is_empty() {
+            true => engine.trash()?.damage(&cancel).await?,
+            false => Vec::new(),
+        };
+        Ok(Looked {
+            engine: engine_findings,
+            trash: trash.iter().map(ToString::to_string).collect(),
+        })
     };
-    let trash = trash.map_err(|failure| engine_problem(&failure))?;
-    Ok(Looked {
-        engine: verified,
-        trash: trash.iter().map(ToString::to_string).collect(),
-    })
+    looked.await.map_err(|failure: Failure| engine_problem(&failure))
 }
 
 async fn mend_trash(folder: &impl Place) -> Result<Vec<String>, Problem> {
     let opened = folder.engine(Access::ReadWrite)?;
-    let mended = opened.engine.mend_trash(&CancellationToken::new()).await;
+    let mended = async { opened.engine.trash()?.mend(&CancellationToken::new()).await };
+    let mended = mended.await;
     opened.give_back().await;
     let mended = mended.map_err(|failure| engine_problem(&failure))?;
     Ok(mended.iter().map(ToString::to_string).collect())

@@ -6,8 +6,7 @@ use tokio_util::sync::CancellationToken;
 use watershed_api::documents::ExportDocument;
 use watershed_api::request::{ExportRequest, Rows};
 use watershed_api::{Code, Problem, hint};
-use watershed_drivers::duckdb::Engine;
-use watershed_drivers::olap::{Export, ExportError, Layout, Olap};
+use watershed_drivers::olap::{Export, ExportError, Layout};
 use watershed_resolvers::{Prepared, Viewer, metrics::MetricsError};
 
 use super::query;
@@ -44,7 +43,7 @@ pub(crate) async fn export(
         layout: Layout::default(),
     };
     let asking = place.asking(&entries).await?;
-    let written = write(&asking.opened.engine, &export, out).await;
+    let written = write(&asking, &export, out).await;
     asking.opened.give_back().await;
     written
 }
@@ -53,10 +52,10 @@ pub(crate) async fn export(
 ///
 /// # Errors
 /// A statement that can't be answered, and a file that can't be written.
-pub(crate) async fn write(engine: &Engine, export: &Export, out: &Out) -> Result<ExportDocument, Problem> {
-    query::refuse_files(engine, &export.sql).await?;
+async fn write(asking: &Asking, export: &Export, out: &Out) -> Result<ExportDocument, Problem> {
+    query::refuse_files(&asking.root, &export.sql).await?;
     let cancel = CancellationToken::new();
-    let writing = engine.export(export, &cancel);
+    let writing = asking.opened.engine.export(export, &cancel);
     tokio::pin!(writing);
     let written = tokio::select! {
         written = &mut writing => written,
@@ -90,7 +89,7 @@ pub(crate) async fn write_answer(
     }
     file.sql = prepared.statement();
     file.attributes = prepared.attributes();
-    let written = write(&asking.opened.engine, &file, out).await;
+    let written = write(asking, &file, out).await;
     // What the engine says may quote rows that a user may not see.
     written.map_err(|problem| match viewer {
         Viewer::User(_) if problem.code == Code::ProjectError => unspoken(),

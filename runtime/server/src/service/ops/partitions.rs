@@ -5,8 +5,7 @@ use watershed_api::documents::{
     PartitionEntry, PartitionState, PartitionTotals, PartitionsDocument, ResourceName, Time,
 };
 use watershed_api::request::PartitionsRequest;
-use watershed_drivers::duckdb::{Access, Engine};
-use watershed_drivers::olap::{PartitionPhase, PartitionRun};
+use watershed_drivers::olap::{Access, Olap, PartitionPhase, PartitionRun};
 
 use crate::instance::partitions::{partitioned, runs_of};
 use crate::out::Out;
@@ -24,13 +23,13 @@ pub(crate) async fn partitions(
 ) -> Result<PartitionsDocument, Problem> {
     let entries = place.listing().await?.entries;
     let opened = built_engine(place, Access::ReadOnly)?;
-    let listed = list(&opened.engine, place.project(), &entries, &input).await;
+    let listed = list(&*opened.engine, place.project(), &entries, &input).await;
     opened.give_back().await;
     listed
 }
 
 async fn list(
-    engine: &Engine,
+    engine: &dyn Olap,
     project: &Project,
     entries: &[Entry],
     request: &PartitionsRequest,

@@ -12,8 +12,7 @@ use watershed_api::request::PlanRequest;
 use watershed_api::{Code, Exit, Problem};
 use watershed_controller::resource::Row;
 use watershed_controller::{Timestamp, Uid};
-use watershed_drivers::duckdb::{Access, Engine};
-use watershed_drivers::olap::{Olap, OutputKind, TrashLimits};
+use watershed_drivers::olap::{Access, Olap, OutputKind, TrashLimits};
 use watershed_outputs::{secrets::Secrets, settings};
 use watershed_proto::{Message, ModelSpec, ModelState};
 use watershed_reconcilers::forecast::{EditKind, PlannedWork, Step, View, forecast};
@@ -50,7 +49,7 @@ pub(crate) async fn plan(
         secrets: &place.known_secrets(),
         entries: &entries,
         input: &input,
-        engine: engine.as_ref().map(|opened| &opened.engine),
+        engine: engine.as_ref().map(|opened| &*opened.engine),
     };
     let planned = steps(&asked).await;
     if let Some(engine) = engine {
@@ -69,7 +68,7 @@ struct Asked<'a> {
     entries: &'a [Entry],
     input: &'a PlanRequest,
     /// The engine, for its trash; none before anything was built.
-    engine: Option<&'a Engine>,
+    engine: Option<&'a dyn Olap>,
 }
 
 async fn steps(asked: &Asked<'_>) -> Result<PlanDocument, Problem> {
@@ -95,7 +94,7 @@ async fn steps(asked: &Asked<'_>) -> Result<PlanDocument, Problem> {
         environment: &asked.options.environment,
         secrets: asked.secrets,
         cancel: &cancel,
-        olap: asked.engine.map(|engine| engine as &dyn Olap),
+        olap: asked.engine,
     };
     let choice = asked.input.selection.chosen();
     let steps = forecast(parsed, &rows, &view, &choice.chosen).await;

@@ -1,13 +1,13 @@
 //! One statement that reads: its rows in batches, while they are computed.
 
+use std::path::Path;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use watershed_api::answers::RowsEnd;
 use watershed_api::request::QueryRequest;
 use watershed_api::{Code, Problem};
-use watershed_drivers::duckdb::Engine;
-use watershed_drivers::olap::{Olap, Query};
+use watershed_drivers::olap::Query;
 use watershed_reconcilers::model;
 
 use crate::instance::Holder;
@@ -15,6 +15,7 @@ use crate::out::Out;
 use crate::service::Principal;
 use crate::service::place::Place;
 use crate::service::problems::of_query;
+use crate::service::questions::Asking;
 
 /// Runs one statement and sends its rows. Ends early when nobody listens any more.
 pub(crate) async fn query(
@@ -26,14 +27,15 @@ pub(crate) async fn query(
     // The engine answers also where the catalog can't be read.
     let entries = place.listing().await.unwrap_or_default().entries;
     let asking = place.asking(&entries).await?;
-    let streamed = until_closed(stream(&asking.opened.engine, input, out), out).await;
+    let streamed = until_closed(stream(&asking, input, out), out).await;
     asking.opened.give_back().await;
     streamed
 }
 
 /// Runs one statement in an engine and sends its rows.
-pub(super) async fn stream(engine: &Engine, input: QueryRequest, out: &Out) -> Result<RowsEnd, Problem> {
-    refuse_files(engine, &input.sql).await?;
+pub(super) async fn stream(asking: &Asking, input: QueryRequest, out: &Out) -> Result<RowsEnd, Problem> {
+    refuse_files(&asking.root, &input.sql).await?;
+    let engine = &*asking.opened.engine;
     let cancel = CancellationToken::new();
     let _interrupt = cancel.clone().drop_guard();
     let query = Query {
@@ -80,8 +82,8 @@ pub(crate) async fn until_closed<T>(
 ///
 /// # Errors
 /// When it names one.
-pub(crate) async fn refuse_files(engine: &Engine, sql: &str) -> Result<(), Problem> {
-    let (root, sql) = (engine.options().root.clone(), sql.to_owned());
+pub(crate) async fn refuse_files(root: &Path, sql: &str) -> Result<(), Problem> {
+    let (root, sql) = (root.to_owned(), sql.to_owned());
     let looking = move || model::refuse_files_of_statement(&root, &sql).err();
     let looked = tokio::task::spawn_blocking(looking).await;
     // A panic there is told in the log; the engine has its say all the same.

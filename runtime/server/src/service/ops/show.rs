@@ -22,14 +22,14 @@ pub(crate) async fn show(
     match Reading::new(place.project(), &entries).show(&input.name)? {
         Subject::Rows { sql, about, source } => {
             let asking = place.asking(&entries).await?;
-            let asked = (&asking.opened.engine, &asking.secrets, place.options());
+            let asked = (&*asking.opened.engine, &asking.secrets, place.options());
             out.about(with_guesses(about, source, asked).await).await;
             let statement = QueryRequest {
                 sql,
                 limit: Some(input.limit),
                 timeout_ms: None,
             };
-            let sent = query::stream(&asking.opened.engine, statement, out);
+            let sent = query::stream(&asking, statement, out);
             let sent = query::until_closed(sent, out).await;
             asking.opened.give_back().await;
             sent.map(Shown::Rows)

@@ -9,8 +9,7 @@ use watershed_api::request::TestRequest;
 use watershed_api::{Code, Exit, Problem};
 use watershed_controller::Key;
 use watershed_controller::resource::Row;
-use watershed_drivers::duckdb::Access;
-use watershed_drivers::olap::Olap;
+use watershed_drivers::olap::{Access, Olap};
 use watershed_outputs::secrets::Secrets;
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model::data_tests::Tests;
@@ -45,7 +44,7 @@ pub(crate) async fn test(
     }
     let cancel = CancellationToken::new();
     let _interrupt = cancel.clone().drop_guard();
-    let testing = tested(&opened.engine, place.project(), &secrets, &rows, &input, &cancel);
+    let testing = tested(&*opened.engine, place.project(), &secrets, &rows, &input, &cancel);
     let tested = until_closed(async { Ok(testing.await) }, out).await;
     opened.give_back().await;
     tested

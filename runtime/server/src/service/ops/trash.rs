@@ -7,8 +7,7 @@ use uuid::Uuid;
 use watershed_api::documents::{ResourceName, Time, TrashAction, TrashDocument, TrashedTable, WhyTrashed};
 use watershed_api::request::{NoInput, TrashEmptyRequest, TrashRestoreRequest};
 use watershed_api::{Code, Problem, hint};
-use watershed_drivers::duckdb::{Access, Engine};
-use watershed_drivers::olap::{RetrieveError, Thrown, TrashLimits, Trashed};
+use watershed_drivers::olap::{self, Access, RetrieveError, Thrown, TrashLimits, Trashed};
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model;
 
@@ -53,7 +52,7 @@ pub(crate) async fn trash_restore(
         let to = input.to.as_deref().unwrap_or(&table.name);
         trash.refuse_name(to, table)?;
         if !input.dry_run {
-            let given = trash.engine.retrieve(table.tag.build, to, &trash.cancel).await;
+            let given = trash.tables.retrieve(table.tag.build, to, &trash.cancel).await;
             given.map_err(|error| refused(&error, table))?;
         }
         let tables = std::slice::from_ref(table);
@@ -80,7 +79,7 @@ pub(crate) async fn trash_empty(
         };
         if !input.dry_run {
             let builds: Vec<Uuid> = tables.iter().map(|it| it.tag.build).collect();
-            let gone = trash.engine.empty_trash(builds, &trash.cancel).await;
+            let gone = trash.tables.empty(builds, &trash.cancel).await;
             gone.map_err(|failure| engine_problem(&failure))?;
         }
         Ok(trash.document(TrashAction::Empty, &tables, None, input.dry_run))
@@ -96,11 +95,13 @@ async fn with_trash<P: Place>(
     let opened = built_engine(place, access)?;
     let entries = place.listing().await?.entries;
     let limits = place.trash_limits().await;
+    let tables = opened.engine.trash();
+    let tables = tables.map_err(|failure| engine_problem(&failure))?;
     if place.life() == Life::AtRest {
-        opened.engine.limit_trash(limits);
+        tables.limit(limits);
     }
     let trash = Trash {
-        engine: &opened.engine,
+        tables,
         project: place.project(),
         entries: &entries,
         limits,
@@ -113,7 +114,7 @@ async fn with_trash<P: Place>(
 
 /// The trash, and what it takes to do something with it.
 struct Trash<'a> {
-    engine: &'a Engine,
+    tables: &'a dyn olap::Trash,
     project: &'a Project,
     entries: &'a [Entry],
     limits: TrashLimits,
@@ -123,7 +124,7 @@ struct Trash<'a> {
 impl Trash<'_> {
     /// Lists all tables, the latest first.
     async fn all(&self) -> Result<Vec<Trashed>, Problem> {
-        let all = self.engine.weighed_trash(&self.cancel).await;
+        let all = self.tables.weigh(&self.cancel).await;
         let mut all = all.map_err(|failure| engine_problem(&failure))?;
         all.reverse();
         Ok(all)

@@ -1,8 +1,11 @@
-//! The engine of a project: what its options make of that.
+//! The one place that opens an engine, from the settings of a project.
 
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use watershed_drivers::duckdb::{self, Access};
+use watershed_drivers::duckdb::{self, Engine};
+use watershed_drivers::olap::{Access, Olap};
 use watershed_drivers::sandbox::Sandbox;
 
 use super::{Options, extensions};
@@ -11,22 +14,29 @@ use crate::state_folder::StateFolder;
 /// Resources at work for each transaction that makes outputs: small builds wait for one together and share it.
 const FOR_EACH_BUILD: usize = 6;
 
+/// Returns the engine of a project. It opens its file when something is to be done in it.
+pub(crate) fn engine(options: &Options, state: &StateFolder, access: Access) -> Arc<dyn Olap> {
+    Arc::new(Engine::new(settings(options, state, access)))
+}
+
+/// Returns an engine that only looks at a file, with the settings of a project.
+pub(crate) fn engine_of(path: PathBuf, options: &Options, state: &StateFolder) -> Arc<dyn Olap> {
+    Arc::new(Engine::new(duckdb::Options {
+        path,
+        ..settings(options, state, Access::ReadOnly)
+    }))
+}
+
 /// Returns the number of resources that are at work at once; one, if one job alone is asked for.
-fn jobs(options: &Options, engine: &duckdb::Options) -> usize {
+pub(super) fn jobs(options: &Options, state: &StateFolder) -> usize {
+    let builds = settings(options, state, Access::ReadWrite).builds;
     match options.jobs {
         Some(NonZeroUsize::MIN) => 1,
-        _ => engine.builds.get().saturating_mul(FOR_EACH_BUILD),
+        _ => builds.get().saturating_mul(FOR_EACH_BUILD),
     }
 }
 
-/// Returns the engine of an instance, and the number of resources that are at work at once.
-pub(super) fn of(options: &Options, state: &StateFolder) -> (duckdb::Engine, usize) {
-    let engine_options = engine_options(options, state, Access::ReadWrite);
-    let jobs = jobs(options, &engine_options);
-    (duckdb::Engine::new(engine_options), jobs)
-}
-
-pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Access) -> duckdb::Options {
+fn settings(options: &Options, state: &StateFolder, access: Access) -> duckdb::Options {
     let usual = duckdb::Options::new(state.engine(), options.root.clone());
     duckdb::Options {
         builds: options.jobs.unwrap_or(usual.builds),

@@ -1,0 +1,155 @@
+//! The engine as callers see it: each call is one of the functions that do the work.
+
+use futures::FutureExt as _;
+use futures::future::{BoxFuture, join_all};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::engine::Engine;
+use super::{build, check, drop, export, proof, query, rename};
+use crate::olap::{
+    Build, BuildError, Built, Check, Databases, Dropped, Elsewhere, Export, ExportError, Exported, Failure,
+    Guard, Migrations, Object, Olap, Output, Partitions, Query, QueryError, Rename, RenameError, Renamed,
+    Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
+};
+
+impl Olap for Engine {
+    fn open<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
+        self.open(cancel).boxed()
+    }
+
+    /// The lock of the file keeps every other process out.
+    fn take<'a>(&'a self, _epoch: u64, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
+        self.open(cancel).boxed()
+    }
+
+    fn stamp(&self) -> BoxFuture<'_, Result<Option<Stamp>, Failure>> {
+        async { proof::stamp(&self.options().path) }.boxed()
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<Option<Stamp>, Failure>> {
+        self.close().boxed()
+    }
+
+    fn begin_with(&self, sessions: Vec<Session>) {
+        self.begin_with(sessions);
+    }
+
+    fn allow_installs(&self, allowed: bool) {
+        self.allow_installs(allowed);
+    }
+
+    fn changes_by_others(&self) -> u64 {
+        self.changes_by_others()
+    }
+
+    /// Those that are brief wait together, and so come to share a transaction.
+    fn build_set<'a>(
+        &'a self,
+        builds: &'a [Build],
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Vec<Result<Built, BuildError>>> {
+        join_all(builds.iter().map(|build| build::build(self, build, cancel))).boxed()
+    }
+
+    fn check<'a>(
+        &'a self,
+        checks: &'a [Check],
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<Verdict>, Failure>> {
+        check::check(self, checks, cancel).boxed()
+    }
+
+    fn rename<'a>(
+        &'a self,
+        rename: &'a Rename,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Renamed, RenameError>> {
+        rename::rename(self, rename, cancel).boxed()
+    }
+
+    fn drop_output<'a>(
+        &'a self,
+        uid: Uuid,
+        guard: Guard,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Dropped, Failure>> {
+        drop::drop_output(self, uid, guard, cancel).boxed()
+    }
+
+    fn retag<'a>(
+        &'a self,
+        from: Tag,
+        to: Tag,
+        record: &'a [u8],
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<bool, Failure>> {
+        rename::retag(self, from, to, record, cancel).boxed()
+    }
+
+    fn outputs<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Output>, Failure>> {
+        rename::outputs(self, cancel).boxed()
+    }
+
+    fn object<'a>(
+        &'a self,
+        name: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Object>, Failure>> {
+        async move {
+            if !self.is_open() {
+                self.open(cancel).await?;
+            }
+            Ok(self.names().object(name))
+        }
+        .boxed()
+    }
+
+    fn query<'a>(
+        &'a self,
+        query: Query,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Rows, QueryError>> {
+        query::query(self, query, cancel).boxed()
+    }
+
+    fn export<'a>(
+        &'a self,
+        export: &'a Export,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Exported, ExportError>> {
+        export::export(self, export, cancel).boxed()
+    }
+
+    fn hooks(&self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn partitions(&self) -> Result<&dyn Partitions, Failure> {
+        Ok(self)
+    }
+
+    fn trash(&self) -> Result<&dyn Trash, Failure> {
+        Ok(self)
+    }
+
+    fn migrations(&self) -> Result<&dyn Migrations, Failure> {
+        Ok(self)
+    }
+
+    fn databases(&self) -> Result<&dyn Databases, Failure> {
+        Ok(self)
+    }
+
+    fn elsewhere(&self) -> Result<&dyn Elsewhere, Failure> {
+        Ok(self)
+    }
+
+    fn tested_rows(&self) -> Result<&dyn TestedRows, Failure> {
+        Ok(self)
+    }
+
+    fn upkeep(&self) -> Result<&dyn Upkeep, Failure> {
+        Ok(self)
+    }
+}

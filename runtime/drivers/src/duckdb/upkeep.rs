@@ -1,0 +1,55 @@
+//! The upkeep of the engine's file.
+
+use std::path::Path;
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::engine::Engine;
+use super::{closed, compact, give_back, verify};
+use crate::olap::{Compacted, Failure, FileJob, Upkeep};
+
+impl Upkeep for Engine {
+    fn path(&self) -> &Path {
+        &self.options().path
+    }
+
+    fn open_now(&self) -> BoxFuture<'_, Result<(), Failure>> {
+        self.open_now().boxed()
+    }
+
+    fn share_file(&self, rest: Duration) -> BoxFuture<'_, ()> {
+        self.share_file(rest).boxed()
+    }
+
+    fn watch_changes_by_others(&self) -> watch::Receiver<u64> {
+        self.watch_changes_by_others()
+    }
+
+    fn watch_holder(&self) -> watch::Receiver<Option<String>> {
+        self.watch_holder()
+    }
+
+    fn give_back_memory(&self) -> BoxFuture<'_, ()> {
+        give_back::give_back_memory(self).boxed()
+    }
+
+    fn compact<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Compacted, Failure>> {
+        compact::compact(self, cancel).boxed()
+    }
+
+    fn verify<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<String>, Failure>> {
+        verify::verify(self, cancel).boxed()
+    }
+
+    fn while_closed<'a>(
+        &'a self,
+        job: FileJob,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        closed::while_closed(self, job, cancel).boxed()
+    }
+}
