@@ -27,19 +27,29 @@ pub(crate) fn words(code: &str) -> Vec<&str> {
 
 /// The text without comments and literals.
 pub(crate) fn code_of(text: &str) -> String {
+    parts(text).0
+}
+
+/// The texts between quotes in code, as they are written there, in their order.
+pub(crate) fn literals(text: &str) -> Vec<&str> {
+    parts(text).1
+}
+
+/// Takes code and texts between quotes apart.
+fn parts(text: &str) -> (String, Vec<&str>) {
     let mut code = String::with_capacity(text.len());
+    let mut literals = Vec::new();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
+        let raw = raw_string(rest).filter(|_| !code.ends_with(|sign: char| sign.is_alphanumeric()));
         let skipped = if rest.starts_with("//") {
             rest.find('\n').unwrap_or(rest.len())
         } else if rest.starts_with("/*") {
             rest.find("*/").map_or(rest.len(), |end| end + 2)
-        } else if let Some(end) =
-            raw_string(rest).filter(|_| !code.ends_with(|sign: char| sign.is_alphanumeric()))
-        {
+        } else if first == '"' || raw.is_some() {
+            let end = raw.unwrap_or_else(|| string(rest));
+            literals.push(&rest[..end]);
             end
-        } else if first == '"' {
-            string(rest)
         } else if first == '\'' {
             character(rest)
         } else {
@@ -50,7 +60,7 @@ pub(crate) fn code_of(text: &str) -> String {
         code.push(' ');
         rest = &rest[skipped..];
     }
-    code
+    (code, literals)
 }
 
 /// The length of the raw string that a text begins with.

@@ -141,6 +141,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-compilers",
             "watershed-controller",
             "watershed-delivery",
+            "watershed-dialect",
             "watershed-drivers",
             "watershed-locks",
             "watershed-lsp",

@@ -16,6 +16,7 @@
 //! | `readme` | the README names the commands that there are, and none as missing |
 //! | `settings` | targets are compiled as tests where they have some |
 //! | `sources` | files stay short and say what they are, locks are taken in one way |
+//! | `statements` | statements in an engine's own words have one home |
 //! | `versions` | the engine's version is the same everywhere |
 
 mod circles;
@@ -34,6 +35,7 @@ mod programs;
 mod readme;
 mod settings;
 mod sources;
+mod statements;
 mod versions;
 
 use std::path::{Path, PathBuf};

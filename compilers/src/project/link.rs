@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use watershed_dialect::{ENGINE, Words as _};
 use watershed_proto::{LocalFiles, ModelSpec};
 
 use super::{
@@ -191,33 +192,9 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
 
 /// The first word of a statement that yields no rows.
 fn statement_word(sql: &str) -> Option<String> {
-    const STATEMENTS: [&str; 22] = [
-        "ALTER",
-        "ANALYZE",
-        "ATTACH",
-        "BEGIN",
-        "CHECKPOINT",
-        "COMMENT",
-        "COMMIT",
-        "COPY",
-        "CREATE",
-        "DELETE",
-        "DETACH",
-        "DROP",
-        "EXPORT",
-        "IMPORT",
-        "INSERT",
-        "INSTALL",
-        "LOAD",
-        "MERGE",
-        "SET",
-        "UPDATE",
-        "USE",
-        "VACUUM",
-    ];
     let first = Tokens::from_sql(sql).find(|token| token.kind != TokenKind::Comment)?;
     let word = first.text.to_uppercase();
-    (first.kind == TokenKind::Word && STATEMENTS.contains(&word.as_str())).then_some(word)
+    (first.kind == TokenKind::Word && ENGINE.yields_no_rows(&word)).then_some(word)
 }
 
 /// The connectors that a model uses.

@@ -9,10 +9,12 @@ use std::{
     ops::Range,
 };
 
+use watershed_dialect::{ENGINE, TableFunction, Words as _};
+
 use super::{
     analysis::{Outcome, SqlAnalysis, TableUse},
     digest::digest,
-    files::{Called, called, is_computed, is_local, is_text_type, looks_like_file},
+    files::is_local,
     scope::Ctes,
     token::{Token, TokenKind, tokens},
     words::{Expect, asks_for_table, begins_query, ends_tables, has_from_inside, is_filler},
@@ -318,7 +320,7 @@ impl<'a> Scan<'a> {
                     .tokens
                     .get(last - 2)
                     .is_some_and(|schema| schema.meaning().eq_ignore_ascii_case("main"));
-            if looks_like_file(&name) {
+            if ENGINE.names_file(&name) {
                 self.file(name.clone());
                 self.paths.push(last);
             }
@@ -330,12 +332,12 @@ impl<'a> Scan<'a> {
     /// A function in a table's place: its texts are what it reads, if it is told nothing but texts.
     fn call(&mut self, at: usize, name: &str) {
         self.calls.push(at);
-        let called = called(name);
-        if called == Called::Other {
+        let called = ENGINE.table_function(name);
+        if called == TableFunction::Other {
             return;
         }
         let arguments = self.tokens.get(at + 2..).unwrap_or_default();
-        if called == Called::Reader {
+        if matches!(called, TableFunction::Files(_)) {
             let first = first_argument(arguments);
             self.paths.extend((at + 2..).take(first));
         }
@@ -346,10 +348,10 @@ impl<'a> Scan<'a> {
         };
         for text in texts {
             match called {
-                Called::Reader => self.file(text),
-                Called::Table => self.named(text),
-                Called::Query => self.query(&text),
-                Called::Other => {}
+                TableFunction::Files(_) => self.file(text),
+                TableFunction::Table => self.named(text),
+                TableFunction::Query => self.query(&text),
+                TableFunction::Other => {}
             }
         }
     }
@@ -472,7 +474,7 @@ fn take_text(rest: &mut &[Token<'_>]) -> Option<String> {
     let (first, mut after) = rest.split_first()?;
     let mut text = match first.kind {
         TokenKind::Text | TokenKind::Quoted => first.meaning(),
-        TokenKind::Word if !is_computed(first.text) => first.meaning(),
+        TokenKind::Word if !ENGINE.is_computed(first.text) => first.meaning(),
         _ => return None,
     };
     while first.kind != TokenKind::Text
@@ -492,7 +494,7 @@ fn take_text(rest: &mut &[Token<'_>]) -> Option<String> {
 fn take_cast(rest: &mut &[Token<'_>]) {
     while let [sign, word, after @ ..] = rest
         && sign.is_sign("::")
-        && is_text_type(word.text)
+        && ENGINE.is_text_type(word.text)
     {
         *rest = after;
         if let [open, close, after @ ..] = rest

@@ -7,12 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
+use watershed_dialect::{ENGINE, TableFunction, Words as _};
 
 use super::{
     Tree,
     analysis::{Outcome, SqlAnalysis, TableHole, TableUse},
     digest::digest,
-    files::{Called, called, is_computed, is_local, is_text_type, looks_like_file},
+    files::is_local,
     scan,
 };
 
@@ -193,7 +194,7 @@ impl Names {
         if text(object, "alias").is_empty() {
             self.unaliased.insert(name.to_lowercase());
         }
-        if looks_like_file(name) {
+        if ENGINE.names_file(name) {
             self.file(name);
         }
     }
@@ -221,11 +222,11 @@ impl Names {
             .and_then(Value::as_array)
             .and_then(|all| all.first());
         let Some(first) = first else { return };
-        match (literals(first), called(name)) {
-            (_, Called::Other) => {}
-            (Some(paths), Called::Reader) => paths.iter().for_each(|path| self.path(name, path)),
-            (Some(names), Called::Table) => names.iter().for_each(|table| self.table(table, false)),
-            (Some(texts), Called::Query) => texts.iter().for_each(|text| self.query(text)),
+        match (literals(first), ENGINE.table_function(name)) {
+            (_, TableFunction::Other) => {}
+            (Some(paths), TableFunction::Files(_)) => paths.iter().for_each(|path| self.path(name, path)),
+            (Some(names), TableFunction::Table) => names.iter().for_each(|table| self.table(table, false)),
+            (Some(texts), TableFunction::Query) => texts.iter().for_each(|text| self.query(text)),
             (None, _) => self.untold(name),
         }
     }
@@ -303,7 +304,7 @@ fn literals(value: &Value) -> Option<Vec<String>> {
         "COLUMN_REF" => {
             let parts = list("column_names")?.iter().map(Value::as_str);
             let parts = parts.collect::<Option<Vec<_>>>()?;
-            let is_computed = parts.last().is_some_and(|last| is_computed(last));
+            let is_computed = parts.last().is_some_and(|last| ENGINE.is_computed(last));
             (!is_computed).then(|| vec![parts.join(".")])
         }
         "CAST" if is_cast_to_text(value.get("cast_type")?) => literals(value.get("child")?),
@@ -334,9 +335,9 @@ fn is_cast_to_text(r#type: &Value) -> bool {
             let info = r#type.get("type_info");
             let named = ["name", "user_type_name"];
             let named = named.iter().filter_map(|key| info?.get(key)?.as_str());
-            named.into_iter().any(is_text_type)
+            named.into_iter().any(|name| ENGINE.is_text_type(name))
         }
-        id => is_text_type(id),
+        id => ENGINE.is_text_type(id),
     }
 }
 

@@ -14,6 +14,8 @@ use watershed_api::operations::ops;
 use watershed_api::request::{QueryRequest, StatusRequest};
 use watershed_api::{Exit, Operation as _, Reply, Request};
 use watershed_compilers::{FileEvent, Kind, Project, ResourceKey, SqlParser};
+use watershed_dialect::ENGINE;
+use watershed_drivers::olap::{Statement, Statements as _};
 use watershed_drivers::regular;
 use watershed_drivers::watch::{Anew, ChangedPaths, Subscription, Tree, WatchError, Watcher};
 use watershed_locks::Unpoisoned;
@@ -42,10 +44,6 @@ const MOST_COLUMNS: u64 = 200_000;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// More than the largest project's parse cache, in bytes.
 const LARGEST_CACHE: usize = 256 << 20;
-/// The columns of the project's tables and views.
-const COLUMNS: &str = "SELECT table_name, column_name, data_type FROM duckdb_columns() \
-                       WHERE NOT internal AND schema_name = 'main' AND database_name = current_database() \
-                       AND NOT starts_with(table_name, '_watershed_') ORDER BY table_name, column_index";
 
 /// `lsp`
 pub(super) fn run(shared: &Shared, _: &Lsp) -> Result<Exit, Failure> {
@@ -216,7 +214,7 @@ impl Outputs {
         })
         .await?;
         let columns = QueryRequest {
-            sql: COLUMNS.to_owned(),
+            sql: ENGINE.write(&Statement::Catalog),
             limit: Some(MOST_COLUMNS),
             timeout_ms: u64::try_from(PATIENCE.as_millis()).ok(),
         };

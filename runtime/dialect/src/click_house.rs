@@ -108,6 +108,16 @@ impl Dialect for ClickHouse {
         format!("map({})", Literal::joined(values, entry))
     }
 
+    fn rows(&self, rows: &[Vec<String>], name: &str, columns: &[&str]) -> String {
+        let row = |row: &Vec<String>| {
+            let named = row.iter().zip(columns);
+            let named = named.map(|(value, column)| format!("{value} AS {}", self.name(column)));
+            format!("SELECT {}", named.collect::<Vec<_>>().join(", "))
+        };
+        let rows: Vec<String> = rows.iter().map(row).collect();
+        format!("({}) AS {name}", rows.join(" UNION ALL "))
+    }
+
     /// Files are read where the engine is not, and sent to it: only tables of lakes are read by the server.
     fn reader(&self, format: DataFormat) -> Option<&'static str> {
         match format {
@@ -161,5 +171,15 @@ mod tests {
         let mut out = String::new();
         ClickHouse.put_constant("2024-01-01 00:00:00", SqlType::Instant, &mut out);
         assert_eq!(out, r"CAST('2024-01-01 00:00:00', 'DateTime64(6, \'UTC\')')");
+    }
+
+    #[test]
+    fn rows_of_constants_are_joined_statements() {
+        let rows = [
+            vec!["1".to_owned(), "'a'".to_owned()],
+            vec!["2".to_owned(), "NULL".to_owned()],
+        ];
+        let written = r#"(SELECT 1 AS "n", 'a' AS "t" UNION ALL SELECT 2 AS "n", NULL AS "t") AS given"#;
+        assert_eq!(ClickHouse.rows(&rows, "given", &["n", "t"]), written);
     }
 }

@@ -1,5 +1,8 @@
 //! DuckDB's dialect.
 
+mod checks;
+mod words;
+
 use std::fmt::Write as _;
 
 use crate::data_type::decimal;
@@ -121,6 +124,12 @@ impl Dialect for DuckDb {
         format!("{{{}}}", Literal::joined(values, entry))
     }
 
+    fn rows(&self, rows: &[Vec<String>], name: &str, columns: &[&str]) -> String {
+        let rows: Vec<String> = rows.iter().map(|row| format!("({})", row.join(", "))).collect();
+        let columns: Vec<String> = columns.iter().map(|column| self.name(column)).collect();
+        format!("(VALUES {}) AS {name}({})", rows.join(", "), columns.join(", "))
+    }
+
     fn reader(&self, format: DataFormat) -> Option<&'static str> {
         Some(match format {
             DataFormat::Csv => "read_csv",
@@ -204,5 +213,15 @@ mod tests {
         let written = "{'it''s': [NULL, -1], 'b': 'x''y', 'c': 0.5, 'd': true}";
         assert_eq!(DuckDb.literal(&value), written);
         assert_eq!(DuckDb.literal(&Literal::Float(f64::NAN)), "'NaN'::DOUBLE");
+    }
+
+    #[test]
+    fn rows_of_constants_are_a_table() {
+        let rows = [
+            vec!["1".to_owned(), "'a'".to_owned()],
+            vec!["2".to_owned(), "NULL".to_owned()],
+        ];
+        let written = r#"(VALUES (1, 'a'), (2, NULL)) AS given("n", "a ""b""")"#;
+        assert_eq!(DuckDb.rows(&rows, "given", &["n", r#"a "b""#]), written);
     }
 }

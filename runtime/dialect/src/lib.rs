@@ -7,6 +7,8 @@
 //! |---|---|
 //! | [`Quoting`] | names and texts that stay what they are, whatever they hold |
 //! | [`Dialect`] | all else that engines write differently: types, constants, folding, readers of files, settings |
+//! | [`Checks`] | questions of tests, about rows that must not be there |
+//! | [`Words`] | words by which statements are read: functions over files, types of texts |
 //! | [`ENGINE`] | the dialect of the engine that projects have |
 //! | [`doubled`], [`backslashed`] | pieces within quotes that somebody else wrote |
 //!
@@ -19,19 +21,23 @@
 
 #[cfg(feature = "attacks")]
 pub mod attacks;
+mod checks;
 mod click_house;
 mod data_type;
 mod duck_db;
 mod literal;
 mod my_sql;
 mod quoting;
+mod words;
 
+pub use checks::Checks;
 pub use click_house::ClickHouse;
 pub use data_type::{Integer, SqlType};
 pub use duck_db::DuckDb;
 pub use literal::Literal;
 pub use my_sql::MySql;
 pub use quoting::{Quoting, backslashed, doubled};
+pub use words::{FileFunction, TableFunction, Words};
 
 /// The dialect of the engine that projects have. Whoever adds another engine finds here who has to ask for a dialect.
 pub const ENGINE: DuckDb = DuckDb;
@@ -72,6 +78,9 @@ pub trait Dialect: Quoting {
             Literal::Map(values) => self.map(values),
         }
     }
+
+    /// Returns rows of expressions as a table of a name, which is a plain word.
+    fn rows(&self, rows: &[Vec<String>], name: &str, columns: &[&str]) -> String;
 
     /// Returns the function that reads files of a format; none if the engine reads no such files by itself.
     fn reader(&self, format: DataFormat) -> Option<&'static str>;

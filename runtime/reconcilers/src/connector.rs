@@ -16,10 +16,14 @@ use tokio_util::sync::CancellationToken;
 use watershed_compilers::{Kind, Scope, render_text};
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::{Error, Outcome, Parents, SourcePosition, Work};
+use watershed_dialect::ENGINE;
 use watershed_drivers::{
     duckdb::{Engine, Options},
     objects,
-    olap::{Access, Attached, DatabaseCause, Failure, Olap as _, Query, QueryError, Session, System},
+    olap::{
+        Access, Attached, DatabaseCause, Failure, Olap as _, Query, QueryError, Session, Statement,
+        Statements as _, System,
+    },
 };
 use watershed_outputs::{
     Asking, Outputs,
@@ -291,7 +295,7 @@ impl Trial<'_> {
             Target::Kept | Target::Store(_, None) => Ok(String::new()),
             Target::Database(attached) => self.ask_database(attached, engine.cancel).await,
             Target::Store(access, Some(address)) => self.ask_store(access, address, engine.cancel).await,
-            Target::Own => match engine.rows("SELECT version()".to_owned()).await {
+            Target::Own => match engine.rows(ENGINE.write(&Statement::Version)).await {
                 Ok(Ok(rows)) => Ok(answer(rows)),
                 Ok(Err(error)) => Err(failure::from_sql(&error)),
                 Err(error) => Err(self.placed(error)),
@@ -363,7 +367,7 @@ impl Trial<'_> {
         });
         engine.begin_with(session.into_iter().collect());
         let query = Query {
-            sql: "SELECT version()".to_owned(),
+            sql: ENGINE.write(&Statement::Version),
             limit: None,
             timeout: None,
             attributes: Default::default(),

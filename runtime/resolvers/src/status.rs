@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use watershed_core::{Key, Row};
-use watershed_dialect::{ENGINE, Quoting as _};
+use watershed_dialect::{Dialect as _, ENGINE, Quoting as _};
 use watershed_proto::{ApiSpec, DataResolver, Message as _, Value};
 
 use super::{Resources, api};
@@ -48,23 +48,23 @@ pub(super) fn only_errors(data: &DataResolver) -> bool {
 /// Returns the statement that yields `kind`, `name`, `status` and `error` of each resource. The one that asks is none of
 /// them, or its own error would be told for ever.
 pub(super) fn statement(rows: &[Arc<Row>], own: &Key, only_errors: bool) -> String {
-    let listed: Vec<String> = rows
+    let listed: Vec<Vec<String>> = rows
         .iter()
         .filter(|row| row.key() != *own && (!only_errors || row.error.is_some()))
         .map(|row| values(row))
         .collect();
-    const COLUMNS: &str = "resources(\"kind\", \"name\", \"status\", \"error\")";
+    let table = |rows: &[Vec<String>]| ENGINE.rows(rows, "resources", &["kind", "name", "status", "error"]);
     match listed.is_empty() {
-        true => format!("SELECT * FROM (VALUES ('', '', '', '')) AS {COLUMNS} WHERE false"),
-        false => format!("SELECT * FROM (VALUES {}) AS {COLUMNS}", listed.join(", ")),
+        true => format!("SELECT * FROM {} WHERE false", table(&[vec![ENGINE.text(""); 4]])),
+        false => format!("SELECT * FROM {}", table(&listed)),
     }
 }
 
-fn values(row: &Row) -> String {
+fn values(row: &Row) -> Vec<String> {
     let (status, error) = match &row.error {
-        Some(error) => ("failed", error.message.to_string()),
-        None => ("ok", String::new()),
+        Some(error) => ("failed", &*error.message),
+        None => ("ok", ""),
     };
-    let texts = [row.kind.as_str(), row.name.as_str(), status, &error].map(|text| ENGINE.text(text));
-    format!("({})", texts.join(", "))
+    let texts = [row.kind.as_str(), row.name.as_str(), status, error];
+    texts.map(|text| ENGINE.text(text)).into()
 }

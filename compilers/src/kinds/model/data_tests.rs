@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use watershed_dialect::{ENGINE, Quoting as _};
+use watershed_dialect::{Checks as _, ENGINE, Quoting as _};
 use watershed_proto::{ModelSpec, ModelTest};
 
 use super::keys::{ACCEPTED, RELATED};
@@ -267,31 +267,10 @@ fn accepted_values(table: &str, mut fields: Fields<'_>) -> Option<Named> {
     fields.finish(&ACCEPTED);
     let column = column?;
     let quoted = ENGINE.name(&column);
-    let rows: Vec<String> = literals.iter().map(|text| format!("({text})")).collect();
-    let (text, value) = ("_watershed_text", "_watershed_value");
-    let is_same = is_same_as_text(value, text);
     Some(Named {
         name: format!("accepted_values({column})"),
-        sql: format!(
-            "SELECT {quoted}, count(*) AS \"rows\" FROM {table} WHERE {quoted} IS NOT NULL GROUP BY {quoted} \
-             HAVING {quoted} NOT IN (SELECT {value} FROM \
-             (SELECT {text}, TRY(cast_to_type({text}, {quoted})) AS {value} \
-             FROM (VALUES {}) AS _watershed_accepted({text}) \
-             LEFT JOIN (SELECT {quoted} FROM {table} LIMIT 0) AS _watershed_typed ON true) \
-             WHERE {value} IS NOT NULL AND {is_same})",
-            rows.join(", ")
-        ),
+        sql: ENGINE.unaccepted(table, &quoted, &literals),
     })
-}
-
-/// Returns the condition that a value is the one that a text says: no number rounded and no time cut off. Numbers are compared as
-/// such, and whole ones to their last digit.
-fn is_same_as_text(value: &str, text: &str) -> String {
-    let same = |kind: &str| {
-        format!("TRY_CAST({value}::VARCHAR AS {kind}) IS NOT DISTINCT FROM TRY_CAST({text} AS {kind})")
-    };
-    let (same_number, same_digits, same_time) = (same("DOUBLE"), same("DECIMAL(38, 0)"), same("TIMESTAMP"));
-    format!("{same_number} AND {same_digits} AND (typeof({value}) <> 'DATE' OR {same_time})")
 }
 
 /// Every value of a column is one of another table's; a row without a value passes.
@@ -326,18 +305,9 @@ fn relationships(table: &str, mut fields: Fields<'_>) -> Option<Named> {
     fields.finish(&RELATED);
     let (column, to, field) = (column?, to?, field?);
     let (quoted, other, key) = (ENGINE.name(&column), ENGINE.name(&to), ENGINE.name(&field));
-    let (of_other, value) = ("_watershed_of_other", "_watershed_value");
-    let is_same = is_same_as_text(value, of_other);
     Some(Named {
         name: format!("relationships({column}, {to}.{field})"),
-        sql: format!(
-            "SELECT {quoted}, count(*) AS \"rows\" FROM {table} WHERE {quoted} NOT IN (SELECT {value} FROM \
-             (SELECT {of_other}, TRY(cast_to_type({of_other}, _watershed_of_column)) AS {value} \
-             FROM (SELECT {key} AS {of_other} FROM {other} WHERE {key} IS NOT NULL) \
-             LEFT JOIN (SELECT {quoted} AS _watershed_of_column FROM {table} LIMIT 0) AS _watershed_typed ON true) \
-             WHERE {value} IS NOT NULL AND (typeof({value}) = typeof({of_other}) OR CASE typeof({of_other}) WHEN 'VARCHAR' \
-             THEN {is_same} ELSE TRY(cast_to_type({value}, {of_other})) = {of_other} END)) GROUP BY {quoted}"
-        ),
+        sql: ENGINE.unrelated(table, &quoted, &other, &key),
     })
 }
 

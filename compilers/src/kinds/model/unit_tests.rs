@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use watershed_dialect::{ENGINE, Quoting as _};
+use watershed_dialect::{Checks as _, Dialect as _, ENGINE, Quoting as _};
 use watershed_proto::{ModelSpec, ModelTest};
 
 use super::keys::{ROWS, UNIT_TEST};
@@ -131,11 +131,8 @@ fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut 
         ));
     }
     tables.push(format!("{EXPECTED} AS ({})", expected.sql));
-    Some(format!(
-        "WITH {} SELECT 'missing' AS difference, * FROM (SELECT * FROM {EXPECTED} EXCEPT ALL SELECT * FROM {ACTUAL}) \
-         UNION ALL SELECT 'unexpected', * FROM (SELECT * FROM {ACTUAL} EXCEPT ALL SELECT * FROM {EXPECTED}) ORDER BY ALL",
-        tables.join(", ")
-    ))
+    let difference = ENGINE.difference(EXPECTED, ACTUAL);
+    Some(format!("WITH {} {difference}", tables.join(", ")))
 }
 
 /// The rows of a table that the query reads, with a place for the columns that they do not name.
@@ -166,7 +163,7 @@ pub fn with_all_columns(sql: &str) -> Option<String> {
         let table = table.strip_suffix(END_OF_PLACE)?;
         whole.push_str(sql.get(copied..token.range.start)?);
         // Within its own definition the name is that of the table.
-        whole.push_str(&format!(" UNION ALL BY NAME (SELECT * FROM {table} LIMIT 0)"));
+        whole.push_str(&ENGINE.with_columns_of(table));
         copied = token.range.end;
     }
     whole.push_str(sql.get(copied..)?);
@@ -197,7 +194,7 @@ fn rows(node: Node, findings: &mut Findings) -> Option<Rows> {
     match (list, csv, sql) {
         (Some(list), None, None) => listed(list, &types, findings),
         (None, Some(file), None) => Some(Rows {
-            sql: format!("SELECT * FROM read_csv({})", ENGINE.text(&file)),
+            sql: ENGINE.file(&file),
             columns: None,
         }),
         (None, None, Some(sql)) => Some(Rows {
@@ -243,27 +240,25 @@ fn listed(list: Vec<Node>, types: &BTreeMap<String, String>, findings: &mut Find
                 Some(entry) => value(&entry.value, findings),
             })
             .collect();
-        tuples.push(format!("({})", values?.join(", ")));
+        tuples.push(values?);
     }
     if tuples.is_empty() {
-        tuples.push(format!("({})", vec!["NULL"; columns.len()].join(", ")));
+        tuples.push(vec!["NULL".to_owned(); columns.len()]);
     }
-    let named: Vec<String> = columns.iter().map(|column| ENGINE.name(column)).collect();
-    let typed: Vec<String> = columns
-        .iter()
-        .zip(&named)
-        .map(|(column, name)| match types.get(*column) {
+    let typed = |column: &&str| {
+        let name = ENGINE.name(column);
+        match types.get(*column) {
             Some(kind) => format!("CAST({name} AS {kind}) AS {name}"),
-            None => name.clone(),
-        })
-        .collect();
+            None => name,
+        }
+    };
+    let typed: Vec<String> = columns.iter().map(typed).collect();
     let only = if maps.is_empty() { " WHERE false" } else { "" };
     Some(Rows {
         sql: format!(
-            "SELECT {} FROM (VALUES {}) AS given({}){only}",
+            "SELECT {} FROM {}{only}",
             typed.join(", "),
-            tuples.join(", "),
-            named.join(", ")
+            ENGINE.rows(&tuples, "given", &columns)
         ),
         columns: Some(columns.into_iter().map(str::to_owned).collect()),
     })

@@ -61,6 +61,8 @@ impl Statements for DuckDb {
             } => access::secret(connector, access, prefixes),
             Statement::Columns(query) => format!("DESCRIBE\n{query}"),
             Statement::Steady => STEADY.to_owned(),
+            Statement::Version => "SELECT version()".to_owned(),
+            Statement::Catalog => CATALOG.to_owned(),
             Statement::Empty(table) => format!("SELECT * FROM {} LIMIT 0", self.name(table)),
             Statement::Staged { uid, common } => staged(uid, common),
             Statement::Swappable { table, columns } => swappable(table, columns),
@@ -82,6 +84,11 @@ impl Statements for DuckDb {
         expression::others(texts, rows)
     }
 }
+
+/// The columns of the project's tables and views, and of none of ours.
+const CATALOG: &str = "SELECT table_name, column_name, data_type FROM duckdb_columns() \
+                       WHERE NOT internal AND schema_name = 'main' AND database_name = current_database() \
+                       AND NOT starts_with(table_name, '_watershed_') ORDER BY table_name, column_index";
 
 /// Names of built-in functions with equal values for equal arguments, and of types.
 const STEADY: &str = "SELECT function_name FROM duckdb_functions() GROUP BY function_name \

@@ -82,6 +82,10 @@ pub enum Statement<'a> {
     Columns(&'a str),
     /// The names of functions with equal values for equal arguments, and of types, as far as the engine has them by itself.
     Steady,
+    /// The engine's version.
+    Version,
+    /// The tables and views of a project with their columns and types, a row for each column.
+    Catalog,
     /// No row, with the columns of a table.
     Empty(&'a str),
     /// The rows of an output's stage without our columns. Where partitions have rows in common, those of the later run count.

@@ -8,6 +8,7 @@ use watershed_compilers::{
     sql::{files_in, names_in},
 };
 use watershed_core::Error;
+use watershed_dialect::{DataFormat, ENGINE, FileFunction, TableFunction, Words as _};
 use watershed_drivers::data_file::{self, Flaw, Form, MOST_COLUMN_LEVELS, MOST_LEVELS};
 use watershed_drivers::files::{self, FileNow, FilesError};
 use watershed_drivers::objects::{Driver, Location};
@@ -30,33 +31,6 @@ pub(super) struct Reading {
     /// An encoding is said that the engine may read with the high byte first.
     says_encoding: bool,
 }
-
-/// Functions for which a file is not a table.
-const WHOLE: [&str; 6] = [
-    "read_text",
-    "read_blob",
-    "glob",
-    "sniff_csv",
-    "parquet_metadata",
-    "parquet_schema",
-];
-
-/// Functions that read tables whatever a path ends with.
-const READERS: [(&[&str], Form); 2] = [
-    (&["read_csv", "read_csv_auto"], Form::Csv),
-    (
-        &["read_json", "read_json_auto", "read_ndjson", "read_ndjson_auto"],
-        Form::Json,
-    ),
-];
-
-/// Functions that read JSON without a look at what is in its values.
-const OBJECTS: [&str; 4] = [
-    "read_json_objects",
-    "read_json_objects_auto",
-    "read_ndjson_objects",
-    "read_ndjson_objects_auto",
-];
 
 /// Returns whether a name is one of UTF-16 by which the engine reads the low byte first.
 fn is_utf16(encoding: &str) -> bool {
@@ -93,20 +67,29 @@ impl Reading {
     }
 
     fn of_statement(text: &str, uses: &[String]) -> Option<Self> {
-        let calls = |functions: &[&str]| uses.iter().any(|used| functions.contains(&used.as_str()));
-        if calls(&WHOLE) {
+        let functions = uses.iter().filter_map(|used| match ENGINE.table_function(used) {
+            TableFunction::Files(files) => Some(files),
+            _ => None,
+        });
+        let functions: Vec<FileFunction> = functions.collect();
+        if functions.contains(&FileFunction::Whole) {
             return None;
         }
+        let reads = |format| functions.contains(&FileFunction::Rows(format));
         let says = |argument: &str| has_argument(text, argument);
         let columns = says("columns");
         Some(Self {
             form: None,
-            other: READERS
-                .iter()
-                .find(|(functions, _)| calls(functions))
-                .map(|(_, form)| *form),
+            other: match () {
+                () if reads(DataFormat::Csv) => Some(Form::Csv),
+                () if reads(DataFormat::Json) => Some(Form::Json),
+                () => None,
+            },
             names_columns: columns || says("names"),
-            most_levels: match columns || says("maximum_depth") || calls(&OBJECTS) {
+            most_levels: match columns
+                || says("maximum_depth")
+                || functions.contains(&FileFunction::Documents)
+            {
                 true => MOST_LEVELS,
                 false => MOST_COLUMN_LEVELS,
             },

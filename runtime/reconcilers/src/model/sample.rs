@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use watershed_compilers::parse_seconds;
-use watershed_dialect::ENGINE;
+use watershed_dialect::{ENGINE, Words as _};
 use watershed_drivers::olap::{Statement, Statements as _};
 use watershed_proto::ModelSpec;
 
@@ -68,8 +68,7 @@ impl Sample {
 
 /// The first column of times.
 fn time_column(columns: &[(String, String)]) -> Option<&str> {
-    let is_time = |kind: &str| kind == "DATE" || kind.starts_with("TIMESTAMP");
-    let mut times = columns.iter().filter(|(_, kind)| is_time(kind));
+    let mut times = columns.iter().filter(|(_, kind)| ENGINE.is_time_type(kind));
     times.next().map(|(name, _)| name.as_str())
 }
 

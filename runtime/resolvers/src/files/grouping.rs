@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use watershed_dialect::{Dialect as _, ENGINE, Literal, Quoting as _};
+use watershed_dialect::{Dialect as _, ENGINE, Literal};
 use watershed_drivers::files::{self, FileNow, FilesError};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_outputs::literal::literal;
@@ -99,28 +99,17 @@ impl Grouping {
     /// Returns the query that stands for the files: `uri`, `path`, `updated_on`, and the columns of `name=value`.
     #[must_use]
     pub fn as_query(&self, groups: &[Group]) -> String {
-        let names: Vec<&String> = groups
-            .first()
-            .map(|one| one.data.keys().collect())
-            .unwrap_or_default();
-        let row = |one: &Group| {
-            let mut values: Vec<String> = names
-                .iter()
-                .map(|name| one.data.get(*name).map_or(Literal::Null, literal))
-                .map(|value| ENGINE.literal(&value))
-                .collect();
-            values.push(ENGINE.literal(&Literal::Timestamp(one.updated_on())));
-            format!("({})", values.join(", "))
+        let names = groups.first().map(|one| one.data.keys().map(String::as_str));
+        let names: Vec<&str> = names.into_iter().flatten().collect();
+        let row = |one: &Group| -> Vec<String> {
+            let values = names.iter();
+            let values = values.map(|name| one.data.get(*name).map_or(Literal::Null, literal));
+            let values = values.chain([Literal::Timestamp(one.updated_on())]);
+            values.map(|value| ENGINE.literal(&value)).collect()
         };
-        let rows: Vec<String> = groups.iter().map(row).collect();
-        let columns: Vec<String> = names.iter().map(|name| ENGINE.name(name)).collect();
-        let columns = columns.iter().map(String::as_str).chain([UPDATED_ON]);
-        let columns: Vec<&str> = columns.collect();
-        format!(
-            "(SELECT * FROM (VALUES {}) AS files({}))",
-            rows.join(", "),
-            columns.join(", ")
-        )
+        let rows: Vec<Vec<String>> = groups.iter().map(row).collect();
+        let columns: Vec<&str> = names.iter().copied().chain([UPDATED_ON]).collect();
+        format!("(SELECT * FROM {})", ENGINE.rows(&rows, "files", &columns))
     }
 }
 
@@ -215,7 +204,7 @@ mod tests {
         let query = grouping.as_query(&grouping.group(vec![file("it's")]));
         assert_eq!(
             query,
-            "(SELECT * FROM (VALUES ('it''s', 'it''s', make_timestamp(5))) AS files(\"path\", \"uri\", updated_on))"
+            "(SELECT * FROM (VALUES ('it''s', 'it''s', make_timestamp(5))) AS files(\"path\", \"uri\", \"updated_on\"))"
         );
     }
 }

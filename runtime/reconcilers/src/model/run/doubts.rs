@@ -3,7 +3,7 @@
 //! The log of the run holds what is told. Whoever says the option is told nothing.
 
 use watershed_compilers::Scope;
-use watershed_dialect::ENGINE;
+use watershed_dialect::{ENGINE, Words as _};
 use watershed_drivers::data_file::Form;
 use watershed_drivers::olap::{Guess, Statement, Statements as _, Value as Cell};
 use watershed_outputs::Asking;
@@ -59,7 +59,7 @@ pub(super) async fn tell_doubts(
     }
     let of_time: Vec<&str> = columns
         .iter()
-        .filter(|(_, kind)| kind == "DATE" || kind.starts_with("TIMESTAMP"))
+        .filter(|(_, kind)| ENGINE.is_time_type(kind))
         .map(|(name, _)| name.as_str())
         .collect();
     if !dates
@@ -109,7 +109,7 @@ fn is_of_two_readings(format: &str) -> bool {
 fn are_made_up(columns: &[(String, String)]) -> bool {
     let is_made_up = |(name, kind): &(String, String)| {
         let number = name.strip_prefix("column").unwrap_or_default();
-        kind == "VARCHAR" && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        ENGINE.is_text_type(kind) && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     };
     columns.len() > 1 && columns.iter().all(is_made_up)
 }
