@@ -17,6 +17,7 @@
 //! | `settings` | targets are compiled as tests where they have some |
 //! | `sources` | files stay short and say what they are, locks are taken in one way |
 //! | `statements` | statements in an engine's own words have one home |
+//! | `types` | no type has methods in many files |
 //! | `versions` | the engine's version is the same everywhere |
 
 mod circles;
@@ -36,6 +37,7 @@ mod readme;
 mod settings;
 mod sources;
 mod statements;
+mod types;
 mod versions;
 
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! DuckDB behind [`crate::olap::Olap`].
 //!
-//! [`Engine`] is one database file; [`Parser`] parses without one. `olap` is what callers see of it. How an output comes to be: `engine` lets the work in and hands it a connection, `engine/group` has small builds share a transaction, `build`, `drop` and
+//! [`Engine`] is one database file; [`Parser`] parses without one. `olap` is what callers see of it. How an output comes to be: `engine` has the work done, whose parts are the `gate` that lets it in, the `pool` of connections, the `session` that each begins with, the `known_names`, the `growth` of the file and its `sharing`; `build`, `drop` and
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `step` puts rows into a table that stands, `columns` holds theirs against those of the table, `work` is the transaction around it,
 //! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
-//! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it, `sharing` lets other programs have it,
+//! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it,
 //! `export` writes answers into files, `elsewhere` outputs: `write_rows` into files, `write_table` into other databases; `upkeep` is of the file; `confine` closes what lies outside a sandbox, `authorities` are whom the engine trusts, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
 mod attach;
@@ -12,6 +12,7 @@ mod build;
 #[cfg(feature = "by-hand")]
 mod by_hand;
 mod check;
+mod checkpoint;
 mod closed;
 mod column_type;
 mod columns;
@@ -25,10 +26,13 @@ mod engine;
 mod export;
 mod failure;
 mod failures;
+mod gate;
 mod give_back;
+mod growth;
 mod hooks;
 mod install;
 mod json_error;
+mod known_names;
 mod left;
 mod migrate;
 mod names;
@@ -45,6 +49,7 @@ mod retrieve;
 mod running;
 mod schema;
 mod session;
+mod sharing;
 mod statements;
 mod step;
 mod sys;
@@ -53,6 +58,7 @@ mod tests;
 mod throw;
 mod tidy;
 mod trash;
+mod trash_bounds;
 mod upkeep;
 mod verify;
 mod work;

@@ -13,6 +13,7 @@ mod databases;
 mod elsewhere;
 mod export;
 mod failure;
+mod group;
 mod hooks;
 mod kept_rows;
 mod lake;
@@ -42,6 +43,7 @@ pub use export::{
     Existing, Export, ExportError, Exported, FileFormat, Layout, Look, WriteRows, is_unwritten_sheet,
 };
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
+pub(crate) use group::{Batch, Group};
 pub use hooks::{HookError, Hooks};
 pub use kept_rows::{KeptRows, TestedRows};
 pub use lake::{Lake, Snapshot};

@@ -7,9 +7,10 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Company, Engine};
+use super::engine::Engine;
 use super::failure::{Source, classify};
-use super::install::MOST_EXTENSIONS;
+use super::gate::Company;
+use super::install::{MOST_EXTENSIONS, install_for};
 use super::work::Work;
 use crate::olap::{Attached, BuildError, Databases, Failure, NamedRow};
 
@@ -25,7 +26,7 @@ impl Databases for Engine {
             let mut tried = try_to_attach(self, database, cancel).await;
             for _ in 0..MOST_EXTENSIONS {
                 let Err(failure) = &mut tried else { break };
-                if !self.install_for(failure, cancel).await {
+                if !install_for(self, failure, cancel).await {
                     break;
                 }
                 tried = try_to_attach(self, database, cancel).await;

@@ -1,5 +1,7 @@
 //! Making an output: whatever was there, the statement, the checks, the tag and the record in one transaction.
 
+mod batch;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,10 +10,13 @@ use uuid::Uuid;
 
 use super::attach::{attached, hidden};
 use super::check::verdicts;
-use super::engine::{Claim, Company, Engine};
+use super::checkpoint::after_change;
+use super::engine::Engine;
 use super::failure::{Source, is_of_dependents, not_one};
+use super::gate::Company;
 use super::hooks;
-use super::install::MOST_EXTENSIONS;
+use super::install::{MOST_EXTENSIONS, install_for};
+use super::known_names::Claim;
 use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
 use super::schema::{self, Before, Left, keyword, qualified};
@@ -170,16 +175,15 @@ pub(super) async fn build(
         .claim(build.tag.uid, Some(&build.name), back, cancel)
         .await?;
     let claim = Arc::new(claim);
-    let mut attempts = 1;
-    let mut made = match engine.build_in_group(build, &claim, cancel).await? {
-        Some(made) => Ok(made),
+    let mut made = match batch::build(engine, build, &claim, cancel).await? {
+        Some(built) => Ok(built),
         None => try_build(engine, build, &claim, Company::Others, cancel).await,
     };
     for _ in 0..MOST_EXTENSIONS {
         let Err(BuildError::Failed(failure)) = &mut made else {
             break;
         };
-        if !engine.install_for(failure, cancel).await {
+        if !install_for(engine, failure, cancel).await {
             break;
         }
         made = try_build(engine, build, &claim, Company::Others, cancel).await;
@@ -188,20 +192,12 @@ pub(super) async fn build(
         && let BuildError::Failed(Failure::OutOfMemory { limit, peak, .. }) = error.build_error()
     {
         tracing::info!(output = %build.name, limit, peak, "out of memory: building once more, alone");
-        attempts += 1;
         made = try_build(engine, build, &claim, Company::Alone, cancel).await;
+        made = made.map(|built| Built { attempts: 2, ..built });
     }
     drop(claim);
-    let made = made?;
-    let built = Built {
-        rows: made.rows,
-        tag: made.tag,
-        record: made.record,
-        attempts,
-        took: made.took,
-        verdicts: made.verdicts,
-    };
-    engine.after_change(cancel).await;
+    let built = made?;
+    after_change(engine, cancel).await;
     Ok(built)
 }
 
@@ -211,11 +207,11 @@ async fn try_build(
     claim: &Arc<Claim>,
     company: Company,
     cancel: &CancellationToken,
-) -> Result<Made, BuildError> {
+) -> Result<Built, BuildError> {
     let (this, build, claim) = (engine.clone(), build.clone(), Arc::clone(claim));
     // Those with statements around them take turns first: whoever waits for that must not hold up others.
-    let turn = engine.turn_of(&build.hooks, cancel).await?;
-    let turn = (turn, engine.enter_to_build(cancel).await?);
+    let turn = engine.parts.gate.turn_of(&build.hooks, cancel).await?;
+    let turn = (turn, engine.parts.gate.enter_to_build(cancel).await?);
     engine
         .work(cancel, company, move |work| {
             let _held = (claim, turn);
@@ -235,9 +231,12 @@ async fn try_build(
                     try_here(&this, work, &without_trash)
                 })
             });
-            made.map(|made| Made {
-                took: started.elapsed(),
-                ..made
+            made.map(|made| {
+                Made {
+                    took: started.elapsed(),
+                    ..made
+                }
+                .into_built()
             })
             .map_err(|error| hidden(&build.databases, error))
         })
@@ -246,7 +245,7 @@ async fn try_build(
 
 /// The steps in a transaction, with what is then known of the schema.
 fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, BuildError> {
-    let plan = BuildPlan::new(&engine.names(), build, engine.keeps_trash())?;
+    let plan = BuildPlan::new(&engine.names(), build, engine.parts.trash.keeps())?;
     let (plan, made) = work.transaction(around!("build"), || {
         let made = carry_out(work, &plan, build)?;
         let mut one = [(plan, made)];
@@ -254,7 +253,7 @@ fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, Bui
         let [one] = one;
         Ok::<_, BuildError>(one)
     })?;
-    engine.apply(plan.edits(build, &made));
+    engine.parts.names.apply(plan.edits(build, &made));
     Ok(made)
 }
 
@@ -276,6 +275,17 @@ pub(super) struct Made {
 }
 
 impl Made {
+    pub(super) fn into_built(self) -> Built {
+        Built {
+            rows: self.rows,
+            tag: self.tag,
+            record: self.record,
+            attempts: 1,
+            took: self.took,
+            verdicts: self.verdicts,
+        }
+    }
+
     /// Returns what it leaves beside the output.
     fn left(&self, plan: &BuildPlan) -> Left<'_> {
         Left {

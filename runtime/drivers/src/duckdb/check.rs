@@ -2,8 +2,9 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Company, Engine};
+use super::engine::Engine;
 use super::failure::{Source, not_one, plain_error};
+use super::gate::Company;
 use super::sys::{RawError, StatementKind};
 use super::work::Work;
 use crate::olap::{Check, Failing, Failure, SqlError, Value, Verdict, sole_statement};

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Company, Engine, on_blocking_thread};
+use super::engine::{Engine, on_blocking_thread};
+use super::gate::Company;
 use super::proof::{FileProof, wal_path};
 use crate::olap::{Failure, FileJob};
 

@@ -10,8 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::engine::checkpoint::size_on_disk;
-use super::engine::{Company, Engine, on_blocking_thread};
+use super::engine::{Engine, on_blocking_thread};
+use super::gate::Company;
+use super::growth::size_on_disk;
 use super::pool;
 use super::proof::wal_path;
 use super::running::Running;

@@ -7,9 +7,12 @@ use uuid::Uuid;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::engine::{Claim, Company, Engine};
+use super::checkpoint::after_change;
+use super::engine::Engine;
 use super::failure::is_of_dependents;
 use super::failures;
+use super::gate::Company;
+use super::known_names::Claim;
 use super::names::{Edit, Entry, Folded};
 use super::partitions;
 use super::rename::Indexes;
@@ -45,7 +48,7 @@ pub(super) async fn drop_output(
     }?;
     drop(claim);
     if dropped == Dropped::Done {
-        engine.after_change(cancel).await;
+        after_change(engine, cancel).await;
     }
     Ok(dropped)
 }
@@ -73,14 +76,14 @@ async fn try_drop(
             }
             let thrown = work.transaction(around!("drop"), || plan.carry_out(work, uid, indexes))?;
             let found = !(plan.throw.is_empty() && plan.drop.is_empty());
-            this.apply(plan.edits(uid, thrown));
+            this.parts.names.apply(plan.edits(uid, thrown));
             Ok(if found { Dropped::Done } else { Dropped::Nothing })
         })
         .await
 }
 
 fn plan_of_drop(engine: &Engine, uid: Uuid, guard: Guard) -> DropPlan {
-    let keeps = engine.trash_limits().bytes > 0;
+    let keeps = engine.parts.trash.limits().bytes > 0;
     let names = engine.names();
     let partitioned = names.has_partitions(uid);
     let (mut throw, mut drop) = (Vec::new(), Vec::new());
@@ -125,7 +128,7 @@ fn find_room(engine: &Engine, work: &Work<'_>, plan: &mut DropPlan) -> Result<Op
         .filter(|it| it.protected)
         .filter_map(|it| it.bytes)
         .sum();
-    let limit = engine.trash_limits().bytes;
+    let limit = engine.parts.trash.limits().bytes;
     let room = limit.saturating_sub(taken);
     Ok((limit == 0 || needs > room).then_some(Dropped::NoRoom { needs, room }))
 }

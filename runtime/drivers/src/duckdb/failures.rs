@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::engine::{Company, Engine};
+use super::engine::Engine;
+use super::gate::Company;
 use super::sys::Param;
 use super::trash::now_ms;
 use super::work::Work;
@@ -41,7 +42,7 @@ impl TestedRows for Engine {
     }
 
     fn forget_old<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
-        let keep = i64::try_from(self.trash_limits().keep.as_millis()).unwrap_or(i64::MAX);
+        let keep = i64::try_from(self.parts.trash.limits().keep.as_millis()).unwrap_or(i64::MAX);
         self.work(cancel, Company::Others, move |work| {
             let since = now_ms().saturating_sub(keep).max(0);
             let old = format!("DELETE FROM _watershed.failures WHERE tested_at < make_timestamp_ms({since})");

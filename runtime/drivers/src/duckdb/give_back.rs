@@ -8,10 +8,8 @@
 //! It has no statement for that, but it lets go of everything that nobody uses before it refuses a limit that is too
 //! low. So it is given one, and then its own again, at a moment in which nobody works.
 
-use std::sync::atomic::Ordering;
-
+use super::checkpoint::checkpoint_here;
 use super::engine::{Engine, on_blocking_thread};
-use super::failure::Aftermath;
 use super::schema;
 use super::work::Work;
 use crate::olap::{Access, Failure};
@@ -35,13 +33,13 @@ const STAYS: &str = "CREATE OR REPLACE TEMP TABLE stays AS SELECT i FROM range(2
 /// idle; does nothing most of the time.
 ///
 /// # Cancel safety
-/// Dropping the future leaves it to end by itengine.
+/// Dropping the future leaves it to end by itself.
 pub(super) async fn give_back_memory(engine: &Engine) {
-    let is_worth_it = engine.changes().load(Ordering::Relaxed) >= CHANGES;
+    let is_worth_it = engine.parts.growth.changes() >= CHANGES;
     if !is_worth_it || !engine.is_open() || engine.options().access == Access::ReadOnly {
         return;
     }
-    let Some(pass) = engine.enter_alone_now() else {
+    let Some(pass) = engine.parts.gate.enter_alone_now() else {
         return;
     };
     let this = engine.clone();
@@ -57,18 +55,15 @@ pub(super) async fn give_back_memory(engine: &Engine) {
 fn give_back_here(engine: &Engine) -> Result<(), Failure> {
     let connection = engine.checkout()?;
     let work = Work::uninterrupted(&connection);
-    engine.changes().store(0, Ordering::Relaxed);
+    engine.parts.growth.forget_changes();
     let prepared = prepare(engine, &work);
     let given = match prepared {
-        Ok(Some(limit)) => let_go(&work, limit).inspect_err(|_| engine.declare_broken()),
+        Ok(Some(limit)) => let_go(&work, limit).inspect_err(|_| engine.parts.gate.declare_broken()),
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
-    match work.aftermath() {
-        Aftermath::Usable => engine.check_in(connection),
-        Aftermath::Spent => {}
-        Aftermath::Broken => engine.declare_broken(),
-    }
+    let aftermath = work.aftermath();
+    engine.put_back(connection, aftermath);
     given
 }
 
@@ -82,8 +77,8 @@ fn prepare(engine: &Engine, work: &Work<'_>) -> Result<Option<u64>, Failure> {
     if schema::count(&held).is_none_or(|held| held > LARGEST_BYTES) {
         return Ok(None);
     }
-    engine.checkpoint_here(work)?;
-    Ok(engine.memory_limit())
+    checkpoint_here(engine, work)?;
+    Ok(engine.parts.pool.memory_limit())
 }
 
 /// If this fails, the limit may stay that low, and nothing more can be done.

@@ -7,9 +7,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tokio::sync::OwnedMutexGuard;
-use tokio_util::sync::CancellationToken;
-
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::engine::Engine;
@@ -30,24 +27,6 @@ const DATABASE: &str = "SELECT current_database()";
 
 /// Settings that say the same as another one, or that show a limit rounded.
 const MEMORY: [&str; 2] = ["memory_limit", "max_memory"];
-
-impl Engine {
-    /// Waits until no other build with statements around it is at work; a build without any waits for nobody.
-    pub(super) async fn turn_of(
-        &self,
-        hooks: &Hooks,
-        cancel: &CancellationToken,
-    ) -> Result<Option<OwnedMutexGuard<()>>, Failure> {
-        if hooks.is_empty() {
-            return Ok(None);
-        }
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => Err(Failure::Interrupted),
-            turn = self.hooks_lock().lock_owned() => Ok(Some(turn)),
-        }
-    }
-}
 
 /// Runs a build between its statements.
 pub(super) fn around<T>(
@@ -178,7 +157,10 @@ impl EngineSettings {
         let now = Self::seen_by(&work)?;
         for (name, value) in &self.settings {
             if now.settings.get(name).is_some_and(|now| now != value) {
-                work.run(&reset(name, value.as_deref(), engine.memory_limit()), &[])?;
+                work.run(
+                    &reset(name, value.as_deref(), engine.parts.pool.memory_limit()),
+                    &[],
+                )?;
             }
         }
         for name in now.databases.difference(&self.databases) {
@@ -203,7 +185,7 @@ impl EngineSettings {
             .keys()
             .filter(|name| !now.foreign.contains_key(*name));
         let went = went.map(|name| Edit::Remove(Folded::new(name)));
-        engine.apply(went.chain(came).collect());
+        engine.parts.names.apply(went.chain(came));
         Ok(())
     }
 }

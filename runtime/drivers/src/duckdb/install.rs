@@ -6,52 +6,46 @@ use tokio_util::sync::CancellationToken;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::engine::{Company, Engine};
+use super::engine::Engine;
+use super::gate::Company;
 use crate::olap::Failure;
 
 /// The most extensions that some work lacks, one after the other: that of a lake, of its catalog, and of its store.
 pub(super) const MOST_EXTENSIONS: usize = 3;
 
-impl Engine {
-    /// Says whether extensions may be fetched, where [`Options::installs`](super::Options::installs) allows it.
-    pub fn allow_installs(&self, allowed: bool) {
-        self.installs().store(allowed, Ordering::Relaxed);
+/// Fetches the extension for want of which some work has failed. Returns true if it is there now, so that the work may
+/// be done again; the failure says why it is not.
+pub(super) async fn install_for(engine: &Engine, failure: &mut Failure, cancel: &CancellationToken) -> bool {
+    let Failure::MissingExtension {
+        extension, refused, ..
+    } = failure
+    else {
+        return false;
+    };
+    let options = engine.options();
+    let allowed =
+        options.installs && options.sandbox.is_none() && engine.parts.installs.load(Ordering::Relaxed);
+    if !allowed {
+        return false;
     }
-
-    /// Fetches the extension for want of which some work has failed. Returns true if it is there now, so that the work may
-    /// be done again; the failure says why it is not.
-    pub(super) async fn install_for(&self, failure: &mut Failure, cancel: &CancellationToken) -> bool {
-        let Failure::MissingExtension {
-            extension, refused, ..
-        } = failure
-        else {
-            return false;
-        };
-        let options = self.options();
-        let allowed =
-            options.installs && options.sandbox.is_none() && self.installs().load(Ordering::Relaxed);
-        if !allowed {
-            return false;
+    let sql = format!("INSTALL {}", DuckDb.name(extension));
+    let installed = engine
+        .work(cancel, Company::Others, move |work| work.run(&sql, &[]))
+        .await;
+    match installed {
+        Ok(_) => {
+            tracing::warn!(
+                extension,
+                "the engine's extension was fetched from its makers' repository"
+            );
+            // Connections begin with what it knows from now on, access to stores above all.
+            engine.renew();
+            true
         }
-        let sql = format!("INSTALL {}", DuckDb.name(extension));
-        let installed = self
-            .work(cancel, Company::Others, move |work| work.run(&sql, &[]))
-            .await;
-        match installed {
-            Ok(_) => {
-                tracing::warn!(
-                    extension,
-                    "the engine's extension was fetched from its makers' repository"
-                );
-                // Connections begin with what it knows from now on, access to stores above all.
-                self.renew();
-                true
-            }
-            Err(error) => {
-                tracing::debug!(extension, %error, "an extension could not be fetched");
-                *refused = Some(error.to_string());
-                false
-            }
+        Err(error) => {
+            tracing::debug!(extension, %error, "an extension could not be fetched");
+            *refused = Some(error.to_string());
+            false
         }
     }
 }

@@ -6,7 +6,8 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::engine::{Company, Engine};
+use super::engine::Engine;
+use super::gate::Company;
 use super::left;
 use super::schema;
 use super::statements::each_statement;

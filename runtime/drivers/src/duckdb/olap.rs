@@ -1,5 +1,7 @@
 //! The engine as callers see it: each call is one of the functions that do the work.
 
+use std::sync::atomic::Ordering;
+
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, join_all};
 use tokio_util::sync::CancellationToken;
@@ -36,11 +38,11 @@ impl Olap for Engine {
     }
 
     fn allow_installs(&self, allowed: bool) {
-        self.allow_installs(allowed);
+        self.parts.installs.store(allowed, Ordering::Relaxed);
     }
 
     fn changes_by_others(&self) -> u64 {
-        self.changes_by_others()
+        self.parts.sharing.changes_by_others()
     }
 
     /// Those that are brief wait together, and so come to share a transaction.
@@ -97,9 +99,7 @@ impl Olap for Engine {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Option<Object>, Failure>> {
         async move {
-            if !self.is_open() {
-                self.open(cancel).await?;
-            }
+            self.be_open(cancel).await?;
             Ok(self.names().object(name))
         }
         .boxed()

@@ -15,8 +15,9 @@ use uuid::Uuid;
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::columns::Column;
-use super::engine::{Company, Engine};
+use super::engine::Engine;
 use super::failure::not_one;
+use super::gate::Company;
 use super::hooks;
 use super::names::Edit;
 use super::schema::count;
@@ -65,7 +66,7 @@ impl Partitions for Engine {
                 forget_noted(work, uid, &notes)?;
                 write_notes(work, uid, &notes)
             })?;
-            engine.apply(vec![Edit::Partitioned(uid)]);
+            engine.parts.names.apply(vec![Edit::Partitioned(uid)]);
             Ok(())
         })
         .boxed()
@@ -81,7 +82,7 @@ impl Partitions for Engine {
                 )?;
                 drop_stage(work, uid)
             })?;
-            engine.apply(vec![Edit::Unstaged(uid)]);
+            engine.parts.names.apply(vec![Edit::Unstaged(uid)]);
             Ok(())
         })
         .boxed()
@@ -135,13 +136,13 @@ async fn stage_partitions(
         sole_statement(&step.sql).map_err(not_one)?;
     }
     let (this, steps) = (engine.clone(), steps.to_vec());
-    let turn = engine.turn_of(&hooks, cancel).await?;
+    let turn = engine.parts.gate.turn_of(&hooks, cancel).await?;
     engine
         .work(cancel, Company::Others, move |work| {
             let _turn = turn;
             let done = hooks::around(&this, work, &hooks, || {
                 let (notes, edits) = work.transaction(around!("stage"), || stage_all(&this, work, &steps))?;
-                this.apply(edits);
+                this.parts.names.apply(edits);
                 Ok(notes)
             });
             if let Err(BuildError::After { build: None, .. }) = &done {

@@ -1,9 +1,12 @@
 //! The open file and its connections.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use tokio::sync::Notify;
 use watershed_dialect::{Dialect as _, DuckDb, Quoting as _};
+use watershed_locks::Unpoisoned;
 
 use super::confine::confine;
 use super::failure::classify_open;
@@ -15,50 +18,146 @@ use crate::olap::{Access, Failure, OpenError, Value};
 const SHARE_OF_ENGINES_DEFAULT: (u64, u64) = (60, 80);
 
 /// The file and the connections that nobody uses just now.
-pub(super) enum Pool {
+pub(super) struct Pool {
+    state: Mutex<State>,
+    opened: AtomicBool,
+    openings: Notify,
+}
+
+enum State {
     /// Not opened yet, or to be opened anew.
     Unopened,
-    Open {
-        database: Arc<Database>,
-        idle: Vec<Connection>,
-        /// In bytes, if it is known.
-        memory_limit: Option<u64>,
-    },
+    Open(Open),
     /// For good.
     Closed,
+}
+
+/// An open file.
+pub(super) struct Open {
+    database: Arc<Database>,
+    idle: Vec<Connection>,
+    /// In bytes, if it is known.
+    memory_limit: Option<u64>,
 }
 
 /// A connection that was taken out of the pool.
 pub(super) enum Checkout {
     /// One that was used before.
     Idle(Connection),
-    /// One that was just made, if it could be.
-    New(Result<Connection, Failure>),
+    /// One that was just made to an open file.
+    New(Connection),
+    /// The first of a file that was just opened.
+    First(Connection),
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new(State::Unopened),
+            opened: AtomicBool::new(false),
+            openings: Notify::new(),
+        }
+    }
 }
 
 impl Pool {
-    /// A connection, if the file is open.
-    pub(super) fn checkout(&mut self, path: &Path) -> Option<Checkout> {
-        match self {
-            Self::Unopened => None,
-            Self::Closed => Some(Checkout::New(Err(Failure::Closed))),
-            Self::Open { database, idle, .. } => Some(match idle.pop() {
-                Some(connection) => Checkout::Idle(connection),
-                None => Checkout::New(connect(database, path).map_err(Failure::Open)),
-            }),
+    /// Returns whether the file is open.
+    pub(super) fn is_open(&self) -> bool {
+        self.opened.load(Ordering::Acquire)
+    }
+
+    /// Notified each time that the file has been opened.
+    pub(super) fn openings(&self) -> &Notify {
+        &self.openings
+    }
+
+    /// Takes a connection out. A file that is not open is opened by `open`; others wait for that.
+    pub(super) fn checkout(
+        &self,
+        path: &Path,
+        open: impl FnOnce() -> Result<(Open, Connection), Failure>,
+    ) -> Result<Checkout, Failure> {
+        let mut state = self.state();
+        match &mut *state {
+            State::Closed => return Err(Failure::Closed),
+            State::Open(file) => {
+                return Ok(match file.idle.pop() {
+                    Some(connection) => Checkout::Idle(connection),
+                    None => Checkout::New(connect(&file.database, path)?),
+                });
+            }
+            State::Unopened => {}
         }
+        let (file, connection) = open()?;
+        *state = State::Open(file);
+        self.opened.store(true, Ordering::Release);
+        self.openings.notify_waiters();
+        Ok(Checkout::First(connection))
     }
 
     /// Takes a connection back.
-    pub(super) fn checkin(&mut self, connection: Connection) {
-        if let Self::Open { idle, .. } = self {
-            idle.push(connection);
+    pub(super) fn check_in(&self, connection: Connection) {
+        if let State::Open(file) = &mut *self.state() {
+            file.idle.push(connection);
         }
+    }
+
+    /// Makes a connection to the open file on which nothing was run: it sees what holds for everybody.
+    pub(super) fn bare_connection(&self, path: &Path) -> Result<Connection, Failure> {
+        match &*self.state() {
+            State::Open(file) => Ok(connect(&file.database, path)?),
+            State::Unopened | State::Closed => Err(Failure::Closed),
+        }
+    }
+
+    /// Bytes of memory that the engine may use, while it is open.
+    pub(super) fn memory_limit(&self) -> Option<u64> {
+        match &*self.state() {
+            State::Open(file) => file.memory_limit,
+            State::Unopened | State::Closed => None,
+        }
+    }
+
+    /// Closes the file if it is open; the next work opens it anew. `before` gets a connection just before that, unless none can be
+    /// made.
+    pub(super) fn forget<T>(&self, path: &Path, before: impl FnOnce(Option<&Connection>) -> T) -> Option<T> {
+        let mut state = self.state();
+        let State::Open(file) = &mut *state else {
+            return None;
+        };
+        if file.idle.is_empty() {
+            // Each was spent.
+            file.idle.extend(connect(&file.database, path).ok());
+        }
+        let done = before(file.idle.first());
+        *state = State::Unopened;
+        self.opened.store(false, Ordering::Release);
+        Some(done)
+    }
+
+    /// Closes the file as it is, for it is broken. Returns false if it is closed for good.
+    pub(super) fn abandon(&self) -> bool {
+        let mut state = self.state();
+        let is_closed = matches!(*state, State::Closed);
+        if !is_closed {
+            *state = State::Unopened;
+            self.opened.store(false, Ordering::Release);
+        }
+        !is_closed
+    }
+
+    /// Lets nobody open the file any more.
+    pub(super) fn close(&self) {
+        *self.state() = State::Closed;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unpoisoned()
     }
 }
 
 /// Opens the file and settles what may not be changed afterwards.
-pub(super) fn open(options: &Options) -> Result<(Pool, Connection), OpenError> {
+pub(super) fn open(options: &Options) -> Result<(Open, Connection), OpenError> {
     let path = &options.path;
     if options.access == Access::ReadOnly && !path.exists() {
         return Err(OpenError::Missing { path: path.clone() });
@@ -95,7 +194,7 @@ pub(super) fn open(options: &Options) -> Result<(Pool, Connection), OpenError> {
         confine(&connection, sandbox, &options.root).map_err(said)?;
     }
     let idle = Vec::new();
-    let opened = Pool::Open {
+    let opened = Open {
         database,
         idle,
         memory_limit,
@@ -153,7 +252,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-pub(super) fn connect(database: &Arc<Database>, path: &Path) -> Result<Connection, OpenError> {
+fn connect(database: &Arc<Database>, path: &Path) -> Result<Connection, OpenError> {
     Connection::new(database).map_err(|raw| classify_open(&raw, path))
 }
 

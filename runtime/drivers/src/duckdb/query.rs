@@ -9,8 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::engine::{Company, Engine, Pass, on_blocking_thread};
+use super::engine::{Engine, on_blocking_thread};
 use super::failure::Source;
+use super::gate::{Company, Pass};
 use super::running::Running;
 use super::sys::{Answer, StatementKind};
 use super::work::Work;
@@ -38,9 +39,7 @@ pub(super) async fn begin_reading(
     timeout: Option<Duration>,
     cancel: &CancellationToken,
 ) -> Result<(Running, Pass), QueryError> {
-    if !engine.is_open() {
-        engine.open_for_reader(cancel).await?;
-    }
+    engine.be_open_for_reader(cancel).await?;
     let running = Running::start(cancel, timeout);
     match engine.enter(&running.cancel, Company::Others).await {
         Ok(pass) => Ok((running, pass)),

@@ -6,9 +6,11 @@ use tokio_util::sync::CancellationToken;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::engine::{Claim, Company, Engine};
+use super::engine::Engine;
 use super::failure::is_of_dependents;
 use super::failures;
+use super::gate::Company;
+use super::known_names::Claim;
 use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
 use super::schema::{self, Before, Left};
@@ -137,7 +139,7 @@ async fn try_rename(
             let renamed = work.transaction(around!("rename"), || carry_out(work, &plan, &rename, indexes))?;
             let mut edits = plan.edits();
             edits.extend(rename.record.is_some().then_some(Edit::Recorded(rename.uid)));
-            this.apply(edits);
+            this.parts.names.apply(edits);
             Ok(renamed)
         })
         .await
@@ -180,7 +182,7 @@ pub(super) async fn retag(
                 schema::write_record(work, left)
             })?;
             let (forgotten, recorded) = (Edit::Forgotten(from.uid), Edit::Recorded(to.uid));
-            this.apply(vec![
+            this.parts.names.apply(vec![
                 forgotten,
                 Edit::Whole(from.uid),
                 Edit::Partitioned(to.uid),

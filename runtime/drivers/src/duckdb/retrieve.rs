@@ -8,13 +8,14 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-use watershed_locks::Unpoisoned;
 
-use super::engine::{Company, Engine};
+use super::engine::Engine;
+use super::gate::Company;
 use super::names::{Edit, Entry};
 use super::schema;
 use super::sys::Param;
 use super::throw;
+use super::tidy::{let_go_of, tidy};
 use super::trash;
 use super::work::Work;
 use crate::crash::around;
@@ -60,11 +61,11 @@ impl Trash for Engine {
     }
 
     fn limit(&self, limits: TrashLimits) {
-        *self.trash_lock().lock().unpoisoned() = Some(limits);
+        self.parts.trash.set(limits);
     }
 
     fn limits(&self) -> TrashLimits {
-        self.trash_limits()
+        self.parts.trash.limits()
     }
 
     fn retrieve<'a>(
@@ -98,7 +99,7 @@ impl Trash for Engine {
                 let there = builds.into_iter().filter(|build| names.trashed(*build).is_some());
                 there.collect()
             };
-            engine.let_go_of(work, &there)?;
+            let_go_of(&engine.parts.names, work, &there)?;
             Ok(there.len())
         })
         .boxed()
@@ -107,7 +108,7 @@ impl Trash for Engine {
     fn tidy<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
         let engine = self.clone();
         self.work(cancel, Company::Alone, move |work| {
-            engine.tidy_here(work, trash::now_ms()).map(drop)
+            tidy(&engine.parts.names, &engine.parts.trash, work, trash::now_ms()).map(drop)
         })
         .boxed()
     }
@@ -143,22 +144,6 @@ impl Trash for Engine {
     }
 }
 
-impl Engine {
-    /// The bounds of the trash: those that were set, or the usual ones.
-    pub(super) fn trash_limits(&self) -> TrashLimits {
-        self.set_trash_limits().unwrap_or_default()
-    }
-
-    /// Returns true if what is replaced goes to the trash.
-    pub(super) fn keeps_trash(&self) -> bool {
-        self.trash_limits().bytes > 0
-    }
-
-    pub(super) fn set_trash_limits(&self) -> Option<TrashLimits> {
-        *self.trash_lock().lock().unpoisoned()
-    }
-}
-
 /// Returns what is wanted of the trash, the latest last.
 async fn wanted(
     engine: &Engine,
@@ -170,9 +155,7 @@ async fn wanted(
         all.retain(is_wanted);
         return Ok(all);
     }
-    if !engine.is_open() {
-        engine.open(cancel).await?;
-    }
+    engine.be_open(cancel).await?;
     let names = engine.names();
     let wanted = names.trash().filter(|it| is_wanted(it));
     let mut wanted: Vec<Trashed> = wanted.cloned().collect();
@@ -202,7 +185,10 @@ fn give(engine: &Engine, work: &Work<'_>, build: Uuid, name: String) -> Result<(
         kind: OutputKind::Table,
         tag: None,
     };
-    engine.apply(trash::gone(&[build]).chain([Edit::Put(given)]).collect());
+    engine
+        .parts
+        .names
+        .apply(trash::gone(&[build]).chain([Edit::Put(given)]));
     Ok(())
 }
 

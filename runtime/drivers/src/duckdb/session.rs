@@ -3,6 +3,10 @@
 //! What acts upon the whole file or process (ATTACH, LOAD, CREATE, ...) is run when the file is opened, on its first
 //! connection; everything else, SET above all, on each connection.
 
+use std::sync::{Mutex, MutexGuard};
+
+use watershed_locks::Unpoisoned;
+
 use super::authorities::Authorities;
 use super::confine;
 use super::left;
@@ -13,9 +17,12 @@ use super::work::Work;
 use crate::olap::{Access, Failure, Session, SoleError, SqlError, leading_words, sole_statement};
 
 /// The beginning of connections.
-#[derive(Debug, Default)]
-pub(super) struct Beginnings {
-    pub(super) sessions: Vec<Session>,
+#[derive(Default)]
+pub(super) struct Beginnings(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    sessions: Vec<Session>,
     /// Statements that make the settings which migrations left in the open file.
     settings: Vec<String>,
     authorities: Authorities,
@@ -23,7 +30,7 @@ pub(super) struct Beginnings {
 
 /// The connection that begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Turn {
+enum Turn {
     /// The first one of an opened file.
     First,
     /// The first one of a file that is only looked at: what would change it fails and is left out.
@@ -33,7 +40,7 @@ pub(super) enum Turn {
 }
 
 impl Turn {
-    pub(super) fn first(access: Access) -> Self {
+    fn first(access: Access) -> Self {
         match access {
             Access::ReadWrite => Self::First,
             Access::ReadOnly => Self::Looking,
@@ -61,8 +68,46 @@ const ONCE: [&str; 12] = [
 const WORDS_BEFORE_NAME: usize = 4;
 
 impl Beginnings {
-    /// Learns which settings migrations left in the file.
-    pub(super) fn read_settings(&mut self, connection: &Connection) -> Result<(), Failure> {
+    /// Takes the statements that connectors give. Returns true if they are others than those before.
+    pub(super) fn set(&self, sessions: Vec<Session>) -> bool {
+        let mut state = self.state();
+        let is_other = state.sessions != sessions;
+        state.sessions = sessions;
+        is_other
+    }
+
+    /// Looks whether the files of authorities have changed.
+    pub(super) fn look(&self, options: &Options) {
+        if let Err(error) = self.state().authorities.look(&options.path) {
+            tracing::warn!(%error, "the engine goes on with the authorities of before");
+        }
+    }
+
+    /// Learns from a newly opened file which settings migrations left in it, and begins its first connection.
+    ///
+    /// # Errors
+    /// As [`begin`](Self::begin).
+    pub(super) fn begin_first(&self, connection: &Connection, options: &Options) -> Result<(), Failure> {
+        let mut state = self.state();
+        state.read_settings(connection)?;
+        state.begin(connection, Turn::first(options.access), options)
+    }
+
+    /// Runs what a later connection begins with.
+    ///
+    /// # Errors
+    /// [`Failure::Session`] when a connector's statements are at fault.
+    pub(super) fn begin(&self, connection: &Connection, options: &Options) -> Result<(), Failure> {
+        self.state().begin(connection, Turn::Later, options)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unpoisoned()
+    }
+}
+
+impl State {
+    fn read_settings(&mut self, connection: &Connection) -> Result<(), Failure> {
         let work = Work::uninterrupted(connection);
         self.settings.clear();
         if left::is_set_up(&work)? {
@@ -88,23 +133,7 @@ impl Beginnings {
         }
     }
 
-    /// Looks whether the files of authorities have changed.
-    pub(super) fn look(&mut self, options: &Options) {
-        if let Err(error) = self.authorities.look(&options.path) {
-            tracing::warn!(%error, "the engine goes on with the authorities of before");
-        }
-    }
-
-    /// Runs what a connection begins with.
-    ///
-    /// # Errors
-    /// [`Failure::Session`] when a connector's statements are at fault.
-    pub(super) fn begin(
-        &mut self,
-        connection: &Connection,
-        turn: Turn,
-        options: &Options,
-    ) -> Result<(), Failure> {
+    fn begin(&mut self, connection: &Connection, turn: Turn, options: &Options) -> Result<(), Failure> {
         let work = Work::uninterrupted(connection);
         self.trust(&work, options);
         for session in &self.sessions {
@@ -181,6 +210,19 @@ fn is_once(statement: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_statements_than_before_are_noticed() {
+        let beginnings = Beginnings::default();
+        let session = |sql: &str| Session {
+            sql: sql.to_owned(),
+            ..Session::default()
+        };
+        assert!(!beginnings.set(Vec::new()));
+        assert!(beginnings.set(vec![session("SET x = 1")]));
+        assert!(!beginnings.set(vec![session("SET x = 1")]));
+        assert!(beginnings.set(vec![session("SET x = 2")]));
+    }
 
     #[test]
     fn what_acts_upon_the_whole_file_is_run_once() {

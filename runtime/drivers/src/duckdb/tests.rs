@@ -162,7 +162,7 @@ impl Bench {
     /// Runs statements that the engine would run for nobody: as a person with the engine's own program.
     async fn by_hand(&self, statements: &'static [&'static str]) {
         self.engine
-            .work(&self.cancel, super::engine::Company::Alone, move |work| {
+            .work(&self.cancel, super::gate::Company::Alone, move |work| {
                 for sql in statements {
                     work.run(sql, &[])?;
                 }

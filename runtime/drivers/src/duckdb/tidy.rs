@@ -6,12 +6,13 @@
 
 use uuid::Uuid;
 
-use super::engine::Engine;
+use super::known_names::KnownNames;
 use super::names::Edit;
 use super::proof::wal_path;
 use super::schema;
 use super::sys::{Connection, Param};
 use super::trash;
+use super::trash_bounds::TrashBounds;
 use super::work::Work;
 use crate::crash::around;
 use crate::olap::{Failure, Thrown, TrashLimits, Trashed, Value, trash_table};
@@ -25,69 +26,72 @@ const SIGHTING_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Time between two looks that are noted.
 const NOTED_EVERY_MS: i64 = SIGHTING_MS / 2;
 
-impl Engine {
-    /// Lets go of what the bounds leave no room for, with nobody else at work. Does nothing before they are known.
-    /// Returns whether anything was written.
-    pub(super) fn tidy_here(&self, work: &Work<'_>, now_ms: i64) -> Result<bool, Failure> {
-        let Some(limits) = self.set_trash_limits() else {
-            return Ok(false);
-        };
-        if self.names().trash().next().is_none() {
-            return Ok(false);
-        }
-        let sighting = Sighting::read(work, now_ms)?;
-        let measures = limits.bytes > 0 && used(work)? > limits.bytes;
-        let measured = measures && self.measure_trash(work)?;
-        let all: Vec<Trashed> = self.names().trash().cloned().collect();
-        let victims = victims(&all, limits, sighting.seen_ms);
-        let (first, rest) = victims.split_at(victims.len().min(AT_ONCE));
-        if sighting.is_news || !first.is_empty() {
-            work.transaction(around!("trash"), || {
-                sighting.note(work, now_ms)?;
-                trash::let_go(work, first)
-            })?;
-            self.apply(trash::gone(first).collect());
-        }
-        self.let_go_of(work, rest)?;
-        Ok(measured || sighting.is_news || !victims.is_empty())
+/// Lets go of what the bounds leave no room for, with nobody else at work. Does nothing before they are known.
+/// Returns whether anything was written.
+pub(super) fn tidy(
+    names: &KnownNames,
+    bounds: &TrashBounds,
+    work: &Work<'_>,
+    now_ms: i64,
+) -> Result<bool, Failure> {
+    let Some(limits) = bounds.stated() else {
+        return Ok(false);
+    };
+    if names.now().trash().next().is_none() {
+        return Ok(false);
     }
-
-    /// Lets go of tables of the trash, some at a time.
-    pub(super) fn let_go_of(&self, work: &Work<'_>, builds: &[Uuid]) -> Result<(), Failure> {
-        for some in builds.chunks(AT_ONCE) {
-            work.transaction(around!("trash"), || trash::let_go(work, some))?;
-            self.apply(trash::gone(some).collect());
-        }
-        Ok(())
-    }
-
-    /// The tidying while the file is closed, after its log was written into it, as sizes are known then. What can't be done
-    /// is done another time. Returns whether the log has to be written once more.
-    pub(super) fn tidy_while_closing(&self, connection: &Connection) -> bool {
-        let work = Work::uninterrupted(connection);
-        let tidied = self.tidy_here(&work, trash::now_ms());
-        tidied.unwrap_or_else(|error| {
-            tracing::warn!(%error, "the trash could not be tidied");
-            true
-        })
-    }
-
-    fn measure_trash(&self, work: &Work<'_>) -> Result<bool, Failure> {
-        let all: Vec<Trashed> = self.names().trash().cloned().collect();
-        let mut measured = Vec::new();
-        for mut trashed in all.into_iter().filter(|it| it.bytes.is_none()) {
-            trashed.bytes = Some(trash::measure(work, &trash_table(trashed.tag.build))?);
-            measured.push(trashed);
-        }
-        if measured.is_empty() {
-            return Ok(false);
-        }
+    let sighting = Sighting::read(work, now_ms)?;
+    let measures = limits.bytes > 0 && used(work)? > limits.bytes;
+    let measured = measures && measure_all(names, work)?;
+    let all: Vec<Trashed> = names.now().trash().cloned().collect();
+    let victims = victims(&all, limits, sighting.seen_ms);
+    let (first, rest) = victims.split_at(victims.len().min(AT_ONCE));
+    if sighting.is_news || !first.is_empty() {
         work.transaction(around!("trash"), || {
-            measured.iter().try_for_each(|it| write_size(work, it))
+            sighting.note(work, now_ms)?;
+            trash::let_go(work, first)
         })?;
-        self.apply(measured.into_iter().map(Edit::Thrown).collect());
-        Ok(true)
+        names.apply(trash::gone(first));
     }
+    let_go_of(names, work, rest)?;
+    Ok(measured || sighting.is_news || !victims.is_empty())
+}
+
+/// Lets go of tables of the trash, some at a time.
+pub(super) fn let_go_of(names: &KnownNames, work: &Work<'_>, builds: &[Uuid]) -> Result<(), Failure> {
+    for some in builds.chunks(AT_ONCE) {
+        work.transaction(around!("trash"), || trash::let_go(work, some))?;
+        names.apply(trash::gone(some));
+    }
+    Ok(())
+}
+
+/// The tidying while the file is closed, after its log was written into it, as sizes are known then. What can't be done
+/// is done another time. Returns whether the log has to be written once more.
+pub(super) fn tidy_while_closing(names: &KnownNames, bounds: &TrashBounds, connection: &Connection) -> bool {
+    let work = Work::uninterrupted(connection);
+    let tidied = tidy(names, bounds, &work, trash::now_ms());
+    tidied.unwrap_or_else(|error| {
+        tracing::warn!(%error, "the trash could not be tidied");
+        true
+    })
+}
+
+fn measure_all(names: &KnownNames, work: &Work<'_>) -> Result<bool, Failure> {
+    let all: Vec<Trashed> = names.now().trash().cloned().collect();
+    let mut measured = Vec::new();
+    for mut trashed in all.into_iter().filter(|it| it.bytes.is_none()) {
+        trashed.bytes = Some(trash::measure(work, &trash_table(trashed.tag.build))?);
+        measured.push(trashed);
+    }
+    if measured.is_empty() {
+        return Ok(false);
+    }
+    work.transaction(around!("trash"), || {
+        measured.iter().try_for_each(|it| write_size(work, it))
+    })?;
+    names.apply(measured.into_iter().map(Edit::Thrown));
+    Ok(true)
 }
 
 fn write_size(work: &Work<'_>, trashed: &Trashed) -> Result<(), Failure> {

@@ -18,7 +18,7 @@ impl Upkeep for Engine {
     }
 
     fn open_now(&self) -> BoxFuture<'_, Result<(), Failure>> {
-        self.open_now().boxed()
+        async { self.try_to_open(&CancellationToken::new()).await }.boxed()
     }
 
     fn share_file(&self, rest: Duration) -> BoxFuture<'_, ()> {
@@ -26,11 +26,11 @@ impl Upkeep for Engine {
     }
 
     fn watch_changes_by_others(&self) -> watch::Receiver<u64> {
-        self.watch_changes_by_others()
+        self.parts.sharing.watch_changes_by_others()
     }
 
     fn watch_holder(&self) -> watch::Receiver<Option<String>> {
-        self.watch_holder()
+        self.parts.sharing.watch_holder()
     }
 
     fn give_back_memory(&self) -> BoxFuture<'_, ()> {

@@ -4,7 +4,8 @@ use tokio_util::sync::CancellationToken;
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
-use super::engine::{Company, Engine};
+use super::engine::Engine;
+use super::gate::Company;
 use super::work::Work;
 use crate::olap::{Failure, OpenError};
 

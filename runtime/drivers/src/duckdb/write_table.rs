@@ -6,8 +6,9 @@ use tokio_util::sync::CancellationToken;
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::attach::attached;
-use super::engine::{Company, Engine};
-use super::install::MOST_EXTENSIONS;
+use super::engine::Engine;
+use super::gate::Company;
+use super::install::{MOST_EXTENSIONS, install_for};
 use super::schema::{self, qualified};
 use super::work::Work;
 use crate::crash::around;
@@ -30,7 +31,7 @@ pub(super) async fn write_table(
         let Err(TableError::Failed(failure)) = &mut written else {
             break;
         };
-        if !engine.install_for(failure, cancel).await {
+        if !install_for(engine, failure, cancel).await {
             break;
         }
         written = try_to_write(engine, job, cancel).await;

@@ -8,6 +8,7 @@ use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::*;
 use crate::CRASH_POINTS;
+use crate::duckdb::checkpoint::checkpoint;
 use crate::olap::{
     Existing, Export, FileFormat, Migration, Migrations as _, Partitions as _, TestedRows as _, Trash as _,
     TrashLimits,
@@ -162,7 +163,7 @@ async fn take(step: &Step, engine: &Engine) {
             kept.unwrap();
         }
         Step::Publish(build) => drop(engine.build(build, &cancel).await.unwrap()),
-        Step::Checkpoint => engine.checkpoint(&cancel).await.unwrap(),
+        Step::Checkpoint => checkpoint(engine, &cancel).await.unwrap(),
         Step::GiveUp => assert!(engine.give_up_file().await),
         Step::Export(existing) => {
             let export = Export {

@@ -97,7 +97,7 @@ async fn room_for_what_does_not_fit_into_memory_is_bounded() {
 async fn after_a_fatal_error_the_file_is_opened_anew() {
     let bench = bench();
     bench.build(table(1, "a", "select 1 as x")).await.unwrap();
-    bench.engine.declare_broken();
+    bench.engine.parts.gate.declare_broken();
     assert_eq!(bench.one("select x from a").await, "1");
     bench.build(table(1, "a", "select 2 as x")).await.unwrap();
     assert_eq!(bench.one("select x from a").await, "2");

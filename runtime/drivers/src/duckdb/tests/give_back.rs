@@ -2,6 +2,8 @@
 
 use super::super::work::Work;
 use super::*;
+use crate::duckdb::checkpoint::checkpoint;
+use crate::duckdb::failure::Aftermath;
 use crate::olap::Upkeep as _;
 
 /// So many builds are worth it.
@@ -37,7 +39,7 @@ impl Bench {
 async fn after_many_builds_the_engine_holds_nothing_and_may_use_what_it_might_before() {
     let bench = bench();
     bench.rebuild(ENOUGH).await;
-    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    checkpoint(&bench.engine, &bench.cancel).await.unwrap();
     let (held, limit) = (bench.held().await, bench.limit().await);
     assert!(held > SOME, "{held}");
     bench.engine.give_back_memory().await;
@@ -59,11 +61,11 @@ async fn after_many_builds_the_engine_holds_nothing_and_may_use_what_it_might_be
 async fn nothing_is_given_back_after_a_few_builds_or_while_somebody_works() {
     let bench = bench();
     bench.rebuild(ENOUGH - 1).await;
-    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    checkpoint(&bench.engine, &bench.cancel).await.unwrap();
     bench.engine.give_back_memory().await;
     assert!(bench.held().await > SOME, "too few changes");
     bench.rebuild(1).await;
-    let others = super::super::engine::Company::Others;
+    let others = super::super::gate::Company::Others;
     let pass = bench.engine.enter(&bench.cancel, others).await.unwrap();
     bench.engine.give_back_memory().await;
     drop(pass);
@@ -80,7 +82,7 @@ async fn a_warm_copy_of_large_tables_is_kept() {
         "select hash(i) as a, hash(i + 1) as b, hash(i + 2) as c, hash(i + 3) as d from range(750000) t(i)";
     bench.build(table(9, "large", sql)).await.unwrap();
     bench.rebuild(ENOUGH).await;
-    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    checkpoint(&bench.engine, &bench.cancel).await.unwrap();
     bench
         .rows("select max(a), max(b), max(c), max(d) from large")
         .await
@@ -104,14 +106,14 @@ async fn where_no_checkpoint_can_be_made_the_file_stays_open_and_the_limit_what_
     run("CREATE TABLE written AS SELECT 7 AS i").unwrap();
     bench.engine.give_back_memory().await;
     run("COMMIT").unwrap();
-    bench.engine.check_in(writing);
+    bench.engine.put_back(writing, Aftermath::Usable);
     let marks = "select count(*) from duckdb_databases() where database_name = 'mark'";
     assert_eq!(bench.rows(marks).await.unwrap(), ["1"], "it was not opened anew");
     assert_eq!(bench.limit().await, limit);
     assert_eq!(bench.rows("select i from main.written").await.unwrap(), ["7"]);
     // After as many builds again it is tried again.
     bench.rebuild(ENOUGH).await;
-    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    checkpoint(&bench.engine, &bench.cancel).await.unwrap();
     assert!(bench.held().await > SOME);
     bench.engine.give_back_memory().await;
     assert!(bench.held().await < SOME);

@@ -1,6 +1,7 @@
 //! The size of the file.
 
 use super::*;
+use crate::duckdb::checkpoint::checkpoint;
 use crate::olap::Upkeep as _;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -16,7 +17,7 @@ async fn the_file_stays_within_three_times_its_live_size_over_300_rebuilds() {
     for n in 1..=6 {
         bench.build(rebuild(n, 0)).await.unwrap();
     }
-    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    checkpoint(&bench.engine, &bench.cancel).await.unwrap();
     let on_disk = || {
         let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
         size(&bench.path()) + size(&super::super::proof::wal_path(&bench.path()))

@@ -5,6 +5,7 @@ use std::time::Duration;
 use watershed_dialect::{Dialect as _, ENGINE};
 
 use super::*;
+use crate::duckdb::checkpoint::checkpoint;
 use crate::olap::{Column, SoleError, Value};
 
 fn query(sql: &str) -> Query {
@@ -213,7 +214,7 @@ async fn a_reader_who_reads_too_slowly_is_ended_too() {
     };
     let mut rows = bench.engine.query(query, &bench.cancel).await.unwrap();
     // Alone in the engine only once the reader's transaction has ended.
-    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    checkpoint(&bench.engine, &bench.cancel).await.unwrap();
     let mut last = None;
     while let Some(chunk) = rows.next().await {
         last = Some(chunk);

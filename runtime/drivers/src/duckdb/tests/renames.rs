@@ -3,6 +3,7 @@
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::*;
+use crate::duckdb::checkpoint::checkpoint;
 
 #[tokio::test]
 async fn a_rename_keeps_rows_tag_and_record() {
@@ -47,7 +48,7 @@ async fn a_rename_reads_no_rows() {
         ))
         .await
         .unwrap();
-    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    checkpoint(&bench.engine, &bench.cancel).await.unwrap();
     let size = |bench: &Bench| {
         std::fs::metadata(super::super::proof::wal_path(&bench.path())).map_or(0, |m| m.len())
     };

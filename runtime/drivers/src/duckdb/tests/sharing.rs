@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, TestRunner};
 use super::*;
 use crate::duckdb::FileProof;
 use crate::duckdb::sys::{Connection, Database};
-use crate::olap::{Access, OpenError};
+use crate::olap::{Access, OpenError, Upkeep as _};
 
 /// Tells this test's own program that it is the one that holds a file, and which.
 const HELD: &str = "WATERSHED_TEST_HELD";

@@ -1,6 +1,7 @@
 //! The trash: what goes there, what comes back, what goes for good.
 
 use super::*;
+use crate::duckdb::checkpoint::checkpoint;
 use crate::olap::{
     PartitionRun, Partitions as _, RetrieveError, Trash as _, TrashLimits, Trashed, Upkeep as _,
 };
@@ -68,7 +69,7 @@ impl Bench {
             })
             .collect();
         self.engine
-            .work(&self.cancel, super::super::engine::Company::Alone, move |work| {
+            .work(&self.cancel, super::super::gate::Company::Alone, move |work| {
                 work.run(&age, &[])?;
                 work.run("delete from _watershed.trash_sightings", &[])?;
                 looks.iter().try_for_each(|sql| work.run(sql, &[]).map(drop))
@@ -269,7 +270,7 @@ async fn a_guarded_drop_for_which_there_is_no_room_drops_nothing() {
             .await
             .unwrap();
     }
-    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    checkpoint(&bench.engine, &bench.cancel).await.unwrap();
     assert_eq!(bench.guarded(1).await, Dropped::Done);
     assert!(matches!(bench.guarded(2).await, Dropped::NoRoom { .. }));
     assert_eq!(bench.listed().await.len(), 2);
@@ -292,7 +293,7 @@ async fn a_guarded_drop_for_which_there_is_no_room_drops_nothing() {
 async fn trash_needs(bench: &Bench) -> u64 {
     let bytes = bench
         .engine
-        .work(&bench.cancel, super::super::engine::Company::Others, |work| {
+        .work(&bench.cancel, super::super::gate::Company::Others, |work| {
             super::super::trash::measure(work, "t3")
         });
     bytes.await.unwrap()

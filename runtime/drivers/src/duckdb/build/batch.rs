@@ -1,0 +1,114 @@
+//! Small builds that share a transaction.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{BuildPlan, Made, carry_out, note};
+use crate::crash::around;
+use crate::duckdb::engine::{Engine, on_blocking_thread};
+use crate::duckdb::failure::Aftermath;
+use crate::duckdb::gate::Company;
+use crate::duckdb::known_names::Claim;
+use crate::duckdb::running::{Finished, Running};
+use crate::duckdb::work::Work;
+use crate::olap::{Batch, Build, BuildError, Built, Failure};
+
+/// Makes an output in a transaction that it shares with others. Returns `None` if it is to be made apart.
+///
+/// # Cancel safety
+/// Dropping the future interrupts the build unless its commit has begun.
+pub(super) async fn build(
+    engine: &Engine,
+    build: &Build,
+    claim: &Arc<Claim>,
+    cancel: &CancellationToken,
+) -> Result<Option<Built>, Failure> {
+    let cancel = cancel.child_token();
+    let _dropped = cancel.clone().drop_guard();
+    let entered = async {
+        let turn = engine.parts.gate.enter_to_build(&cancel).await?;
+        Ok((turn, engine.enter(&cancel, Company::Others).await?))
+    };
+    let make = |held, batch| {
+        let engine = engine.clone();
+        on_blocking_thread(move || {
+            let _held = held;
+            make_all(&engine, batch);
+        })
+    };
+    let group = &engine.parts.group;
+    group
+        .share((build, Arc::clone(claim)), &cancel, entered, make)
+        .await
+}
+
+/// Makes the builds of a batch, and tells whoever asked for them.
+fn make_all(engine: &Engine, mut batch: Batch<Arc<Claim>>) {
+    let connection = match engine.checkout() {
+        Ok(connection) => connection,
+        Err(error) => {
+            // Each learns on its own why nothing can be made.
+            tracing::debug!(%error, "no connection for a batch of builds");
+            return;
+        }
+    };
+    let whole = Work::uninterrupted(&connection);
+    let (mut made, mut aftermath) = (Vec::new(), Aftermath::Usable);
+    batch.begin();
+    let done = whole.transaction(around!("build"), || {
+        make_each(engine, &whole, &mut batch, &mut made, &mut aftermath)?;
+        note(&whole, &mut made)?;
+        match batch.is_cancelled() {
+            true => Err(BuildError::from(Failure::Interrupted)),
+            false => Ok(()),
+        }
+    });
+    match done {
+        Ok(()) => {
+            let names = &engine.parts.names;
+            let built = made.into_iter().zip(batch.builds()).map(|((plan, made), build)| {
+                names.apply(plan.edits(build, &made));
+                made.into_built()
+            });
+            let built: Vec<Built> = built.collect();
+            batch.tell(built);
+        }
+        Err(error) => {
+            tracing::debug!(%error, builds = batch.len(), "each build of a batch is made apart");
+        }
+    }
+    let aftermath = whole.aftermath().max(aftermath);
+    engine.put_back(connection, aftermath);
+}
+
+/// Makes builds one after the other, until the batch has no more.
+fn make_each(
+    engine: &Engine,
+    whole: &Work<'_>,
+    batch: &mut Batch<Arc<Claim>>,
+    all: &mut Vec<(BuildPlan, Made)>,
+    aftermath: &mut Aftermath,
+) -> Result<(), BuildError> {
+    let connection = whole.connection();
+    while let Some((waiting, limit)) = batch.next() {
+        let running = Running::start(&waiting.cancel, limit);
+        let _finished = Finished(&running);
+        let work = Work::new(connection, &running);
+        running.arm(connection.interrupt());
+        let made = waiting.span.in_scope(|| make_one(engine, &work, &waiting.build));
+        running.disarm();
+        *aftermath = work.aftermath().max(*aftermath);
+        all.push(made?);
+    }
+    Ok(())
+}
+
+fn make_one(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<(BuildPlan, Made), BuildError> {
+    let started = Instant::now();
+    let plan = BuildPlan::new(&engine.names(), build, engine.parts.trash.keeps())?;
+    let mut made = carry_out(work, &plan, build)?;
+    made.took = started.elapsed();
+    Ok((plan, made))
+}

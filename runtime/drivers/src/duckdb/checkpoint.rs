@@ -1,0 +1,76 @@
+//! Keeping the file small.
+//!
+//! A replaced table's space can be used again only after a checkpoint, and a checkpoint needs a moment in which no
+//! transaction is open, readers included. The engine's own checkpoints never find that moment while work goes on. So
+//! they are ours: once the file has grown by a share of what is live in it, new work waits at the gate until the
+//! work under way has ended and the checkpoint is made. One is made for every so many bytes written, so their cost
+//! stays in proportion to the writing, however many builds that were.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::engine::Engine;
+use super::gate::Company;
+use super::growth::size_on_disk;
+use super::running::Running;
+use super::tidy::tidy;
+use super::trash::now_ms;
+use super::work::Work;
+use crate::crash;
+use crate::olap::Failure;
+
+/// The time that new work waits for the work under way. A reader that lasts longer lets the file grow by another step.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Counts a change, and makes a checkpoint if the file has grown enough. Nothing that was done before hangs on how this ends.
+pub(super) async fn after_change(engine: &Engine, cancel: &CancellationToken) {
+    let growth = &engine.parts.growth;
+    growth.count_change();
+    let size = size_on_disk(&engine.options().path);
+    if !growth.is_due(size) {
+        return;
+    }
+    // Work that lasts must not hold up everybody else behind a waiter.
+    let entered = tokio::time::timeout(PATIENCE, engine.enter(cancel, Company::Alone)).await;
+    let Ok(Ok(pass)) = entered else {
+        growth.postpone(size);
+        return;
+    };
+    // Another may have made it while this one waited.
+    if !growth.is_due(size_on_disk(&engine.options().path)) {
+        return;
+    }
+    let this = engine.clone();
+    let running = Running::start(&CancellationToken::new(), None);
+    let made = engine
+        .work_with(pass, running, move |work| {
+            checkpoint_here(&this, work)?;
+            match tidy(&this.parts.names, &this.parts.trash, work, now_ms())? {
+                false => Ok(()),
+                true => checkpoint_here(&this, work),
+            }
+        })
+        .await;
+    if let Err(error) = made {
+        tracing::warn!(%error, "no checkpoint could be made");
+        growth.postpone(size);
+    }
+}
+
+/// Waits for a moment without work and writes the log into the file, so that the space of replaced outputs is
+/// used again.
+#[cfg(test)]
+pub(super) async fn checkpoint(engine: &Engine, cancel: &CancellationToken) -> Result<(), Failure> {
+    let this = engine.clone();
+    let made = engine.work(cancel, Company::Alone, move |work| checkpoint_here(&this, work));
+    made.await
+}
+
+/// Writes the log into the file, with nobody else at work.
+pub(super) fn checkpoint_here(engine: &Engine, work: &Work<'_>) -> Result<(), Failure> {
+    crash::point("drivers::checkpoint::before");
+    work.run("CHECKPOINT", &[])?;
+    crash::point("drivers::checkpoint::after");
+    engine.parts.growth.measure(work)
+}

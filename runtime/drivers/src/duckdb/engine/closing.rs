@@ -1,0 +1,129 @@
+//! Closing the file: for a moment, for others, or for good.
+
+use std::time::Duration;
+
+use super::super::proof::FileProof;
+use super::super::sys::Connection;
+use super::super::tidy::tidy_while_closing;
+use super::super::work::Work;
+use super::{Engine, on_blocking_thread};
+use crate::crash;
+use crate::olap::{Access, Failure, Stamp};
+
+impl Engine {
+    /// Waits for the work under way, writes the log into the file, closes it, and says what it looked like when it was
+    /// let go of; `None` when there was no file. A file that is not open is not opened for this. All later work fails
+    /// with [`Failure::Closed`].
+    ///
+    /// # Errors
+    /// [`Failure::Fatal`] when the file can't be looked at. What had been done is safe all the same.
+    ///
+    /// # Cancel safety
+    /// Dropping the future while work is under way changes nothing; later, the closing goes on by itself.
+    pub async fn close(&self) -> Result<Option<Stamp>, Failure> {
+        let gate = self.parts.gate.shut().await;
+        let engine = self.clone();
+        on_blocking_thread(move || {
+            let _gate = gate;
+            crash::point("drivers::close::before");
+            let path = &engine.options().path;
+            // Another process may have written to a file that was given up.
+            let left = engine.parts.sharing.left_as();
+            let closed = engine.forget_file_and(|| FileProof::read(path));
+            engine.parts.pool.close();
+            crash::point("drivers::close::after");
+            let left = match left {
+                Some(left) => left,
+                None => closed
+                    .unwrap_or_else(|| FileProof::read(path))
+                    .map_err(|error| Failure::Fatal {
+                        message: format!("`{}` can't be looked at: {error}", path.display()),
+                    })?,
+            };
+            Ok(left.map(|left| left.to_stamp()))
+        })
+        .await?
+    }
+
+    /// Closes the file, which the next work opens anew. The gate is held whole.
+    pub(in crate::duckdb) fn forget_file(&self) {
+        self.forget_file_and(|| ());
+    }
+
+    /// Closes the file if it is open. `before` is called when its log is written into it, just before the lock is let
+    /// go. The gate is held whole.
+    fn forget_file_and<T>(&self, before: impl FnOnce() -> T) -> Option<T> {
+        let parts = &*self.parts;
+        parts.pool.forget(&parts.options.path, |connection| {
+            if let Some(connection) = connection
+                && parts.options.access == Access::ReadWrite
+            {
+                write_log(connection);
+                if tidy_while_closing(&parts.names, &parts.trash, connection) {
+                    write_log(connection);
+                }
+            }
+            before()
+        })
+    }
+
+    /// Closes the file if nobody works in it at this moment, so that other programs can open it; the next work opens it
+    /// anew. Returns whether it is closed.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the file open, or closing by itself.
+    pub async fn give_up_file(&self) -> bool {
+        if !self.is_open() {
+            return true;
+        }
+        let Some(pass) = self.parts.gate.enter_alone_now() else {
+            return false;
+        };
+        if self.names().has_claims() {
+            return false;
+        }
+        let engine = self.clone();
+        let closing = on_blocking_thread(move || {
+            let _pass = pass;
+            engine.let_go_of_file();
+        });
+        closing.await.is_ok()
+    }
+
+    /// Gives the file up each time that nobody has worked in it for `rest`, and costs nothing while it is closed. Does
+    /// not return.
+    pub(in crate::duckdb) async fn share_file(&self, rest: Duration) {
+        loop {
+            let opened = self.parts.pool.openings().notified();
+            tokio::pin!(opened);
+            // Before looking, so that no opening is missed in between.
+            opened.as_mut().enable();
+            if !self.is_open() {
+                opened.await;
+            }
+            match rest.checked_sub(self.parts.sharing.idle()) {
+                Some(left) if !left.is_zero() => tokio::time::sleep(left).await,
+                _ if self.give_up_file().await => {}
+                _ => tokio::time::sleep(rest).await,
+            }
+        }
+    }
+
+    /// Closes the file to others' use. The gate is held whole.
+    fn let_go_of_file(&self) {
+        crash::point("drivers::give_up::before");
+        let proof = self.forget_file_and(|| FileProof::read(&self.options().path));
+        // Otherwise it was closed already.
+        if let Some(proof) = proof {
+            self.parts.sharing.let_go(proof);
+            crash::point("drivers::give_up::after");
+        }
+    }
+}
+
+/// The checkpoint of an orderly close: what it can't write stays in the log, where it is just as safe.
+fn write_log(connection: &Connection) {
+    if let Err(error) = Work::uninterrupted(connection).run("CHECKPOINT", &[]) {
+        tracing::warn!(%error, "no checkpoint could be made while closing");
+    }
+}

@@ -1,0 +1,234 @@
+//! The gate: who may work in the file when.
+//!
+//! Invariants:
+//! 1. At most [`Options::connections`](super::Options::connections) units of work run at the same time, and among those
+//!    [`Options::builds`](super::Options::builds) that make outputs: queries find room beside builds. A slot goes back when the
+//!    thread is done, whatever became of the caller.
+//! 2. Who works holds the gate shared. Who must be alone (a checkpoint, a second try after a lack of memory, the
+//!    opening anew after a fatal error, closing) holds it whole, so nobody's transaction is open then.
+//! 3. Nobody enters a file that is broken before it was forgotten.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{Mutex, OwnedMutexGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
+use tokio::sync::{OwnedSemaphorePermit, RwLock, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::options::Options;
+use crate::olap::{Failure, Hooks};
+
+/// The mode of access: with others at the same time, or alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Company {
+    Others,
+    Alone,
+}
+
+/// The right to work, for as long as it lives.
+pub(super) struct Pass {
+    _held: Held,
+    _slot: OwnedSemaphorePermit,
+}
+
+/// The right to make outputs beside other work, for as long as it lives.
+pub(super) type BuildTurn = OwnedSemaphorePermit;
+
+/// The right to run statements around a build, for as long as it lives.
+pub(super) type HookTurn = OwnedMutexGuard<()>;
+
+enum Held {
+    Shared(#[expect(dead_code, reason = "held")] OwnedRwLockReadGuard<()>),
+    Whole(#[expect(dead_code, reason = "held")] OwnedRwLockWriteGuard<()>),
+}
+
+/// The gate of an engine.
+pub(super) struct Gate {
+    gate: Arc<RwLock<()>>,
+    slots: Arc<Semaphore>,
+    builders: Arc<Semaphore>,
+    hooks: Arc<Mutex<()>>,
+    /// Set after a fatal error: the file is to be opened anew.
+    broken: AtomicBool,
+}
+
+impl Gate {
+    pub(super) fn new(options: &Options) -> Self {
+        Self {
+            gate: Arc::default(),
+            slots: Arc::new(Semaphore::new(options.connections.get())),
+            builders: Arc::new(Semaphore::new(options.builds.get())),
+            hooks: Arc::default(),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits for the right to work. `forget` is called alone for a broken file.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives the place in the queue back.
+    pub(super) async fn enter(
+        &self,
+        cancel: &CancellationToken,
+        company: Company,
+        forget: impl Fn(),
+    ) -> Result<Pass, Failure> {
+        let pass = async {
+            // The slot first: who waits for one must not hold up whoever wants to be alone.
+            let slot = Arc::clone(&self.slots).acquire_owned().await;
+            let slot = slot.map_err(|_| Failure::Closed)?;
+            loop {
+                let gate = Arc::clone(&self.gate);
+                let held = match company {
+                    Company::Others => Held::Shared(gate.read_owned().await),
+                    Company::Alone => Held::Whole(gate.write_owned().await),
+                };
+                if !self.is_broken() {
+                    return Ok(Pass {
+                        _held: held,
+                        _slot: slot,
+                    });
+                }
+                drop(held);
+                let _alone = self.gate.write().await;
+                if self.broken.swap(false, Ordering::AcqRel) {
+                    forget();
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Failure::Interrupted),
+            pass = pass => pass,
+        }
+    }
+
+    /// Returns the right to work alone, if nobody works at this moment.
+    pub(super) fn enter_alone_now(&self) -> Option<Pass> {
+        let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
+        let held = Held::Whole(Arc::clone(&self.gate).try_write_owned().ok()?);
+        (!self.is_broken()).then_some(Pass {
+            _held: held,
+            _slot: slot,
+        })
+    }
+
+    /// Waits for the end of all work, however many slots there are.
+    pub(super) async fn shut(&self) -> OwnedRwLockWriteGuard<()> {
+        Arc::clone(&self.gate).write_owned().await
+    }
+
+    /// Waits until another transaction may make outputs.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives the place in the queue back.
+    pub(super) async fn enter_to_build(&self, cancel: &CancellationToken) -> Result<BuildTurn, Failure> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Failure::Interrupted),
+            turn = Arc::clone(&self.builders).acquire_owned() => turn.map_err(|_| Failure::Closed),
+        }
+    }
+
+    /// Waits until no other build with statements around it is at work; a build without any waits for nobody.
+    pub(super) async fn turn_of(
+        &self,
+        hooks: &Hooks,
+        cancel: &CancellationToken,
+    ) -> Result<Option<HookTurn>, Failure> {
+        if hooks.is_empty() {
+            return Ok(None);
+        }
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Failure::Interrupted),
+            turn = Arc::clone(&self.hooks).lock_owned() => Ok(Some(turn)),
+        }
+    }
+
+    /// Lets nobody enter before the file has been opened anew.
+    pub(super) fn declare_broken(&self) {
+        self.broken.store(true, Ordering::Release);
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+    use std::sync::atomic::AtomicUsize;
+
+    use futures::FutureExt as _;
+
+    use super::*;
+
+    fn gate(connections: usize, builds: usize) -> Gate {
+        let mut options = Options::new("none", ".");
+        options.connections = NonZeroUsize::new(connections).unwrap();
+        options.builds = NonZeroUsize::new(builds).unwrap();
+        Gate::new(&options)
+    }
+
+    /// The right to work, if it is to be had at once.
+    fn enter(gate: &Gate, company: Company) -> Option<Pass> {
+        let cancel = CancellationToken::new();
+        let entered = gate.enter(&cancel, company, || {});
+        entered.now_or_never().map(Result::unwrap)
+    }
+
+    #[test]
+    fn as_many_work_as_there_are_slots_and_one_alone() {
+        let gate = gate(2, 1);
+        let first = enter(&gate, Company::Others).unwrap();
+        let second = enter(&gate, Company::Others).unwrap();
+        assert!(enter(&gate, Company::Others).is_none(), "there are two slots");
+        drop(second);
+        assert!(enter(&gate, Company::Alone).is_none() && gate.enter_alone_now().is_none());
+        drop(first);
+        let alone = enter(&gate, Company::Alone).unwrap();
+        assert!(enter(&gate, Company::Others).is_none());
+        drop(alone);
+        assert!(gate.enter_alone_now().is_some());
+    }
+
+    #[test]
+    fn builds_leave_room_for_other_work() {
+        let gate = gate(3, 2);
+        let cancel = CancellationToken::new();
+        let turn = || gate.enter_to_build(&cancel).now_or_never().map(Result::unwrap);
+        let (_first, _second) = (turn().unwrap(), turn().unwrap());
+        assert!(turn().is_none(), "two builds are at work");
+        assert!(enter(&gate, Company::Others).is_some());
+    }
+
+    #[test]
+    fn a_broken_file_is_forgotten_once_before_anybody_enters() {
+        let (gate, forgotten, cancel) = (gate(2, 1), AtomicUsize::new(0), CancellationToken::new());
+        gate.declare_broken();
+        assert!(gate.enter_alone_now().is_none());
+        let forget = || {
+            forgotten.fetch_add(1, Ordering::Relaxed);
+        };
+        for _ in 0..2 {
+            let pass = gate.enter(&cancel, Company::Others, forget).now_or_never();
+            assert!(pass.unwrap().is_ok());
+        }
+        assert_eq!(forgotten.into_inner(), 1);
+    }
+
+    #[test]
+    fn builds_with_statements_around_them_take_turns() {
+        let (gate, cancel) = (gate(3, 3), CancellationToken::new());
+        let mut hooks = Hooks::default();
+        let turn = |hooks: &Hooks| gate.turn_of(hooks, &cancel).now_or_never().map(Result::unwrap);
+        assert!(turn(&hooks).unwrap().is_none());
+        hooks.before.push("SET x = 1".to_owned());
+        let first = turn(&hooks).unwrap();
+        assert!(first.is_some() && turn(&hooks).is_none());
+        drop(first);
+        assert!(turn(&hooks).is_some());
+    }
+}
