@@ -26,4 +26,9 @@ pub mod watch;
 
 mod crash;
 
+/// Returns the parser of projects' engine. It costs nothing until it is used, and opens no file.
+pub fn parser() -> Box<dyn olap::Parser> {
+    Box::new(duckdb::Parser::new())
+}
+
 pub use crash::{BACKUP_CRASH_POINTS, CRASH_POINTS, REMOTE_CRASH_POINTS, point as crash_point};

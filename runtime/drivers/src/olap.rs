@@ -8,6 +8,7 @@
 
 mod access;
 mod build;
+mod conditions;
 mod database;
 mod databases;
 mod elsewhere;
@@ -19,6 +20,7 @@ mod kept_rows;
 mod lake;
 mod migration;
 mod output;
+mod parser;
 mod partition;
 mod query;
 mod session;
@@ -36,6 +38,7 @@ pub use build::{
     Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, NamedRow, NewColumns, Over, PutColumns,
     Rename, RenameError, Renamed, RetypedColumn, StageEnd, StateQuery, Step, Verdict,
 };
+pub use conditions::Conditions;
 pub use database::{ATTACHED_PREFIX, Attached, DatabaseCause, DatabaseError, Rights};
 pub use databases::Databases;
 pub use elsewhere::Elsewhere;
@@ -49,6 +52,7 @@ pub use kept_rows::{KeptRows, TestedRows};
 pub use lake::{Lake, Snapshot};
 pub use migration::{Left, Migrated, Migration, Migrations, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
+pub use parser::Parser;
 pub use partition::{
     PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, Partitions, RUN_COLUMN, StageStep, stage_table,
 };

@@ -1,20 +1,21 @@
 //! The engine's parser as the compiler asks for it.
 
 use watershed_compilers::{SqlError, SqlParser, Tree};
-use watershed_drivers::duckdb::Parser;
+use watershed_drivers::olap::Parser;
 
 /// The engine's parser. Opens an engine in memory when it is first asked, and executes nothing.
 #[derive(Debug)]
 pub struct EngineParser {
-    parser: Parser,
+    parser: Box<dyn Parser>,
     version: String,
 }
 
 impl Default for EngineParser {
     fn default() -> Self {
+        let parser = watershed_drivers::parser();
         Self {
-            parser: Parser::new(),
-            version: Parser::version(),
+            version: parser.version(),
+            parser,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use watershed_controller::Handle;
 use watershed_core::{Error, Key, RefView, Row, Timestamp, Uid};
-use watershed_drivers::duckdb::Conditions;
+use watershed_drivers::olap::Conditions;
 use watershed_metrics::jiff;
 use watershed_outputs::{Outputs, failure};
 use watershed_proto::{DataResolver, MapValue, Value};
@@ -25,7 +25,7 @@ pub(crate) struct Surroundings {
     pub(crate) environment: String,
     /// The project's name, for people.
     pub(crate) project: String,
-    pub(crate) conditions: Arc<Conditions>,
+    pub(crate) conditions: Arc<dyn Conditions>,
     pub(crate) cache: Arc<Cache>,
     pub(crate) directory: Option<Arc<dyn Directory>>,
     pub(crate) links: Option<Arc<dyn Links>>,

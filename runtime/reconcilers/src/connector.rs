@@ -18,12 +18,8 @@ use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::{Error, Outcome, Parents, SourcePosition, Work};
 use watershed_dialect::ENGINE;
 use watershed_drivers::{
-    duckdb::{Engine, Options},
     objects,
-    olap::{
-        Access, Attached, DatabaseCause, Failure, Olap as _, Query, QueryError, Session, Statement,
-        Statements as _, System,
-    },
+    olap::{Attached, DatabaseCause, Failure, QueryError, Session, Statement, Statements as _, System},
 };
 use watershed_outputs::{
     Asking, Outputs,
@@ -296,7 +292,7 @@ impl Trial<'_> {
             Target::Database(attached) => self.ask_database(attached, engine.cancel).await,
             Target::Store(access, Some(address)) => self.ask_store(access, address, engine.cancel).await,
             Target::Own => match engine.rows(ENGINE.write(&Statement::Version)).await {
-                Ok(Ok(rows)) => Ok(answer(rows)),
+                Ok(Ok(rows)) => Ok(answer(rows.into_iter().flatten().next())),
                 Ok(Err(error)) => Err(failure::from_sql(&error)),
                 Err(error) => Err(self.placed(error)),
             },
@@ -352,12 +348,6 @@ impl Trial<'_> {
                 Err(self.unreachable("path", &format!("`{}` does not exist", path.display())))
             };
         }
-        let options = Options {
-            access: Access::ReadOnly,
-            sandbox: self.connectors.outputs.sandbox().cloned(),
-            ..Options::new(path, self.connectors.root.as_ref())
-        };
-        let engine = Engine::new(options);
         let variables = self.connectors.outputs.secrets().open(&self.spec.variables)?;
         let sql = session_sql(self.spec, &variables, &self.connectors.environment);
         let session = sql.map(|sql| Session {
@@ -365,25 +355,15 @@ impl Trial<'_> {
             sql,
             ..Session::default()
         });
-        engine.begin_with(session.into_iter().collect());
-        let query = Query {
-            sql: ENGINE.write(&Statement::Version),
-            limit: None,
-            timeout: None,
-            attributes: Default::default(),
+        let tried = async {
+            let databases = self.connectors.outputs.olap().databases()?;
+            databases.try_file(path, session, asking.cancel).await
         };
-        let asked: Result<_, QueryError> = async {
-            let mut rows = engine.query(query, asking.cancel).await?;
-            rows.collect().await
-        }
-        .await;
-        let closed = engine.close().await;
-        let rows = asked.map_err(|error| match error {
+        let version = tried.await.map_err(|error| match error {
             QueryError::Failed(Failure::Interrupted) => failure::cancelled(),
             error => self.unreachable("path", &error.to_string()),
         })?;
-        closed.map_err(|failure| failure::from_failure(&failure))?;
-        Ok(answer(rows))
+        Ok(answer(version))
     }
 
     /// An error of the statements with which connections begin is told where they stand.
@@ -409,7 +389,6 @@ impl Trial<'_> {
     }
 }
 
-fn answer(rows: Vec<Vec<watershed_drivers::olap::Value>>) -> String {
-    let version = rows.into_iter().flatten().next();
+fn answer(version: Option<watershed_drivers::olap::Value>) -> String {
     version.map_or_else(String::new, |version| format!("DuckDB {version}"))
 }

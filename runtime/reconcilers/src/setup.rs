@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use watershed_controller::Builder;
 use watershed_delivery::Notifications;
-use watershed_drivers::duckdb::Conditions;
+use watershed_drivers::olap::Conditions;
 use watershed_outputs::Outputs;
 use watershed_resolvers::{Cache, directory::Directory};
 
@@ -43,6 +43,8 @@ pub struct Setup {
     pub exports: PathBuf,
     /// Models built at once.
     pub jobs: usize,
+    /// The evaluator of conditions of policies.
+    pub conditions: Arc<dyn Conditions>,
     /// Answers that are kept.
     pub cache: Arc<Cache>,
     /// The embedder's users.
@@ -71,7 +73,7 @@ impl Setup {
             root: root.clone(),
             environment: environment.clone(),
             project: project.unwrap_or_default().into_owned(),
-            conditions: Arc::new(Conditions::new()),
+            conditions: self.conditions,
             cache: self.cache,
             directory: self.directory,
             links: self.links,

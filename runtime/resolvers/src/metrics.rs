@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use watershed_compilers::{Kind, Scope, render_text};
 use watershed_dialect::ENGINE;
-use watershed_drivers::duckdb::Conditions;
-use watershed_drivers::olap::{Column, Olap, Value};
+use watershed_drivers::olap::{Column, Conditions, Olap, Value};
 use watershed_metrics::jiff::Timestamp;
 use watershed_metrics::plan::{self, Bounds, Extent, Plan, PlanError};
 use watershed_metrics::{Measure, MeasureKind, Policy, Query, View};
@@ -52,7 +51,7 @@ pub struct Views<'a> {
     /// The project's resources.
     pub resources: &'a dyn Resources,
     /// The evaluator of conditions of policies.
-    pub conditions: Arc<Conditions>,
+    pub conditions: Arc<dyn Conditions>,
 }
 
 /// A question to a metrics view.

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use watershed_compilers::{Scope, render_rule};
-use watershed_drivers::duckdb::Conditions;
-use watershed_drivers::olap::{Failure, QueryError};
+use watershed_drivers::olap::{Conditions, Failure, QueryError};
 use watershed_metrics::policy::{Layer, Truth};
 use watershed_proto::{SecurityRule, Value};
 
@@ -87,7 +86,7 @@ impl Rules {
         layers: &[&[SecurityRule]],
         viewer: &Viewer,
         scope: &Scope,
-        conditions: &Arc<Conditions>,
+        conditions: &Arc<dyn Conditions>,
     ) -> Result<Vec<Layer>, String> {
         let Viewer::User(user) = viewer else {
             return Ok(Vec::new());

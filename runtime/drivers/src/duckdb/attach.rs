@@ -3,16 +3,24 @@
 mod error;
 mod statements;
 
+use std::path::Path;
+
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
+
+use watershed_dialect::DuckDb;
 
 use super::engine::Engine;
 use super::failure::{Source, classify};
 use super::gate::Company;
 use super::install::{MOST_EXTENSIONS, install_for};
+use super::options::Options;
 use super::work::Work;
-use crate::olap::{Attached, BuildError, Databases, Failure, NamedRow};
+use crate::olap::{
+    Access, Attached, BuildError, Databases, Failure, NamedRow, Olap as _, Query, QueryError, Session,
+    Statement, Statements as _, Value,
+};
 
 impl Databases for Engine {
     /// Attaches the database, and lets go of it again. A system that doesn't answer is given up after the time that its
@@ -58,6 +66,36 @@ impl Databases for Engine {
             failure => failure,
         };
         asked.map(move |asked| asked.map_err(hidden)).boxed()
+    }
+
+    fn try_file<'a>(
+        &'a self,
+        file: &'a Path,
+        session: Option<Session>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Value>, QueryError>> {
+        let own = self.options();
+        let engine = Engine::new(Options {
+            access: Access::ReadOnly,
+            sandbox: own.sandbox.clone(),
+            ..Options::new(file, own.root.clone())
+        });
+        engine.begin_with(session.into_iter().collect());
+        async move {
+            let query = Query {
+                sql: DuckDb.write(&Statement::Version),
+                limit: None,
+                timeout: None,
+                attributes: Default::default(),
+            };
+            let asked = async { engine.query(query, cancel).await?.collect().await };
+            let rows = asked.await;
+            let closed = engine.close().await;
+            let version = rows?.into_iter().flatten().next();
+            closed?;
+            Ok(version)
+        }
+        .boxed()
     }
 }
 

@@ -231,12 +231,9 @@ async fn try_build(
                     try_here(&this, work, &without_trash)
                 })
             });
-            made.map(|made| {
-                Made {
-                    took: started.elapsed(),
-                    ..made
-                }
-                .into_built()
+            made.map(|made| Built {
+                took: started.elapsed(),
+                ..made.into_built()
             })
             .map_err(|error| hidden(&build.databases, error))
         })

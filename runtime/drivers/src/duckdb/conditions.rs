@@ -12,7 +12,7 @@ use watershed_dialect::DuckDb;
 
 use super::failure::classify;
 use super::sys::{Answer, Connection, Database, RawError};
-use crate::olap::{Failure, Statement, Statements as _, Value};
+use crate::olap::{self, Failure, Statement, Statements as _, Value};
 
 /// The longest that the conditions of a policy may take: each compares a few constants.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -37,12 +37,18 @@ impl Conditions {
         Self::default()
     }
 
-    /// Returns the value of each condition, in order; nothing for one that is NULL. Blocks for about a millisecond.
-    ///
-    /// # Errors
-    /// The first condition that is none, reads what there isn't, or fails; and all of them when they take over two
-    /// seconds.
-    pub fn evaluate(&self, conditions: &[String]) -> Result<Vec<Option<bool>>, Failure> {
+    fn run(&self, sql: &str) -> Result<Vec<Vec<Value>>, Failure> {
+        let mut kept = self.connection.lock().unpoisoned();
+        let connection = match &mut *kept {
+            Some(connection) => connection,
+            none => none.insert(open().map_err(|raw| classified(&raw))?),
+        };
+        bounded(connection, sql).map_err(|raw| classified(&raw))
+    }
+}
+
+impl olap::Conditions for Conditions {
+    fn evaluate(&self, conditions: &[String]) -> Result<Vec<Option<bool>>, Failure> {
         if conditions.is_empty() {
             return Ok(Vec::new());
         }
@@ -64,12 +70,7 @@ impl Conditions {
         }
     }
 
-    /// Returns true if each text is exactly one expression, which stays one between brackets, whatever stands around them. No
-    /// text is evaluated. Blocks for about a millisecond if it has not seen them lately.
-    ///
-    /// # Errors
-    /// When the engine can't be asked.
-    pub fn are_expressions(&self, texts: &[String]) -> Result<bool, Failure> {
+    fn are_expressions(&self, texts: &[String]) -> Result<bool, Failure> {
         let mut known = self.known.lock().unpoisoned();
         let new: Vec<&String> = texts.iter().filter(|text| !known.contains(*text)).collect();
         if new.is_empty() {
@@ -89,15 +90,6 @@ impl Conditions {
             );
         }
         Ok(all)
-    }
-
-    fn run(&self, sql: &str) -> Result<Vec<Vec<Value>>, Failure> {
-        let mut kept = self.connection.lock().unpoisoned();
-        let connection = match &mut *kept {
-            Some(connection) => connection,
-            none => none.insert(open().map_err(|raw| classified(&raw))?),
-        };
-        bounded(connection, sql).map_err(|raw| classified(&raw))
     }
 }
 
@@ -147,6 +139,7 @@ fn bounded(connection: &Connection, sql: &str) -> Result<Vec<Vec<Value>>, RawErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::olap::Conditions as _;
 
     fn evaluated(conditions: &[&str]) -> Result<Vec<Option<bool>>, Failure> {
         let owned: Vec<String> = conditions.iter().map(|one| (*one).to_owned()).collect();

@@ -8,7 +8,7 @@ use watershed_locks::Unpoisoned;
 
 use super::failure::classify;
 use super::sys::{Answer, Connection, Database, Param, RawError, library_version};
-use crate::olap::{Failure, Value};
+use crate::olap::{self, Failure, Value};
 
 /// Statements in one call of the engine: most of what a call saves is saved by then, and memory stays bounded.
 const BATCH: usize = 128;
@@ -58,6 +58,16 @@ impl Parser {
             documents.extend(part.map_err(said)?);
         }
         Ok(documents)
+    }
+}
+
+impl olap::Parser for Parser {
+    fn version(&self) -> String {
+        Self::version()
+    }
+
+    fn documents(&self, statements: &[&str]) -> Result<Vec<String>, Failure> {
+        self.documents(statements)
     }
 }
 

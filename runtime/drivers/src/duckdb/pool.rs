@@ -361,6 +361,29 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_is_used_again_until_the_file_is_forgotten_and_none_once_it_is_closed() {
+        let temp = tempfile::tempdir().unwrap();
+        let options = Options::new(temp.path().join("main.duckdb"), temp.path());
+        let (pool, path) = (Pool::default(), &options.path);
+        let take = || pool.checkout(path, || Ok(open(&options)?));
+        let Ok(Checkout::First(first)) = take() else {
+            panic!("the file is opened")
+        };
+        assert!(pool.is_open() && pool.memory_limit().is_some() && pool.bare_connection(path).is_ok());
+        assert!(matches!(take(), Ok(Checkout::New(_))));
+        pool.check_in(first);
+        assert!(matches!(take(), Ok(Checkout::Idle(_))));
+        assert_eq!(pool.forget(path, |connection| connection.is_some()), Some(true));
+        assert_eq!(pool.forget(path, |_| ()), None);
+        assert!(!pool.is_open() && pool.bare_connection(path).is_err());
+        assert!(matches!(take(), Ok(Checkout::First(_))));
+        assert!(pool.abandon() && !pool.is_open());
+        pool.close();
+        assert!(!pool.abandon());
+        assert!(matches!(take(), Err(Failure::Closed)));
+    }
+
+    #[test]
     fn sizes_are_read_as_the_engine_shows_them() {
         let read = |text: &str| bytes_of(&Value::Text(text.to_owned()));
         assert_eq!(read("18.8 GiB"), Some(18 * (1 << 30) + 8 * (1 << 30) / 10));

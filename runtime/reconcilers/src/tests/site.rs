@@ -8,7 +8,7 @@ use watershed_controller::store::MemoryStore;
 use watershed_controller::{Controller, Key, Resource, Select};
 use watershed_core::{Epoch, Error, InvocationId, RunResult, Uid, Work};
 use watershed_drivers::{
-    duckdb::{ByHand, Engine, Options},
+    duckdb::{ByHand, Conditions, Engine, Options},
     olap::{Olap as _, Query},
 };
 use watershed_outputs::{Outputs, secrets::Secrets};
@@ -117,6 +117,7 @@ impl Site {
         let setup = Setup {
             links: None,
             cache,
+            conditions: Arc::new(Conditions::new()),
             directory: None,
             root: self.root.path().to_owned(),
             environment: "dev".into(),

@@ -55,8 +55,7 @@ use watershed_api::documents::{Command, Time};
 use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::{SqliteStore, Store};
 use watershed_controller::{Controller, EditError, Handle, Limits, StartError, Uid};
-use watershed_drivers::duckdb::Conditions;
-use watershed_drivers::olap::{Access, Olap};
+use watershed_drivers::olap::{Access, Conditions, Olap};
 use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_managers::{Discovery, Managed};
 use watershed_outputs::{Outputs, secrets::Secrets};
@@ -240,7 +239,7 @@ pub struct Instance {
     /// The embedder's users.
     pub(crate) directory: Option<Arc<dyn Directory>>,
     /// The evaluator of conditions of policies.
-    pub(crate) conditions: Arc<Conditions>,
+    pub(crate) conditions: Arc<dyn Conditions>,
     /// The time at which it was opened.
     pub(crate) opened: Time,
     /// Cancelled when the instance is about to be closed.
@@ -294,8 +293,10 @@ impl Runtime {
         Moment::End.forget(&state.path());
         known.look_ahead(compiled::compiler_options(&options));
         let cache = Arc::new(Cache::new(Arc::clone(&outputs)));
+        let conditions = open::conditions();
         let setup = Setup {
             cache: Arc::clone(&cache),
+            conditions: Arc::clone(&conditions),
             directory: self.directory.clone(),
             links: self.links.clone(),
             root: options.root.clone(),
@@ -347,7 +348,7 @@ impl Runtime {
             watching,
             workloads,
             cache,
-            conditions: Arc::default(),
+            conditions,
             opened: Time::now(),
             leaving,
             claim,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use watershed_drivers::duckdb::{self, Engine};
-use watershed_drivers::olap::{Access, Olap};
+use watershed_drivers::olap::{Access, Conditions, Olap};
 use watershed_drivers::sandbox::Sandbox;
 
 use super::{Options, extensions};
@@ -25,6 +25,11 @@ pub(crate) fn engine_of(path: PathBuf, options: &Options, state: &StateFolder) -
         path,
         ..settings(options, state, Access::ReadOnly)
     }))
+}
+
+/// Returns the evaluator of conditions of policies, which costs nothing until it is used.
+pub(crate) fn conditions() -> Arc<dyn Conditions> {
+    Arc::new(duckdb::Conditions::new())
 }
 
 /// Returns the number of resources that are at work at once; one, if one job alone is asked for.

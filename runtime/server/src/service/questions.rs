@@ -7,8 +7,7 @@ use jiff::Timestamp;
 use watershed_api::request::AnswerOptions;
 use watershed_api::{Code, Problem, hint};
 use watershed_core::{Key, Row};
-use watershed_drivers::duckdb::Conditions;
-use watershed_drivers::olap::{Existing, Export, FileFormat, Layout, Olap};
+use watershed_drivers::olap::{Conditions, Existing, Export, FileFormat, Layout, Olap};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_outputs::secrets::Secrets;
 use watershed_resolvers::{
@@ -17,7 +16,7 @@ use watershed_resolvers::{
 };
 
 use super::opened::Opened;
-use crate::instance::{Instance, Options, sandbox};
+use crate::instance::{Instance, Options, open, sandbox};
 use crate::report::{Entry, names};
 use crate::state_folder::StateFolder;
 
@@ -28,7 +27,7 @@ pub(crate) struct Asking {
     olap: Arc<dyn Olap>,
     cache: Option<Arc<Cache>>,
     directory: Option<Arc<dyn Directory>>,
-    conditions: Arc<Conditions>,
+    conditions: Arc<dyn Conditions>,
     sandbox: Option<Sandbox>,
     environment: String,
     pub(crate) root: PathBuf,
@@ -43,7 +42,7 @@ impl Asking {
             secrets,
             cache: None,
             directory: None,
-            conditions: Arc::default(),
+            conditions: open::conditions(),
             sandbox: sandbox(options, state),
             environment: options.environment.clone(),
             root: options.root.clone(),
