@@ -713,6 +713,9 @@ pub struct ModelState {
     /// milliseconds since the epoch; 0: neither since the build.
     #[prost(int64, tag = "42")]
     pub schedule_counts_from_ms: i64,
+    /// The schema that the output lies in; empty for the one that the engine has by itself.
+    #[prost(string, tag = "43")]
+    pub result_schema: ::prost::alloc::string::String,
 }
 /// The parts of a ModelState that every listing looks at, under their numbers there.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -27,8 +27,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_drivers::{
     olap::{
-        Build, BuildError, Built, Dropped, Failure, Guard, Left, Migration, Olap, Output, OutputKind, Rename,
-        RenameError, Renamed, Stamp, Tag, Trashed,
+        Build, BuildError, Built, Dropped, Failure, Guard, Left, Location, Migration, Olap, Output,
+        OutputKind, Rename, RenameError, Renamed, Stamp, Tag, Trashed,
     },
     sandbox::Sandbox,
 };
@@ -55,8 +55,8 @@ const NO_DATA: &str = "null";
 pub struct Claim {
     /// The owner of an output, and the build that made it.
     pub tag: Tag,
-    /// Its name.
-    pub name: String,
+    /// Its place.
+    pub location: Location,
     /// Table or view.
     pub kind: OutputKind,
 }
@@ -310,20 +310,20 @@ impl Outputs {
             .await
     }
 
-    /// The tagged output that stands at a name.
+    /// The tagged output that stands at a place.
     ///
     /// # Errors
     /// As [`Outputs::find`].
     pub async fn standing_at(
         &self,
-        name: &str,
+        location: &Location,
         cancel: &CancellationToken,
     ) -> Result<Option<Output>, Failure> {
-        self.ask(About::All, cancel, |known| known.at(name).cloned())
+        self.ask(About::All, cancel, |known| known.at(location).cloned())
             .await
     }
 
-    /// All outputs, ordered by name.
+    /// All outputs, ordered by their places.
     ///
     /// # Errors
     /// As [`Outputs::find`].
@@ -333,7 +333,7 @@ impl Outputs {
                 known.all().cloned().collect::<Vec<_>>()
             })
             .await?;
-        all.sort_by(|a, b| a.name.cmp(&b.name));
+        all.sort_by(|a, b| a.location.cmp(&b.location));
         Ok(all)
     }
 
@@ -396,7 +396,7 @@ impl Outputs {
         match &result {
             Ok(built) => unlearned.learn(|known| {
                 known.put(Output {
-                    name: build.name.clone(),
+                    location: Location::named(&build.name),
                     kind: build.kind,
                     tag: built.tag,
                     record: Some(built.record.clone()),
@@ -442,7 +442,7 @@ impl Outputs {
                 if let Some(output) = known.get(rename.uid).cloned() {
                     let record = rename.record.clone().or(output.record);
                     known.put(Output {
-                        name: rename.to.clone(),
+                        location: Location::named(&rename.to),
                         record,
                         ..output
                     });

@@ -111,7 +111,7 @@ pub fn claim(row: &Row) -> Option<Claim> {
             build: record.tagged.0,
         },
         kind: run::kind(record.shape),
-        name: record.table,
+        location: record.location,
     })
 }
 

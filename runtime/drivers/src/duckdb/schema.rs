@@ -12,7 +12,7 @@ use watershed_dialect::{DuckDb, Quoting as _};
 use super::names::{Entry, Names, Noted};
 use super::sys::{ColumnValue, Param};
 use super::work::Work;
-use crate::olap::{Failure, Output, OutputKind, Tag, Value, is_in_trash};
+use crate::olap::{Failure, Location, Output, OutputKind, Tag, Value, is_in_trash};
 
 /// The table of the records.
 const RECORDS: &str = "records";
@@ -80,7 +80,7 @@ pub(super) fn read_outputs(work: &Work<'_>, tagged: Vec<(Entry, Tag)>) -> Result
             let record = records.remove(&tag);
             let (rows, record) = record.map_or((None, None), |(rows, record)| (rows, Some(record)));
             Output {
-                name,
+                location: Location::named(name),
                 kind,
                 tag,
                 record,

@@ -135,7 +135,14 @@ impl Bench {
 
     /// `name kind owner` of each output.
     async fn listed(&self) -> Vec<String> {
-        let line = |output: Output| format!("{} {} {}", output.name, output.kind, output.tag.uid.as_u128());
+        let line = |output: Output| {
+            format!(
+                "{} {} {}",
+                output.location.name,
+                output.kind,
+                output.tag.uid.as_u128()
+            )
+        };
         self.outputs().await.into_iter().map(line).collect()
     }
 

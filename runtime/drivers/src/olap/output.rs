@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::Location;
+
 /// The owner of an output and the build that made it. Stored in the engine at the output itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tag {
@@ -63,8 +65,8 @@ impl fmt::Display for OutputKind {
 /// A tagged object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// Its name as it stands in the engine.
-    pub name: String,
+    /// Its place, as it stands in the engine.
+    pub location: Location,
     /// Table or view.
     pub kind: OutputKind,
     /// The owner and the build.

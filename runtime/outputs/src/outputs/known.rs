@@ -1,15 +1,15 @@
 //! Known outputs of the engine, kept true through changes whose end may stay unknown.
 //!
 //! Invariants:
-//! 1. `by_name` has exactly the outputs whose name is known, under their name in lower case.
+//! 1. `by_location` has exactly the outputs whose place is known, under their place as the engine compares it.
 //! 2. A uid is doubtful from the moment its change ended unlearned until the next listing.
 //! 3. A change that ended while a listing was under way counts, whatever that listing says of it.
 
 use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
-use watershed_dialect::{Dialect as _, ENGINE};
-use watershed_drivers::olap::Output;
+use watershed_dialect::ENGINE;
+use watershed_drivers::olap::{Location, Output};
 
 use super::Claim;
 
@@ -17,7 +17,7 @@ use super::Claim;
 pub(super) struct Known {
     listing: Listing,
     by_uid: HashMap<Uuid, Output>,
-    by_name: HashMap<String, Uuid>,
+    by_location: HashMap<Location, Uuid>,
     doubtful: HashSet<Uuid>,
     /// A change was begun: the engine's file is not as it was left.
     touched: bool,
@@ -86,9 +86,9 @@ impl Known {
         self.by_uid.get(&uid)
     }
 
-    pub(super) fn at(&self, name: &str) -> Option<&Output> {
-        self.by_name
-            .get(&ENGINE.fold(name))
+    pub(super) fn at(&self, location: &Location) -> Option<&Output> {
+        self.by_location
+            .get(&location.folded(&ENGINE))
             .and_then(|uid| self.by_uid.get(uid))
     }
 
@@ -138,7 +138,7 @@ impl Known {
         };
         self.meddled = false;
         let before = std::mem::take(&mut self.by_uid);
-        self.by_name.clear();
+        self.by_location.clear();
         self.doubtful.retain(|uid| changed.contains(uid));
         let listed = outputs
             .into_iter()
@@ -167,20 +167,23 @@ impl Known {
         self.note(uid);
         self.doubtful.remove(&uid);
         if let Some(output) = self.by_uid.remove(&uid) {
-            let name = ENGINE.fold(&output.name);
-            if self.by_name.get(&name) == Some(&uid) {
-                self.by_name.remove(&name);
+            let location = output.location.folded(&ENGINE);
+            if self.by_location.get(&location) == Some(&uid) {
+                self.by_location.remove(&location);
             }
         }
     }
 
     fn insert(&mut self, output: Output) {
-        let (name, uid) = (ENGINE.fold(&output.name), output.tag.uid);
+        let (location, uid) = (output.location.folded(&ENGINE), output.tag.uid);
         self.by_uid.insert(uid, output);
-        let other = self.by_name.insert(name, uid).filter(|other| *other != uid);
+        let other = self
+            .by_location
+            .insert(location, uid)
+            .filter(|other| *other != uid);
         if let Some(other) = other.and_then(|other| self.by_uid.get_mut(&other)) {
             // It was moved out of the way, to a name that nobody asks for.
-            other.name.clear();
+            other.location.name.clear();
         }
     }
 
@@ -195,7 +198,7 @@ impl Claim {
     fn is_of(&self, output: &Output) -> bool {
         self.tag == output.tag
             && self.kind == output.kind
-            && ENGINE.fold(&self.name) == ENGINE.fold(&output.name)
+            && self.location.folded(&ENGINE) == output.location.folded(&ENGINE)
     }
 }
 
@@ -215,7 +218,7 @@ mod tests {
             build: uid(100 + n),
         };
         Output {
-            name: name.into(),
+            location: Location::named(name),
             kind: OutputKind::Table,
             tag,
             record: None,
@@ -260,29 +263,35 @@ mod tests {
         known.begin_listing();
         known.trust_since(2);
         known.end_listing(vec![output(1, "b")]);
-        assert_eq!(known.at("b").map(|output| output.tag.uid), Some(uid(1)));
+        assert_eq!(
+            known.at(&Location::named("b")).map(|output| output.tag.uid),
+            Some(uid(1))
+        );
         assert!(known.agrees(false, [claim(1, "b")]));
     }
 
     #[test]
     fn names_are_found_without_regard_to_case() {
         let mut known = listed(vec![output(1, "Orders")]);
-        assert_eq!(known.at("oRDERS").unwrap().name, "Orders");
+        assert_eq!(
+            known.at(&Location::named("oRDERS")).unwrap().location.name,
+            "Orders"
+        );
         known.put(output(1, "sales"));
-        assert!(known.at("orders").is_none());
-        assert_eq!(known.at("sales").unwrap().tag.uid, uid(1));
+        assert!(known.at(&Location::named("orders")).is_none());
+        assert_eq!(known.at(&Location::named("sales")).unwrap().tag.uid, uid(1));
     }
 
     #[test]
     fn whoever_is_in_the_way_loses_its_name_and_not_itself() {
         let mut known = listed(vec![output(1, "a"), output(2, "b")]);
         known.put(output(1, "b"));
-        assert_eq!(known.at("b").unwrap().tag.uid, uid(1));
-        assert_eq!(known.get(uid(2)).unwrap().name, "");
+        assert_eq!(known.at(&Location::named("b")).unwrap().tag.uid, uid(1));
+        assert_eq!(known.get(uid(2)).unwrap().location.name, "");
         known.put(output(2, "a"));
-        assert_eq!(known.at("a").unwrap().tag.uid, uid(2));
+        assert_eq!(known.at(&Location::named("a")).unwrap().tag.uid, uid(2));
         known.remove(uid(1));
-        assert!(known.at("b").is_none());
+        assert!(known.at(&Location::named("b")).is_none());
     }
 
     #[test]
@@ -297,8 +306,10 @@ mod tests {
     }
 
     fn claim(n: u128, name: &str) -> Claim {
-        let Output { name, kind, tag, .. } = output(n, name);
-        Claim { tag, name, kind }
+        let Output {
+            location, kind, tag, ..
+        } = output(n, name);
+        Claim { tag, location, kind }
     }
 
     #[test]
@@ -346,8 +357,8 @@ mod tests {
         known.put(output(1, "c"));
         known.remove(uid(2));
         known.end_listing(vec![output(1, "a"), output(2, "b"), output(3, "d")]);
-        assert_eq!(known.get(uid(1)).unwrap().name, "c");
-        assert!(known.at("a").is_none() && known.get(uid(2)).is_none());
-        assert_eq!(known.at("d").unwrap().tag.uid, uid(3));
+        assert_eq!(known.get(uid(1)).unwrap().location.name, "c");
+        assert!(known.at(&Location::named("a")).is_none() && known.get(uid(2)).is_none());
+        assert_eq!(known.at(&Location::named("d")).unwrap().tag.uid, uid(3));
     }
 }

@@ -107,7 +107,7 @@ pub(super) fn made_of(record: &Record, export: &FileExport) -> Vec<u8> {
     hasher
         .update(record.build.0.as_bytes())
         .update(&record.steps.to_le_bytes())
-        .update(record.table.as_bytes())
+        .update(record.location.name.as_bytes())
         .update(&settings.encode_to_vec());
     hasher.finalize().as_bytes().to_vec()
 }

@@ -149,7 +149,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
                 record,
                 refingerprinted: refingerprinted(record),
                 object: Object::Present {
-                    table: &record.table,
+                    table: &record.location.name,
                     shape: record.shape,
                     build: record.tagged,
                 },

@@ -92,13 +92,13 @@ fn last_run(target: &Row) -> Option<Input> {
 fn input(target: &Row) -> Option<Input> {
     let state = ModelState::decode(target.state.as_deref()?).ok()?;
     let Record {
-        table,
+        location,
         build,
         columns,
         ..
     } = Record::from_state(&state)?;
     Some(Input {
-        table,
+        table: location.name,
         build,
         columns,
     })

@@ -34,10 +34,10 @@ pub(super) async fn sweep(
         .collect::<HashSet<_>>();
     let names = resources.iter().filter_map(wanted_table).collect::<HashSet<_>>();
     for output in outputs.list(cancel).await? {
-        let claimed = known.contains(&output.tag.uid) || names.contains(&ENGINE.fold(&output.name));
+        let claimed = known.contains(&output.tag.uid) || names.contains(&ENGINE.fold(&output.location.name));
         if !claimed {
             tracing::info!(
-                table = output.name,
+                table = output.location.name,
                 "dropping an output that no resource stands for"
             );
             outputs.drop_output(output.tag.uid, Guard::Free, cancel).await?;

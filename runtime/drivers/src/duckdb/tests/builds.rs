@@ -6,7 +6,7 @@ use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::*;
 use crate::data_file::Form;
-use crate::olap::{Check, Failing, Gravity, Verdict};
+use crate::olap::{Check, Failing, Gravity, Location, Verdict};
 
 #[tokio::test]
 async fn a_table_carries_its_tag_and_record_from_the_first_moment() {
@@ -27,7 +27,7 @@ async fn a_table_carries_its_tag_and_record_from_the_first_moment() {
         }
     );
     let expected = Output {
-        name: "a".into(),
+        location: Location::named("a"),
         kind: OutputKind::Table,
         tag: table(1, "a", "").tag,
         record: Some(b"record of 1".to_vec()),
@@ -51,7 +51,7 @@ async fn a_rebuild_replaces_rows_tag_and_record_together() {
     bench.build(second.clone()).await.unwrap();
     let outputs = bench.outputs().await;
     assert_eq!(outputs.len(), 1);
-    assert_eq!(outputs[0].name, "A");
+    assert_eq!(outputs[0].location.name, "A");
     assert_eq!(outputs[0].tag, second.tag);
     assert_eq!(outputs[0].record.as_deref(), Some(&b"second"[..]));
     assert_eq!(bench.one("select y from a").await, "2");

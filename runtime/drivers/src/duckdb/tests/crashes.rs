@@ -201,7 +201,7 @@ async fn content(folder: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for output in bench.outputs().await {
         let rows = bench
-            .one(&format!("select x from {}", DuckDb.name(&output.name)))
+            .one(&format!("select x from {}", DuckDb.name(&output.location.name)))
             .await;
         lines.push(format!("{output:?} {rows}"));
     }

@@ -192,13 +192,13 @@ async fn random_histories_of_names_end_as_a_plain_map_says() {
                 .map(|output| {
                     (
                         output.tag.uid.as_u128(),
-                        names.iter().position(|name| *name == output.name),
+                        names.iter().position(|name| *name == output.location.name),
                     )
                 })
                 .collect();
             assert_eq!(found, expected, "{history:?}");
             for output in bench.outputs().await {
-                let sql = format!("select x from {}", DuckDb.name(&output.name));
+                let sql = format!("select x from {}", DuckDb.name(&output.location.name));
                 assert_eq!(bench.one(&sql).await, output.tag.uid.as_u128().to_string());
             }
         }

@@ -4,7 +4,7 @@ mod views;
 
 use uuid::Uuid;
 
-use watershed_drivers::files::FileNow;
+use watershed_drivers::{files::FileNow, olap::Location};
 
 use super::*;
 
@@ -79,7 +79,7 @@ impl Case {
             build: build(7),
             tagged: build(7),
             columns: None,
-            table: "m".into(),
+            location: Location::named("m"),
             shape,
             meaning: meaning("1", 5),
             definition: b"select".to_vec(),

@@ -1,7 +1,7 @@
 //! Actions of a run: in the engine, and on the state.
 
 use watershed_core::{Error, Outcome, Work};
-use watershed_drivers::olap::{Dropped, Guard, Rename, RenameError, Tag};
+use watershed_drivers::olap::{Dropped, Guard, Location, Rename, RenameError, Tag};
 use watershed_outputs::Lookup;
 
 use super::{
@@ -145,7 +145,7 @@ impl Run<'_> {
         };
         let record = Record {
             answered: subject.asked(),
-            table: plan.table,
+            location: Location::named(plan.table),
             meaning: plan.meaning,
             ..record
         };
@@ -179,7 +179,7 @@ impl Run<'_> {
         known_output::refuse_shared_output(subject).await?;
         let to = subject.table().to_owned();
         let record = known_output.record.map(|record| Record {
-            table: to.clone(),
+            location: Location::named(&to),
             ..record
         });
         let encoded = match &record {

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use watershed_core::{Error, Work};
 use watershed_drivers::files::FileNow;
 use watershed_drivers::olap::{
-    Build, BuildError, Built, Failure, Fate, Hooks, Over, StageEnd, StateQuery, Step, Tag,
+    Build, BuildError, Built, Failure, Fate, Hooks, Location, Over, StageEnd, StateQuery, Step, Tag,
 };
 use watershed_proto::{IncrementalStrategy, Message, PartitionCounts, TestResult};
 
@@ -112,7 +112,7 @@ impl Run<'_> {
             build: id,
             tagged: id,
             columns,
-            table: plan.table,
+            location: Location::named(plan.table),
             shape: plan.shape,
             meaning: plan.meaning,
             definition: subject.spec().encode_to_vec(),
@@ -269,7 +269,7 @@ impl Run<'_> {
             (onto.build.0, same.encode())
         });
         Build {
-            name: record.table.clone(),
+            name: record.location.name.clone(),
             kind: kind(record.shape),
             sql,
             order_by: None,

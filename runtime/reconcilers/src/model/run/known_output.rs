@@ -4,7 +4,7 @@ use uuid::Uuid;
 use watershed_compilers::Code;
 use watershed_controller::Resource;
 use watershed_core::{Error, Target, Timestamp};
-use watershed_drivers::olap::{Guard, Output, OutputKind};
+use watershed_drivers::olap::{Guard, Location, Output, OutputKind};
 use watershed_outputs::Lookup;
 use watershed_proto::{Fault, ModelSpec};
 
@@ -38,7 +38,7 @@ pub(super) async fn find(subject: Subject<'_>) -> Result<KnownOutput, Error> {
     let found = subject.outputs().find(subject.uid(), subject.cancel()).await;
     let output = match (found.map_err(|failure| failure::from_failure(&failure))?, &copy) {
         (Lookup::AsLeft, Some(record)) => {
-            let object = Some((record.table.clone(), record.shape, record.tagged));
+            let object = Some((record.location.name.clone(), record.shape, record.tagged));
             return Ok(KnownOutput {
                 record: copy,
                 object,
@@ -81,7 +81,7 @@ pub(super) async fn look_up(subject: Subject<'_>) -> Result<Option<Output>, Erro
 async fn standing_at_name(subject: Subject<'_>) -> Result<Option<Output>, Error> {
     let found = subject
         .outputs()
-        .standing_at(subject.table(), subject.cancel())
+        .standing_at(&Location::named(subject.table()), subject.cancel())
         .await;
     found.map_err(|failure| failure::from_failure(&failure))
 }
@@ -146,7 +146,7 @@ impl KnownOutput {
 
     fn from_output(output: &Output, copy: Option<Record>) -> Self {
         let build = BuildId(output.tag.build);
-        let object = Some((output.name.clone(), shape(output.kind), build));
+        let object = Some((output.location.name.clone(), shape(output.kind), build));
         let record = output.record.as_deref().and_then(Record::decode).map(|record| {
             let copy = copy.filter(|copy| copy.tagged == record.tagged);
             let record = match &copy {

@@ -4,7 +4,9 @@
 
 use watershed_core::{Error, Outcome, Timestamp, Work};
 use watershed_drivers::files::FileNow;
-use watershed_drivers::olap::{Build, BuildError, Failure, Fate, Hooks, OutputKind, Step, Tag, Trashed};
+use watershed_drivers::olap::{
+    Build, BuildError, Failure, Fate, Hooks, Location, OutputKind, Step, Tag, Trashed,
+};
 use watershed_proto::Message;
 
 use super::{
@@ -137,13 +139,13 @@ impl Run<'_> {
             }
         };
         let record = Record {
-            table: plan.table.clone(),
+            location: Location::named(&plan.table),
             definition: subject.spec().encode_to_vec(),
             ..record
         };
         subject.context.progress("taking it back from the trash");
         let build = Build {
-            name: record.table.clone(),
+            name: record.location.name.clone(),
             kind: OutputKind::Table,
             sql: String::new(),
             order_by: None,
