@@ -130,6 +130,7 @@ pub fn from_failure(failure: &Failure) -> Error {
         return from_sql(sql);
     }
     let kind = match failure {
+        Failure::Fenced => ErrorKind::Fenced,
         Failure::Database(error) if !error.passes() => ErrorKind::Permanent,
         Failure::MissingExtension { .. }
         | Failure::Unsupported { .. }

@@ -12,6 +12,7 @@
 //! 5. A listing or change is begun when the file is open: while another process has it, what is known stays known.
 
 mod change;
+mod ending;
 mod known;
 
 use std::{

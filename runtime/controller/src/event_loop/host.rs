@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::Instant;
 use watershed_core::{
-    Answer, Call, Commit, CommitError, Core, Effect, Epoch, Input, InvocationId, Kind, Mono, Now, Priority,
-    Refusal, Start, StopReason, Unreturned,
+    Answer, Call, Commit, CommitError, Core, Effect, Epoch, ErrorKind, Input, InvocationId, Kind, Mono, Now,
+    Priority, Refusal, Returned, Start, StopReason, Unreturned,
 };
 
 use crate::api::clock::Clock;
@@ -277,7 +277,13 @@ impl Host {
             Signal::Returned { invocation, result } => {
                 self.running.remove(&invocation);
                 self.shared.metrics.returned(&result);
-                Input::Returned { invocation, result }
+                match result {
+                    Returned::Failed(error) if error.kind == ErrorKind::Fenced => {
+                        tracing::error!(code = %error.code, "the lease is lost: {}", error.message);
+                        Input::LeaseLost
+                    }
+                    result => Input::Returned { invocation, result },
+                }
             }
             Signal::Progress(invocation) => {
                 let running = self.running.get(&invocation);

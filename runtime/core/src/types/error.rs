@@ -18,6 +18,9 @@ pub enum ErrorKind {
     Permanent,
     /// A ref is missing or has failed.
     Dependency(Ref),
+    /// The outside that the run acts on belongs to a later owner: the lease is lost. Never stored: the controller stops, as if its store
+    /// had said so.
+    Fenced,
 }
 
 /// A place in a file.
@@ -124,6 +127,11 @@ impl Error {
     /// A permanent error.
     pub fn permanent(code: impl Into<Arc<str>>, message: impl Into<Arc<str>>) -> Self {
         Self::new(ErrorKind::Permanent, code, message)
+    }
+
+    /// The error of a run whose outside knows a later owner.
+    pub fn fenced(code: impl Into<Arc<str>>, message: impl Into<Arc<str>>) -> Self {
+        Self::new(ErrorKind::Fenced, code, message)
     }
 
     /// A transient error.

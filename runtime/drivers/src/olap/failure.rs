@@ -151,6 +151,16 @@ pub enum Failure {
     /// The engine has been closed.
     #[error("the engine has been closed")]
     Closed,
+    /// Another owner has taken the data since: nothing was done, and nothing more will be. Whoever is told so has lost the lease.
+    #[error("another owner has taken the engine's data")]
+    Fenced,
+    /// The connection ended before the engine said how the work ended. It was done whole or not at all, and none of it is done
+    /// after the call: whoever asks what stands there is told which.
+    #[error("the connection to the engine ended before its answer: {message}")]
+    Unknown {
+        /// The message of the engine or the system.
+        message: String,
+    },
     /// The engine does not have what was asked for.
     #[error("the engine has no {what}")]
     Unsupported {
@@ -182,6 +192,8 @@ impl Failure {
             Self::Database(error) => error.code(),
             Self::Fatal { .. } => "engine-fatal",
             Self::Closed => "engine-closed",
+            Self::Fenced => "engine-fenced",
+            Self::Unknown { .. } => "engine-unknown",
             Self::Unsupported { .. } => "engine-unsupported",
         }
     }

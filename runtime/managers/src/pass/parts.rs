@@ -109,7 +109,7 @@ fn has_failed(view: &OwnedView) -> bool {
     let row = &view.resource;
     let is_final = |error: &Arc<Error>| match error.kind {
         ErrorKind::Permanent => true,
-        ErrorKind::Dependency(_) => false,
+        ErrorKind::Dependency(_) | ErrorKind::Fenced => false,
         ErrorKind::Transient => {
             matches!(row.retry.as_deref(), Some(RetryPolicy::Backoff { attempts, .. }) if row.attempts >= *attempts)
         }

@@ -1,16 +1,18 @@
 //! Changes of outputs: what is known of them stays true, whatever becomes of the change.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_drivers::olap::{
-    Build, BuildError, Built, Dropped, Failure, Guard, Left, Location, Migration, Output, Rename,
+    Build, BuildError, Built, Dropped, Failure, Guard, KeptRows, Left, Location, Migration, Output, Rename,
     RenameError, Renamed, Tag,
 };
 use watershed_locks::Unpoisoned;
 
 use super::Outputs;
+use super::ending::Ending as _;
 use super::known::Known;
 
 /// Changes.
@@ -23,6 +25,7 @@ impl Outputs {
         self.open(cancel).await?;
         let unlearned = Unlearned::new(self, build.tag.uid);
         let _meddling = (!build.hooks.is_empty()).then(|| Meddling::new(&self.meddlings));
+        let begun = Instant::now();
         let result = self.olap.build(build, cancel).await;
         match &result {
             Ok(built) => unlearned.learn(|known| {
@@ -34,12 +37,21 @@ impl Outputs {
                     rows: built.rows,
                 });
             }),
-            Err(BuildError::Failed(failure)) if leaves_doubt(failure) => {}
             // The output is another, and what it is was not told.
-            Err(BuildError::After { build: None, .. }) => {}
+            Err(BuildError::After { build: None, .. }) => drop(unlearned),
+            Err(error) if error.leaves_doubt() => drop(unlearned),
             Err(_) => unlearned.learn(|_| ()),
         }
-        result
+        let is_told = result.is_ok();
+        let done = |output: Option<Output>| made_by(build, output?, begun.elapsed());
+        let built = self.ended(result, build.tag.uid, cancel, done).await?;
+        Ok(match is_told || build.checks.is_empty() {
+            true => built,
+            false => Built {
+                verdicts: self.olap.check(&build.checks, cancel).await?,
+                ..built
+            },
+        })
     }
 
     /// Replaces the record beside an output. Says whether it was there.
@@ -47,9 +59,8 @@ impl Outputs {
     /// # Errors
     /// As [`Olap::retag`].
     pub async fn note(&self, tag: Tag, record: Vec<u8>, cancel: &CancellationToken) -> Result<bool, Failure> {
-        let unlearned = Unlearned::new(self, tag.uid);
-        let was_there = self.olap.retag(tag, tag, &record, cancel).await?;
-        unlearned.learn(|known| {
+        let was_there = self.retag(tag, tag, &record, cancel).await?;
+        Unlearned::new(self, tag.uid).learn(|known| {
             if let Some(output) = known.get(tag.uid).cloned() {
                 known.put(Output {
                     record: Some(record),
@@ -79,10 +90,15 @@ impl Outputs {
                     });
                 }
             }),
-            Err(RenameError::Failed(failure)) if leaves_doubt(failure) => {}
+            Err(error) if error.leaves_doubt() => drop(unlearned),
             Err(_) => unlearned.learn(|_| ()),
         }
-        result
+        self.ended(result, rename.uid, cancel, |output| {
+            let output = output?;
+            let is_noted = rename.record.is_none() || rename.record == output.record;
+            (output.location == Location::named(&rename.to) && is_noted).then(Renamed::default)
+        })
+        .await
     }
 
     /// Drops what a resource has in the engine; its tables go to the trash.
@@ -105,10 +121,13 @@ impl Outputs {
         match &result {
             Ok(Dropped::NoRoom { .. }) => unlearned.learn(|_| ()),
             Ok(_) => unlearned.learn(|known| known.remove(uid)),
-            Err(failure) if leaves_doubt(failure) => {}
+            Err(failure) if failure.leaves_doubt() => drop(unlearned),
             Err(_) => unlearned.learn(|_| ()),
         }
-        result
+        self.ended(result, uid, cancel, |output| {
+            output.is_none().then_some(Dropped::Done)
+        })
+        .await
     }
 
     /// Gives an output to another resource, rows untouched. Says whether it was there.
@@ -123,11 +142,10 @@ impl Outputs {
         cancel: &CancellationToken,
     ) -> Result<bool, Failure> {
         self.open(cancel).await?;
-        let (old, new) = (Unlearned::new(self, from.uid), Unlearned::new(self, to.uid));
-        let was_there = self.olap.retag(from, to, &record, cancel).await?;
-        let output = self.known().get(from.uid).cloned().filter(|_| was_there);
-        old.learn(|known| known.remove(from.uid));
-        new.learn(|known| {
+        let was_there = self.retag(from, to, &record, cancel).await?;
+        Unlearned::new(self, from.uid).learn(|known| {
+            let output = known.get(from.uid).cloned().filter(|_| was_there);
+            known.remove(from.uid);
             if let Some(output) = output {
                 known.put(Output {
                     tag: to,
@@ -137,6 +155,27 @@ impl Outputs {
             }
         });
         Ok(was_there)
+    }
+
+    /// Gives an output another tag and record, of which nothing is known before the next listing unless it is told.
+    async fn retag(
+        &self,
+        from: Tag,
+        to: Tag,
+        record: &[u8],
+        cancel: &CancellationToken,
+    ) -> Result<bool, Failure> {
+        let unlearned = [from.uid, to.uid].map(|uid| Unlearned::new(self, uid));
+        let result = self.olap.retag(from, to, record, cancel).await;
+        match &result {
+            Ok(_) => unlearned.into_iter().for_each(|one| one.learn(|_| ())),
+            Err(_) => drop(unlearned),
+        }
+        self.ended(result, to.uid, cancel, |output| {
+            let output = output?;
+            (output.tag == to && output.record.as_deref() == Some(record)).then_some(true)
+        })
+        .await
     }
 }
 
@@ -151,7 +190,35 @@ impl Outputs {
         let _only_one = self.listing.lock().await;
         self.known().meddle();
         let _meddling = Meddling::new(&self.meddlings);
-        self.olap.migrations()?.run(migration, cancel).await
+        let migrations = self.olap.migrations()?;
+        match migrations.run(migration, cancel).await {
+            Err(failure) if failure.is_unknown() => {
+                let last = migrations.last(migration.uid, &migration.proof, cancel).await?;
+                let ours =
+                    last.filter(|last| last.version == migration.version && last.proof == migration.proof);
+                ours.map_or(Err(failure), |last| Ok(last.left))
+            }
+            end => end,
+        }
+    }
+
+    /// Keeps rows that failed tests in the place of all that was kept of an owner. What the engine did not say the end of is done once more:
+    /// it comes to the same.
+    ///
+    /// # Errors
+    /// As [`TestedRows::keep`](watershed_drivers::olap::TestedRows::keep).
+    pub async fn keep_tested_rows(
+        &self,
+        owner: Uuid,
+        table: &str,
+        kept: Vec<KeptRows>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let rows = self.olap.tested_rows()?;
+        match rows.keep(owner, table, kept.clone(), cancel).await {
+            Err(failure) if failure.is_unknown() => rows.keep(owner, table, kept, cancel).await,
+            end => end,
+        }
     }
 }
 
@@ -195,10 +262,25 @@ impl Drop for Unlearned<'_> {
     }
 }
 
-/// Returns true if a failure leaves open what became of the work.
-fn leaves_doubt(failure: &Failure) -> bool {
-    matches!(
-        failure,
-        Failure::Interrupted | Failure::Fatal { .. } | Failure::Closed
-    )
+/// Returns what a build came to, if it made this output. Whether statements after it were run, no output says.
+fn made_by(build: &Build, output: Output, took: Duration) -> Option<Built> {
+    let is_new = output.tag == build.tag
+        && output.kind == build.kind
+        && output.location == Location::named(&build.name);
+    let is_left = build.unless_rows.as_ref().is_some_and(|(number, record)| {
+        let tag = Tag {
+            build: *number,
+            ..build.tag
+        };
+        output.tag == tag && output.record.as_ref() == Some(record)
+    });
+    let is_whole = build.hooks.after.is_empty() && (is_new || is_left);
+    Some(Built {
+        rows: output.rows,
+        tag: output.tag,
+        record: output.record.filter(|_| is_whole)?,
+        attempts: 1,
+        took,
+        verdicts: Vec::new(),
+    })
 }

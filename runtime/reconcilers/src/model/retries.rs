@@ -43,7 +43,7 @@ pub(super) fn judged(spec: &ModelSpec, error: Error) -> Error {
     let Some(retry) = &spec.retry else {
         return error;
     };
-    if spec.fault.is_some() || matches!(error.kind, ErrorKind::Dependency(_)) {
+    if spec.fault.is_some() || matches!(error.kind, ErrorKind::Dependency(_) | ErrorKind::Fenced) {
         return error;
     }
     let kind = match retry.if_error_matches.as_slice() {

@@ -113,7 +113,7 @@ impl Run<'_> {
             .check(&tests.checks, subject.cancel())
             .await;
         let verdicts = checked.map_err(|failure| failure::from_failure(&failure))?;
-        failures::keep(subject, &tests, &verdicts).await;
+        failures::keep(subject, &tests, &verdicts).await?;
         let results = tests.results(&verdicts, subject.outputs().secrets());
         if let Some(error) = data_tests::error(&results, subject.paths()) {
             self.state.tell_results(results).await?;
@@ -242,7 +242,7 @@ impl Run<'_> {
         if nothing {
             if failures::are_stored(subject) {
                 // Those of a first build that was undone: there is no output to go with.
-                failures::store(subject, Vec::new()).await;
+                failures::store(subject, Vec::new()).await?;
             }
             return Ok(Outcome::default());
         }

@@ -339,7 +339,7 @@ impl Run<'_> {
                     took_ms: millis(built.took),
                     ..record
                 };
-                failures::keep(subject, tests, &built.verdicts).await;
+                failures::keep(subject, tests, &built.verdicts).await?;
                 Ok((record, tests.results(&built.verdicts, secrets)))
             }
             Err(BuildError::Failed(Failure::Interrupted)) if !subject.context.is_cancelled() => {
@@ -352,7 +352,7 @@ impl Run<'_> {
                 let BuildError::Undone(verdicts) = error.build_error() else {
                     return Err(errors::placed(subject, &error, &build.sql, &build.hooks));
                 };
-                failures::keep(subject, tests, verdicts).await;
+                failures::keep(subject, tests, verdicts).await?;
                 let results = tests.results(verdicts, secrets);
                 let undone = data_tests::error(&results, subject.paths());
                 self.state.tell_results(results).await?;

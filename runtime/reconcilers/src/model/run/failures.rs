@@ -1,16 +1,19 @@
 //! Rows that failed tests, kept for people.
 
-use watershed_drivers::olap::{KeptRows, Verdict};
+use watershed_core::Error;
+use watershed_drivers::olap::{Failure, KeptRows, Verdict};
+use watershed_outputs::failure::from_failure;
 
 use super::subject::Subject;
 use crate::model::data_tests::Tests;
 
 /// Keeps the rows that failed tests, in place of those that failed before. Nothing depends on them, so a run does not
 /// fail because of them.
-pub(super) async fn keep(subject: Subject<'_>, tests: &Tests, verdicts: &[Verdict]) {
+pub(super) async fn keep(subject: Subject<'_>, tests: &Tests, verdicts: &[Verdict]) -> Result<(), Error> {
     if tests.store_failures() || are_stored(subject) {
-        store(subject, tests.kept(verdicts)).await;
+        store(subject, tests.kept(verdicts)).await?;
     }
+    Ok(())
 }
 
 pub(super) fn are_stored(subject: Subject<'_>) -> bool {
@@ -18,13 +21,16 @@ pub(super) fn are_stored(subject: Subject<'_>) -> bool {
     state.is_some_and(|state| state.0.test_results.iter().any(|result| result.stored > 0))
 }
 
-pub(super) async fn store(subject: Subject<'_>, kept: Vec<KeptRows>) {
-    let stored = async {
-        let rows = subject.outputs().olap().tested_rows()?;
-        rows.keep(subject.uid(), subject.table(), kept, subject.cancel())
-            .await
-    };
-    if let Err(error) = stored.await {
-        tracing::warn!(%error, "the rows that failed tests were not kept");
+/// Fails where another owner has taken the engine's data, and otherwise not.
+pub(super) async fn store(subject: Subject<'_>, kept: Vec<KeptRows>) -> Result<(), Error> {
+    let (uid, table) = (subject.uid(), subject.table());
+    let stored = subject
+        .outputs()
+        .keep_tested_rows(uid, table, kept, subject.cancel());
+    match stored.await {
+        Err(fenced @ Failure::Fenced) => return Err(from_failure(&fenced)),
+        Err(error) => tracing::warn!(%error, "the rows that failed tests were not kept"),
+        Ok(()) => {}
     }
+    Ok(())
 }

@@ -170,7 +170,7 @@ impl Run<'_> {
         let built = match self.send(&build).await {
             Ok(built) => built,
             Err(BuildError::Undone(verdicts)) => {
-                failures::keep(subject, &tests, &verdicts).await;
+                failures::keep(subject, &tests, &verdicts).await?;
                 let results = tests.results(&verdicts, subject.outputs().secrets());
                 let error = data_tests::error(&results, subject.paths());
                 self.state.tell_results(results).await?;
@@ -179,12 +179,16 @@ impl Run<'_> {
             Err(BuildError::Failed(Failure::Interrupted)) if subject.context.is_cancelled() => {
                 return Err(failure::cancelled());
             }
+            // It may have been taken back, or is another owner's.
+            Err(BuildError::Failed(failure @ (Failure::Fenced | Failure::Unknown { .. }))) => {
+                return Err(failure::from_failure(&failure));
+            }
             Err(error) => {
                 tracing::warn!(%error, "not taken back from the trash, so it is built");
                 return Ok(None);
             }
         };
-        failures::keep(subject, &tests, &built.verdicts).await;
+        failures::keep(subject, &tests, &built.verdicts).await?;
         let results = tests.results(&built.verdicts, subject.outputs().secrets());
         let record = Record {
             rows: built.rows,
