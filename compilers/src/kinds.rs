@@ -129,6 +129,7 @@ pub(crate) fn try_defaults(map: Map, at: At, kind: FileKind, findings: &mut Find
         olap: "duckdb",
         drivers: &BTreeMap::new(),
         manifest: &Manifest::default(),
+        engine: None,
     };
     let mut trial = Findings::default();
     let draft = Draft::new(kind.kind(), String::new(), at);

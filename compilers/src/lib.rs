@@ -16,6 +16,7 @@
 
 pub mod diagnostics;
 pub mod editor;
+pub mod engine;
 pub mod fields;
 pub mod options;
 pub mod project;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::engine::Engine;
+
 /// The inputs of a parse beside the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -11,6 +13,8 @@ pub struct Options {
     pub variables: BTreeMap<String, String>,
     /// The connector that models run on when neither they nor the manifest say one.
     pub olap_connector: String,
+    /// The engines that are known, by driver. Of others nothing is said.
+    pub engines: Vec<Engine>,
 }
 
 impl Default for Options {
@@ -19,6 +23,7 @@ impl Default for Options {
             environment: "dev".into(),
             variables: BTreeMap::new(),
             olap_connector: "duckdb".into(),
+            engines: Vec::new(),
         }
     }
 }

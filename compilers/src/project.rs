@@ -32,6 +32,7 @@ use crate::{
     blocks::{managers::ManagerSettings, trash::Trash, workloads::WorkloadSettings},
     diagnostics::Diagnostic,
     draft::{Compiled, Manifest},
+    engine::Need,
     options::Options,
     resource::{Resource, ResourceKey},
     sql::{Cache, SqlAnalysis},
@@ -53,6 +54,8 @@ pub enum Trust {
     ManifestMissing,
     /// The manifest can't be read.
     ManifestBroken,
+    /// The manifest chooses an engine in which nothing can be built.
+    EngineUnfit,
     /// There are more than [`Project::MAX_FILES`] files.
     TooManyFiles,
     /// There is no file at all.
@@ -111,6 +114,7 @@ pub struct Project {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Project,
+    Engine,
     Env(String),
     Group(String),
     Cycle(ResourceKey),
@@ -189,6 +193,12 @@ impl Project {
             Trust::TooManyFiles
         } else if self.files.is_empty() {
             Trust::NoFiles
+        } else if self.is_manifest_whole()
+            && self
+                .engine()
+                .is_some_and(|engine| engine.lacks.contains(&Need::Builds))
+        {
+            Trust::EngineUnfit
         } else {
             self.manifest_trust.unwrap_or(Trust::ManifestMissing)
         }

@@ -70,6 +70,11 @@ codes! {
         example: "rill.yaml and watershed.yaml in one folder",
         fix: "Keep one of them.",
     }
+    EngineLacks = Error "engine-lacks" {
+        meaning: "The engine that models are built in lacks what the file needs.",
+        example: "partitions:\n  sql: SELECT day FROM days",
+        fix: "Leave it out, or name an engine that has it as `olap_connector`. `watershed status --engine` says what an engine has.",
+    }
     TooManyFiles = Error "too-many-files" {
         meaning: "The project has more than 20,000 files; nothing is compiled.",
         example: "a project at the root of a home folder",

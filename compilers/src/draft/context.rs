@@ -6,6 +6,8 @@ use watershed_proto::MapValue;
 
 use crate::{
     blocks::{managers::ManagerSettings, trash::Trash, workloads::WorkloadSettings},
+    diagnostics::{At, Findings},
+    engine::{Engine, Need},
     resource::Kind,
     yaml::Map,
 };
@@ -22,6 +24,8 @@ pub(crate) struct Context<'a> {
     /// Drivers by connector name.
     pub(crate) drivers: &'a BTreeMap<String, String>,
     pub(crate) manifest: &'a Manifest,
+    /// The engine that models are built in, if it is known.
+    pub(crate) engine: Option<&'a Engine>,
 }
 
 /// Names of drivers: connectors of these names need no declaration.
@@ -71,6 +75,13 @@ impl Context<'_> {
             .or_else(|| DRIVERS.contains(&connector).then_some(connector))
     }
 
+    /// Tells of a place that needs what the engine lacks.
+    pub(crate) fn needs(&self, need: Need, at: At, findings: &mut Findings) {
+        if let Some(engine) = self.engine {
+            engine.refuse(need, at, findings);
+        }
+    }
+
     /// Returns true if a connector's SQL is in the dialect that the engine's parser reads.
     pub(crate) fn speaks_engine_sql(&self, connector: &str) -> bool {
         matches!(self.driver(connector), Some("duckdb" | "motherduck"))
@@ -82,6 +93,9 @@ impl Context<'_> {
 pub(crate) struct Manifest {
     pub(crate) display_name: String,
     pub(crate) olap_connector: Option<String>,
+    /// The places of what the engine is to have.
+    pub(crate) olap_connector_at: Option<At>,
+    pub(crate) trash_at: Option<At>,
     /// Drivers by connector name.
     pub(crate) connectors: BTreeMap<String, String>,
     pub(crate) variables: BTreeMap<String, String>,

@@ -9,6 +9,7 @@ use crate::{
         Purpose,
         block::{block, first_line},
     },
+    engine::Need,
     kinds::reader::{Declared, Reader},
     resource::Spec,
     sql::is_blank,
@@ -38,6 +39,12 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         .driver(&connector)
         .filter(|driver| *driver != "duckdb");
     let driver = driver.unwrap_or_default().to_owned();
+    if driver.is_empty() {
+        let at = reader.fields.at();
+        reader
+            .context
+            .needs(Need::Migrations, at, reader.fields.findings());
+    }
     reader.fields.take("description");
     for (key, entry) in reader.fields.take_rest() {
         misspelled(reader.fields.findings(), &key, entry.key_at, &MIGRATION);

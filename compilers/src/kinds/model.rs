@@ -26,6 +26,7 @@ use super::reader::{Declared, Reader};
 use crate::{
     blocks::{connector, schedule},
     diagnostics::{At, Code, spot},
+    engine::Need,
     resource::Spec,
     yaml::{Data, Fields, Map, Node},
 };
@@ -38,6 +39,9 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     declared.spec = Spec::Model(Box::new(spec));
     declared
 }
+
+/// Drivers of databases that are attached to be read.
+const ATTACHED: [&str; 4] = ["postgres", "mysql", "sqlite", "ducklake"];
 
 /// The places of an output's settings.
 struct OutputPlaces {
@@ -191,7 +195,17 @@ impl Reader<'_, '_> {
 
     fn input_connector(&mut self, is_source: bool) -> String {
         match self.fields.text_node("connector") {
-            Some(node) => self.connector_name(&node),
+            Some(node) => {
+                let name = self.connector_name(&node);
+                let driver = self.context.driver(&name).unwrap_or_default();
+                if ATTACHED.contains(&driver)
+                    || driver == "duckdb" && name != driver && name != self.context.olap
+                {
+                    self.context
+                        .needs(Need::Databases, node.at, self.fields.findings());
+                }
+                name
+            }
             None if is_source => {
                 let at = self.fields.at();
                 let message = "a source must say its connector";

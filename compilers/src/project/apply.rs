@@ -42,6 +42,7 @@ impl Project {
         self.settle_limit(&mut work);
         self.settle_variables(&mut work);
         self.compile_groups(parser, &mut work);
+        self.settle_engine(&mut work);
         self.settle_claims(&mut work);
         self.link_groups(parser, &mut work);
         self.settle_cycles(&mut work);
@@ -199,6 +200,7 @@ impl Project {
             olap: self.olap_connector(),
             drivers: &self.drivers,
             manifest: &self.manifest,
+            engine: self.engine(),
         };
         let compiled = group::compile(&files, &context);
         Some(Group {

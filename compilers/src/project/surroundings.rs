@@ -6,6 +6,7 @@ use super::{Project, Source, Trust, work::Work};
 use crate::{
     diagnostics::{At, Code, Diagnostic, Finding, Findings, Related, Role, Span},
     draft::{Manifest, reads},
+    engine::{Engine, Need},
     file::{EnvFile, FileEvent, FileProblem, MANIFESTS},
     read::{env_file, manifest, problem},
     text::Text,
@@ -79,6 +80,36 @@ impl Project {
             self.touch_all(work);
         }
         self.use_manifest(read.unwrap_or_default(), work);
+    }
+
+    /// Returns the engine that models are built in, if it is known.
+    pub(super) fn engine(&self) -> Option<&Engine> {
+        let name = self.olap_connector();
+        let driver = self.drivers.get(name).map_or(name, String::as_str);
+        self.options.engines.iter().find(|engine| engine.driver == driver)
+    }
+
+    /// Tells what the manifest needs of the engine that it chooses, and that this one lacks.
+    pub(super) fn settle_engine(&mut self, work: &mut Work) {
+        let Manifest {
+            olap_connector_at,
+            trash_at,
+            ..
+        } = self.manifest;
+        let needs = [(Need::Builds, olap_connector_at), (Need::Trash, trash_at)];
+        let mut findings = Findings::default();
+        if let Some(engine) = self.engine() {
+            for (need, at) in needs {
+                if let Some(at) = at {
+                    engine.refuse(need, at, &mut findings);
+                }
+            }
+        }
+        let found = findings
+            .iter()
+            .map(|finding| finding.in_file(&self.manifest_path, None));
+        let found = found.collect();
+        self.report(Source::Engine, found, work);
     }
 
     /// Returns true if the manifest was read, so that all variables are known.

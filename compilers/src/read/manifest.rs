@@ -195,6 +195,8 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
     let display_name = fields.text("display_name").or(title).or(name).unwrap_or_default();
     fields.texts("public_paths");
     Manifest {
+        olap_connector_at: fields.value_at("olap_connector"),
+        trash_at: fields.value_at("trash"),
         declared: declared(fields),
         theme: fields.text("theme").unwrap_or_default(),
         display_name,

@@ -9,6 +9,7 @@ mod golden;
 mod hostile;
 mod incremental;
 mod meaning;
+mod needs;
 mod report;
 mod samples;
 mod scanned;

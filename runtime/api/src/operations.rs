@@ -77,6 +77,7 @@ macro_rules! for_each_operation {
             Approve, approve, "approve", Operate, Streams, NamedRun, RunDocument;
             Retry, retry, "retry", Operate, Streams, NamedRun, RunDocument;
             Status, status, "status", Read, Reads, StatusRequest, RunDocument;
+            Engine, engine, "engine", Read, Reads, NoInput, EngineDocument;
             Validate, validate, "validate", Operate, Reads, ValidateRequest, RunDocument;
             Plan, plan, "plan", Operate, Reads, PlanRequest, PlanDocument;
             Graph, graph, "graph", Read, Reads, GraphRequest, GraphDocument;

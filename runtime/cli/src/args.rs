@@ -313,6 +313,9 @@ pub(super) struct Status {
     pub names: Vec<String>,
     #[command(flatten)]
     pub choice: Choice,
+    /// Show what the engine promises instead, and where it promises less than others.
+    #[arg(long, conflicts_with_all = ["names", "select", "exclude"])]
+    pub engine: bool,
 }
 
 /// `reconcile`

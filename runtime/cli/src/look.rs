@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use watershed_api::operations::ops;
 use watershed_api::request::{
-    ExportRequest, GraphRequest, HistoryRequest, PartitionsRequest, PlanRequest, QueryRequest, Rows,
+    ExportRequest, GraphRequest, HistoryRequest, NoInput, PartitionsRequest, PlanRequest, QueryRequest, Rows,
     ShowRequest, StatusRequest, TestRequest,
 };
 use watershed_api::{Exit, Operation as _};
@@ -38,6 +38,9 @@ const ROWS: [Format; 6] = [
 /// `status`
 pub(super) fn status(console: &mut Console, shared: &Shared, args: &Status) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    if args.engine {
+        return ask(console, shared, format, ops::Engine::request(NoInput {}));
+    }
     if shared.all || !args.names.is_empty() {
         console.listing = Listing::Whole;
     }

@@ -3,6 +3,7 @@
 //! - [`data_file`]: files of data, looked at before the engine reads them.
 //! - [`olap`]: what the reconcilers ask of an engine ([`olap::Olap`]), in plain types.
 //! - [`duckdb`]: DuckDB behind it, and its parser.
+//! - [`engines`]: what each engine promises.
 //! - [`files`]: local files by a path or pattern.
 //! - [`objects`]: objects in stores, looked at without reading them.
 //! - [`placing`]: files and folders that take their place whole.
@@ -15,12 +16,15 @@
 
 pub mod data_file;
 pub mod duckdb;
+pub mod engines;
 pub mod files;
 pub mod objects;
 pub mod olap;
 pub mod placing;
 pub mod regular;
 pub mod sandbox;
+#[cfg(feature = "stub")]
+pub mod stub;
 pub mod volume;
 pub mod watch;
 

@@ -15,6 +15,7 @@ mod elsewhere;
 mod export;
 mod failure;
 mod group;
+mod guarantees;
 mod hooks;
 mod kept_rows;
 mod lake;
@@ -22,6 +23,7 @@ mod location;
 mod migration;
 mod output;
 mod parser;
+mod part;
 mod partition;
 mod query;
 mod session;
@@ -48,6 +50,7 @@ pub use export::{
 };
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub(crate) use group::{Batch, Group};
+pub use guarantees::{Cell, Guarantees, Promise};
 pub use hooks::{HookError, Hooks};
 pub use kept_rows::{KeptRows, TestedRows};
 pub use lake::{Lake, Snapshot};
@@ -55,6 +58,7 @@ pub use location::Location;
 pub use migration::{Left, Migrated, Migration, Migrations, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
 pub use parser::Parser;
+pub use part::Part;
 pub use partition::{
     PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, Partitions, RUN_COLUMN, StageStep, stage_table,
 };
@@ -91,6 +95,9 @@ use uuid::Uuid;
 /// Dropping a returned future is the same as cancelling its token, except that nobody learns how it ended: the
 /// work is undone or was done whole.
 pub trait Olap: Send + Sync + 'static {
+    /// Returns what the engine promises, and the parts that it has.
+    fn guarantees(&self) -> Guarantees;
+
     /// Opens what the engine keeps its data in, waiting for another process that has it open. Other work does that by
     /// itself; this is for what must not be counted as begun before.
     fn open<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>>;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use watershed_compilers::Project;
 use watershed_core::Row;
-use watershed_drivers::olap::{Session, TrashLimits};
+use watershed_drivers::engines::ENGINES;
+use watershed_drivers::olap::{Guarantees, Part, Session, TrashLimits};
 use watershed_proto::{Message, ProjectParserState};
 
 use crate::access::Surroundings;
@@ -14,6 +15,21 @@ use crate::sessions;
 
 /// The kind of the resource that reads a project's files, and keeps what they state.
 pub const PARSER: &str = "project_parser";
+
+/// Returns the engines that a project may choose, as the compiler asks for them.
+#[must_use]
+pub fn engines() -> Vec<watershed_compilers::engine::Engine> {
+    let offer = |engine: &Guarantees| {
+        let has = |part: &str| match part {
+            "builds" => engine.builds,
+            part => Part::ALL
+                .iter()
+                .any(|one| one.as_str() == part && engine.has(*one)),
+        };
+        watershed_compilers::engine::Engine::new(engine.driver, has)
+    };
+    ENGINES.iter().map(offer).collect()
+}
 
 /// The settings of the engine that a project states.
 #[derive(Debug)]

@@ -280,6 +280,7 @@ fn options_of(spec: &ProjectParserSpec, secrets: &Secrets) -> Options {
     Options {
         environment: spec.environment.clone(),
         variables: secrets.open_given(&spec.variables),
+        engines: settings::engines(),
         ..Options::default()
     }
 }
@@ -395,12 +396,16 @@ fn held_back(trust: Trust, diagnostics: &[Diagnostic]) -> Option<Error> {
         Trust::Whole => return None,
         Trust::ManifestMissing => ("manifest-missing", "the project has no manifest"),
         Trust::ManifestBroken => ("manifest-broken", "the manifest can't be read"),
+        Trust::EngineUnfit => (
+            "engine-lacks",
+            "nothing can be built in the engine of the project",
+        ),
         Trust::TooManyFiles => ("too-many-files", "the project has too many files"),
         Trust::NoFiles => ("no-files", "the project has no files"),
     };
     let about_manifest = matches!(
         trust,
-        Trust::ManifestMissing | Trust::ManifestBroken | Trust::TooManyFiles
+        Trust::ManifestMissing | Trust::ManifestBroken | Trust::EngineUnfit | Trust::TooManyFiles
     );
     let errors = diagnostics
         .iter()

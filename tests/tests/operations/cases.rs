@@ -71,6 +71,7 @@ pub(crate) fn case(line: &Info) -> (Value, Agreement) {
             Unattended,
         ),
         "status" => (json!({"names": [], "all": true}), Same(STATUS)),
+        "engine" => (json!({}), Same(&[])),
         "validate" => (json!({"all": true, "warn_error": false, "spec": true}), Same(RUN)),
         "plan" => (json!({"exit_code": false}), Same(&[])),
         "graph" => (json!({"name": null, "all": true}), Same(&["health"])),

@@ -36,6 +36,7 @@ fn a_look_at_a_folder_that_nobody_owns_writes_nothing() {
     let before = files(&state);
     for arguments in [
         &["status"][..],
+        &["status", "--engine"],
         &["history"],
         &["history", "a"],
         &["show", "a"],

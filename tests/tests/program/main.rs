@@ -46,6 +46,7 @@
 //! | `operating` | explain, pause, resume, cancel, retry, stats |
 //! | `pages` | the examples and commands of the guides |
 //! | `processes` | the processes that a project runs beside its data |
+//! | `promises` | promises of the engine, and projects on one that has none |
 //! | `receiver` | a receiver of webhooks, which kills whoever sends |
 //! | `refusals` | commands that can not be carried out, as text and as a document |
 //! | `renames` | renames of every kind, live and between runs |
@@ -121,6 +122,7 @@ mod pages;
 mod partitions;
 mod plans;
 mod processes;
+mod promises;
 mod questions;
 mod receiver;
 mod refusals;

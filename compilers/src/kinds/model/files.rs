@@ -5,6 +5,7 @@ use watershed_proto::{FileExport, ModelSpec};
 use super::keys::{COMPRESSIONS, FILE_FORMATS, FILES};
 use crate::{
     diagnostics::{At, Code, spot},
+    engine::Need,
     file::is_relevant,
     kinds::reader::Reader,
     sql::{STORES, is_local},
@@ -20,6 +21,7 @@ impl Reader<'_, '_> {
     pub(super) fn output_files(&mut self, spec: &mut ModelSpec, settings: Map, at: At) -> Map {
         let driver = self.context.driver(&spec.output_connector).unwrap_or_default();
         if self.is_other_database(driver, &spec.output_connector) {
+            self.context.needs(Need::Elsewhere, at, self.fields.findings());
             let driver = driver.to_owned();
             return self.output_table(spec, driver, settings, at);
         }
@@ -27,6 +29,7 @@ impl Reader<'_, '_> {
         if !LOCAL.contains(&driver) && store.is_none() {
             return settings;
         }
+        self.context.needs(Need::Elsewhere, at, self.fields.findings());
         let store = store.map(|(name, _)| *name).unwrap_or_default();
         let connector = std::mem::replace(&mut spec.output_connector, self.context.olap.to_owned());
         let (mine, rest): (Map, Map) = settings

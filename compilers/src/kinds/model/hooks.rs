@@ -6,6 +6,7 @@ use super::keys::HOOKS;
 use crate::{
     diagnostics::{At, Code, spot},
     draft::{Purpose, TextPlace},
+    engine::Need,
     kinds::reader::Reader,
     sql::is_blank,
     template::is_template,
@@ -17,7 +18,8 @@ impl Reader<'_, '_> {
     pub(super) fn hooks(&mut self, spec: &mut ModelSpec, settings: &Map) {
         let lists = [&mut spec.init_queries, &mut spec.pre_exec, &mut spec.post_exec];
         for (key, list) in HOOKS.into_iter().zip(lists) {
-            if let Some(Entry { value, .. }) = settings.get(key) {
+            if let Some(Entry { value, key_at }) = settings.get(key) {
+                self.context.needs(Need::Hooks, *key_at, self.fields.findings());
                 *list = self.texts_of_sql(key, value);
             }
         }

@@ -10,6 +10,7 @@ use crate::{
         Purpose, TextPlace,
         block::{block, first_line},
     },
+    engine::Need,
     kinds::reader::{Declared, Reader},
     sql::{is_blank, is_local},
     template::is_template,
@@ -84,6 +85,9 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn partitions(&mut self, spec: &mut ModelSpec, declared: &mut Declared) {
+        if let Some(at) = self.fields.key_at("partitions").or(self.fields.key_at("splits")) {
+            self.context.needs(Need::Partitions, at, self.fields.findings());
+        }
         if let (Some(_), Some(at)) = (self.fields.key_at("partitions"), self.fields.key_at("splits")) {
             let message = "\"splits\" is an old name of \"partitions\": use one of them";
             self.fields.findings().add(at, Code::ConflictingKeys, message);

@@ -12,6 +12,7 @@ mod check;
 mod compile;
 mod data_test;
 mod diagnostic;
+mod engine;
 mod error;
 mod event;
 mod explain;
@@ -43,6 +44,7 @@ pub use check::{CheckDocument, CheckFinding, Compared};
 pub use compile::CompileDocument;
 pub use data_test::{TestCounts, TestDocument, TestOutcome, TestedModel, TestsDocument};
 pub use diagnostic::{Diagnostic, RelatedPlace, Severity};
+pub use engine::{EngineDocument, EnginePart, EnginePromise};
 pub use error::{CommandError, ErrorDocument};
 pub use event::{Ended, Event};
 pub use explain::{Blocker, ExplainDocument, Explained, Retry, RootCause};
@@ -105,6 +107,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("logs", schemars::schema_for!(LogsDocument)),
         ("error", schemars::schema_for!(ErrorDocument)),
         ("stats", schemars::schema_for!(StatsDocument)),
+        ("engine", schemars::schema_for!(EngineDocument)),
         ("instances", schemars::schema_for!(InstancesDocument)),
         ("test", schemars::schema_for!(TestsDocument)),
     ]

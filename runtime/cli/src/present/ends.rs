@@ -2,9 +2,9 @@
 
 use watershed_api::answers::{
     AlertTestDocument, BackupDocument, CallAnswer, CheckDocument, CompileDocument, DoctorDocument,
-    ExplainDocument, ExportDocument, GcDocument, GraphDocument, HistoryDocument, InstancesDocument,
-    LogsDocument, MetricsAnswer, OperateDocument, PartitionsDocument, PlanDocument, PrometheusPage, RowsEnd,
-    RunDocument, Shown, StatsDocument, TestsDocument, TrashDocument,
+    EngineDocument, ExplainDocument, ExportDocument, GcDocument, GraphDocument, HistoryDocument,
+    InstancesDocument, LogsDocument, MetricsAnswer, OperateDocument, PartitionsDocument, PlanDocument,
+    PrometheusPage, RowsEnd, RunDocument, Shown, StatsDocument, TestsDocument, TrashDocument,
 };
 use watershed_api::documents::Time;
 use watershed_api::{Answer, Exit, Problem};
@@ -13,7 +13,7 @@ use super::Presenter;
 use crate::args::Format;
 use crate::failure::Failure;
 use crate::render::{
-    alert_test, backup, calls, care, check, explain, operate, partitions, plan, rows, status, trash,
+    alert_test, backup, calls, care, check, engine, explain, operate, partitions, plan, rows, status, trash,
 };
 
 /// Shows the end of an answer. Each output has its own way.
@@ -125,6 +125,12 @@ impl Present for MetricsAnswer {
 impl Present for OperateDocument {
     fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
         presenter.document(&self, |_| operate::operated(&self))
+    }
+}
+
+impl Present for EngineDocument {
+    fn present(self, presenter: Presenter<'_>) -> Result<Exit, Failure> {
+        presenter.document(&self, |width| engine::engine(&self, width))
     }
 }
 

@@ -13,6 +13,7 @@ mod columns;
 pub(crate) mod data_tests;
 pub(crate) mod declared;
 pub(crate) mod diagnostics;
+pub(crate) mod engine;
 pub(crate) mod explain;
 pub(crate) mod fields;
 pub(crate) mod logs;

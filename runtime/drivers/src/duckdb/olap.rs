@@ -8,14 +8,19 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::engine::Engine;
+use super::guarantees::GUARANTEES;
 use super::{build, check, drop, export, proof, query, rename};
 use crate::olap::{
     Build, BuildError, Built, Check, Databases, Dropped, Elsewhere, Export, ExportError, Exported, Failure,
-    Guard, Migrations, Object, Olap, Output, Partitions, Query, QueryError, Rename, RenameError, Renamed,
-    Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
+    Guarantees, Guard, Migrations, Object, Olap, Output, Partitions, Query, QueryError, Rename, RenameError,
+    Renamed, Rows, Session, Stamp, Tag, TestedRows, Trash, Upkeep, Verdict,
 };
 
 impl Olap for Engine {
+    fn guarantees(&self) -> Guarantees {
+        GUARANTEES
+    }
+
     fn open<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
         self.open(cancel).boxed()
     }

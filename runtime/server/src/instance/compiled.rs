@@ -57,6 +57,7 @@ pub fn compiler_options(options: &Options) -> watershed_compilers::Options {
     watershed_compilers::Options {
         environment: options.environment.clone(),
         variables: options.variables.clone(),
+        engines: watershed_outputs::settings::engines(),
         ..watershed_compilers::Options::default()
     }
 }

@@ -1,0 +1,81 @@
+//! Engines as a project's files ask for them: what one lacks is told at the place that needs it.
+
+use crate::diagnostics::{At, Code, Findings};
+
+macro_rules! needs {
+    ($($need:ident $word:literal $title:literal;)+) => {
+        /// A part of an engine that files may ask for.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Need {
+            $(#[doc = concat!("Asks for ", $title, ".")] $need,)+
+        }
+
+        impl Need {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$need),+];
+
+            /// Returns the name that engines know the part by.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$need => $word,)+
+                }
+            }
+
+            const fn title(self) -> &'static str {
+                match self {
+                    $(Self::$need => $title,)+
+                }
+            }
+        }
+    };
+}
+
+needs! {
+    Builds "builds" "builds of models";
+    Partitions "partitions" "stages of partitions";
+    Trash "trash" "a trash";
+    Migrations "migrations" "migrations";
+    Hooks "hooks" "statements around builds";
+    Databases "databases" "databases of other systems to read from";
+    Elsewhere "elsewhere" "outputs in files and other databases";
+}
+
+/// An engine that a project may choose, as far as its files can tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine {
+    /// The driver, as connectors name it.
+    pub driver: &'static str,
+    /// The parts that it lacks.
+    pub lacks: Vec<Need>,
+}
+
+impl Engine {
+    /// An engine of a driver that has the parts for which `has` answers so, by their names.
+    #[must_use]
+    pub fn new(driver: &'static str, has: impl Fn(&str) -> bool) -> Self {
+        let lacks = Need::ALL.iter().copied().filter(|need| !has(need.as_str()));
+        Self {
+            driver,
+            lacks: lacks.collect(),
+        }
+    }
+
+    /// Tells of a place that needs what the engine lacks. Returns whether it does.
+    pub(crate) fn refuse(&self, need: Need, at: At, findings: &mut Findings) -> bool {
+        let lacks = self.lacks.contains(&need);
+        if lacks {
+            let message = format!(
+                "the engine `{}` has no {}",
+                self.driver,
+                need.title().trim_start_matches("a ")
+            );
+            let hint = match need {
+                Need::Builds => "name another connector, or leave `olap_connector` out".to_owned(),
+                _ => "leave it out, or build models in an engine that has it".to_owned(),
+            };
+            findings.add_with_hint(at, Code::EngineLacks, message, hint);
+        }
+        lacks
+    }
+}

@@ -1,0 +1,42 @@
+//! The promises of the engine.
+
+use watershed_api::Problem;
+use watershed_api::documents::{EngineDocument, EnginePart, EnginePromise};
+use watershed_api::request::NoInput;
+use watershed_drivers::engines::ENGINE;
+use watershed_drivers::olap::{Cell, Part};
+
+use crate::out::Out;
+use crate::service::Principal;
+use crate::service::place::Place;
+
+/// Tells what the engine of the project promises. No file is opened for that.
+pub(crate) async fn engine(
+    place: &impl Place,
+    _: &Principal,
+    _: NoInput,
+    _: &Out,
+) -> Result<EngineDocument, Problem> {
+    let guarantees = ENGINE;
+    let promises = Cell::ALL.iter().map(|cell| {
+        let promise = guarantees.promise(*cell);
+        EnginePromise {
+            name: cell.as_str().to_owned(),
+            title: cell.title().to_owned(),
+            how: promise.how.to_owned(),
+            weaker: promise.is_weaker,
+        }
+    });
+    let parts = Part::ALL.iter().map(|part| EnginePart {
+        name: part.as_str().to_owned(),
+        title: part.title().to_owned(),
+        present: guarantees.has(*part),
+    });
+    Ok(EngineDocument {
+        schema: EngineDocument::SCHEMA.to_owned(),
+        project: place.project().name.clone(),
+        driver: guarantees.driver.to_owned(),
+        promises: promises.collect(),
+        parts: parts.collect(),
+    })
+}
