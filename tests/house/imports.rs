@@ -97,6 +97,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-workloads",
         ],
     ),
+    ("watershed-conform", &["watershed-dialect", "watershed-drivers"]),
     ("watershed-testkit", &["watershed-controller", "watershed-core"]),
     (
         "watershed-workloads",

@@ -1,5 +1,6 @@
 //! Models in a real controller and a real engine: what is built, and what stands in the engine after it.
 
+mod cuts;
 mod engine;
 mod errors;
 mod following;

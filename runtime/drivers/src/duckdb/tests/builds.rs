@@ -42,36 +42,6 @@ async fn a_table_carries_its_tag_and_record_from_the_first_moment() {
 }
 
 #[tokio::test]
-async fn a_rebuild_replaces_rows_tag_and_record_together() {
-    let bench = bench();
-    bench.build(table(1, "a", "select 1 as x")).await.unwrap();
-    let mut second = table(1, "A", "select 2 as y;");
-    second.tag.build = Uuid::from_u128(77);
-    second.record = b"second".to_vec();
-    bench.build(second.clone()).await.unwrap();
-    let outputs = bench.outputs().await;
-    assert_eq!(outputs.len(), 1);
-    assert_eq!(outputs[0].location.name, "A");
-    assert_eq!(outputs[0].tag, second.tag);
-    assert_eq!(outputs[0].record.as_deref(), Some(&b"second"[..]));
-    assert_eq!(bench.one("select y from a").await, "2");
-    assert_eq!(bench.after_a_kill().outputs().await, outputs);
-}
-
-#[tokio::test]
-async fn a_view_becomes_a_table_and_a_table_a_view() {
-    let bench = bench();
-    bench.build(view(1, "a", "select 1 as x")).await.unwrap();
-    assert_eq!(bench.listed().await, ["a view 1"]);
-    bench.build(table(1, "a", "select 2 as x")).await.unwrap();
-    assert_eq!(bench.listed().await, ["a table 1"]);
-    bench.build(view(1, "a", "select 3 as x")).await.unwrap();
-    assert_eq!(bench.listed().await, ["a view 1"]);
-    assert_eq!(bench.one("select x from a").await, "3");
-    assert_eq!(bench.after_a_kill().listed().await, ["a view 1"]);
-}
-
-#[tokio::test]
 async fn what_is_not_ours_survives_and_is_named() {
     let bench = bench();
     bench.engine.open(&bench.cancel).await.unwrap();
@@ -252,17 +222,6 @@ async fn another_resources_output_is_moved_aside_and_found_again() {
         bench.one("select a.x, b.x, c.x, d.x from a, b, c, d").await,
         "3|4|1|22"
     );
-}
-
-#[tokio::test]
-async fn a_build_under_a_new_name_takes_the_old_one_away() {
-    let bench = bench();
-    bench.build(table(1, "old", "select 1 as x")).await.unwrap();
-    bench.build(view(1, "new", "select 2 as x")).await.unwrap();
-    assert_eq!(bench.listed().await, ["new view 1"]);
-    assert_eq!(bench.after_a_kill().listed().await, ["new view 1"]);
-    bench.build(table(2, "old", "select 1")).await.unwrap();
-    assert_eq!(bench.listed().await, ["new view 1", "old table 2"]);
 }
 
 #[tokio::test]

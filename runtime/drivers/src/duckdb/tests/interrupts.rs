@@ -45,27 +45,6 @@ async fn a_cancelled_build_ends_soon_and_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_query_ends_soon() {
-    let bench = bench();
-    let cancel = CancellationToken::new();
-    let query = Query {
-        sql: SLOW.into(),
-        limit: None,
-        timeout: None,
-        attributes: Default::default(),
-    };
-    let work = async {
-        match bench.engine.query(query, &cancel).await {
-            Ok(mut rows) => rows.collect().await.unwrap_err(),
-            Err(error) => error,
-        }
-    };
-    let (done, lasted) = cancelled(&cancel, work).await;
-    assert_eq!(done, QueryError::Failed(Failure::Interrupted));
-    assert!(lasted < PROMISED, "{lasted:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_build_is_interrupted() {
     let bench = bench_with(|options| options.connections = NonZeroUsize::MIN);
     let slow = table(1, "a", SLOW);

@@ -62,50 +62,6 @@ async fn a_rename_reads_no_rows() {
 }
 
 #[tokio::test]
-async fn only_the_case_of_a_name_can_change() {
-    let bench = bench();
-    bench.build(table(1, "orders", "select 1 as x")).await.unwrap();
-    bench.build(view(2, "items", "select 2 as x")).await.unwrap();
-    bench.rename(1, "Orders").await.unwrap();
-    bench.rename(2, "ITEMS").await.unwrap();
-    bench.rename(2, "ITEMS").await.unwrap();
-    assert_eq!(bench.listed().await, ["ITEMS view 2", "Orders table 1"]);
-    assert_eq!(
-        bench.after_a_kill().listed().await,
-        ["ITEMS view 2", "Orders table 1"]
-    );
-}
-
-#[tokio::test]
-async fn names_are_swapped_and_passed_on() {
-    let bench = bench();
-    for (n, name) in [(1, "a"), (2, "b"), (3, "c")] {
-        bench
-            .build(build(
-                n,
-                name,
-                if n == 2 {
-                    OutputKind::View
-                } else {
-                    OutputKind::Table
-                },
-                &format!("select {n} as x"),
-            ))
-            .await
-            .unwrap();
-    }
-    bench.rename(1, "b").await.unwrap();
-    bench.rename(2, "a").await.unwrap();
-    assert_eq!(bench.listed().await, ["a view 2", "b table 1", "c table 3"]);
-    bench.rename(1, "c").await.unwrap();
-    bench.rename(2, "b").await.unwrap();
-    bench.rename(3, "a").await.unwrap();
-    assert_eq!(bench.listed().await, ["a table 3", "b view 2", "c table 1"]);
-    assert_eq!(bench.one("select a.x, b.x, c.x from a, b, c").await, "3|2|1");
-    assert_eq!(bench.after_a_kill().listed().await, bench.listed().await);
-}
-
-#[tokio::test]
 async fn indexes_that_people_made_do_not_stand_in_the_way() {
     let bench = bench();
     bench.build(table(1, "a", "select 1 as x, 2 as y")).await.unwrap();

@@ -38,37 +38,6 @@ impl Bench {
 }
 
 #[tokio::test]
-async fn appended_rows_join_those_that_are_there() {
-    let bench = bench_with_rows().await;
-    let built = bench.build(append("select 'two' as v, 2 as k")).await.unwrap();
-    assert_eq!((built.rows, built.tag.build), (Some(3), Uuid::from_u128(77)));
-    assert_eq!(
-        bench.pairs().await,
-        "1=one 2=two -=none",
-        "columns go by their names"
-    );
-    let outputs = bench.outputs().await;
-    assert_eq!(outputs[0].record.as_deref(), Some(&b"second"[..]));
-    assert_eq!(
-        (outputs[0].rows, outputs[0].tag.build),
-        (Some(3), Uuid::from_u128(77))
-    );
-    assert_eq!(bench.after_a_kill().outputs().await, outputs);
-}
-
-#[tokio::test]
-async fn merged_rows_take_the_place_of_those_with_their_key() {
-    let bench = bench_with_rows().await;
-    let rows = "select * from (values (1, 'uno'), (null, 'nada'), (3, 'tres')) t(k, v)";
-    bench.build(merge(rows)).await.unwrap();
-    assert_eq!(
-        bench.pairs().await,
-        "1=uno 3=tres -=nada",
-        "NULL is a key like any other"
-    );
-}
-
-#[tokio::test]
 async fn two_new_rows_with_one_key_are_refused() {
     let bench = bench_with_rows().await;
     let error = bench
@@ -88,19 +57,6 @@ async fn two_new_rows_with_one_key_are_refused() {
         "in a whole build too"
     );
     assert_eq!(bench.pairs().await, "1=one -=none");
-}
-
-#[tokio::test]
-async fn rows_of_a_group_take_the_place_of_the_whole_group() {
-    let bench = bench();
-    bench
-        .build(table(1, "a", "select i as k, 'old' as v from range(6) t(i)"))
-        .await
-        .unwrap();
-    let over = Over::SameValue("k % 3".into());
-    let sql = "select 10 as k, 'new' as v";
-    bench.build(step(sql, over, NewColumns::Refuse)).await.unwrap();
-    assert_eq!(bench.pairs().await, "0=old 2=old 3=old 5=old 10=new");
 }
 
 #[tokio::test]

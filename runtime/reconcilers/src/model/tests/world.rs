@@ -13,13 +13,15 @@ use std::{
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+use watershed_conform::Layered;
 use watershed_controller::clock::{Clock, Now, SystemClock};
+use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{Controller, Key, Refresh, Resource};
 use watershed_core::{Epoch, Error, InvocationId, Ref, RunResult, Work};
 use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},
-    olap::{Olap as _, PartitionPhase, PartitionRun, Partitions as _, Query},
+    olap::{Olap, Output, PartitionPhase, PartitionRun, Partitions as _, Query},
 };
 use watershed_outputs::Outputs;
 use watershed_proto::{
@@ -31,6 +33,8 @@ use crate::{
     model::{self, ModelReconciler},
 };
 
+use super::cuts::{Cut, Cuts};
+
 /// Long enough for a busy machine, short enough to see that something hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -41,6 +45,8 @@ pub(super) struct World {
     clock: ShiftedClock,
     store: MemoryStore,
     running: Option<Running>,
+    /// The calls of the engine that are answered otherwise.
+    cuts: Option<Arc<Cuts>>,
     /// The last run of each model before the present check.
     seen: BTreeMap<String, Option<(Epoch, InvocationId)>>,
 }
@@ -223,6 +229,15 @@ impl Model {
 
 impl World {
     pub(super) async fn new() -> Self {
+        Self::started(None).await
+    }
+
+    /// A world whose engine answers some calls otherwise.
+    pub(super) async fn with_cuts(cuts: &Arc<Cuts>) -> Self {
+        Self::started(Some(Arc::clone(cuts))).await
+    }
+
+    async fn started(cuts: Option<Arc<Cuts>>) -> Self {
         let mut world = Self {
             root: tempfile::tempdir().unwrap(),
             clock: ShiftedClock {
@@ -231,6 +246,7 @@ impl World {
             },
             store: MemoryStore::new(),
             running: None,
+            cuts,
             seen: BTreeMap::new(),
         };
         world.start().await;
@@ -250,7 +266,12 @@ impl World {
     async fn start(&mut self) {
         let engine = Engine::new(Options::new(self.path(ENGINE_FILE), self.root.path()));
         let proof = self.path("main.duckdb.proof");
-        let outputs = Arc::new(Outputs::new(Arc::new(engine.clone()), proof).await);
+        let olap: Arc<dyn Olap> = Arc::new(engine.clone());
+        let olap = match self.cuts.clone() {
+            Some(cuts) => Arc::new(Layered(Cut { inner: olap, cuts })),
+            None => olap,
+        };
+        let outputs = Arc::new(Outputs::new(olap, proof).await);
         let reconciler = ModelReconciler::new(Arc::clone(&outputs), self.root.path(), "dev");
         let builder = Controller::builder().store(self.store.clone());
         let builder = builder.clock(self.clock.clone());
@@ -301,7 +322,11 @@ impl World {
             controller, engine, ..
         }) = self.running.take()
         {
-            controller.shutdown(DEADLINE).await.unwrap();
+            let stopped = controller.shutdown(DEADLINE).await;
+            assert!(
+                matches!(stopped, Ok(()) | Err(ShutdownError::LeaseLost)),
+                "{stopped:?}"
+            );
             engine.close().await.unwrap();
         }
         self.start().await;
@@ -313,6 +338,45 @@ impl World {
 
     pub(super) fn engine_is_open(&self) -> bool {
         self.running.as_ref().unwrap().engine.is_open()
+    }
+
+    /// Waits until everything is settled, or until the lease is lost. Returns whether it is.
+    pub(super) async fn settled_or_lost(&self) -> bool {
+        let controller = self.controller();
+        tokio::select! {
+            settled = controller.wait_until_idle(DEADLINE) => settled.is_err(),
+            ended = controller.run() => matches!(ended, Err(ShutdownError::LeaseLost)),
+        }
+    }
+
+    /// Looks at every model again, until all are settled.
+    pub(super) async fn retry_all(&self) {
+        for resource in self
+            .controller()
+            .list(watershed_controller::Select::all())
+            .resources
+        {
+            let key = Key::new(model::KIND, resource.row.name.as_str());
+            let asked = self.controller().reconcile(key.clone()).await;
+            assert!(asked.is_ok() || self.controller().get(key).is_err(), "{asked:?}");
+        }
+        self.settle().await;
+    }
+
+    /// Returns what stands in the engine.
+    pub(super) async fn outputs(&self) -> Vec<Output> {
+        let engine = &self.running.as_ref().unwrap().engine;
+        engine.outputs(&CancellationToken::new()).await.unwrap()
+    }
+
+    /// Returns the outputs of which the catalog speaks, of all models without an error.
+    pub(super) fn claims(&self) -> Vec<watershed_outputs::Claim> {
+        let all = self
+            .controller()
+            .list(watershed_controller::Select::all())
+            .resources;
+        let good = all.iter().filter(|resource| resource.row.error.is_none());
+        good.filter_map(|resource| model::claim(&resource.row)).collect()
     }
 
     pub(super) async fn settle(&self) {
@@ -333,6 +397,19 @@ impl World {
                 .with_refs(model.refs());
             self.controller().create(new).await.unwrap();
         }
+    }
+
+    /// Creates models at once.
+    pub(super) async fn create_all(&self, models: &[(&str, Model)]) {
+        let new = models.iter().map(|(name, model)| {
+            let new = Resource::declare(model::KIND, name, &Proto(model.spec.clone())).unwrap();
+            watershed_core::Edit::create(new.with_refs(model.refs()))
+        });
+        let edits = new.collect();
+        self.controller()
+            .edit(watershed_core::Batch { edits })
+            .await
+            .unwrap();
     }
 
     pub(super) async fn rename(&self, from: &str, to: &str) {

@@ -1,0 +1,63 @@
+//! The suite that every engine passes: what the runtime leans on, asked of an engine that a [`Factory`] opens.
+//!
+//! | start at | for |
+//! |---|---|
+//! | [`conform`] | running all of it; its [`Report`] names each case and how it ended |
+//! | [`Factory`], [`Scratch`], [`Person`] | what whoever brings an engine writes: opening it on fresh data, and what others do there |
+//! | [`Layer`] | an engine in front of another one, for tests of whoever calls engines |
+//! | `cases` | the cases, a noun each |
+//!
+//! A case names the cells of the [`Guarantees`](watershed_drivers::olap::Guarantees) that it leans on. Where an engine says that it keeps one of them less
+//! than whole, the case is left out, and the report says so by the names of both.
+
+mod bench;
+mod cases;
+mod factory;
+mod layer;
+mod report;
+
+pub use factory::{Factory, Image, Images, Person, Rival, Scratch};
+pub use layer::{Layer, Layered};
+pub use report::{CaseEnd, CaseReport, Report};
+
+use bench::Bench;
+use cases::Case;
+
+/// Asks everything of an engine, case by case, each on data of its own. Nothing is left out but what its guarantees say is missing.
+pub async fn conform(factory: &dyn Factory) -> Report {
+    conform_in(factory, |_| true).await
+}
+
+/// As [`conform`], for the cases whose names are wanted.
+pub async fn conform_in(factory: &dyn Factory, is_wanted: impl Fn(&str) -> bool) -> Report {
+    let guarantees = factory.guarantees();
+    let mut cases = Vec::new();
+    for case in cases::all().filter(|case| is_wanted(case.name)) {
+        let missing: Vec<_> = case
+            .leans_on
+            .iter()
+            .filter(|cell| !guarantees.keeps(**cell))
+            .copied()
+            .collect();
+        let end = match missing.is_empty() {
+            true => run(factory, &case).await,
+            false => CaseEnd::LeftOut(missing),
+        };
+        cases.push(CaseReport { name: case.name, end });
+    }
+    Report {
+        driver: guarantees.driver,
+        cases,
+    }
+}
+
+async fn run(factory: &dyn Factory, case: &Case) -> CaseEnd {
+    let bench = match Bench::new(factory).await {
+        Ok(bench) => bench,
+        Err(wrong) => return CaseEnd::Failed(wrong.0),
+    };
+    match (case.run)(bench).await {
+        Ok(()) => CaseEnd::Passed,
+        Err(wrong) => CaseEnd::Failed(wrong.0),
+    }
+}
