@@ -34,6 +34,8 @@ pub enum Code {
     DeadlinePassed,
     /// Nobody can tell whether what was asked for was done.
     OutcomeUnknown,
+    /// Too many requests wait already.
+    Busy,
     /// The process that was asked ends. Another one may go on where it was.
     Stopping,
     /// No process runs the project, and this needs one.
@@ -68,7 +70,7 @@ const fn line(code: Code, name: &'static str, exit: Exit, http: u16, is_retryabl
 }
 
 /// One line for each code, in the order of the codes.
-const TABLE: [Line; 17] = [
+const TABLE: [Line; 18] = [
     line(Code::UnknownName, "unknown-name", Exit::Usage, 404, false),
     line(Code::AmbiguousName, "ambiguous-name", Exit::Usage, 400, false),
     line(Code::BadArgument, "bad-argument", Exit::Usage, 400, false),
@@ -86,6 +88,7 @@ const TABLE: [Line; 17] = [
     line(Code::HeldElsewhere, "held-elsewhere", Exit::NotNow, 503, true),
     line(Code::DeadlinePassed, "deadline-passed", Exit::NotNow, 504, true),
     line(Code::OutcomeUnknown, "outcome-unknown", Exit::NotNow, 504, false),
+    line(Code::Busy, "busy", Exit::NotNow, 503, true),
     line(Code::Stopping, "stopping", Exit::NotNow, 503, true),
     line(Code::Unattended, "unattended", Exit::NotNow, 503, true),
     line(Code::Unavailable, "unavailable", Exit::NotNow, 503, true),

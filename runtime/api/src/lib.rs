@@ -8,6 +8,7 @@
 //! | [`reply`] | parts of an answer on the way |
 //! | [`Problem`], [`Code`] | why there is no answer |
 //! | [`hint`] | remedies, in which operations and options can be told from words |
+//! | [`http`] | the paths of the HTTP API, and its OpenAPI document |
 //! | [`exit`] | the exit codes |
 //!
 //! The crate knows no instance, no engine and no socket: whoever speaks to a project, in this process or from another one,
@@ -18,6 +19,7 @@ mod code;
 pub mod documents;
 pub mod exit;
 pub mod hint;
+pub mod http;
 pub mod operations;
 mod owner;
 mod problem;

@@ -3,10 +3,11 @@
 //! The types of a request and an answer, the handlers and the renderers are made from this table, so that an operation without
 //! one of them does not compile.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The least that a principal must be allowed, in order to ask for an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// See how things stand, and ask under the policies of the project.

@@ -1,5 +1,6 @@
 //! The reason why a request has no answer.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::code::Code;
@@ -31,7 +32,7 @@ pub struct Problem {
 }
 
 /// A mistake in a statement that was sent, or in a file of the project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Mistake {
     /// The name of the mistake, as `docs/diagnostics.md` lists it.
     pub code: String,

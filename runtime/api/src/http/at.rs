@@ -1,0 +1,64 @@
+//! The resources that a path names.
+
+use crate::documents::ResourceName;
+
+/// The resources that a path names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct At {
+    /// The kind of each, and its name; no kind where the path implies one.
+    targets: Vec<(Option<String>, String)>,
+}
+
+impl At {
+    /// A path about no resource.
+    pub fn nothing() -> Self {
+        Self::default()
+    }
+
+    /// A path about one resource of a kind.
+    pub fn resource(kind: &str, name: &str) -> Self {
+        Self {
+            targets: vec![(Some(kind.to_owned()), name.to_owned())],
+        }
+    }
+
+    /// A path about something whose kind the path implies.
+    pub fn plain(name: &str) -> Self {
+        Self {
+            targets: vec![(None, name.to_owned())],
+        }
+    }
+
+    /// Resources that a selection stands for.
+    pub fn selected(names: impl IntoIterator<Item = ResourceName>) -> Self {
+        let target = |name: ResourceName| (Some(name.kind), name.name);
+        Self {
+            targets: names.into_iter().map(target).collect(),
+        }
+    }
+
+    /// Returns all names, as `kind/name` where the kind is known.
+    pub(super) fn names(&self) -> Vec<String> {
+        let name = |(kind, name): &(Option<String>, String)| match kind {
+            Some(kind) => format!("{kind}/{name}"),
+            None => name.clone(),
+        };
+        self.targets.iter().map(name).collect()
+    }
+
+    /// Returns the first name; none where the path is about no resource.
+    pub(super) fn name(&self) -> Option<String> {
+        self.names().into_iter().next()
+    }
+
+    /// Returns the first name; empty where the path is about no resource.
+    pub(super) fn one(&self) -> String {
+        self.name().unwrap_or_default()
+    }
+
+    /// Returns the first name without its kind.
+    pub(super) fn plain_name(&self) -> String {
+        let first = self.targets.first();
+        first.map(|(_, name)| name.clone()).unwrap_or_default()
+    }
+}

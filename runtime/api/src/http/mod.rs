@@ -1,0 +1,25 @@
+//! The HTTP API of a project: one line for each path, over the table of operations.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`routes`] | the table of paths: start here |
+//! | [`forms`] | what a path takes as its query or body, and the input of an operation that becomes of that |
+//! | [`own`] | inputs and documents of what HTTP alone has: pages, requests under way, the stream of changes |
+//! | [`openapi`] | the OpenAPI document, made from the table and the schemas of documents |
+//! | [`page`] | the page of the documentation, made from the table |
+//!
+//! A path decides nothing: it is another spelling of an operation, whose handler, role and document it has.
+
+mod at;
+pub mod forms;
+pub mod openapi;
+pub mod own;
+pub mod page;
+pub mod routes;
+
+pub use at::At;
+pub use own::{
+    Accepted, DiagnosticsDocument, EventsTaken, InstanceEntry, InstancesPage, Me, Page, ProblemDocument,
+    RequestDocument, RequestState, Touched, TreeDocument, TreeHealth,
+};
+pub use routes::{Does, Method, ROUTES, Route};

@@ -1,0 +1,375 @@
+//! The OpenAPI document: the table of paths and the schemas of documents, in the form of OpenAPI 3.1.
+
+use schemars::generate::SchemaSettings;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::forms::Selected;
+use super::own::{
+    Accepted, DiagnosticsDocument, EventsTaken, InstancesPage, Me, Page, ProblemDocument, RequestDocument,
+    Touched, TreeDocument,
+};
+use super::routes::{Does, Method, Offer, Own, ROUTES, Route, Words};
+use crate::documents::ResourceDocument;
+
+/// The path below which an instance stands.
+pub const INSTANCE: &str = "/v1/instances/{instance}";
+
+/// The place of schemas in the document.
+const SCHEMAS: &str = "/components/schemas";
+
+/// The longest that a caller may wait for the end of a request, in seconds: proxies give up.
+pub const LONGEST_WAIT_S: u64 = 60;
+
+/// Returns the document.
+pub fn document() -> Value {
+    let mut writer = Writer::new();
+    let mut paths: Map<String, Value> = Map::new();
+    for route in ROUTES {
+        let path = format!("{INSTANCE}{}", route.path.replace("{*", "{"));
+        let described = writer.route(route);
+        add(&mut paths, path, route.method, described);
+    }
+    for (path, id, summary, schema) in writer.above() {
+        let answer =
+            json!({ "description": "The document.", "content": content("application/json", schema) });
+        let described = json!({ "operationId": id, "summary": summary, "responses": with_problem(json!({ "200": answer })) });
+        add(&mut paths, path.to_owned(), Method::Get, described);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Watershed",
+            "version": "1",
+            "description": "Projects that are kept converged: their resources, what ran and why, questions, and work.",
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "paths": paths,
+        "components": { "schemas": writer.schemas() },
+    })
+}
+
+/// Returns the schemas of what the words of an offer may be, by name: those of the query's parameters, for a reader of queries.
+pub fn parameters(offer: &Offer) -> Vec<(String, Value)> {
+    let mut writer = Writer::new();
+    let schema = (offer.form)(&mut writer.generator);
+    writer.properties(&schema)
+}
+
+fn add(paths: &mut Map<String, Value>, path: String, method: Method, described: Value) {
+    let entry = paths.entry(path).or_insert_with(|| json!({}));
+    if let Value::Object(methods) = entry {
+        methods.insert(method.name().to_lowercase(), described);
+    }
+}
+
+fn content(media: &str, schema: Value) -> Value {
+    json!({ media: { "schema": schema } })
+}
+
+/// Adds the answer that every path may give.
+fn with_problem(mut responses: Value) -> Value {
+    let schema = json!({ "$ref": format!("#{SCHEMAS}/ProblemDocument") });
+    responses["default"] = json!({
+        "description": "The reason why there is no answer.",
+        "content": content(ProblemDocument::MEDIA_TYPE, schema),
+    });
+    responses
+}
+
+/// Writes the parts of the document, and collects their schemas.
+struct Writer {
+    generator: SchemaGenerator,
+}
+
+impl Writer {
+    fn new() -> Self {
+        let mut settings = SchemaSettings::draft2020_12();
+        settings.definitions_path = SCHEMAS.into();
+        settings.meta_schema = None;
+        Self {
+            generator: settings.into_generator(),
+        }
+    }
+
+    fn schema<T: schemars::JsonSchema>(&mut self) -> Value {
+        self.generator.subschema_for::<T>().to_value()
+    }
+
+    /// Returns the paths above instances: each with the name of its operation, its purpose, and the schema of its answer.
+    fn above(&mut self) -> Vec<(&'static str, &'static str, &'static str, Value)> {
+        vec![
+            (
+                "/v1/instances",
+                "get_instances",
+                "Lists the instances of the service",
+                self.schema::<InstancesPage>(),
+            ),
+            (
+                "/v1/me",
+                "get_me",
+                "Tells who asks, and what the one may do",
+                self.schema::<Me>(),
+            ),
+        ]
+    }
+
+    fn schemas(mut self) -> Value {
+        self.schema::<ProblemDocument>();
+        Value::Object(self.generator.take_definitions(true))
+    }
+
+    fn route(&mut self, route: &Route) -> Value {
+        let mut parameters = path_parameters(route.path);
+        let mut described = json!({
+            "operationId": route.id(),
+            "summary": route.summary,
+            "x-role": route.role,
+        });
+        if let Some(offer) = offer_of(&route.does) {
+            match route.words() {
+                Words::Query => parameters.extend(query_of(offer)),
+                Words::Body => {
+                    if let Some(body) = self.body(route, offer) {
+                        described["requestBody"] = body;
+                    }
+                }
+            }
+        }
+        if let Does::Own(own) = route.does {
+            parameters.extend(own_parameters(own));
+            if own == Own::Events {
+                described["requestBody"] = json!({ "required": true, "content": events() });
+            }
+        }
+        if matches!(route.does, Does::Starts(_)) {
+            parameters.push(header(
+                "Prefer",
+                "`wait=N` waits up to N seconds, at most 60, for the end of the work.",
+            ));
+        }
+        described["parameters"] = Value::Array(parameters);
+        described["responses"] = with_problem(self.responses(route));
+        described
+    }
+
+    /// Returns the properties of a form, each with its schema.
+    fn properties(&self, schema: &Schema) -> Vec<(String, Value)> {
+        let schema = schema.as_value();
+        let name = schema["$ref"].as_str().and_then(|to| to.rsplit('/').next());
+        let schema = name
+            .and_then(|name| self.generator.definitions().get(name))
+            .unwrap_or(schema);
+        let properties = schema["properties"].as_object();
+        let resolved = |schema: &Value| match schema["$ref"].as_str().and_then(|to| to.rsplit('/').next()) {
+            Some(name) => self
+                .generator
+                .definitions()
+                .get(name)
+                .cloned()
+                .unwrap_or(Value::Null),
+            None => schema.clone(),
+        };
+        let properties = properties.into_iter().flatten();
+        properties
+            .map(|(name, schema)| (name.clone(), resolved(schema)))
+            .collect()
+    }
+
+    fn body(&mut self, route: &Route, offer: &Offer) -> Option<Value> {
+        let form = (offer.form)(&mut self.generator);
+        let has_keys = !self.properties(&form).is_empty() || form.as_value()["$ref"].is_null();
+        let schema = match (&route.does, has_keys) {
+            (Does::Selected(_), true) => {
+                json!({ "allOf": [form.to_value(), self.schema::<Selected>()] })
+            }
+            (Does::Selected(_), false) => self.schema::<Selected>(),
+            (_, true) => form.to_value(),
+            (_, false) => return None,
+        };
+        Some(json!({ "content": content("application/json", schema) }))
+    }
+
+    fn responses(&mut self, route: &Route) -> Value {
+        let document = |schema: Value| json!({ "description": "The document.", "content": content("application/json", schema) });
+        match &route.does {
+            Does::Answers(offer) => {
+                let schema = (offer.document)(&mut self.generator).to_value();
+                json!({ "200": document(schema) })
+            }
+            Does::Follows(offer) => {
+                let schema = (offer.document)(&mut self.generator).to_value();
+                let mut answer = document(schema);
+                answer["content"]["text/event-stream"] = json!({ "schema": { "type": "string" } });
+                json!({ "200": answer })
+            }
+            Does::Starts(offer) => {
+                let schema = (offer.document)(&mut self.generator).to_value();
+                json!({ "200": document(schema), "202": accepted(self.schema::<Accepted>()) })
+            }
+            Does::Selected(offer) => {
+                let done = (offer.document)(&mut self.generator).to_value();
+                let touched = self.schema::<Touched>();
+                json!({
+                    "200": document(json!({ "anyOf": [done, touched] })),
+                    "202": accepted(self.schema::<Accepted>()),
+                })
+            }
+            Does::Own(own) => self.own_responses(*own),
+        }
+    }
+
+    fn own_responses(&mut self, own: Own) -> Value {
+        let document = |schema: Value| json!({ "200": { "description": "The document.", "content": content("application/json", schema) } });
+        let bytes = |media: &str, what: &str| {
+            let schema = json!({ "type": "string", "format": "binary" });
+            json!({ "200": { "description": what, "content": content(media, schema) } })
+        };
+        match own {
+            Own::List => document(self.schema::<Page>()),
+            Own::Resource => document(self.schema::<ResourceDocument>()),
+            Own::Tree => document(self.schema::<TreeDocument>()),
+            Own::Diagnostics => document(self.schema::<DiagnosticsDocument>()),
+            Own::Request => document(self.schema::<RequestDocument>()),
+            Own::Watch => {
+                let events = json!({ "type": "string" });
+                json!({ "200": { "description": "Events.", "content": content("text/event-stream", events) } })
+            }
+            Own::Backup => bytes("application/octet-stream", "The archive."),
+            Own::Events => {
+                let schema = self.schema::<EventsTaken>();
+                json!({ "202": { "description": "All events are stored.", "content": content("application/json", schema) } })
+            }
+        }
+    }
+}
+
+/// Returns the parameters of a query, without leaving the schema of its form in the document.
+fn query_of(offer: &Offer) -> Vec<Value> {
+    let parameter = |(name, mut schema): (String, Value)| {
+        let description = schema
+            .as_object_mut()
+            .and_then(|schema| schema.remove("description"));
+        json!({
+            "name": name,
+            "in": "query",
+            "description": description,
+            "schema": schema,
+        })
+    };
+    parameters(offer).into_iter().map(parameter).collect()
+}
+
+fn offer_of(does: &Does) -> Option<&Offer> {
+    match does {
+        Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
+            Some(offer)
+        }
+        Does::Own(_) => None,
+    }
+}
+
+fn accepted(schema: Value) -> Value {
+    json!({
+        "description": "The request is stored, and the work goes on.",
+        "headers": { "Location": { "description": "The path of the request.", "schema": { "type": "string" } } },
+        "content": content("application/json", schema),
+    })
+}
+
+fn events() -> Value {
+    json!({
+        "application/cloudevents+json": { "schema": { "type": "object" } },
+        "application/cloudevents-batch+json": { "schema": { "type": "array", "items": { "type": "object" } } },
+        "application/json": { "schema": {} },
+    })
+}
+
+fn header(name: &str, description: &str) -> Value {
+    json!({ "name": name, "in": "header", "description": description, "schema": { "type": "string" } })
+}
+
+fn path_parameters(path: &str) -> Vec<Value> {
+    let instance = std::iter::once("instance");
+    let named = path
+        .split('/')
+        .filter_map(|piece| piece.strip_prefix('{')?.strip_suffix('}'));
+    let names = instance.chain(named.map(|name| name.trim_start_matches('*')));
+    let parameter =
+        |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
+    names.map(parameter).collect()
+}
+
+/// Returns the query of what HTTP alone has.
+pub fn own_parameters(own: Own) -> Vec<Value> {
+    let one = |name: &str, schema: Value, description: &str| json!({ "name": name, "in": "query", "description": description, "schema": schema });
+    let text = || json!({ "type": "string" });
+    let texts = || json!({ "type": "array", "items": { "type": "string" } });
+    let filters = || {
+        vec![
+            one(
+                "select",
+                texts(),
+                "The resources that are meant, in the language of the command line; all if there is none.",
+            ),
+            one("exclude", texts(), "The ones that are left out of those."),
+            one("kind", texts(), "The kinds that are meant; all if there is none."),
+            one(
+                "health",
+                texts(),
+                "The healths that are meant; all if there is none.",
+            ),
+            one(
+                "phase",
+                texts(),
+                "The phases that are meant; all if there is none.",
+            ),
+            one(
+                "all",
+                json!({ "type": "boolean" }),
+                "True to list hidden resources too.",
+            ),
+            one(
+                "fields",
+                texts(),
+                "The keys of resources that are wanted; all if there is none.",
+            ),
+        ]
+    };
+    match own {
+        Own::List => {
+            let mut list = filters();
+            let limit = json!({ "type": "integer", "minimum": 1, "maximum": 1000 });
+            list.push(one(
+                "limit",
+                limit,
+                "The most resources of the page; 100 unless said.",
+            ));
+            list.push(one(
+                "page",
+                text(),
+                "The token of the page, as the page before gave it.",
+            ));
+            list
+        }
+        Own::Watch => {
+            let mut list = filters();
+            list.push(one("from", text(), "The token to watch from: that of a page, or the id of the last event. Without one all that there is comes first."));
+            list.push(one(
+                "tree",
+                text(),
+                "The managed resource whose tree is followed.",
+            ));
+            list
+        }
+        Own::Resource => vec![
+            one("include", texts(), "What is added: `spec`, `state`."),
+            one(
+                "fields",
+                texts(),
+                "The keys that are wanted; all if there is none.",
+            ),
+        ],
+        Own::Tree | Own::Diagnostics | Own::Request | Own::Backup | Own::Events => Vec::new(),
+    }
+}

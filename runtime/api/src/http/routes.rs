@@ -1,0 +1,364 @@
+//! The table of paths.
+
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Map, Value};
+
+use super::at::At;
+use super::forms::{self, Form, Selected};
+use crate::code::Code;
+use crate::operations::{Info, Operation as _, Request, Role};
+use crate::problem::Problem;
+
+/// The verb of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Method {
+    /// A look, which changes nothing.
+    Get,
+    /// Work, or a question with a body.
+    Post,
+}
+
+impl Method {
+    /// Returns the name of the verb.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+        }
+    }
+}
+
+/// The places where a path's words stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Words {
+    /// In the query of the address.
+    Query,
+    /// In a body of JSON.
+    Body,
+}
+
+/// An operation as a path offers it.
+#[derive(Clone, Copy)]
+pub struct Offer {
+    /// The operation.
+    pub info: Info,
+    /// Makes the request of the operation of what was sent.
+    pub read: fn(Value, &At) -> Result<Request, Problem>,
+    /// Makes the schema of the query or body.
+    pub form: fn(&mut SchemaGenerator) -> Schema,
+    /// Makes the schema of the document.
+    pub document: fn(&mut SchemaGenerator) -> Schema,
+}
+
+/// The work of a path.
+#[derive(Clone, Copy)]
+pub enum Does {
+    /// It answers with the document of an operation.
+    Answers(Offer),
+    /// It answers that an operation was stored, and does the work meanwhile.
+    Starts(Offer),
+    /// It does an operation on all resources that a selection stands for, once their number is confirmed.
+    Selected(Offer),
+    /// It answers with the document of an operation, or with a stream that follows it.
+    Follows(Offer),
+    /// It has no operation of the table behind it.
+    Own(Own),
+}
+
+/// A part of the API that HTTP alone has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own {
+    /// A page of resources.
+    List,
+    /// One resource.
+    Resource,
+    /// A managed resource with its parts.
+    Tree,
+    /// The mistakes in files.
+    Diagnostics,
+    /// The stream of changes.
+    Watch,
+    /// A request that was taken.
+    Request,
+    /// A copy of everything that is kept, as the body of the answer.
+    Backup,
+    /// Events that other programs send.
+    Events,
+}
+
+/// A line of the table.
+#[derive(Clone, Copy)]
+pub struct Route {
+    /// The verb.
+    pub method: Method,
+    /// The path below an instance; what stands in braces is a parameter.
+    pub path: &'static str,
+    /// The role that is needed.
+    pub role: Role,
+    /// The purpose, in a sentence.
+    pub summary: &'static str,
+    /// The work.
+    pub does: Does,
+}
+
+impl Route {
+    /// Returns the operation of the table behind the path; none if HTTP alone has it.
+    pub fn operation(&self) -> Option<Info> {
+        match &self.does {
+            Does::Answers(offer) | Does::Starts(offer) | Does::Selected(offer) | Does::Follows(offer) => {
+                Some(offer.info)
+            }
+            Does::Own(_) => None,
+        }
+    }
+
+    /// Returns where the words of the path stand.
+    pub fn words(&self) -> Words {
+        match self.method {
+            Method::Get => Words::Query,
+            Method::Post => Words::Body,
+        }
+    }
+
+    /// Returns the name by which generated clients call the path.
+    pub fn id(&self) -> String {
+        let mut id = self.method.name().to_lowercase();
+        for piece in self
+            .path
+            .split(['/', ':', '{', '}', '-'])
+            .filter(|piece| !piece.is_empty())
+        {
+            id.push('_');
+            id.push_str(piece);
+        }
+        id
+    }
+}
+
+const fn offer<F: Form>() -> Offer {
+    Offer {
+        info: F::Operation::INFO,
+        read: read::<F>,
+        form: schema_of::<F>,
+        document: schema_of::<F::Document>,
+    }
+}
+
+fn schema_of<T: schemars::JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// Reads a form, and makes the request of it.
+fn read<F: Form>(words: Value, at: &At) -> Result<Request, Problem> {
+    if !words.is_object() {
+        return Err(Problem::new(Code::BadArgument, "the body is no object of JSON"));
+    }
+    let form: F = serde_json::from_value(words).map_err(|error| unread(&error))?;
+    Ok(F::Operation::request(form.into_input(at)))
+}
+
+/// Returns the problem of words that no form has.
+fn unread(error: &serde_json::Error) -> Problem {
+    Problem::new(Code::BadArgument, format!("the request can't be read: {error}"))
+}
+
+/// Takes the words of a selection out of a body that has those of an operation beside them.
+///
+/// # Errors
+/// When one of them is of another type.
+pub fn take_selected(body: &mut Map<String, Value>) -> Result<Selected, Problem> {
+    let taken = Selected::KEYS.iter().filter_map(|key| body.remove_entry(*key));
+    let taken = Value::Object(taken.collect());
+    serde_json::from_value(taken).map_err(|error| unread(&error))
+}
+
+const fn get<F: Form>(path: &'static str, role: Role, summary: &'static str) -> Route {
+    let does = Does::Answers(offer::<F>());
+    line(Method::Get, path, role, summary, does)
+}
+
+const fn post<F: Form>(path: &'static str, role: Role, summary: &'static str) -> Route {
+    let does = Does::Answers(offer::<F>());
+    line(Method::Post, path, role, summary, does)
+}
+
+const fn start<F: Form>(path: &'static str, role: Role, summary: &'static str) -> Route {
+    let does = Does::Starts(offer::<F>());
+    line(Method::Post, path, role, summary, does)
+}
+
+const fn follow<F: Form>(path: &'static str, role: Role, summary: &'static str) -> Route {
+    let does = Does::Follows(offer::<F>());
+    line(Method::Get, path, role, summary, does)
+}
+
+const fn selected<F: Form>(path: &'static str, summary: &'static str) -> Route {
+    let does = Does::Selected(offer::<F>());
+    line(Method::Post, path, Role::Operate, summary, does)
+}
+
+const fn own(method: Method, path: &'static str, role: Role, own: Own, summary: &'static str) -> Route {
+    line(method, path, role, summary, Does::Own(own))
+}
+
+const fn line(method: Method, path: &'static str, role: Role, summary: &'static str, does: Does) -> Route {
+    Route {
+        method,
+        path,
+        role,
+        summary,
+        does,
+    }
+}
+
+use Role::{Admin, Edit, Operate, Read};
+
+/// All paths below an instance.
+#[rustfmt::skip]
+pub const ROUTES: &[Route] = &[
+    own(Method::Get, "/resources", Read, Own::List, "Lists resources, a page at a time"),
+    own(Method::Get, "/resources/{kind}/{name}", Read, Own::Resource, "Shows one resource"),
+    get::<forms::History>("/resources/{kind}/{name}/history", Read, "Tells of past runs of a resource, the latest first"),
+    own(Method::Get, "/resources/{kind}/{name}/tree", Read, Own::Tree, "Shows a managed resource with its parts"),
+    get::<forms::Explain>("/resources/{kind}/{name}/explain", Operate, "Tells why a resource is not running, the root cause first"),
+    follow::<forms::Logs>("/resources/{kind}/{name}/logs", Operate, "Tells what runs of a resource said"),
+    follow::<forms::Output>("/resources/{kind}/{name}/output", Operate, "Tells what a program wrote"),
+    get::<forms::Partitions>("/resources/{kind}/{name}/partitions", Operate, "Lists partitions of a model, the latest first"),
+    start::<forms::Reconcile>("/resources/{kind}/{name}/reconcile", Operate, "Looks at a resource again"),
+    start::<forms::Refresh>("/resources/{kind}/{name}/refresh", Operate, "Does the work of a resource again"),
+    start::<forms::Retry>("/resources/{kind}/{name}/retry", Operate, "Tries again now what has failed of a resource"),
+    start::<forms::Approve>("/resources/{kind}/{name}/approve", Operate, "Lets an edit through that is held"),
+    post::<forms::Pause>("/resources/{kind}/{name}/pause", Operate, "Keeps a resource from being run"),
+    post::<forms::Resume>("/resources/{kind}/{name}/resume", Operate, "Lets a resource run again"),
+    post::<forms::Cancel>("/resources/{kind}/{name}/cancel", Operate, "Ends the run of a resource"),
+    post::<forms::Restart>("/resources/{kind}/{name}/restart", Operate, "Starts a service anew"),
+    post::<forms::Scale>("/resources/{kind}/{name}/scale", Operate, "Changes the number of replicas of a service"),
+    post::<forms::Rollback>("/resources/{kind}/{name}/rollback", Operate, "Goes back to an earlier release of a service"),
+    post::<forms::Set>("/resources/{kind}/{name}/set", Operate, "Sets the stage that is desired of a managed resource"),
+    post::<forms::Snooze>("/resources/{kind}/{name}/snooze", Operate, "Tells nobody of an alert for a while"),
+    start::<forms::Reconcile>("/resources/{kind}/{name}/evaluate", Operate, "Evaluates an alert now"),
+    post::<forms::RunReport>("/resources/{kind}/{name}/run", Operate, "Makes the rows of a report"),
+    post::<forms::TestOne>("/resources/{kind}/{name}/test", Operate, "Runs the tests of a model"),
+    selected::<forms::Reconcile>("/resources:reconcile", "Looks at resources again"),
+    selected::<forms::Refresh>("/resources:refresh", "Does the work of resources again"),
+    selected::<forms::Retry>("/resources:retry", "Tries again now what has failed of resources"),
+    selected::<forms::Approve>("/resources:approve", "Lets edits through that are held"),
+    selected::<forms::Pause>("/resources:pause", "Keeps resources from being run"),
+    selected::<forms::Resume>("/resources:resume", "Lets resources run again"),
+    selected::<forms::Cancel>("/resources:cancel", "Ends the runs of resources"),
+    selected::<forms::Restart>("/resources:restart", "Starts services anew"),
+    get::<forms::Graph>("/graph", Read, "Draws what reads what"),
+    own(Method::Get, "/diagnostics", Read, Own::Diagnostics, "Lists the mistakes in files"),
+    get::<forms::Stats>("/stats", Read, "Counts resources and what was done to them"),
+    get::<forms::Engine>("/engine", Read, "Tells what the engine promises"),
+    get::<forms::History>("/history", Operate, "Tells of past runs of all resources, the latest first"),
+    own(Method::Get, "/watch", Read, Own::Watch, "Follows what changes"),
+    own(Method::Get, "/requests/{id}", Read, Own::Request, "Tells what came of a request"),
+    start::<forms::Run>("/run", Operate, "Brings the project up to date, or what is selected of it"),
+    post::<forms::Plan>("/plan", Operate, "Works out what a run would do"),
+    post::<forms::Test>("/test", Operate, "Runs the tests of models"),
+    own(Method::Post, "/events", Operate, Own::Events, "Takes in CloudEvents"),
+    post::<forms::MetricsQuery>("/metrics/{view}/query", Read, "Asks a metrics view"),
+    get::<forms::Arguments>("/api/{name}", Read, "Calls an API of the project"),
+    post::<forms::Arguments>("/api/{name}", Read, "Calls an API of the project, its arguments in the body"),
+    get::<forms::Trash>("/trash", Operate, "Lists the trash"),
+    post::<forms::RestoreTable>("/trash/{id}/restore", Edit, "Gives a table back from the trash"),
+    post::<forms::EmptyTrash>("/trash/empty", Admin, "Throws tables of the trash away for good"),
+    post::<forms::Doctor>("/doctor", Admin, "Looks for damage in what is stored"),
+    post::<forms::Gc>("/gc", Admin, "Removes what nothing needs any more"),
+    own(Method::Post, "/backup", Admin, Own::Backup, "Sends a copy of everything that is kept"),
+];
+
+/// Operations without a path of their own, each with the reason.
+pub const WITHOUT_PATH: &[(&str, &str)] = &[
+    ("status", "`resources` lists, and `resources/{kind}/{name}` shows"),
+    (
+        "validate",
+        "`diagnostics` has what the watched files say; `check` compiles texts",
+    ),
+    ("logs", "has a path for logs and one for the output of programs"),
+    ("instances", "is of the service, above its instances"),
+    ("prometheus", "is of the service, above its instances"),
+    ("query", "needs a guard of what callers may read"),
+    ("show", "needs a guard of what callers may read"),
+    ("compile", "needs a guard of what callers may read"),
+    ("export", "writes files of the machine"),
+    (
+        "alert-test",
+        "tries an alert at another time, which is a tool of authors",
+    ),
+    ("event", "`events` takes the three modes of CloudEvents"),
+    ("check", "is part of `doctor`"),
+    (
+        "repair",
+        "changes what is stored below the project, by hand at the machine",
+    ),
+    ("backup", "`backup` sends the archive in place of writing a file"),
+    (
+        "restore",
+        "reads a file of the machine, while nobody runs the project",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::operations::TABLE;
+
+    #[test]
+    fn each_operation_has_a_path_or_a_reason_for_having_none() {
+        let offered: BTreeSet<&str> = ROUTES
+            .iter()
+            .filter_map(|route| Some(route.operation()?.name))
+            .collect();
+        for line in TABLE {
+            let excused = WITHOUT_PATH.iter().any(|(name, _)| *name == line.name);
+            let has_two = line.name == "logs";
+            assert!(offered.contains(line.name) != excused || has_two, "{}", line.name);
+        }
+        for (name, reason) in WITHOUT_PATH {
+            assert!(TABLE.iter().any(|line| line.name == *name), "{name}: {reason}");
+        }
+    }
+
+    #[test]
+    fn paths_ask_for_the_role_of_their_operation() {
+        for route in ROUTES {
+            if let Some(info) = route.operation() {
+                let is_own_history = info.name == "history" && route.path.starts_with("/resources/");
+                assert!(
+                    route.role == info.role || is_own_history,
+                    "{} {}",
+                    route.path,
+                    info.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn paths_are_unique_and_so_are_the_names_of_generated_clients() {
+        let paths: BTreeSet<_> = ROUTES.iter().map(|route| (route.method, route.path)).collect();
+        let ids: BTreeSet<String> = ROUTES.iter().map(Route::id).collect();
+        assert_eq!((paths.len(), ids.len()), (ROUTES.len(), ROUTES.len()));
+    }
+
+    #[test]
+    fn unknown_keys_and_wrong_types_are_refused() {
+        let offers = ROUTES.iter().filter_map(|route| match &route.does {
+            Does::Answers(offer) | Does::Starts(offer) => Some((route.path, *offer)),
+            _ => None,
+        });
+        for (path, offer) in offers.filter(|(path, _)| !path.starts_with("/api/")) {
+            let at = At::resource("model", "a");
+            assert!(
+                (offer.read)(serde_json::json!({ "nonsense": 1 }), &at).is_err(),
+                "{path}"
+            );
+        }
+        let read = offer::<forms::Refresh>().read;
+        assert!(read(serde_json::json!({ "full": "yes" }), &At::nothing()).is_err());
+    }
+}
