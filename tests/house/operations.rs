@@ -5,13 +5,6 @@ use std::collections::BTreeSet;
 use crate::code::{closing, code_of, is_name, without_tests, words};
 use crate::{of_program, read, root, sources};
 
-/// The folders in which a person's request is carried out, and those of the program around them.
-const FLOORS: &[&str] = &[
-    "runtime/server/src/service",
-    "runtime/server/src/instance",
-    "runtime/cli/src",
-];
-
 /// The crates that know the command line.
 const COMMAND_LINE: &[&str] = &["runtime/api", "runtime/cli", "runtime/shim"];
 
@@ -32,6 +25,29 @@ const WITHOUT_COMMAND: &[&str] = &["Instances"];
 
 /// The most lines of a function, brace to brace.
 const LINES_OF_A_FUNCTION: usize = 100;
+/// Functions that are longer, each with its reason.
+const LONG_FUNCTIONS: &[(&str, &str)] = &[
+    (
+        "runtime/core/src/core/calls.rs: take",
+        "a table: one arm for each call",
+    ),
+    (
+        "runtime/reconcilers/src/forecast.rs: model",
+        "the order in which a model is foreseen, each step once",
+    ),
+    (
+        "runtime/reconcilers/src/model/forecast.rs: foresee",
+        "a table: one arm for each thing that a run may find",
+    ),
+    (
+        "runtime/reconcilers/src/model/run/build.rs: build_from",
+        "the order of a build, each step once",
+    ),
+    (
+        "runtime/reconcilers/src/model/run/take_back.rs: restore",
+        "the order in which a table comes back, each step once",
+    ),
+];
 
 /// The most files in which an instance has methods.
 const FILES_OF_AN_INSTANCE: usize = 6;
@@ -132,19 +148,23 @@ fn an_instance_has_methods_in_few_files() {
 }
 
 #[test]
-fn a_function_of_an_operation_fits_a_screen_or_two() {
+fn a_function_fits_a_screen_or_two_but_for_tables_that_are_listed() {
     let mut long = Vec::new();
     let mut count = 0;
-    for (path, text) in sources(FLOORS, &[]) {
+    for (path, text) in sources(&["compilers", "runtime"], &[]) {
         for (name, lines) in functions(&without_tests(&code_of(&text))) {
             count += 1;
             if lines > LINES_OF_A_FUNCTION {
-                long.push(format!("{path}: {name} has {lines} lines"));
+                long.push(format!("{path}: {name}"));
             }
         }
     }
-    assert!(count > 500, "only {count} functions were found");
-    assert!(long.is_empty(), "{}", long.join("\n"));
+    assert!(count > 5_000, "only {count} functions were found");
+    let listed: Vec<String> = LONG_FUNCTIONS
+        .iter()
+        .map(|(place, _)| (*place).to_owned())
+        .collect();
+    assert_eq!(long, listed, "a function is cut, or listed with its reason");
 }
 
 /// Returns the functions of code with their lines, from the name to the closing brace.
