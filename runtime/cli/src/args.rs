@@ -1,5 +1,6 @@
 //! The command line: commands, options, environment variables.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -261,6 +262,12 @@ pub(super) struct Start {
     /// The project's folder.
     #[arg(value_name = "PROJECT", value_hint = ValueHint::DirPath)]
     pub folder: Option<PathBuf>,
+    /// Answer over HTTP too, on this machine and for this user; at 127.0.0.1:7437 unless an address is given.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:7437")]
+    pub listen: Option<SocketAddr>,
+    /// Stand below a path, as behind a proxy.
+    #[arg(long, value_name = "PATH", requires = "listen")]
+    pub base: Option<String>,
 }
 
 /// `validate`

@@ -17,6 +17,7 @@ mod groups;
 mod hints;
 mod init;
 mod input;
+mod listen;
 mod logging;
 mod logs;
 mod look;

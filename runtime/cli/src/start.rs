@@ -14,7 +14,7 @@ use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::present::Presenter;
 use super::project::Location;
-use super::{memory, session, signals};
+use super::{listen, memory, session, signals};
 use crate::render::palette::DIM;
 use crate::render::units::clock;
 use watershed::program::{Stayed, Stop, early_end, forget_early_end};
@@ -46,7 +46,7 @@ pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Res
         loop {
             let lock = session::own(&location, shared.wait.map(|wait| wait.0)).await?;
             let began = Time::now();
-            match once(console, shared, &location, lock, format, &stop).await {
+            match once(console, shared, args, &location, lock, format, &stop).await {
                 Ok(Some(exit)) => return Ok(exit),
                 Ok(None) => {}
                 Err(failure) if is_full(&location, began) => {
@@ -101,6 +101,7 @@ fn end(at: Time) -> String {
 async fn once(
     console: &mut Console,
     shared: &Shared,
+    args: &Start,
     location: &Location,
     lock: Lock,
     format: Format,
@@ -122,6 +123,13 @@ async fn once(
         ..RunRequest::default()
     };
     let (instance, listener) = session::open_instance(location, options, lock).await?;
+    let listening = match listen::begin(console, args, &instance, stop).await {
+        Ok(listening) => listening,
+        Err(failure) => {
+            session::close_instance(&instance, listener, location).await?;
+            return Err(failure);
+        }
+    };
     forget_early_end(&location.state.path());
     let frugal = tokio::spawn(memory::give_back_after_work(Arc::clone(&instance)));
     let sharing = tokio::spawn({
@@ -140,6 +148,9 @@ async fn once(
         stop.ask(watershed::program::Stopping::Interrupted);
     }
     let stayed = working.await;
+    if let Some(listening) = listening {
+        listening.end().await;
+    }
     for beside in [frugal, sharing] {
         beside.abort();
         // It holds the instance, and with that the state folder.

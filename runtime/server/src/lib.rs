@@ -3,6 +3,7 @@
 //! | module | holds |
 //! |---|---|
 //! | [`instance`] | a project brought to life: start at [`Runtime`] |
+//! | `http` | the API over HTTP, with the feature of that name |
 //! | [`documents`] | what the program prints for other programs, from [`watershed_api`] |
 //! | [`logs`] | what invocations say, kept on disk |
 //! | [`state_folder`] | where an environment's state is kept and who may touch it |
@@ -13,10 +14,14 @@
 
 mod backup;
 mod hiding;
+#[cfg(feature = "http")]
+pub mod http;
 pub mod instance;
 mod kept;
 pub mod logs;
 mod out;
+#[cfg(feature = "http")]
+mod projection;
 mod report;
 mod selection;
 mod service;

@@ -16,8 +16,8 @@ const NOBODY: &str = "nobody";
 /// Returns the code of an operation whose first text is one that nothing has for a name; none if it takes no text.
 fn code_of_nobody(name: &str) -> Option<Code> {
     match name {
-        "run" | "status" | "validate" | "plan" | "graph" | "instances" | "stats" | "prometheus"
-        | "trash-list" | "trash-empty" | "check" | "doctor" | "repair" | "gc" => None,
+        "run" | "engine" | "status" | "validate" | "plan" | "graph" | "instances" | "stats"
+        | "prometheus" | "trash-list" | "trash-empty" | "check" | "doctor" | "repair" | "gc" => None,
         // A statement.
         "query" => Some(Code::ProjectError),
         // A file without a form, a query, a moment, a stage, an event.

@@ -5,13 +5,19 @@
 //! | `project` | a project with a resource of every kind that an operation is about |
 //! | `cases` | a good request for each operation |
 //! | `attacks` | requests that no program of ours sends |
+//! | `client` | a client of HTTP that sends what it is told to |
 //! | `codes` | one code for a mistake, whichever way it comes |
+//! | `http` | the same over HTTP: documents, requests that survive, attacks |
 //! | `secrets` | planted secrets, which no answer has |
+//! | `stream` | the stream of changes, which misses nothing |
 //! | `table` | the same answer wherever the project is, each with its schema |
 
 mod attacks;
 mod cases;
+mod client;
 mod codes;
+mod http;
 mod project;
 mod secrets;
+mod stream;
 mod table;

@@ -327,7 +327,7 @@ impl Handle {
     }
 
     /// The revision that readers see.
-    pub(crate) fn revision(&self) -> Revision {
+    pub fn revision(&self) -> Revision {
         self.shared.view.revision()
     }
 

@@ -44,6 +44,18 @@ pub fn old(row: &Row, now: Timestamp) -> Option<Old> {
     })
 }
 
+/// Returns when the rows of a resource pass the next bound of their age; none if nothing is said of it, or the last one is
+/// passed.
+#[must_use]
+pub fn next_bound(row: &Row, now: Timestamp) -> Option<Timestamp> {
+    if row.kind.as_str() != KIND {
+        return None;
+    }
+    let freshness = ModelSpecGlance::decode(row.spec.as_ref()).ok()?.freshness?;
+    let record = Record::from_state(&ModelState::decode(row.state.as_deref()?).ok()?)?;
+    next(&freshness, since(&record, now), now)
+}
+
 /// Returns when rows that came at `since` pass the next bound after `now`.
 pub(super) fn next(freshness: &Freshness, since: Timestamp, now: Timestamp) -> Option<Timestamp> {
     let bounds = [warn(freshness), error(freshness)].into_iter().flatten();

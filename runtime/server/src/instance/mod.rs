@@ -244,6 +244,9 @@ pub struct Instance {
     pub(crate) opened: Time,
     /// Cancelled when the instance is about to be closed.
     pub(crate) leaving: CancellationToken,
+    /// The resources as readers over HTTP see them.
+    #[cfg(feature = "http")]
+    projections: crate::projection::Projections,
     /// The name in a store of the embedder's; none if the catalog is a file of the state folder.
     pub(crate) claim: Option<names::Claim>,
     /// Given back last.
@@ -251,6 +254,18 @@ pub struct Instance {
 }
 
 impl Runtime {
+    /// Opens the store of an instance's catalog, with the right to its name in one that others share.
+    async fn catalog_of(
+        &self,
+        options: &Options,
+        state: &StateFolder,
+    ) -> Result<(Arc<dyn Store>, Option<names::Claim>), OpenError> {
+        match &self.store {
+            Some(store) => store.claim(&options.name),
+            None => Ok((Arc::new(SqliteStore::open(state.catalog()).await?), None)),
+        }
+    }
+
     /// Brings a project to life whose state folder is locked.
     ///
     /// # Errors
@@ -282,13 +297,7 @@ impl Runtime {
         let jobs = open::jobs(&options, &state);
         let known = Known::new(&options.root, Some(state.parse_cache()), touched.clone())
             .confined(outputs.sandbox().cloned());
-        let (store, claim) = match &self.store {
-            Some(store) => store.claim(&options.name)?,
-            None => (
-                Arc::new(SqliteStore::open(state.catalog()).await?) as Arc<dyn Store>,
-                None,
-            ),
-        };
+        let (store, claim) = self.catalog_of(&options, &state).await?;
         // Not before it is known that this version may write into the folder.
         Moment::End.forget(&state.path());
         known.look_ahead(compiled::compiler_options(&options));
@@ -351,6 +360,8 @@ impl Runtime {
             conditions,
             opened: Time::now(),
             leaving,
+            #[cfg(feature = "http")]
+            projections: Default::default(),
             claim,
             lock,
         })
@@ -531,6 +542,12 @@ impl Instance {
             Ok(file) => file.share_file(sharing::REST).await,
             Err(_) => std::future::pending().await,
         }
+    }
+
+    /// Returns the resources as readers see them, at least as new as what is committed.
+    #[cfg(feature = "http")]
+    pub(crate) async fn projection(&self) -> Arc<crate::projection::Projection> {
+        self.projections.read(self.controller(), &self.leaving).await
     }
 
     /// Returns the present state of all resources, hidden ones included.

@@ -8,8 +8,8 @@ use watershed_core::{Row, Timestamp};
 use watershed_reconcilers::{model::freshness, places};
 
 /// Returns whether a resource is past the age that is an error.
-pub(super) fn is_stale(row: &Row) -> bool {
-    freshness::old(row, now()).is_some_and(|old| old.is_stale)
+pub(super) fn is_stale(row: &Row, now: Timestamp) -> bool {
+    freshness::old(row, now).is_some_and(|old| old.is_stale)
 }
 
 /// Returns the complaint about the age of a resource's rows, if there is one.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use watershed_api::documents::{Health, Phase, ResourceName};
-use watershed_core::{Error, ErrorKind, Key, Required, Row, RunResult, Settled, Stage};
+use watershed_core::{Error, ErrorKind, Key, Required, Row, RunResult, Settled, Stage, Timestamp};
 use watershed_workloads::service::Trouble;
 
 use super::copies::Copies;
@@ -27,6 +27,16 @@ pub(crate) struct ResourceHealth {
 }
 
 impl ResourceHealth {
+    /// The health of a resource that nobody has judged yet.
+    pub(crate) fn unknown() -> Self {
+        Self {
+            health: Health::NeverBuilt,
+            phase: Phase::Pending,
+            blocked_by: Vec::new(),
+            trouble: None,
+        }
+    }
+
     /// Returns the failure of a resource: its own, or that of a copy of a service, which has no name that people know.
     pub(crate) fn error<'a>(&'a self, row: &'a Row) -> Option<&'a Error> {
         let own = own_error(row).map(Arc::as_ref);
@@ -38,27 +48,16 @@ impl HealthReport {
     /// Judges all resources together: a cause may be many refs away. Costs in proportion to resources, refs and
     /// the causes that are named.
     pub(crate) fn from_entries(entries: &[Entry]) -> Self {
-        let mut causes = Causes::new(entries);
+        let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
+        let live: HashMap<Key, &Entry> = live.map(|entry| (entry.row.key(), entry)).collect();
+        let now = Timestamp::from(std::time::SystemTime::now());
+        let mut judge = Judge::new(now, |key| live.get(key).copied(), |_| None);
         let copies = Copies::of(entries);
-        let judge = |entry: &Entry| {
-            let blocked_by = causes.blockers_of(entry);
-            let keeps = causes.worst(&blocked_by);
-            let trouble = copies.trouble(&entry.row);
-            let has_failed = trouble.as_ref().is_some_and(|trouble| trouble.error.is_some());
-            let resource_health = ResourceHealth {
-                health: match health(entry, keeps, causes.are_older_in(&entry.row)) {
-                    found @ (Health::Paused | Health::Unsupported | Health::Blocked) => found,
-                    _ if has_failed => Health::Failed,
-                    found => found,
-                },
-                phase: phase(entry),
-                blocked_by,
-                trouble,
-            };
-            (entry.row.uid, resource_health)
-        };
+        let judged = entries
+            .iter()
+            .map(|entry| (entry.row.uid, judge.health(entry, copies.trouble(&entry.row))));
         Self {
-            by_uid: entries.iter().map(judge).collect(),
+            by_uid: judged.collect(),
         }
     }
 
@@ -95,7 +94,7 @@ fn is_unready(row: &Row) -> bool {
 }
 
 /// The first that holds. `keeps` is what its root causes make of it.
-fn health(entry: &Entry, keeps: Option<Health>, has_read_older: bool) -> Health {
+fn health(entry: &Entry, keeps: Option<Health>, has_read_older: bool, now: Timestamp) -> Health {
     let row = &entry.row;
     let settled = match &entry.status.stage {
         Stage::Settled(settled) => Some(settled),
@@ -113,7 +112,7 @@ fn health(entry: &Entry, keeps: Option<Health>, has_read_older: bool) -> Health 
         Health::Unready
     } else if row.last_success.is_none() {
         Health::NeverBuilt
-    } else if is_behind(row) || has_read_older || freshness::is_stale(row) {
+    } else if is_behind(row) || has_read_older || freshness::is_stale(row, now) {
         Health::Stale
     } else {
         Health::Ok
@@ -138,19 +137,54 @@ fn name_of(key: &Key) -> ResourceName {
     }
 }
 
-/// Finds root causes by following refs from what is blocked to what failed by itself.
-struct Causes<'a> {
-    live: HashMap<Key, &'a Entry>,
-    known: HashMap<watershed_core::Uid, Arc<BTreeSet<Key>>>,
+/// The root causes above a resource.
+pub(crate) type Causes = Arc<BTreeSet<Key>>;
+
+/// Judges resources, and finds root causes by following refs from what is blocked to what failed by itself.
+///
+/// `live` finds the resource that a ref stands for, `kept` the causes that are known from before and have not changed.
+pub(crate) struct Judge<L, K> {
+    now: Timestamp,
+    live: L,
+    kept: K,
+    known: HashMap<watershed_core::Uid, Causes>,
 }
 
-impl<'a> Causes<'a> {
-    fn new(entries: &'a [Entry]) -> Self {
-        let live = entries.iter().filter(|entry| !entry.row.intents.is_deleted());
+impl<'a, L, K> Judge<L, K>
+where
+    L: Fn(&Key) -> Option<&'a Entry>,
+    K: Fn(watershed_core::Uid) -> Option<Causes>,
+{
+    /// A judge that has seen nothing.
+    pub(crate) fn new(now: Timestamp, live: L, kept: K) -> Self {
         Self {
-            live: live.map(|entry| (entry.row.key(), entry)).collect(),
+            now,
+            live,
+            kept,
             known: HashMap::new(),
         }
+    }
+
+    /// Returns the health of a resource; `trouble` is that of its copies.
+    pub(crate) fn health(&mut self, entry: &'a Entry, trouble: Option<Trouble>) -> ResourceHealth {
+        let blocked_by = self.blockers_of(entry);
+        let keeps = self.worst(&blocked_by);
+        let has_failed = trouble.as_ref().is_some_and(|trouble| trouble.error.is_some());
+        ResourceHealth {
+            health: match health(entry, keeps, self.are_older_in(&entry.row), self.now) {
+                found @ (Health::Paused | Health::Unsupported | Health::Blocked) => found,
+                _ if has_failed => Health::Failed,
+                found => found,
+            },
+            phase: phase(entry),
+            blocked_by,
+            trouble,
+        }
+    }
+
+    /// Returns the causes that were found above a resource; none if it had not to be looked for.
+    pub(crate) fn causes(&self, uid: watershed_core::Uid) -> Option<Causes> {
+        self.known.get(&uid).cloned()
     }
 
     /// Returns whether a resource was last run before something that it reads became what it is now.
@@ -160,7 +194,7 @@ impl<'a> Causes<'a> {
         let Some(seen) = seen.filter(|seen| seen.refs.len() == row.refs.len()) else {
             return false;
         };
-        let now = row.refs.iter().map(|to| self.live.get(&to.key()));
+        let now = row.refs.iter().map(|to| (self.live)(&to.key()));
         let now = now.map(|entry| entry.map(|entry| (entry.row.uid, entry.row.state_version)));
         now.zip(seen.refs.iter()).any(|(now, seen)| now != seen.target)
     }
@@ -169,7 +203,7 @@ impl<'a> Causes<'a> {
     fn worst(&self, causes: &[ResourceName]) -> Option<Health> {
         let is_unready = |cause: &ResourceName| {
             let key = Key::new(cause.kind.as_str(), cause.name.as_str());
-            self.live.get(&key).is_some_and(|entry| is_unready(&entry.row))
+            (self.live)(&key).is_some_and(|entry| is_unready(&entry.row))
         };
         match (causes.is_empty(), causes.iter().all(is_unready)) {
             (true, _) => None,
@@ -178,7 +212,7 @@ impl<'a> Causes<'a> {
         }
     }
 
-    fn blockers_of(&mut self, entry: &Entry) -> Vec<ResourceName> {
+    fn blockers_of(&mut self, entry: &'a Entry) -> Vec<ResourceName> {
         match &entry.status.stage {
             Stage::Settled(Settled::WaitingForName { key, .. }) => return vec![name_of(key)],
             Stage::Settled(Settled::WaitingForRef(reference)) => {
@@ -203,13 +237,18 @@ impl<'a> Causes<'a> {
 
     /// The root causes above a blocked resource. A stack of its own, because chains may be long; what is being
     /// visited counts as empty, so cycles end.
-    fn above(&mut self, start: &Entry) -> Arc<BTreeSet<Key>> {
+    fn above(&mut self, start: &'a Entry) -> Causes {
         let mut stack = vec![(Arc::clone(&start.row), Visit::Begin)];
         while let Some((row, visit)) = stack.pop() {
             match visit {
                 Visit::Begin if self.known.contains_key(&row.uid) => {}
                 Visit::Begin => {
-                    self.known.insert(row.uid, Arc::default());
+                    let kept = (self.kept)(row.uid);
+                    let is_kept = kept.is_some();
+                    self.known.insert(row.uid, kept.unwrap_or_default());
+                    if is_kept {
+                        continue;
+                    }
                     let blocked = self.parents(&row).filter(|parent| !is_root(&parent.row));
                     let next: Vec<_> = blocked
                         .map(|parent| (Arc::clone(&parent.row), Visit::Begin))
@@ -229,16 +268,16 @@ impl<'a> Causes<'a> {
     /// Resources that keep this one back, of those that it reads.
     fn parents<'b>(&'b self, row: &'b Row) -> impl Iterator<Item = &'a Entry> + 'b {
         row.refs.iter().filter_map(|reference| {
-            let parent = self.live.get(&reference.key()).copied()?;
+            let parent = (self.live)(&reference.key())?;
             let waits = matches!(parent.status.stage, Stage::Settled(Settled::WaitingForRef(_)));
             let is_unready = reference.required == Required::Ready && parent.row.unready.is_some();
             (parent.row.error.is_some() || waits || is_unready).then_some(parent)
         })
     }
 
-    fn gather(&self, row: &Row) -> Arc<BTreeSet<Key>> {
+    fn gather(&self, row: &Row) -> Causes {
         let mut own = BTreeSet::new();
-        let mut inherited: Vec<&Arc<BTreeSet<Key>>> = Vec::new();
+        let mut inherited: Vec<&Causes> = Vec::new();
         for parent in self.parents(row) {
             match is_root(&parent.row) {
                 true => drop(own.insert(parent.row.key())),
@@ -254,6 +293,12 @@ impl<'a> Causes<'a> {
             }
         }
     }
+}
+
+/// Returns true if a resource is kept back by others, so that its causes are theirs.
+pub(crate) fn is_kept_back(entry: &Entry) -> bool {
+    let waits = matches!(entry.status.stage, Stage::Settled(Settled::WaitingForRef(_)));
+    waits || entry.row.error.as_deref().is_some_and(is_dependency)
 }
 
 /// Returns true if a resource is a root cause itself.

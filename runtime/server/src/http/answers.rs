@@ -1,0 +1,131 @@
+//! Documents and problems, as they are sent.
+
+use axum::Json;
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::Value;
+use watershed_api::http::ProblemDocument;
+use watershed_api::{Answer, Problem};
+
+use crate::instance::Instance;
+
+/// The seconds after which a call may be repeated that nobody took.
+const RETRY_AFTER_S: u64 = 1;
+
+/// A problem on its way out.
+#[derive(Debug)]
+pub(super) struct Refused {
+    document: Box<ProblemDocument>,
+}
+
+impl Refused {
+    /// Returns the answer to a call that can't be served, below a path.
+    pub(super) fn new(problem: Problem, base: &str) -> Self {
+        Self {
+            document: Box::new(ProblemDocument::new(problem, base)),
+        }
+    }
+
+    /// The same under another status than that of its code.
+    pub(super) fn with_status(mut self, status: StatusCode) -> Self {
+        self.document.status = status.as_u16();
+        self
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        // 499 and the like have no name, and are statuses all the same.
+        let status = StatusCode::from_u16(self.document.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self.document).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static(ProblemDocument::MEDIA_TYPE),
+        );
+        if self.document.retryable && status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_S));
+        }
+        response
+    }
+}
+
+/// Returns a document as it leaves: without the folder of the project.
+pub(super) fn document(document: &impl Serialize, instance: &Instance) -> Value {
+    let mut value = serde_json::to_value(document).unwrap_or_default();
+    let root = instance.project.root.display().to_string();
+    without_folder(&mut value, &root);
+    value
+}
+
+/// Returns the document at the end of an answer.
+pub(super) fn of_answer(answer: &Answer, instance: &Instance) -> Value {
+    let value = document(answer, instance);
+    // The answer of an operation is written under its name, and what has several forms under the form's.
+    let inner = only(value);
+    match &inner {
+        Value::Object(fields) if fields.len() == 1 && fields.contains_key("document") => only(inner),
+        _ => inner,
+    }
+}
+
+fn only(value: Value) -> Value {
+    match value {
+        Value::Object(fields) if fields.len() == 1 => {
+            fields.into_iter().next().map_or(Value::Null, |(_, it)| it)
+        }
+        other => other,
+    }
+}
+
+/// Takes the key of the folder away, and the folder out of texts, but for rows.
+pub(super) fn without_folder(value: &mut Value, root: &str) {
+    if let Value::Object(fields) = value {
+        fields.remove("root");
+    }
+    strip(value, root);
+}
+
+fn strip(value: &mut Value, root: &str) {
+    match value {
+        Value::String(text) if text.contains(root) => {
+            *text = text.replace(&format!("{root}/"), "").replace(root, ".");
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| strip(value, root)),
+        Value::Object(fields) => {
+            fields.remove("root");
+            let told = fields
+                .iter_mut()
+                .filter(|(key, _)| !matches!(key.as_str(), "rows" | "totals"));
+            told.for_each(|(_, value)| strip(value, root));
+        }
+        _ => {}
+    }
+}
+
+/// Returns a problem without the folder of the project.
+pub(super) fn problem(mut problem: Problem, instance: &Instance) -> Problem {
+    let root = instance.project.root.display().to_string();
+    let clean = |text: &str| text.replace(&format!("{root}/"), "").replace(&root, ".");
+    problem.message = clean(&problem.message);
+    problem.hint = problem.hint.map(|hint| clean(hint.as_str()).into());
+    problem
+}
+
+/// Returns an answer of JSON that was written before.
+pub(super) fn written(bytes: impl Into<Body>) -> Response {
+    let mut response = Response::new(bytes.into());
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Returns an answer of JSON.
+pub(super) fn json(value: &impl Serialize) -> Response {
+    Json(value).into_response()
+}

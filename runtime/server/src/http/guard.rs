@@ -1,0 +1,233 @@
+//! The door against requests that a browser is led to by a page of somebody else's.
+//!
+//! The name of the host must be one that the service knows, against names that resolve anew. Whatever changes something needs
+//! an origin of our own where a browser sends one, and a body that no form of a page can send.
+
+use axum::http::header::{CONTENT_TYPE, HOST, ORIGIN};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode};
+use watershed_api::{Code, Problem};
+
+use super::answers::Refused;
+
+/// Names by which a machine reaches itself.
+const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
+
+/// Media types of bodies that change something.
+const BODIES: [&str; 3] = [
+    "application/json",
+    "application/cloudevents+json",
+    "application/cloudevents-batch+json",
+];
+
+/// Looks at the head of a request.
+///
+/// # Errors
+/// 421 for another name of the host, 403 for another origin, 415 for another body.
+pub(super) fn check(parts: &Parts, hosts: &[String], base: &str) -> Result<(), Refused> {
+    let host = host(parts)
+        .map_err(|problem| Refused::new(problem, base).with_status(StatusCode::MISDIRECTED_REQUEST))?;
+    if !is_known(&host, hosts) {
+        let problem = Problem::new(Code::NotAllowed, format!("this service is not `{host}`"))
+            .hint("name the host in `hosts` of the configuration");
+        return Err(Refused::new(problem, base).with_status(StatusCode::MISDIRECTED_REQUEST));
+    }
+    if parts.method == Method::GET || parts.method == Method::HEAD {
+        return Ok(());
+    }
+    own_origin(&parts.headers, &host).map_err(|problem| Refused::new(problem, base))?;
+    known_body(&parts.headers)
+        .map_err(|problem| Refused::new(problem, base).with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE))
+}
+
+/// Returns the host that is asked, which must be named once.
+fn host(parts: &Parts) -> Result<String, Problem> {
+    let wrong = |what: &str| Problem::new(Code::BadArgument, format!("the request names {what}"));
+    let mut named = parts.headers.get_all(HOST).iter();
+    let first = named
+        .next()
+        .map(|host| host.to_str().map_err(|_| wrong("a host that is no text")));
+    if named.next().is_some() {
+        return Err(wrong("several hosts"));
+    }
+    let first = first.transpose()?;
+    let authority = parts.uri.authority().map(ToString::to_string);
+    match (authority, first) {
+        (Some(authority), Some(host)) if authority != host => Err(wrong("several hosts")),
+        (Some(host), _) => Ok(host),
+        (None, Some(host)) if !host.is_empty() => Ok(host.to_owned()),
+        (None, _) => Err(wrong("no host")),
+    }
+}
+
+/// Returns true if a host, with or without a port, is one of ours.
+fn is_known(host: &str, hosts: &[String]) -> bool {
+    let name = without_port(host);
+    let is_it = |known: &str| known.eq_ignore_ascii_case(name) || known.eq_ignore_ascii_case(host);
+    LOOPBACK.iter().any(|known| is_it(known)) || hosts.iter().any(|known| is_it(known))
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty() => name,
+        _ => host,
+    }
+}
+
+/// Refuses what a browser says that it sends for a page of somebody else's.
+fn own_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
+    let refused = |said: &str| {
+        Problem::new(
+            Code::NotAllowed,
+            format!("a page of `{said}` may not change anything here"),
+        )
+        .hint("open the service's own address")
+    };
+    if let Some(origin) = headers.get(ORIGIN) {
+        let origin = origin.to_str().unwrap_or("another origin");
+        let is_own = ["http://", "https://"]
+            .iter()
+            .any(|scheme| origin.strip_prefix(scheme) == Some(host));
+        if !is_own {
+            return Err(refused(origin));
+        }
+    }
+    match headers
+        .get("sec-fetch-site")
+        .map(|site| site.to_str().unwrap_or_default())
+    {
+        None | Some("same-origin" | "none") => Ok(()),
+        Some(site) => Err(refused(site)),
+    }
+}
+
+/// Refuses bodies that a form can send without being asked for leave.
+fn known_body(headers: &HeaderMap) -> Result<(), Problem> {
+    let said = headers
+        .get(CONTENT_TYPE)
+        .map(|said| said.to_str().unwrap_or_default());
+    let media = said.map(|said| {
+        said.split(';')
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase()
+    });
+    let is_binary_event = headers.contains_key("ce-id");
+    match media {
+        Some(media) if BODIES.contains(&media.as_str()) => Ok(()),
+        // The body of such an event may be anything, and no form can send the header.
+        _ if is_binary_event => Ok(()),
+        Some(media) => Err(
+            Problem::new(Code::BadArgument, format!("a body of `{media}` is not read here"))
+                .hint("send JSON, as `content-type: application/json`"),
+        ),
+        // No page can send a request that changes something without saying whose it is.
+        None if !headers.contains_key(ORIGIN) && !headers.contains_key("sec-fetch-site") => Ok(()),
+        None => Err(
+            Problem::new(Code::BadArgument, "the request does not say what its body is")
+                .hint("send JSON, as `content-type: application/json`"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::Request;
+
+    use super::*;
+
+    fn status(method: &str, headers: &[(&str, &str)]) -> Option<u16> {
+        let mut request = Request::builder().method(method).uri("/v1/instances");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let (parts, ()) = request.body(()).unwrap().into_parts();
+        let checked = check(&parts, &["data.example.org".to_owned()], "");
+        use axum::response::IntoResponse as _;
+        checked
+            .err()
+            .map(|refused| refused.into_response().status().as_u16())
+    }
+
+    const JSON: (&str, &str) = ("content-type", "application/json");
+
+    #[test]
+    fn only_known_hosts_are_served() {
+        for host in [
+            "localhost",
+            "localhost:80",
+            "127.0.0.1:9",
+            "[::1]:8080",
+            "DATA.example.org:443",
+        ] {
+            assert_eq!(status("GET", &[("host", host)]), None, "{host}");
+        }
+        for host in [
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.nip.io",
+            "[::2]",
+            "",
+            "localhost:80:80",
+        ] {
+            assert_eq!(status("GET", &[("host", host)]), Some(421), "{host}");
+        }
+        assert_eq!(status("GET", &[]), Some(421));
+        assert_eq!(
+            status("GET", &[("host", "localhost"), ("host", "localhost")]),
+            Some(421)
+        );
+    }
+
+    #[test]
+    fn pages_of_others_change_nothing() {
+        let own = ("host", "localhost:8080");
+        assert_eq!(status("POST", &[own, JSON]), None);
+        assert_eq!(
+            status("POST", &[own, JSON, ("origin", "http://localhost:8080")]),
+            None
+        );
+        for origin in [
+            "http://evil.example",
+            "null",
+            "http://localhost:8081",
+            "http://localhost",
+            "ftp://localhost:8080",
+        ] {
+            assert_eq!(
+                status("POST", &[own, JSON, ("origin", origin)]),
+                Some(403),
+                "{origin}"
+            );
+        }
+        for site in ["cross-site", "same-site", ""] {
+            assert_eq!(
+                status("POST", &[own, JSON, ("sec-fetch-site", site)]),
+                Some(403),
+                "{site}"
+            );
+        }
+        for body in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data; boundary=x",
+            "",
+        ] {
+            assert_eq!(
+                status("POST", &[own, ("content-type", body)]),
+                Some(415),
+                "{body}"
+            );
+        }
+        assert_eq!(status("POST", &[own]), None);
+        assert_eq!(
+            status("POST", &[own, ("origin", "http://localhost:8080")]),
+            Some(415)
+        );
+        assert_eq!(
+            status("POST", &[own, ("ce-id", "1"), ("content-type", "text/plain")]),
+            None
+        );
+    }
+}

@@ -1,0 +1,340 @@
+//! Resources, a page at a time or one alone.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+use watershed_api::documents::{Health, Phase, ResourceDocument};
+use watershed_api::http::Page;
+use watershed_api::request::Selection;
+use watershed_api::{Code, Problem};
+use watershed_core::{Key, Uid};
+
+use super::answers;
+use super::service::Open;
+use super::token::{Place, Token, sign};
+use crate::instance::Instance;
+use crate::out::without_secrets;
+use crate::projection::{Projection, Slot, Table};
+use crate::report::hints::nearest;
+use crate::report::kinds::{self, PROJECT_PARSER};
+use crate::report::{Hidden, names};
+use crate::selection::{Evaluate as _, States};
+
+/// The resources of a page that says nothing of their number: a screenful.
+const SCREENFUL: u64 = 100;
+/// The most resources of a page.
+const MOST: u64 = 1_000;
+/// The kind of managed resources.
+pub(super) const MANAGED: &str = watershed_reconcilers::managed::KIND;
+
+/// The words by which resources are chosen, the same for lists and streams.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Filter {
+    select: Vec<String>,
+    exclude: Vec<String>,
+    kind: Vec<String>,
+    health: Vec<Health>,
+    phase: Vec<Phase>,
+    all: bool,
+    fields: Vec<String>,
+    /// The managed resource whose parts are meant, itself included.
+    tree: Option<String>,
+}
+
+/// The words of a list.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Words {
+    #[serde(flatten)]
+    filter: Filter,
+    limit: Option<u64>,
+    page: Option<String>,
+}
+
+/// The words of one resource.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Look {
+    include: Vec<String>,
+    fields: Vec<String>,
+}
+
+/// A filter, with the resources that its selection stands for.
+pub(super) struct Chosen {
+    filter: Filter,
+    uids: Option<BTreeSet<Uid>>,
+}
+
+impl Filter {
+    /// Finds the resources that the selection stands for.
+    ///
+    /// # Errors
+    /// When the selection can't be read, or nothing matches it.
+    pub(super) fn chosen(&self, table: &Table) -> Result<Chosen, Problem> {
+        let selection = Selection {
+            select: self.select.clone(),
+            exclude: self.exclude.clone(),
+        };
+        let uids = match (&self.tree, selection.is_empty()) {
+            (Some(name), _) => Some(tree(table, name)?),
+            (None, true) => None,
+            (None, false) => selection.among(&table.entries(), States::Known)?,
+        };
+        Ok(Chosen {
+            filter: self.clone(),
+            uids,
+        })
+    }
+
+    /// Returns the choice of nothing.
+    pub(super) fn of_nothing(&self) -> Chosen {
+        Chosen {
+            filter: self.clone(),
+            uids: Some(BTreeSet::new()),
+        }
+    }
+
+    /// Returns true if what is meant depends on more than the resource itself.
+    pub(super) fn is_selective(&self) -> bool {
+        !self.select.is_empty() || !self.exclude.is_empty() || self.tree.is_some()
+    }
+
+    /// Returns the sign of the filter, for tokens.
+    pub(super) fn sign(&self) -> u64 {
+        // The keys that are wanted change nothing of what is meant.
+        sign(&Self {
+            fields: Vec::new(),
+            ..self.clone()
+        })
+    }
+}
+
+impl Chosen {
+    /// Returns true if a resource is meant.
+    pub(super) fn keeps(&self, slot: &Slot) -> bool {
+        let filter = &self.filter;
+        let row = &slot.entry.row;
+        let is_listed = Table::is_listed(slot, Hidden::unless(filter.all || filter.tree.is_some()));
+        let is_of = |kinds: &[String]| {
+            let is_kind = |kind: &String| kind.eq_ignore_ascii_case(row.kind.as_str());
+            kinds.is_empty() || kinds.iter().any(is_kind)
+        };
+        is_listed
+            && is_of(&filter.kind)
+            && (filter.health.is_empty() || filter.health.contains(&slot.standing.health))
+            && (filter.phase.is_empty() || filter.phase.contains(&slot.standing.phase))
+            && self.uids.as_ref().is_none_or(|uids| uids.contains(&row.uid))
+    }
+
+    /// Returns true if the filter lists hidden resources.
+    pub(super) fn shows_hidden(&self) -> bool {
+        self.filter.all || self.filter.tree.is_some()
+    }
+
+    /// Returns the document of a resource, with the keys that are wanted.
+    pub(super) fn document(&self, table: &Table, slot: &Slot, instance: &Instance) -> Arc<[u8]> {
+        let bytes = document(table, slot, instance);
+        match self.filter.fields.is_empty() {
+            true => bytes,
+            false => only(&bytes, &self.filter.fields),
+        }
+    }
+}
+
+/// Returns a managed resource with all that it owns, however far down.
+fn tree(table: &Table, name: &str) -> Result<BTreeSet<Uid>, Problem> {
+    let key = Key::new(MANAGED, name);
+    let unknown = || {
+        Problem::new(
+            Code::UnknownName,
+            format!("there is no managed resource `{name}`"),
+        )
+    };
+    let root = table.find(&key).ok_or_else(unknown)?;
+    Ok(table.with_owned(root.entry.row.uid))
+}
+
+/// Refuses keys that no resource has.
+fn check_fields(fields: &[String]) -> Result<(), Problem> {
+    let schema = schemars::schema_for!(ResourceDocument);
+    let keys = schema.get("properties").and_then(Value::as_object);
+    let keys: Vec<&str> = keys.into_iter().flatten().map(|(key, _)| key.as_str()).collect();
+    let Some(wrong) = fields.iter().find(|field| !keys.contains(&field.as_str())) else {
+        return Ok(());
+    };
+    let problem = Problem::new(Code::BadArgument, format!("resources have no key `{wrong}`"));
+    Err(match nearest(wrong, keys.into_iter()) {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => problem.hint("say each key for itself: `fields=health&fields=phase`"),
+    })
+}
+
+/// Reads the filter of a stream.
+///
+/// # Errors
+/// `bad-argument`, for a health or a phase that there is not.
+pub(super) fn filter(words: Value) -> Result<Filter, Problem> {
+    let filter: Filter =
+        serde_json::from_value(words).map_err(|error| Problem::new(Code::BadArgument, error.to_string()))?;
+    check_fields(&filter.fields)?;
+    Ok(filter)
+}
+
+/// Returns the id of a catalog, by which a token of another one is known: that of the resource that was declared in it first.
+pub(super) fn catalog(table: &Table) -> Uuid {
+    let mut parsers = table
+        .after(None)
+        .filter(|((key, _), _)| key.kind.as_str() == PROJECT_PARSER);
+    parsers.next().map_or(Uuid::nil(), |((_, uid), _)| uid.0)
+}
+
+/// Returns a page of resources.
+///
+/// # Errors
+/// Words that can't be read, and a token that is not ours.
+pub(super) async fn page(open: &Open, words: Value) -> Result<Vec<u8>, Problem> {
+    let words: Words =
+        serde_json::from_value(words).map_err(|error| Problem::new(Code::BadArgument, error.to_string()))?;
+    check_fields(&words.filter.fields)?;
+    let limit = match words.limit.unwrap_or(SCREENFUL) {
+        0 => return Err(Problem::new(Code::BadArgument, "a page has at least 1 resource")),
+        limit => usize::try_from(limit.min(MOST)).unwrap_or(usize::MAX),
+    };
+    let projection = open.instance.projection().await;
+    let table = projection.table();
+    let catalog = catalog(&table);
+    let chosen = words.filter.chosen(&table)?;
+    let first = begin(&projection, &table, &words, catalog)?;
+    let after = first.after.as_ref();
+    let after = after.map(|place| (Key::new(place.kind.as_str(), place.name.as_str()), Uid(place.uid)));
+    let mut kept = table.after(after.as_ref()).filter(|(_, slot)| chosen.keeps(slot));
+    let mut body = b"{\"schema\":\"".to_vec();
+    body.extend(Page::SCHEMA.as_bytes());
+    body.extend(b"\",\"resources\":[");
+    let mut last = None;
+    for (index, (place, slot)) in kept.by_ref().take(limit).enumerate() {
+        if index > 0 {
+            body.push(b',');
+        }
+        body.extend(chosen.document(&table, slot, &open.instance).iter());
+        last = Some(place.clone());
+    }
+    body.push(b']');
+    if kept.next().is_some()
+        && let Some((key, uid)) = last
+    {
+        let next = Token {
+            after: Some(Place {
+                kind: key.kind.to_string(),
+                name: key.name.to_string(),
+                uid: uid.0,
+            }),
+            ..first.clone()
+        };
+        body.extend(format!(",\"next\":\"{}\"", next.write(catalog)).as_bytes());
+    }
+    let watch = Token { after: None, ..first };
+    body.extend(format!(",\"watch\":\"{}\"}}", watch.write(catalog)).as_bytes());
+    Ok(body)
+}
+
+/// Returns the place at which a page begins.
+fn begin(projection: &Projection, table: &Table, words: &Words, catalog: Uuid) -> Result<Token, Problem> {
+    let sign = words.filter.sign();
+    let Some(text) = &words.page else {
+        return Ok(Token {
+            projection: projection.id(),
+            change: table.last(),
+            filter: sign,
+            after: None,
+        });
+    };
+    let token = Token::read(text, catalog)?;
+    if token.filter != sign || token.after.is_none() {
+        let message = "the page's token is that of another list";
+        return Err(
+            Problem::new(Code::BadArgument, message).hint("give the filter of the first page with each page")
+        );
+    }
+    Ok(token)
+}
+
+/// Returns one resource.
+///
+/// # Errors
+/// `unknown-name`, with the nearest name.
+pub(super) async fn one(open: &Open, kind: &str, name: &str, words: Value) -> Result<Arc<[u8]>, Problem> {
+    let look: Look =
+        serde_json::from_value(words).map_err(|error| Problem::new(Code::BadArgument, error.to_string()))?;
+    if let Some(wrong) = look
+        .include
+        .iter()
+        .find(|it| !matches!(it.as_str(), "spec" | "state"))
+    {
+        let problem = Problem::new(Code::BadArgument, format!("`include` takes no `{wrong}`"));
+        return Err(problem.hint("it takes `spec` and `state`"));
+    }
+    check_fields(&look.fields)?;
+    let projection = open.instance.projection().await;
+    let table = projection.table();
+    let key = Key::new(kind.to_lowercase(), name);
+    let Some(slot) = table.find(&key) else {
+        let entries = table.entries();
+        return Err(match names::resolve(&entries, &format!("{kind}/{name}")) {
+            Err(problem) => problem,
+            // A source is a model under another word.
+            Ok(found) => Problem::new(Code::UnknownName, format!("there is no resource `{kind}/{name}`"))
+                .hint(format!("did you mean `{}`?", found.row.key())),
+        });
+    };
+    let bytes = match look.include.is_empty() {
+        true => document(&table, slot, &open.instance),
+        false => with(&table, slot, &open.instance, &look.include),
+    };
+    Ok(match look.fields.is_empty() {
+        true => bytes,
+        false => only(&bytes, &look.fields),
+    })
+}
+
+/// Returns the document of a resource, written once for all readers.
+pub(super) fn document(table: &Table, slot: &Slot, instance: &Instance) -> Arc<[u8]> {
+    table.bytes(slot, |document| write(document, instance))
+}
+
+fn write(document: ResourceDocument, instance: &Instance) -> Arc<[u8]> {
+    let document = without_secrets(document, instance.outputs.secrets());
+    let value = answers::document(&document, instance);
+    serde_json::to_vec(&value).unwrap_or_default().into()
+}
+
+/// Returns the document with the spec or the state as it is stored.
+fn with(table: &Table, slot: &Slot, instance: &Instance, include: &[String]) -> Arc<[u8]> {
+    let document = without_secrets(table.document(slot), instance.outputs.secrets());
+    let mut value = answers::document(&document, instance);
+    let row = &slot.entry.row;
+    let parts = [("spec", kinds::spec(row)), ("state", kinds::state(row))];
+    for (key, part) in parts
+        .into_iter()
+        .filter(|(key, _)| include.iter().any(|it| it == key))
+    {
+        let part = without_secrets(part, instance.outputs.secrets());
+        value[key] = answers::document(&part, instance);
+    }
+    serde_json::to_vec(&value).unwrap_or_default().into()
+}
+
+/// Returns a document with some of its keys. Kind and name are among them always.
+fn only(bytes: &[u8], fields: &[String]) -> Arc<[u8]> {
+    let mut value: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    if let Value::Object(object) = &mut value {
+        object.retain(|key, _| {
+            matches!(key.as_str(), "kind" | "name") || fields.iter().any(|field| field == key)
+        });
+    }
+    serde_json::to_vec(&value).unwrap_or_default().into()
+}

@@ -1,0 +1,48 @@
+//! The API over HTTP: instances of this process, for scripts, browsers and other programs.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`service`] | the instances that are served: start at [`Service`] |
+//! | [`router`] | the routes, made from the table in [`watershed_api::http`] |
+//! | [`caller`] | who asks |
+//! | [`guard`] | what a browser may not be led to do |
+//! | [`words`] | queries and bodies, read |
+//! | [`answers`] | documents and problems, written |
+//! | [`list`], [`watch`] | resources by the page, and what changes of them |
+//! | [`token`] | places in lists and streams that readers come back to |
+//! | [`requests`] | work that was asked for, until its end |
+//! | [`listen`] | the service on a socket of its own, for the user who started it |
+//! | [`pages`] | what stands above the instances |
+//!
+//! ```no_run
+//! # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+//! use watershed::Runtime;
+//! use watershed::http::{Caller, Service, router};
+//!
+//! let runtime = Runtime::new();
+//! let service = Service::new().with("shop", runtime.open("projects/shop").await?);
+//! // Who asks is known by the embedder alone: here everybody may do everything.
+//! let app = axum::Router::new().nest("/data", router(service.below("/data"), |_head| Ok(Caller::owner("us"))));
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:8080").await?;
+//! axum::serve(listener, app).await?;
+//! # Ok(()) }
+//! ```
+
+mod answers;
+mod caller;
+mod guard;
+mod list;
+mod listen;
+mod operations;
+mod pages;
+mod requests;
+mod router;
+mod service;
+mod token;
+mod watch;
+mod words;
+
+pub use caller::{Caller, Identify};
+pub use listen::{Peer, bind, local_user, serve};
+pub use router::router;
+pub use service::Service;

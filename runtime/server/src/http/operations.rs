@@ -1,0 +1,247 @@
+//! Operations of the table, called by their paths.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse as _, Response};
+use futures::StreamExt as _;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use watershed_api::documents::ResourceName;
+use watershed_api::http::forms::Selected;
+use watershed_api::http::openapi::LONGEST_WAIT_S;
+use watershed_api::http::routes::{Offer, take_selected};
+use watershed_api::http::{Accepted, At, RequestState, Touched};
+use watershed_api::request::Selection;
+use watershed_api::{Code, Problem, Reply, Request};
+use watershed_core::Key;
+
+use super::answers;
+use super::caller::Caller;
+use super::service::Open;
+use crate::report::kinds::PROJECT_PARSER;
+use crate::report::names;
+use crate::selection::{Evaluate as _, States};
+use crate::socket::{Service as _, replies};
+
+/// The longest that an answer may take which is no stream.
+const LONGEST_ANSWER: Duration = Duration::from_secs(60);
+
+/// Answers with the document of an operation.
+///
+/// # Errors
+/// Those of the operation.
+pub(super) async fn answer(open: &Open, request: Request) -> Result<Response, Problem> {
+    let answered = tokio::time::timeout(LONGEST_ANSWER, open.instance.answer(request)).await;
+    let late = || {
+        let message = format!("there was no answer within {} s", LONGEST_ANSWER.as_secs());
+        Problem::new(Code::OutcomeUnknown, message)
+    };
+    let answer = answered.unwrap_or_else(|_| Err(late()))?;
+    Ok(answers::json(&answers::of_answer(&answer, &open.instance)))
+}
+
+/// Stores a request and begins its work; with `Prefer: wait` the answer is its end, if it comes in time.
+///
+/// # Errors
+/// When the request can't be stored, or was refused within that time.
+pub(super) async fn start(
+    open: &Open,
+    request: Request,
+    caller: &Caller,
+    headers: &HeaderMap,
+    base: &str,
+    place: &str,
+    stopping: &CancellationToken,
+) -> Result<Response, Problem> {
+    let wait = preferred_wait(headers)?;
+    check(open, &request)?;
+    let id = open
+        .requests
+        .start(&open.instance, request, caller.name())
+        .await?;
+    let location = format!("{place}/requests/{id}");
+    let accepted = Accepted { id: id.to_string() };
+    if let Some(wait) = wait {
+        // Whoever waits when the service stops learns the id.
+        tokio::select! {
+            biased;
+            () = stopping.cancelled() => {}
+            () = open.requests.wait(id, wait) => {}
+        }
+        let request = open.requests.get(&accepted.id, base).await?;
+        if request.state != RequestState::Running {
+            let mut response = answers::json(&request);
+            locate(&mut response, &location)?;
+            return Ok(response);
+        }
+    }
+    let mut response = (StatusCode::ACCEPTED, axum::Json(accepted)).into_response();
+    locate(&mut response, &location)?;
+    Ok(response)
+}
+
+fn locate(response: &mut Response, location: &str) -> Result<(), Problem> {
+    let location = HeaderValue::from_str(location);
+    let location =
+        location.map_err(|_| Problem::new(Code::BadArgument, "the name of the instance is no path"))?;
+    response.headers_mut().insert(LOCATION, location);
+    Ok(())
+}
+
+/// Returns how long the caller wants to wait for the end.
+fn preferred_wait(headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
+    let Some(prefer) = headers.get("prefer").and_then(|prefer| prefer.to_str().ok()) else {
+        return Ok(None);
+    };
+    let wait = prefer
+        .split([',', ';'])
+        .find_map(|one| one.trim().strip_prefix("wait="));
+    let Some(wait) = wait else { return Ok(None) };
+    let seconds: u64 = wait.trim().parse().map_err(|_| {
+        Problem::new(
+            Code::BadArgument,
+            format!("`Prefer: wait` takes whole seconds, and `{wait}` is none"),
+        )
+    })?;
+    Ok(Some(Duration::from_secs(seconds.min(LONGEST_WAIT_S))))
+}
+
+/// Refuses names that nothing has, before a request is taken.
+fn check(open: &Open, request: &Request) -> Result<(), Problem> {
+    let mut request = request.clone();
+    let named = match &request {
+        Request::Reconcile(named) | Request::Approve(named) | Request::Retry(named) => named.names.clone(),
+        Request::Refresh(refresh) => refresh.names.clone(),
+        _ => Vec::new(),
+    };
+    let entries = open.instance.entries();
+    names::resolve_all(&entries, &named)?;
+    if let Some(run) = request.run_mut() {
+        run.selection.among(&entries, States::Known)?;
+    }
+    Ok(())
+}
+
+/// Does an operation on all that a selection stands for, or tells what that would be.
+///
+/// # Errors
+/// `wrong-state`, when the number that was confirmed holds no more, and those of the operation.
+pub(super) fn selected(open: &Open, offer: &Offer, body: Value) -> Result<Choice, Problem> {
+    let Value::Object(mut words) = body else {
+        return Err(Problem::new(Code::BadArgument, "the body is no object of JSON"));
+    };
+    let selected = take_selected(&mut words)?;
+    let names = chosen(open, &selected)?;
+    let number = u64::try_from(names.len()).unwrap_or(u64::MAX);
+    let words: Map<String, Value> = words;
+    let request = (offer.read)(Value::Object(words), &At::selected(names.iter().cloned()))?;
+    match selected.confirm {
+        None => Ok(Choice::Asks(Touched {
+            schema: Touched::SCHEMA.to_owned(),
+            confirm: number,
+            resources: names,
+        })),
+        Some(confirmed) if confirmed == number => Ok(Choice::Acts(request)),
+        Some(confirmed) => {
+            let message =
+                format!("{confirmed} resources were confirmed, and the selection stands for {number} now");
+            Err(Problem::new(Code::WrongState, message)
+                .hint("ask again without `confirm`, and look at what is listed"))
+        }
+    }
+}
+
+/// The consequence of a selection.
+pub(super) enum Choice {
+    /// The resources are told.
+    Asks(Touched),
+    /// The operation is carried out.
+    Acts(Request),
+}
+
+/// Returns the resources that a selection stands for, by kind and name.
+fn chosen(open: &Open, selected: &Selected) -> Result<Vec<ResourceName>, Problem> {
+    let entries = open.instance.entries();
+    let selection = Selection {
+        select: selected.select.clone(),
+        exclude: selected.exclude.clone(),
+    };
+    let chosen = selection.among(&entries, States::Known)?;
+    let live = entries.iter().map(|entry| &entry.row);
+    let live =
+        live.filter(|row| !row.hidden && !row.intents.is_deleted() && row.kind.as_str() != PROJECT_PARSER);
+    let meant = live.filter(|row| chosen.as_ref().is_none_or(|chosen| chosen.contains(&row.uid)));
+    let mut names: Vec<ResourceName> = meant
+        .map(|row| ResourceName::new(row.kind.as_str(), row.name.as_str()))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Returns the answer of an operation as a stream of events, until nobody listens.
+pub(super) fn follow(open: &Open, request: Request, base: String, stopping: &CancellationToken) -> Response {
+    let instance = Arc::clone(&open.instance);
+    let (sender, receiver) = replies();
+    tokio::spawn({
+        let instance = Arc::clone(&instance);
+        async move { instance.serve(request, sender).await }
+    });
+    let events = futures::stream::unfold((receiver, instance), move |(mut receiver, instance)| {
+        let base = base.clone();
+        async move {
+            let reply = receiver.recv().await?;
+            let event = event_of(reply, &instance, &base);
+            Some((Ok::<_, std::convert::Infallible>(event), (receiver, instance)))
+        }
+    });
+    let events = events.take_until(stopping.clone().cancelled_owned());
+    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+}
+
+fn event_of(reply: Reply, instance: &crate::instance::Instance, base: &str) -> Event {
+    let data = |value: Value| value.to_string();
+    match reply {
+        Reply::Lines(lines) => Event::default()
+            .event("lines")
+            .data(data(answers::document(&lines, instance))),
+        Reply::Output(lines) => Event::default()
+            .event("output")
+            .data(data(answers::document(&lines, instance))),
+        Reply::Done(answer) => Event::default()
+            .event("done")
+            .data(data(answers::of_answer(&answer, instance))),
+        Reply::Refused(problem) => {
+            let problem = answers::problem(problem, instance);
+            let document = watershed_api::http::ProblemDocument::new(problem, base);
+            Event::default()
+                .event("refused")
+                .data(data(serde_json::to_value(document).unwrap_or_default()))
+        }
+        // Nothing else is sent by what follows.
+        _ => Event::default().comment("more"),
+    }
+}
+
+/// Refuses a resource that is not there.
+///
+/// # Errors
+/// `unknown-name`, with the nearest name.
+pub(super) fn existing(open: &Open, kind: &str, name: &str) -> Result<Key, Problem> {
+    let entries = open.instance.entries();
+    let found = names::resolve_with_deleted(&entries, &format!("{kind}/{name}"))?;
+    Ok(found.row.key())
+}
+
+/// Returns a body that is sent as it is.
+pub(super) fn bytes(media: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
+    response
+        .headers_mut()
+        .insert(axum::http::header::CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}

@@ -1,0 +1,125 @@
+//! Pages above the instances: the service itself, its description, the meaning of codes.
+
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use watershed_api::http::{InstancesPage, Me, openapi};
+use watershed_api::{Code, Problem};
+
+use super::answers;
+use super::caller::Caller;
+use super::service::Service;
+
+/// The page of all codes.
+const DIAGNOSTICS: &str = include_str!("../../../../docs/diagnostics.md");
+
+/// Lists the instances.
+pub(super) fn instances(service: &Service) -> Response {
+    answers::json(&InstancesPage {
+        schema: InstancesPage::SCHEMA.to_owned(),
+        instances: service.entries(),
+    })
+}
+
+/// Tells who asks.
+pub(super) fn me(caller: &Caller) -> Response {
+    answers::json(&Me {
+        schema: Me::SCHEMA.to_owned(),
+        principal: caller.name().to_owned(),
+        roles: caller.roles().to_vec(),
+    })
+}
+
+/// Returns the OpenAPI document, with the path below which the service stands.
+pub(super) fn description(service: &Service) -> Response {
+    let mut document = openapi::document();
+    if !service.base().is_empty() {
+        document["servers"] = serde_json::json!([{ "url": service.base() }]);
+    }
+    answers::json(&document)
+}
+
+/// Returns the section of the documentation about a code.
+///
+/// # Errors
+/// `unknown-name`.
+pub(super) fn problem(code: &str) -> Result<Response, Problem> {
+    let unknown = || Problem::new(Code::UnknownName, format!("there is no code `{code}`"));
+    let section = section(code).ok_or_else(unknown)?;
+    Ok(text("text/markdown; charset=utf-8", section.to_owned()))
+}
+
+/// Finds the section of a code.
+fn section(code: &str) -> Option<&'static str> {
+    let is_code = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if code.is_empty() || !code.bytes().all(is_code) {
+        return None;
+    }
+    let heading = format!("\n### {code}\n");
+    let begin = DIAGNOSTICS.find(&heading)? + 1;
+    let rest = &DIAGNOSTICS[begin..];
+    let end = rest[3..]
+        .find("\n## ")
+        .into_iter()
+        .chain(rest[3..].find("\n### "))
+        .min();
+    Some(rest[..end.map_or(rest.len(), |end| end + 3)].trim_end())
+}
+
+/// Says that the process answers.
+pub(super) fn live() -> Response {
+    text("text/plain; charset=utf-8", "live\n".to_owned())
+}
+
+/// Says whether requests are taken.
+///
+/// # Errors
+/// `stopping`.
+pub(super) fn ready(service: &Service) -> Result<Response, Problem> {
+    match service.stopping().is_cancelled() {
+        true => Err(Problem::new(Code::Stopping, "the service is about to stop")),
+        false => Ok(text("text/plain; charset=utf-8", "ready\n".to_owned())),
+    }
+}
+
+/// Returns the page for people who open the address.
+pub(super) fn welcome(service: &Service) -> Response {
+    let base = service.base();
+    let instances: Vec<String> = service
+        .entries()
+        .iter()
+        .map(|entry| format!("{base}/v1/instances/{}/resources", entry.name))
+        .collect();
+    let page = format!(
+        "Watershed answers here.\n\n\
+         The projects:        {base}/v1/instances\n\
+         All paths, OpenAPI:  {base}/openapi.json\n\
+         Their resources:\n  {}\n",
+        instances.join("\n  ")
+    );
+    text("text/plain; charset=utf-8", page)
+}
+
+fn text(media: &'static str, text: String) -> Response {
+    let mut response = text.into_response();
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_of_a_problem_has_its_section() {
+        for code in Code::all() {
+            let section = section(code.name());
+            assert!(section.is_some_and(|text| text.starts_with("### ")), "{code}");
+        }
+        for wrong in ["", "nonsense", "../code", "unknown-name\n", "\n"] {
+            assert!(section(wrong).is_none(), "{wrong:?}");
+        }
+    }
+}

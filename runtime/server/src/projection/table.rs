@@ -1,0 +1,460 @@
+//! The resources of one instance with how they stand, brought up to date by what a change touches.
+//!
+//! Invariants:
+//! 1. The health of each resource, its root causes included, is that of a judgement of all resources from scratch.
+//! 2. `changed` has each resource once, under the number of its last change; numbers only rise.
+//! 3. `due` has each resource whose health or document time alone changes, under the next moment at which time does so.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::{Arc, OnceLock};
+
+use watershed_api::documents::{Diagnostic, ResourceDocument, Work};
+use watershed_core::{Key, Timestamp, Uid};
+
+use super::due;
+use crate::report::copies::Copies;
+use crate::report::health::{Causes, Judge, ResourceHealth, is_kept_back};
+use crate::report::kinds::managed::Parts;
+use crate::report::kinds::programs::show_copies;
+use crate::report::{Entry, Hidden, kinds, resource};
+
+/// Removals that are remembered for readers who come back. Whoever missed more lists again.
+const REMOVALS: usize = 10_000;
+
+/// A resource, and how it stands.
+pub(crate) struct Slot {
+    /// The row and its status.
+    pub(crate) entry: Entry,
+    /// The health, its causes included.
+    pub(crate) standing: ResourceHealth,
+    /// The root causes above, where they had to be looked for.
+    causes: Option<Causes>,
+    /// The number of the last change.
+    pub(crate) changed: u64,
+    /// The number of the last change of more than the phase.
+    pub(crate) document_changed: u64,
+    /// The next moment at which time alone changes something.
+    due: Option<Timestamp>,
+    /// The document, once somebody has read it.
+    bytes: OnceLock<Arc<[u8]>>,
+}
+
+/// A resource that is no longer there.
+#[derive(Debug, Clone)]
+pub(crate) struct Gone {
+    /// The number of the change.
+    pub(crate) changed: u64,
+    /// The last name.
+    pub(crate) key: Key,
+}
+
+/// All resources of an instance.
+#[derive(Default)]
+pub(crate) struct Table {
+    slots: HashMap<Uid, Slot>,
+    /// All of them by kind and name. What is being deleted may share its name with one that is live.
+    order: BTreeSet<(Key, Uid)>,
+    live: HashMap<Key, Uid>,
+    /// The resources with a ref to a name, whether something has it or not.
+    readers: HashMap<Key, BTreeSet<Uid>>,
+    owned: HashMap<Uid, BTreeSet<Uid>>,
+    /// Findings of the last parse, by the resource that each is about.
+    findings: HashMap<Key, Vec<Diagnostic>>,
+    due: BTreeSet<(Timestamp, Uid)>,
+    changed: BTreeMap<u64, Uid>,
+    gone: VecDeque<Gone>,
+    /// The number of the last removal that is remembered no more.
+    forgotten: u64,
+    last: u64,
+}
+
+impl Table {
+    /// Returns the number of the last change.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// Returns a resource by its key: a live one, or else one that is being deleted.
+    pub(crate) fn find(&self, key: &Key) -> Option<&Slot> {
+        let being_deleted = || {
+            let mut same = self.order.range((key.clone(), Uid(uuid::Uuid::nil()))..);
+            same.next().filter(|(other, _)| other == key).map(|(_, uid)| uid)
+        };
+        self.slots.get(self.live.get(key).or_else(being_deleted)?)
+    }
+
+    /// Returns all resources after a key, by kind and name.
+    pub(crate) fn after(&self, key: Option<&(Key, Uid)>) -> impl Iterator<Item = (&(Key, Uid), &Slot)> {
+        use std::ops::Bound::{Excluded, Unbounded};
+        let from = key.map_or(Unbounded, |key| Excluded(key.clone()));
+        let range = self.order.range((from, Unbounded));
+        range.filter_map(|place| Some((place, self.slots.get(&place.1)?)))
+    }
+
+    /// Returns the resources that changed after a number, the earliest change first; none if what went since then is not
+    /// remembered any more.
+    pub(crate) fn changed_after(&self, number: u64) -> Option<impl Iterator<Item = &Slot>> {
+        let changed = self.changed.range(number.saturating_add(1)..);
+        let slots = changed.filter_map(|(_, uid)| self.slots.get(uid));
+        (number >= self.forgotten && number <= self.last).then_some(slots)
+    }
+
+    /// Returns the names that went after a number.
+    pub(crate) fn gone_after(&self, number: u64) -> impl Iterator<Item = &Gone> {
+        let known = self.gone.partition_point(|gone| gone.changed <= number);
+        self.gone.range(known..)
+    }
+
+    /// Returns all resources, as a listing has them.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        let slots = self.order.iter().filter_map(|(_, uid)| self.slots.get(uid));
+        slots.map(|slot| slot.entry.clone()).collect()
+    }
+
+    /// Returns the next moment at which time alone changes something.
+    pub(crate) fn next_due(&self) -> Option<Timestamp> {
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// Brings resources up to date that are as told now; none stands for what is gone. Costs what depends on them.
+    pub(crate) fn apply(&mut self, now: Timestamp, changes: impl IntoIterator<Item = (Uid, Option<Entry>)>) {
+        let mut touched = Touched::default();
+        for (uid, entry) in changes {
+            match entry {
+                Some(entry) => self.put(uid, entry, &mut touched),
+                None => self.remove(uid, &mut touched),
+            }
+        }
+        self.settle(now, touched);
+    }
+
+    /// Looks again at what time has changed until now.
+    pub(crate) fn pass_time(&mut self, now: Timestamp) {
+        let mut touched = Touched::default();
+        while let Some((at, uid)) = self.due.first().copied()
+            && at <= now
+        {
+            self.due.remove(&(at, uid));
+            touched.own.insert(uid);
+            touched.documents.insert(uid);
+        }
+        if !touched.own.is_empty() {
+            self.settle(now, touched);
+        }
+    }
+
+    fn put(&mut self, uid: Uid, entry: Entry, touched: &mut Touched) {
+        let key = entry.row.key();
+        let is_same_row = self
+            .slots
+            .get(&uid)
+            .is_some_and(|slot| Arc::ptr_eq(&slot.entry.row, &entry.row));
+        if !is_same_row {
+            let former = self.slots.get(&uid).map(|slot| slot.entry.row.key());
+            self.forget_links(uid, touched);
+            if let Some(former) = former.filter(|former| *former != key) {
+                self.note_gone(former, touched);
+            }
+            self.learn_links(uid, &entry);
+            touched.documents.insert(uid);
+            self.learn_findings(&entry, touched);
+        }
+        touched.own.insert(uid);
+        touched.keys.insert(key);
+        touched.owners.extend(entry.row.owner);
+        match self.slots.get_mut(&uid) {
+            Some(slot) => slot.entry = entry,
+            None => drop(self.slots.insert(uid, Slot::new(entry))),
+        }
+    }
+
+    fn remove(&mut self, uid: Uid, touched: &mut Touched) {
+        self.forget_links(uid, touched);
+        let Some(slot) = self.slots.remove(&uid) else {
+            return;
+        };
+        self.changed.remove(&slot.changed);
+        if let Some(at) = slot.due {
+            self.due.remove(&(at, uid));
+        }
+        let key = slot.entry.row.key();
+        touched.keys.insert(key.clone());
+        self.note_gone(key, touched);
+    }
+
+    /// Remembers that nothing has a name any more. What has it all the same, beside one that was being deleted, is told again.
+    fn note_gone(&mut self, key: Key, touched: &mut Touched) {
+        touched.documents.extend(self.live.get(&key));
+        self.last += 1;
+        self.gone.push_back(Gone {
+            changed: self.last,
+            key,
+        });
+        if self.gone.len() > REMOVALS
+            && let Some(oldest) = self.gone.pop_front()
+        {
+            self.forgotten = oldest.changed;
+        }
+    }
+
+    /// Enters a row into the indexes.
+    fn learn_links(&mut self, uid: Uid, entry: &Entry) {
+        let row = &entry.row;
+        self.order.insert((row.key(), uid));
+        if !row.intents.is_deleted() {
+            self.live.insert(row.key(), uid);
+        }
+        for to in row.refs.iter() {
+            self.readers.entry(to.key()).or_default().insert(uid);
+        }
+        if let Some(owner) = row.owner {
+            self.owned.entry(owner).or_default().insert(uid);
+        }
+    }
+
+    /// Takes the former row of a resource out of the indexes.
+    fn forget_links(&mut self, uid: Uid, touched: &mut Touched) {
+        let Some(slot) = self.slots.get(&uid) else { return };
+        let row = Arc::clone(&slot.entry.row);
+        let key = row.key();
+        self.order.remove(&(key.clone(), uid));
+        if self.live.get(&key) == Some(&uid) {
+            self.live.remove(&key);
+        }
+        for to in row.refs.iter() {
+            take(&mut self.readers, &to.key(), uid);
+        }
+        if let Some(owner) = row.owner {
+            take(&mut self.owned, &owner, uid);
+            touched.owners.insert(owner);
+        }
+        touched.keys.insert(key);
+    }
+
+    /// Learns what a parse has found, and which resources are warned about otherwise than before.
+    fn learn_findings(&mut self, entry: &Entry, touched: &mut Touched) {
+        let Some(found) = kinds::findings(&entry.row) else {
+            return;
+        };
+        let mut findings: HashMap<Key, Vec<Diagnostic>> = HashMap::new();
+        for finding in found {
+            if let Some(about) = &finding.resource {
+                let key = Key::new(about.kind.as_str(), about.name.as_str());
+                findings.entry(key).or_default().push(finding);
+            }
+        }
+        let former = std::mem::replace(&mut self.findings, findings);
+        let keys: HashSet<&Key> = former.keys().chain(self.findings.keys()).collect();
+        let differ = keys
+            .into_iter()
+            .filter(|key| former.get(key) != self.findings.get(key));
+        touched
+            .documents
+            .extend(differ.filter_map(|key| self.live.get(key)));
+    }
+
+    /// Judges what depends on what was touched, and numbers what has changed.
+    fn settle(&mut self, now: Timestamp, mut touched: Touched) {
+        self.touch_owners(&mut touched);
+        let affected = self.affected(&touched);
+        let judged = self.judge(now, &affected);
+        for (uid, standing, causes) in judged {
+            let is_own = touched.own.contains(&uid);
+            let Some(slot) = self.slots.get_mut(&uid) else {
+                continue;
+            };
+            let is_other =
+                slot.standing.health != standing.health || slot.standing.blocked_by != standing.blocked_by;
+            slot.standing = standing;
+            slot.causes = causes;
+            if is_other {
+                touched.documents.insert(uid);
+            } else if !is_own && !touched.documents.contains(&uid) {
+                continue;
+            }
+            touched.own.insert(uid);
+        }
+        let own = std::mem::take(&mut touched.own);
+        for uid in own
+            .into_iter()
+            .chain(touched.documents.iter().copied())
+            .collect::<BTreeSet<_>>()
+        {
+            self.number(uid, touched.documents.contains(&uid));
+            self.note_due(now, uid);
+        }
+    }
+
+    /// Services tell of their copies, and managed resources of their parts.
+    fn touch_owners(&self, touched: &mut Touched) {
+        let mut owners: Vec<Uid> = touched.owners.iter().copied().collect();
+        let mut seen = BTreeSet::new();
+        while let Some(owner) = owners.pop() {
+            if seen.insert(owner)
+                && let Some(slot) = self.slots.get(&owner)
+            {
+                touched.own.insert(owner);
+                touched.documents.insert(owner);
+                owners.extend(slot.entry.row.owner);
+            }
+        }
+    }
+
+    /// Returns what has to be judged: what was touched, what reads that, and further down what is kept back.
+    fn affected(&self, touched: &Touched) -> BTreeSet<Uid> {
+        let mut affected: BTreeSet<Uid> = touched.own.clone();
+        let mut next: Vec<Key> = touched.keys.iter().cloned().collect();
+        let own = touched.own.iter().filter_map(|uid| self.slots.get(uid));
+        next.extend(own.map(|slot| slot.entry.row.key()));
+        for key in &next {
+            affected.extend(self.readers.get(key).into_iter().flatten());
+        }
+        let mut seen: HashSet<Key> = HashSet::new();
+        while let Some(key) = next.pop() {
+            if !seen.insert(key.clone()) {
+                continue;
+            }
+            for reader in self.readers.get(&key).into_iter().flatten() {
+                if let Some(slot) = self.slots.get(reader).filter(|slot| is_kept_back(&slot.entry)) {
+                    affected.insert(*reader);
+                    next.push(slot.entry.row.key());
+                }
+            }
+        }
+        affected
+    }
+
+    fn judge(&self, now: Timestamp, affected: &BTreeSet<Uid>) -> Vec<(Uid, ResourceHealth, Option<Causes>)> {
+        let live = |key: &Key| Some(&self.slots.get(self.live.get(key)?)?.entry);
+        let kept = |uid| match affected.contains(&uid) {
+            true => None,
+            false => self.slots.get(&uid)?.causes.clone(),
+        };
+        let mut judge = Judge::new(now, live, kept);
+        let slots = affected
+            .iter()
+            .filter_map(|uid| Some((*uid, self.slots.get(uid)?)));
+        let standings: Vec<(Uid, ResourceHealth)> = slots
+            .map(|(uid, slot)| (uid, judge.health(&slot.entry, self.trouble(uid, &slot.entry))))
+            .collect();
+        let with_causes = standings.into_iter();
+        with_causes
+            .map(|(uid, standing)| (uid, standing, judge.causes(uid)))
+            .collect()
+    }
+
+    fn trouble(&self, uid: Uid, entry: &Entry) -> Option<watershed_workloads::service::Trouble> {
+        let owned = self.owned_by(uid);
+        Copies::of(&owned).trouble(&entry.row)
+    }
+
+    /// Returns a resource with all that it owns, however far down.
+    pub(crate) fn with_owned(&self, uid: Uid) -> BTreeSet<Uid> {
+        let mut all = BTreeSet::new();
+        let mut next = vec![uid];
+        while let Some(uid) = next.pop() {
+            if all.insert(uid) {
+                next.extend(self.owned.get(&uid).into_iter().flatten());
+            }
+        }
+        all
+    }
+
+    /// Returns the resources that another one owns.
+    fn owned_by(&self, uid: Uid) -> Vec<Entry> {
+        let owned = self.owned.get(&uid).into_iter().flatten();
+        let owned = owned.filter_map(|uid| self.slots.get(uid));
+        owned.map(|slot| slot.entry.clone()).collect()
+    }
+
+    /// Gives a resource the number of a new change.
+    fn number(&mut self, uid: Uid, is_document: bool) {
+        let Some(slot) = self.slots.get_mut(&uid) else {
+            return;
+        };
+        self.last += 1;
+        self.changed.remove(&slot.changed);
+        self.changed.insert(self.last, uid);
+        slot.changed = self.last;
+        if is_document {
+            slot.document_changed = self.last;
+        }
+        slot.bytes = OnceLock::new();
+    }
+
+    fn note_due(&mut self, now: Timestamp, uid: Uid) {
+        let Some(slot) = self.slots.get_mut(&uid) else {
+            return;
+        };
+        if let Some(at) = slot.due.take() {
+            self.due.remove(&(at, uid));
+        }
+        slot.due = due::next(&slot.entry.row, now);
+        self.due.extend(slot.due.map(|at| (at, uid)));
+    }
+
+    /// Returns the document of a resource, written by `write` when it is asked for first.
+    pub(crate) fn bytes(&self, slot: &Slot, write: impl FnOnce(ResourceDocument) -> Arc<[u8]>) -> Arc<[u8]> {
+        let bytes = slot.bytes.get_or_init(|| write(self.document(slot)));
+        Arc::clone(bytes)
+    }
+
+    /// Returns the document of a resource as it stands.
+    pub(crate) fn document(&self, slot: &Slot) -> ResourceDocument {
+        let row = &slot.entry.row;
+        let found = self.findings.get(&row.key()).cloned().unwrap_or_default();
+        let findings: Vec<Diagnostic> = found.into_iter().chain(kinds::problems(row)).collect();
+        let warnings = resource::warnings(&findings, row);
+        let mut told = resource::document(row, &slot.standing, Work::None, warnings);
+        resource::say_as_found(&mut told, &findings);
+        let owned = self.owned_by(row.uid);
+        show_copies(&Copies::of(&owned), &mut told.result, row);
+        Parts::of(&owned).show_in(&mut told.result, row);
+        told
+    }
+
+    /// Returns true if lists have a resource.
+    pub(crate) fn is_listed(slot: &Slot, hidden: Hidden) -> bool {
+        slot.entry.is_listed(hidden)
+    }
+}
+
+impl Slot {
+    /// A resource that nobody has judged yet.
+    fn new(entry: Entry) -> Self {
+        Self {
+            entry,
+            standing: ResourceHealth::unknown(),
+            causes: None,
+            changed: 0,
+            document_changed: 0,
+            due: None,
+            bytes: OnceLock::new(),
+        }
+    }
+}
+
+/// The things that a change has touched.
+#[derive(Default)]
+struct Touched {
+    /// The resources that have changed.
+    own: BTreeSet<Uid>,
+    /// The names that they have and had.
+    keys: BTreeSet<Key>,
+    /// Their owners.
+    owners: BTreeSet<Uid>,
+    /// The resources whose documents differ in more than the phase.
+    documents: BTreeSet<Uid>,
+}
+
+fn take<K: std::hash::Hash + Eq>(index: &mut HashMap<K, BTreeSet<Uid>>, key: &K, uid: Uid) {
+    if let Some(uids) = index.get_mut(key) {
+        uids.remove(&uid);
+        if uids.is_empty() {
+            index.remove(key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
