@@ -202,12 +202,24 @@ pub(super) async fn outputs(engine: &Engine, cancel: &CancellationToken) -> Resu
     let this = engine.clone();
     engine
         .work(cancel, Company::Others, move |work| {
-            let tagged = this
-                .names()
-                .outputs()
-                .map(|(entry, tag)| (entry.clone(), tag))
-                .collect();
-            schema::read_outputs(work, tagged)
+            work.reading(|| {
+                let known = this
+                    .names()
+                    .outputs()
+                    .map(|(entry, tag)| (entry.clone(), tag))
+                    .collect();
+                let outputs = schema::read_outputs(work, known)?;
+                if outputs.iter().all(|output| output.record.is_some()) {
+                    return Ok(outputs);
+                }
+                // A build may have been committed since the names were noted. What the file says of both is of one moment.
+                let mut entries = schema::read_entries(work)?;
+                entries.sort_by_key(|entry| entry.name.to_lowercase());
+                let tagged = entries
+                    .into_iter()
+                    .filter_map(|entry| entry.tag.map(|tag| (entry, tag)));
+                schema::read_outputs(work, tagged.collect())
+            })
         })
         .await
 }
