@@ -6,8 +6,8 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_drivers::olap::{
-    Build, BuildError, Built, Check, Dropped, Failure, Fate, Gravity, Guard, Hooks, Object, Olap, Output,
-    OutputKind, Query, QueryError, Rename, RenameError, Renamed, Step, Tag, Value,
+    Build, BuildError, Built, Check, Dropped, Failure, Gravity, Guard, Object, Olap, Output, OutputKind,
+    Query, QueryError, Rename, RenameError, Renamed, Tag, Value,
 };
 
 use crate::{Factory, Scratch};
@@ -169,26 +169,7 @@ pub(crate) fn record(tag: Tag) -> Vec<u8> {
 /// The build of this number of the resource `n`.
 pub(crate) fn numbered(n: u128, number: u64, name: &str, kind: OutputKind, sql: &str) -> Build {
     let tag = tag(n, number);
-    Build {
-        name: name.to_owned(),
-        kind,
-        sql: sql.to_owned(),
-        order_by: None,
-        hooks: Hooks::default(),
-        databases: Vec::new(),
-        step: Step::Replace,
-        is_brief: true,
-        key: Vec::new(),
-        checks: Vec::new(),
-        state: None,
-        tag,
-        record: record(tag),
-        stage: None,
-        replaced: Fate::Gone,
-        unless_rows: None,
-        put_columns: None,
-        reads: None,
-    }
+    Build::of_statement(tag, record(tag), kind, name, sql)
 }
 
 pub(crate) fn table(n: u128, name: &str, sql: &str) -> Build {

@@ -72,29 +72,11 @@ fn uid(n: u128) -> Uuid {
 
 /// A build of the resource `n`, as its first.
 fn build(n: u128, name: &str, kind: OutputKind, sql: &str) -> Build {
-    Build {
-        name: name.to_owned(),
-        kind,
-        sql: sql.to_owned(),
-        order_by: None,
-        hooks: Hooks::default(),
-        databases: Vec::new(),
-        step: Step::Replace,
-        is_brief: true,
-        key: Vec::new(),
-        checks: Vec::new(),
-        state: None,
-        tag: Tag {
-            uid: uid(n),
-            build: Uuid::from_u128(n << 64 | 1),
-        },
-        record: format!("record of {n}").into_bytes(),
-        stage: None,
-        replaced: Fate::Gone,
-        unless_rows: None,
-        put_columns: None,
-        reads: None,
-    }
+    let tag = Tag {
+        uid: uid(n),
+        build: Uuid::from_u128(n << 64 | 1),
+    };
+    Build::of_statement(tag, format!("record of {n}").into_bytes(), kind, name, sql)
 }
 
 fn table(n: u128, name: &str, sql: &str) -> Build {

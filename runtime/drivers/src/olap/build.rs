@@ -56,6 +56,37 @@ impl Build {
     /// The longest that a build may take in company, since the others wait for it.
     pub const BRIEF: Duration = Duration::from_millis(50);
 
+    /// A build of a statement alone: nothing around it, no checks, and nothing kept of what it takes the place of.
+    #[must_use]
+    pub fn of_statement(
+        tag: Tag,
+        record: Vec<u8>,
+        kind: OutputKind,
+        name: impl Into<String>,
+        sql: impl Into<String>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            sql: sql.into(),
+            order_by: None,
+            hooks: Hooks::default(),
+            databases: Vec::new(),
+            step: Step::Replace,
+            is_brief: true,
+            key: Vec::new(),
+            checks: Vec::new(),
+            state: None,
+            tag,
+            record,
+            replaced: Fate::Gone,
+            stage: None,
+            unless_rows: None,
+            put_columns: None,
+            reads: None,
+        }
+    }
+
     /// Says whether an engine has what the build needs beside a statement.
     pub(super) fn needs(&self, engine: &(impl Olap + ?Sized)) -> Result<(), Failure> {
         if !self.hooks.is_empty() {

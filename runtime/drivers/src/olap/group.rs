@@ -226,33 +226,14 @@ mod tests {
     use futures::future::join_all;
     use uuid::Uuid;
 
-    use super::super::Fate;
     use super::*;
 
     fn build(n: u128) -> Build {
-        Build {
-            name: format!("t{n}"),
-            kind: OutputKind::Table,
-            sql: String::new(),
-            order_by: None,
-            hooks: Default::default(),
-            databases: Vec::new(),
-            step: Step::Replace,
-            is_brief: true,
-            key: Vec::new(),
-            checks: Vec::new(),
-            state: None,
-            tag: Tag {
-                uid: Uuid::from_u128(n),
-                build: Uuid::from_u128(n),
-            },
-            record: Vec::new(),
-            replaced: Fate::Gone,
-            stage: None,
-            unless_rows: None,
-            put_columns: None,
-            reads: None,
-        }
+        let tag = Tag {
+            uid: Uuid::from_u128(n),
+            build: Uuid::from_u128(n),
+        };
+        Build::of_statement(tag, Vec::new(), OutputKind::Table, format!("t{n}"), "")
     }
 
     fn built(build: &Build) -> Built {

@@ -4,9 +4,7 @@
 
 use watershed_core::{Error, Outcome, Timestamp, Work};
 use watershed_drivers::files::FileNow;
-use watershed_drivers::olap::{
-    Build, BuildError, Failure, Fate, Hooks, Location, OutputKind, Step, Tag, Trashed,
-};
+use watershed_drivers::olap::{Build, BuildError, Failure, Fate, Location, OutputKind, Step, Tag, Trashed};
 use watershed_proto::Message;
 
 use super::{
@@ -144,28 +142,18 @@ impl Run<'_> {
             ..record
         };
         subject.context.progress("taking it back from the trash");
+        let tag = Tag {
+            uid: subject.uid(),
+            build: record.build.0,
+        };
+        // What comes back is made by no statement.
+        let (table, name) = (OutputKind::Table, record.location.name.as_str());
         let build = Build {
-            name: record.location.name.clone(),
-            kind: OutputKind::Table,
-            sql: String::new(),
-            order_by: None,
-            hooks: Hooks::default(),
-            databases: Vec::new(),
             step: Step::TakeBack(record.build.0),
-            is_brief: true,
-            key: Vec::new(),
             checks,
-            state: None,
-            tag: Tag {
-                uid: subject.uid(),
-                build: record.build.0,
-            },
-            record: record.encode(),
             replaced: Fate::Trash,
-            stage: None,
-            unless_rows: None,
             put_columns: record.columns.is_none().then_some(Columns::put),
-            reads: None,
+            ..Build::of_statement(tag, record.encode(), table, name, "")
         };
         let built = match self.send(&build).await {
             Ok(built) => built,
