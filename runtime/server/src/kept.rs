@@ -51,19 +51,45 @@ impl Moment {
 /// # Errors
 /// When the disk refuses; the old content stays.
 pub fn replace(file: &Path, text: &str, readers: Readers) -> io::Result<()> {
+    replace_with(file, text.as_bytes(), readers, |_| Ok(()))
+}
+
+/// Writes a file in one step, and returns when the machine may stop.
+///
+/// # Errors
+/// When the disk refuses; the old content stays.
+#[cfg(feature = "http")]
+pub(crate) fn replace_for_good(file: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
+    replace_with(file, bytes, readers, fs::File::sync_data)?;
+    match file.parent() {
+        Some(folder) => fs::File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+/// The beginning of the name of a file that is not whole yet.
+pub(crate) const UNFINISHED: &str = ".";
+
+fn replace_with(
+    file: &Path,
+    bytes: &[u8],
+    readers: Readers,
+    settle: fn(&fs::File) -> io::Result<()>,
+) -> io::Result<()> {
     let name = file
         .file_name()
         .ok_or(io::ErrorKind::InvalidInput)?
         .to_string_lossy();
-    let fresh: PathBuf = file.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = write(&fresh, text, readers).and_then(|()| fs::rename(&fresh, file));
-    if written.is_err() {
+    let fresh: PathBuf = file.with_file_name(format!("{UNFINISHED}{name}.{}", std::process::id()));
+    let written = write(&fresh, bytes, readers).and_then(|written| settle(&written));
+    let placed = written.and_then(|()| fs::rename(&fresh, file));
+    if placed.is_err() {
         let _ = fs::remove_file(&fresh);
     }
-    written
+    placed
 }
 
-fn write(file: &Path, text: &str, readers: Readers) -> io::Result<()> {
+fn write(file: &Path, bytes: &[u8], readers: Readers) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]
@@ -74,7 +100,9 @@ fn write(file: &Path, text: &str, readers: Readers) -> io::Result<()> {
             Readers::All => 0o644,
         });
     }
-    options.open(file)?.write_all(text.as_bytes())
+    let mut file = options.open(file)?;
+    file.write_all(bytes)?;
+    Ok(file)
 }
 
 /// The users who may read a file.

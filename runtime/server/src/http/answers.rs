@@ -118,10 +118,14 @@ pub(super) fn problem(mut problem: Problem, instance: &Instance) -> Problem {
 
 /// Returns an answer of JSON that was written before.
 pub(super) fn written(bytes: impl Into<Body>) -> Response {
-    let mut response = Response::new(bytes.into());
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    of_type("application/json", bytes)
+}
+
+/// Returns an answer of a media type.
+pub(super) fn of_type(media: &'static str, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    let media = HeaderValue::from_static(media);
+    response.headers_mut().insert(CONTENT_TYPE, media);
     response
 }
 

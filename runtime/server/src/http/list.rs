@@ -15,6 +15,7 @@ use watershed_core::{Key, Uid};
 use super::answers;
 use super::service::Open;
 use super::token::{Place, Token, sign};
+use super::words;
 use crate::instance::Instance;
 use crate::out::without_secrets;
 use crate::projection::{Projection, Slot, Table};
@@ -178,8 +179,7 @@ fn check_fields(fields: &[String]) -> Result<(), Problem> {
 /// # Errors
 /// `bad-argument`, for a health or a phase that there is not.
 pub(super) fn filter(words: Value) -> Result<Filter, Problem> {
-    let filter: Filter =
-        serde_json::from_value(words).map_err(|error| Problem::new(Code::BadArgument, error.to_string()))?;
+    let filter: Filter = words::form(words)?;
     check_fields(&filter.fields)?;
     Ok(filter)
 }
@@ -197,8 +197,7 @@ pub(super) fn catalog(table: &Table) -> Uuid {
 /// # Errors
 /// Words that can't be read, and a token that is not ours.
 pub(super) async fn page(open: &Open, words: Value) -> Result<Vec<u8>, Problem> {
-    let words: Words =
-        serde_json::from_value(words).map_err(|error| Problem::new(Code::BadArgument, error.to_string()))?;
+    let words: Words = words::form(words)?;
     check_fields(&words.filter.fields)?;
     let limit = match words.limit.unwrap_or(SCREENFUL) {
         0 => return Err(Problem::new(Code::BadArgument, "a page has at least 1 resource")),
@@ -268,8 +267,7 @@ fn begin(projection: &Projection, table: &Table, words: &Words, catalog: Uuid) -
 /// # Errors
 /// `unknown-name`, with the nearest name.
 pub(super) async fn one(open: &Open, kind: &str, name: &str, words: Value) -> Result<Arc<[u8]>, Problem> {
-    let look: Look =
-        serde_json::from_value(words).map_err(|error| Problem::new(Code::BadArgument, error.to_string()))?;
+    let look: Look = words::form(words)?;
     if let Some(wrong) = look
         .include
         .iter()

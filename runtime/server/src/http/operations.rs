@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -59,7 +58,8 @@ pub(super) async fn start(
     stopping: &CancellationToken,
 ) -> Result<Response, Problem> {
     let wait = preferred_wait(headers)?;
-    check(open, &request)?;
+    let mut request = request;
+    check(open, &mut request)?;
     let id = open
         .requests
         .start(&open.instance, request, caller.name())
@@ -112,9 +112,8 @@ fn preferred_wait(headers: &HeaderMap) -> Result<Option<Duration>, Problem> {
 }
 
 /// Refuses names that nothing has, before a request is taken.
-fn check(open: &Open, request: &Request) -> Result<(), Problem> {
-    let mut request = request.clone();
-    let named = match &request {
+fn check(open: &Open, request: &mut Request) -> Result<(), Problem> {
+    let named = match request {
         Request::Reconcile(named) | Request::Approve(named) | Request::Retry(named) => named.names.clone(),
         Request::Refresh(refresh) => refresh.names.clone(),
         _ => Vec::new(),
@@ -235,13 +234,4 @@ pub(super) fn existing(open: &Open, kind: &str, name: &str) -> Result<Key, Probl
     let entries = open.instance.entries();
     let found = names::resolve_with_deleted(&entries, &format!("{kind}/{name}"))?;
     Ok(found.row.key())
-}
-
-/// Returns a body that is sent as it is.
-pub(super) fn bytes(media: &'static str, body: Body) -> Response {
-    let mut response = Response::new(body);
-    response
-        .headers_mut()
-        .insert(axum::http::header::CONTENT_TYPE, HeaderValue::from_static(media));
-    response
 }

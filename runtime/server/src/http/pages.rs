@@ -1,8 +1,6 @@
 //! Pages above the instances: the service itself, its description, the meaning of codes.
 
-use axum::http::HeaderValue;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use watershed_api::http::{InstancesPage, Me, openapi};
 use watershed_api::{Code, Problem};
 
@@ -46,7 +44,10 @@ pub(super) fn description(service: &Service) -> Response {
 pub(super) fn problem(code: &str) -> Result<Response, Problem> {
     let unknown = || Problem::new(Code::UnknownName, format!("there is no code `{code}`"));
     let section = section(code).ok_or_else(unknown)?;
-    Ok(text("text/markdown; charset=utf-8", section.to_owned()))
+    Ok(answers::of_type(
+        "text/markdown; charset=utf-8",
+        section.to_owned(),
+    ))
 }
 
 /// Finds the section of a code.
@@ -68,7 +69,7 @@ fn section(code: &str) -> Option<&'static str> {
 
 /// Says that the process answers.
 pub(super) fn live() -> Response {
-    text("text/plain; charset=utf-8", "live\n".to_owned())
+    answers::of_type("text/plain; charset=utf-8", "live\n".to_owned())
 }
 
 /// Says whether requests are taken.
@@ -78,7 +79,10 @@ pub(super) fn live() -> Response {
 pub(super) fn ready(service: &Service) -> Result<Response, Problem> {
     match service.stopping().is_cancelled() {
         true => Err(Problem::new(Code::Stopping, "the service is about to stop")),
-        false => Ok(text("text/plain; charset=utf-8", "ready\n".to_owned())),
+        false => Ok(answers::of_type(
+            "text/plain; charset=utf-8",
+            "ready\n".to_owned(),
+        )),
     }
 }
 
@@ -97,15 +101,7 @@ pub(super) fn welcome(service: &Service) -> Response {
          Their resources:\n  {}\n",
         instances.join("\n  ")
     );
-    text("text/plain; charset=utf-8", page)
-}
-
-fn text(media: &'static str, text: String) -> Response {
-    let mut response = text.into_response();
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static(media));
-    response
+    answers::of_type("text/plain; charset=utf-8", page)
 }
 
 #[cfg(test)]

@@ -463,7 +463,7 @@ impl Call<'_> {
         // What is open stays until it is read.
         let _ = tokio::fs::remove_file(&file).await;
         let body = Body::from_stream(tokio_util::io::ReaderStream::new(opened?));
-        Ok(operations::bytes("application/octet-stream", body))
+        Ok(answers::of_type("application/octet-stream", body))
     }
 
     async fn events(&self, body: Body) -> Result<Response, Unanswered> {

@@ -9,8 +9,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::HeaderValue;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::Response;
 use futures::Stream;
 use serde_json::{Value, json};
@@ -22,6 +20,7 @@ use watershed_api::documents::{Health, Phase};
 use watershed_api::{Code, Problem};
 use watershed_core::Uid;
 
+use super::answers;
 use super::list::{Chosen, Filter, catalog, filter};
 use super::service::Open;
 use super::token::Token;
@@ -79,11 +78,10 @@ pub(super) async fn stream(
         filter,
         catalog,
     };
-    let mut response = Response::new(Body::from_stream(events(reader)));
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    Ok(response)
+    Ok(answers::of_type(
+        "text/event-stream",
+        Body::from_stream(events(reader)),
+    ))
 }
 
 /// Returns what a reader is given first.

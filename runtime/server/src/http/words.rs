@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 use watershed_api::{Code, Problem};
 
@@ -109,6 +110,14 @@ fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str> + Clone) -> Prob
             }
         }
     }
+}
+
+/// Reads the words of a path that HTTP alone has.
+///
+/// # Errors
+/// `bad-argument`, for a value that there is not.
+pub(super) fn form<F: DeserializeOwned>(words: Value) -> Result<F, Problem> {
+    serde_json::from_value(words).map_err(|error| Problem::new(Code::BadArgument, error.to_string()))
 }
 
 /// Reads a body of JSON; an empty one says nothing.

@@ -1,7 +1,7 @@
 //! Requests on disk: a small file for each, and one beside it with its end.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -10,6 +10,8 @@ use serde_json::Value;
 use uuid::Uuid;
 use watershed_api::documents::Time;
 use watershed_api::{Code, Problem, Request};
+
+use crate::kept::{Readers, UNFINISHED, replace_for_good};
 
 /// The folder of requests, in that of the environment.
 const FOLDER: &str = "requests";
@@ -77,7 +79,7 @@ impl Journal {
         let name = path.file_name()?.to_str()?;
         if !name.ends_with(REQUEST) {
             // A file that was being written when the process died.
-            if name.ends_with(".new") {
+            if name.starts_with(UNFINISHED) {
                 let _ = fs::remove_file(path);
             }
             return None;
@@ -134,28 +136,14 @@ impl Journal {
     }
 
     fn write(&self, id: Uuid, kind: &str, what: &impl Serialize) -> Result<u64, Problem> {
-        let written = self.write_whole(&self.path(id, kind), what);
+        let written = serde_json::to_vec(what)
+            .map_err(io::Error::from)
+            .and_then(|bytes| {
+                fs::create_dir_all(&self.folder)?;
+                replace_for_good(&self.path(id, kind), &bytes, Readers::Owner)?;
+                Ok(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
+            });
         written.map_err(|error| self.refused("kept", &error))
-    }
-
-    /// Writes a file that is whole or not there, also after the machine stops.
-    fn write_whole(&self, path: &Path, what: &impl Serialize) -> io::Result<u64> {
-        let bytes = serde_json::to_vec(what)?;
-        fs::create_dir_all(&self.folder)?;
-        let fresh = path.with_extension("new");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
-        }
-        let mut file = options.open(&fresh)?;
-        file.write_all(&bytes)?;
-        file.sync_data()?;
-        fs::rename(&fresh, path)?;
-        File::open(&self.folder)?.sync_all()?;
-        Ok(u64::try_from(bytes.len()).unwrap_or(u64::MAX))
     }
 
     fn refused(&self, what: &str, error: &io::Error) -> Problem {
@@ -194,7 +182,7 @@ mod tests {
         }
         let end = End::Done(serde_json::json!({"a": 1}));
         let bytes = journal.end(Uuid::from_u128(2), &end).unwrap();
-        fs::write(journal.folder.join("0.request.new"), "half").unwrap();
+        fs::write(journal.folder.join(".0.request.json.1"), "half").unwrap();
         fs::write(journal.folder.join("0.request.json"), "half").unwrap();
         let found = journal.read();
         let ids: Vec<u128> = found.iter().map(|found| found.request.id.as_u128()).collect();
