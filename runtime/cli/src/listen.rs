@@ -21,7 +21,7 @@ pub(super) struct Listening {
     serving: JoinHandle<()>,
 }
 
-/// Begins to answer, if that is wanted.
+/// Begins to answer over HTTP, where an address was given for that.
 ///
 /// # Errors
 /// When the address is taken, or can be reached from other machines.

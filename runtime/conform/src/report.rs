@@ -29,7 +29,7 @@ pub enum CaseEnd {
     Passed,
     /// Not run: the engine says that it keeps these less than whole.
     LeftOut(Vec<Cell>),
-    /// The engine does something else.
+    /// The engine does not what the case asks for; the difference, in words.
     Failed(String),
 }
 

@@ -122,7 +122,7 @@ pub struct TreeDocument {
     pub stage: Option<String>,
     /// The stage that the resource moves towards.
     pub goal: Option<String>,
-    /// The progress of the resource on that way, its parts left aside.
+    /// The standing of the resource between the two, its parts left aside.
     pub health: TreeHealth,
     /// The message of what is wrong with the resource, if something is.
     pub message: Option<String>,
@@ -130,7 +130,7 @@ pub struct TreeDocument {
     pub parts: Vec<TreeDocument>,
 }
 
-/// The progress of a managed resource on its way.
+/// The standing of a managed resource between its stage and its goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TreeHealth {

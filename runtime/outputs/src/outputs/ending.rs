@@ -56,8 +56,9 @@ impl Ending for RenameError {
 }
 
 impl Outputs {
-    /// Returns the end of a change of an owner's output. Where the engine did not say it, what stands there now decides: `done` says
-    /// what the change came to, if that is what it was to make. Otherwise it is an error that passes, and tried again.
+    /// Settles the end of a change of an owner's output. A change whose end the engine did not tell is looked up: `done` gets the output
+    /// that stands there now, and returns the result if the change has made that output. If not, the error stays, and the change is
+    /// tried again.
     pub(super) async fn ended<T, E: Ending>(
         &self,
         end: Result<T, E>,

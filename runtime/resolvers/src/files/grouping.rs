@@ -38,7 +38,7 @@ impl By {
 /// A row: a file, or all of a folder.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Its columns, but for the time.
+    /// The values of the row, by column, without the time.
     pub data: BTreeMap<String, Value>,
     /// The files that it consists of.
     pub files: Vec<FileNow>,
