@@ -1,13 +1,10 @@
 //! Blocks of settings that several kinds have.
 
-pub(crate) mod bounds;
 pub(crate) mod connector;
 pub(crate) mod data;
 pub(crate) mod intervals;
-pub(crate) mod managers;
 mod metrics_query;
 pub(crate) mod notify;
-pub(crate) mod program;
 pub(crate) mod query;
 pub(crate) mod refs;
 pub(crate) mod run_as;
@@ -15,5 +12,3 @@ pub(crate) mod schedule;
 pub(crate) mod security;
 pub(crate) mod selector;
 pub(crate) mod time_range;
-pub(crate) mod trash;
-pub(crate) mod workloads;

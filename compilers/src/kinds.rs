@@ -16,6 +16,7 @@ mod managed;
 mod metrics_view;
 mod migration;
 mod model;
+mod program;
 mod reader;
 mod report;
 mod service;

@@ -29,13 +29,11 @@ mod draft;
 mod file;
 mod kinds;
 mod read;
+mod settings;
 mod template;
 mod text;
 mod yaml;
 
-pub use blocks::managers::ManagerSettings;
-pub use blocks::trash::Trash;
-pub use blocks::workloads::WorkloadSettings;
 pub use diagnostics::{Code, Diagnostic, Severity};
 pub use draft::is_driver;
 pub use file::{FileEvent, FileProblem, IGNORED, MANIFESTS, is_relevant};
@@ -48,6 +46,7 @@ pub use resource::{
     meaning::{self, Meanings, fingerprint},
     spec_json::{self, spec_json},
 };
+pub use settings::{managers::ManagerSettings, trash::Trash, workloads::WorkloadSettings};
 pub use sql::{SqlError, SqlParser, SqlPlace, Tree};
 pub use template::{
     Arguments, Dialect, RenderError, Scope,

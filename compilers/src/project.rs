@@ -29,12 +29,12 @@ use std::{
 use watershed_proto::MapValue;
 
 use crate::{
-    blocks::{managers::ManagerSettings, trash::Trash, workloads::WorkloadSettings},
     diagnostics::Diagnostic,
     draft::{Compiled, Manifest},
     engine::Need,
     options::Options,
     resource::{Resource, ResourceKey},
+    settings::{managers::ManagerSettings, trash::Trash, workloads::WorkloadSettings},
     sql::{Cache, SqlAnalysis},
 };
 use claims::Claims;

@@ -3,6 +3,7 @@
 //! A file becomes one [`Node`]: its first document, aliases and merge keys resolved, every node with its span.
 //! Nesting, and what aliases may stand for, are bounded.
 
+pub(crate) mod bounds;
 mod fields;
 mod joined;
 pub(crate) mod keys;

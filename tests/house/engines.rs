@@ -25,7 +25,7 @@ const OTHER_LANGUAGES: &[(&str, &str)] = &[
     ),
     ("runtime/drivers/src/duckdb/export.rs", "lines of CSV"),
     (
-        "runtime/reconcilers/src/connector/database.rs",
+        "runtime/outputs/src/database.rs",
         "settings of Postgres' own clients",
     ),
     ("runtime/stategraph/src/export/dot.rs", "DOT"),

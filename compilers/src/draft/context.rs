@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use watershed_proto::MapValue;
 
 use crate::{
-    blocks::{managers::ManagerSettings, trash::Trash, workloads::WorkloadSettings},
     diagnostics::{At, Findings},
     engine::{Engine, Need},
     resource::Kind,
+    settings::{managers::ManagerSettings, trash::Trash, workloads::WorkloadSettings},
     yaml::Map,
 };
 

@@ -2,16 +2,20 @@
 
 use watershed_proto::{JobRetries, JobSchedule, JobSpec};
 
-use super::reader::{Declared, Reader};
+use super::{
+    program::{self, DOCKER, LIMITS, LOGS, ON_SERVER_STOP, PORT, STOP},
+    reader::{Declared, Reader},
+};
 use crate::{
-    blocks::{
-        bounds::{self, Counts},
-        program::{self, DOCKER, LIMITS, LOGS, ON_SERVER_STOP, PORT, STOP},
-        schedule,
-    },
+    blocks::schedule,
     diagnostics::Code,
     resource::{Kind, Spec},
-    yaml::{Fields, keys::blocks, word},
+    yaml::{
+        Fields,
+        bounds::{self, Counts},
+        keys::blocks,
+        word,
+    },
 };
 
 blocks! {

@@ -2,16 +2,21 @@
 
 use watershed_proto::{HealthCheck, HttpCheck, Port, RestartPolicy, Rollout, ServiceSpec, TcpCheck};
 
-use super::reader::{Declared, Reader};
+use super::{
+    program::{self, DOCKER, LIMITS, LOGS, ON_SERVER_STOP, PORT, STOP},
+    reader::{Declared, Reader},
+};
 use crate::{
-    blocks::{
-        bounds::{self, Counts},
-        program::{self, DOCKER, LIMITS, LOGS, ON_SERVER_STOP, PORT, STOP},
-    },
     diagnostics::Code,
     resource::{Kind, Spec},
     text::names,
-    yaml::{Fields, Node, item, keys::blocks, word},
+    yaml::{
+        Fields, Node,
+        bounds::{self, Counts},
+        item,
+        keys::blocks,
+        word,
+    },
 };
 
 blocks! {

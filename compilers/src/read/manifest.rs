@@ -7,13 +7,13 @@ use watershed_proto::{MapValue, value::Kind as ValueKind};
 use super::env_file::is_variable_name;
 use crate::{
     blocks::connector::{LAKE_BUILDS, LAKE_BUILDS_HINT},
-    blocks::managers::{self, MANAGERS},
-    blocks::trash::{self, TRASH},
-    blocks::workloads::{self, WORKLOADS},
     diagnostics::{At, Code, Findings, Role},
     draft::{Manifest, TextPlace, block::read_template},
     kinds::{self, inert, is_known},
     resource::{FileKind, Kind},
+    settings::managers::{self, MANAGERS},
+    settings::trash::{self, TRASH},
+    settings::workloads::{self, WORKLOADS},
     template::is_template,
     text::Text,
     yaml::{self, Data, Fields, Map, Node, item, keys::blocks, overlay},

@@ -59,6 +59,8 @@ mod api;
 mod cluster;
 mod event_loop;
 mod failpoints;
+mod handle;
+mod inbox;
 #[cfg(all(test, feature = "interleavings"))]
 mod interleavings;
 mod metrics;
@@ -70,38 +72,39 @@ mod sync;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod types;
 mod workers;
 
 pub use api::controller::{Builder, Controller};
-pub use api::error::{EditError, RequestError, StartError, WaitError};
-pub use api::handle::edit::EditRequest;
-pub use api::handle::{Delete, Handle, Refresh};
-pub use api::kind::KindOptions;
-pub use api::message::{self, Message};
-pub use api::reconciler::Reconciler;
-pub use api::reconciler::context::Context;
-pub use api::request::Request;
-pub use api::resource::Resource;
-pub use api::select::Select;
 pub use api::typed::Resources;
+pub use handle::edit::EditRequest;
+pub use handle::request::Request;
+pub use handle::{Delete, Handle, Refresh};
 pub use metrics::stats;
 pub use read::watch::Event;
+pub use types::error::{EditError, RequestError, StartError, WaitError};
+pub use types::kind::KindOptions;
+pub use types::message::{self, Message};
+pub use types::resource::Resource;
+pub use types::select::Select;
 /// The words of the core that every embedder speaks; the others stand in the modules below.
 pub use watershed_core::{
     Batch, Edit, Error, Expect, Key, Kind, Limits, Name, NewResource, Outcome, Ref, Refusal, RetryPolicy,
     RunOutcome, Timestamp, Uid, Update, Work,
 };
+pub use workers::reconciler::Reconciler;
+pub use workers::reconciler::context::Context;
 
 /// The inputs of a reconciler's [`Context`], and the words of its errors.
 pub mod reconciler {
-    pub use crate::api::error::SetStateError;
+    pub use crate::types::error::SetStateError;
     pub use tokio_util::sync::CancellationToken;
     pub use watershed_core::{ErrorKind, OwnedView, Phase, RefView, Refreshes, SourcePosition, TEXT_MAX};
 }
 
 /// The values of a kind's options, see [`KindOptions`].
 pub mod kind {
-    pub use crate::api::kind::DEFAULT_RETRY;
+    pub use crate::types::kind::DEFAULT_RETRY;
     pub use watershed_core::{
         AtStart, Attempts, Nudging, OnOwned, OnTimedAncestor, OptionsProblem, Parents, Pool,
     };
@@ -109,8 +112,8 @@ pub mod kind {
 
 /// A resource in full: its row, its versions, its status, and the ways to name and list it.
 pub mod resource {
-    pub use crate::api::handle::Listing;
     pub use crate::api::typed::{ReadError, Typed};
+    pub use crate::handle::Listing;
     pub use watershed_core::{
         LastRun, NAME_MAX, NameProblem, NoOpRun, ObservedInputs, ObservedRef, Required, Revision, Row,
         Settled, SpecVersion, Stage, StateVersion, Status, Target,
@@ -120,14 +123,14 @@ pub mod resource {
 /// Batches, and the ends of edits and requests.
 pub mod request {
     pub use crate::api::controller::DEFAULT_CALL_TIMEOUT;
-    pub use crate::api::handle::edit::BatchRequest;
-    pub use crate::api::request::{AppliedBatch, DEFAULT_DEADLINE};
+    pub use crate::handle::edit::BatchRequest;
+    pub use crate::handle::request::{AppliedBatch, DEFAULT_DEADLINE};
     pub use watershed_core::{Applied, Change, Settlement};
 }
 
 /// The runs of resources, and the reasons for them: see [`Handle::history`].
 pub mod history {
-    pub use crate::api::error::HistoryError;
+    pub use crate::types::error::HistoryError;
     pub use watershed_core::{
         CHAIN_MAX, Cause, HistoryRow, InvocationId, Link, OmittedLinks, Priority, Reason, Repeats, RunResult,
         Trigger,
@@ -141,13 +144,13 @@ pub mod explain {
 
 /// The answers of [`Handle::check_consistency`].
 pub mod consistency {
-    pub use crate::api::error::CheckError;
+    pub use crate::types::error::CheckError;
     pub use watershed_core::{Compared, Consistency, Finding, Rule};
 }
 
 /// Clocks: the machine's, tokio's for tests, and the trait for one's own.
 pub mod clock {
-    pub use crate::api::clock::{Clock, SystemClock, TokioClock};
+    pub use crate::types::clock::{Clock, SystemClock, TokioClock};
     pub use watershed_core::{Mono, Now};
 }
 
@@ -162,7 +165,7 @@ pub mod watch {
 /// The ends of a controller, wanted or not.
 pub mod shutdown {
     pub use crate::api::controller::DROP_GRACE;
-    pub use crate::api::error::ShutdownError;
     pub use crate::event_loop::host::OnLeaseLost;
+    pub use crate::types::error::ShutdownError;
     pub use watershed_core::{StopReason, Unreturned};
 }

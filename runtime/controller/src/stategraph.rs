@@ -61,10 +61,10 @@ use std::time::Duration;
 use watershed_core::{Error, Outcome, Target, Uid, Work};
 use watershed_stategraph::{CallError, Executor, Extent, Graph, PersistError, Report, Value};
 
-use crate::api::handle::Handle;
-use crate::api::message::{DecodeError, EncodeError, Message};
-use crate::api::reconciler::Reconciler;
-use crate::api::reconciler::context::Context;
+use crate::handle::Handle;
+use crate::types::message::{DecodeError, EncodeError, Message};
+use crate::workers::reconciler::Reconciler;
+use crate::workers::reconciler::context::Context;
 use kept::InState;
 
 /// The context of an invocation, as a [`Renderer`] gets it.

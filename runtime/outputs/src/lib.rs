@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Outputs`] | the outputs in the engine, kept true through changes; the engine is opened only when something is to be done |
 //! | [`made`] | what migrations and connectors left there for everybody, as an input of what reads it |
-//! | [`settings`], [`sessions`], [`access`] | the settings that a project states: from rows of its catalog or from its files |
+//! | [`settings`], [`sessions`], [`access`], [`database`] | the settings that a project states: from rows of its catalog or from its files |
 //! | [`secrets`] | values that are not to be seen |
 //! | [`chosen`] | the resources that a run is for |
 //! | [`Asking`] | questions that read no row of a table |
@@ -21,6 +21,7 @@
 
 pub mod access;
 pub mod chosen;
+pub mod database;
 pub mod digest;
 pub mod failure;
 pub mod literal;

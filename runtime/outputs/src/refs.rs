@@ -1,7 +1,11 @@
 //! Targets of a resource's refs.
 
+use watershed_compilers::Kind;
 use watershed_core::RefView;
 use watershed_proto::Message;
+
+/// The kind of connectors, which resources of several kinds refer to.
+pub const CONNECTOR: &str = Kind::Connector.as_str();
 
 /// The ref to a resource of a kind and name, compared without regard to case.
 #[must_use]

@@ -4,8 +4,6 @@
 //! for reading only, where it does. Local files are tried by a look at their folder, stores of objects by a listing. Other
 //! drivers are kept.
 
-pub(crate) mod database;
-
 use std::{
     fs, io,
     path::{Path, PathBuf},
@@ -13,7 +11,7 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use watershed_compilers::{Kind, Scope, render_text};
+use watershed_compilers::{Scope, render_text};
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::{Error, Outcome, Parents, SourcePosition, Work};
 use watershed_dialect::ENGINE;
@@ -24,7 +22,7 @@ use watershed_drivers::{
 use watershed_outputs::{
     Asking, Outputs,
     access::{self, Surroundings},
-    failure,
+    database, failure,
     sessions::{SESSION_KEYS, session_sql},
 };
 use watershed_proto::{ConnectorSpec, ConnectorState, MapValue, Value};
@@ -32,7 +30,7 @@ use watershed_proto::{ConnectorSpec, ConnectorState, MapValue, Value};
 use crate::{messages::Proto, places, refs};
 
 /// The kind's name.
-pub const KIND: &str = Kind::Connector.as_str();
+pub const KIND: &str = watershed_outputs::refs::CONNECTOR;
 
 /// The answer of a lake that is not there yet.
 const NEW_LAKE: &str = "a lake that is made when rows are written";

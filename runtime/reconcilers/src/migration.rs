@@ -188,7 +188,7 @@ impl MigrationReconciler {
         let paths = &context.row().paths;
         let own = paths.iter().any(|path| **path == *source.path);
         let at = if own {
-            crate::model::place::in_file(&source, &source.path, sent, error.offset)
+            places::source::in_file(&source, &source.path, sent, error.offset)
         } else {
             places::from_source(paths, &source, sent, error.offset)
         };

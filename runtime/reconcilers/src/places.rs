@@ -5,7 +5,7 @@ use std::sync::Arc;
 use watershed_core::SourcePosition;
 use watershed_proto::{Spot, SqlSource};
 
-use crate::model::place;
+pub(crate) mod source;
 
 /// The YAML file among a resource's files.
 pub fn yaml(paths: &[Arc<str>]) -> &str {
@@ -31,5 +31,5 @@ pub(crate) fn from_source(
     sent: &str,
     offset: Option<usize>,
 ) -> SourcePosition {
-    place::in_file(source, yaml(paths), sent, offset)
+    source::in_file(source, yaml(paths), sent, offset)
 }

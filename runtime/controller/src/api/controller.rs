@@ -12,23 +12,23 @@ use tokio::sync::{mpsc, watch};
 use tracing::Instrument;
 use watershed_core::{Kind, KindOptions, Limits, Revision, StopReason, Stored};
 
-use crate::api::clock::{Clock, SystemClock};
-use crate::api::error::{ShutdownError, StartError};
-use crate::api::handle::Handle;
-use crate::api::message::{self, Message};
-use crate::api::reconciler::Reconciler;
 use crate::cluster::participant::{Leadership, Participant, Role};
-use crate::event_loop::call::Inbox;
 use crate::event_loop::host::{OnLeaseLost, Stop};
 use crate::event_loop::initial_snapshot::InitialSnapshot;
-use crate::event_loop::shared::{Shared, SpecCheck};
+use crate::handle::Handle;
+use crate::inbox::call::Inbox;
+use crate::inbox::shared::{Shared, SpecCheck};
 use crate::metrics::Metrics;
 use crate::read::view::View;
 use crate::read::watch::ChangeLog;
 use crate::store::{Catalog, MemoryStore, Opened, Store, StoreError};
 use crate::sync::{AtomicBool, AtomicU64, Notify, OnceLock, RwLock};
 use crate::tasks::{self, panics};
+use crate::types::clock::{Clock, SystemClock};
+use crate::types::error::{ShutdownError, StartError};
+use crate::types::message::{self, Message};
 use crate::workers::invocation::{Runner, TypedRunner};
+use crate::workers::reconciler::Reconciler;
 
 /// Calls on their way to the loop: enough to fill its next turn, little enough to push back on a storm.
 const COMMANDS: usize = 1_024;

@@ -1,14 +1,5 @@
-//! The public interface: what embedders implement, what they call, and what they get back.
+//! The public interface above the handle: a controller from its start to its end, and resources in terms of a kind's types.
 
-pub(crate) mod clock;
 pub(crate) mod controller;
-pub(crate) mod error;
-pub(crate) mod handle;
-pub(crate) mod kind;
-pub mod message;
-pub(crate) mod reconciler;
-pub(crate) mod request;
-pub(crate) mod resource;
-pub(crate) mod select;
 pub(crate) mod selected;
 pub(crate) mod typed;

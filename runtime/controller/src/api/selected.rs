@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use watershed_core::{Revision, Uid};
 
-use crate::api::handle::{Handle, Listing};
-use crate::api::resource::Resource;
-use crate::api::select::Select;
+use crate::handle::{Handle, Listing};
 use crate::read::watch::{Event, Watch};
+use crate::types::resource::Resource;
+use crate::types::select::Select;
 
 impl Handle {
     /// Lists the resources that are selected, and follows them from there: by kind, labels, owner, phase and health.

@@ -7,15 +7,15 @@ use std::marker::PhantomData;
 use thiserror::Error;
 use watershed_core::{Edit, Key, Kind, Name, NewResource, Revision, Row};
 
-use crate::api::error::RequestError;
-use crate::api::handle::Handle;
-use crate::api::handle::edit::EditRequest;
-use crate::api::message::{DecodeError, EncodeError};
-use crate::api::reconciler::Reconciler;
-use crate::api::request::Request;
-use crate::api::resource::Resource;
-use crate::api::select::Select;
+use crate::handle::Handle;
+use crate::handle::edit::EditRequest;
+use crate::handle::request::Request;
 use crate::read::watch::{Changes, Event, Watch};
+use crate::types::error::RequestError;
+use crate::types::message::{DecodeError, EncodeError};
+use crate::types::resource::Resource;
+use crate::types::select::Select;
+use crate::workers::reconciler::Reconciler;
 
 impl Handle {
     /// The resources of the kind that this reconciler was registered for, in terms of its types.

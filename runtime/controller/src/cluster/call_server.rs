@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 use watershed_core::{Answer, Call, CallId, CommitError, Epoch, Refusal, Target};
 
-use crate::cluster::remote_reply::{RemoteReply, record};
-use crate::event_loop::call::{Command, Reply};
-use crate::event_loop::shared::Shared;
+use crate::inbox::call::{Command, Reply};
+use crate::inbox::remote_reply::{RemoteReply, record};
+use crate::inbox::shared::Shared;
 use crate::store::{Answers, ClaimedCall, Exchange, Interest};
 
 /// Calls that are taken at once: as many as the loop takes in a turn, about.

@@ -17,8 +17,8 @@ use watershed_core::{
 };
 
 use crate::cluster::call_server::{read, recorded_as};
-use crate::event_loop::call::{Command, Inbox, Reply, changed};
-use crate::event_loop::shared::Shared;
+use crate::inbox::call::{Command, Inbox, Reply, changed};
+use crate::inbox::shared::Shared;
 use crate::store::{Answers, Exchange, Interest, Opened, RemoteCall, StoreError, Wake};
 use crate::tasks::AbortOnDrop;
 

@@ -6,8 +6,8 @@ use tokio::sync::mpsc;
 use tokio::time::{sleep, sleep_until, timeout};
 use watershed_core::CommitError;
 
-use crate::event_loop::call::Signal;
-use crate::event_loop::shared::Shared;
+use crate::inbox::call::Signal;
+use crate::inbox::shared::Shared;
 use crate::store::Catalog;
 
 /// Part of the term after which the lease is renewed: two tries may fail before anything is held back.

@@ -4,4 +4,3 @@ mod call_server;
 mod follower;
 mod lease_keeper;
 pub(crate) mod participant;
-pub(crate) mod remote_reply;

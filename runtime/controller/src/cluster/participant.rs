@@ -12,18 +12,18 @@ use tokio::time::sleep;
 use tracing::{Instrument, Span};
 use watershed_core::{Core, Error, Kind, KindOptions, Limits, OpenError, StopReason, Stored};
 
-use crate::api::clock::Clock;
 use crate::cluster::call_server::{self, CallServer};
 use crate::cluster::follower::{FollowEnd, Follower, status_from_row};
 use crate::cluster::lease_keeper;
-use crate::event_loop::call::{self, Inbox, PendingCalls};
 use crate::event_loop::commit_delay::CommitDelay;
 use crate::event_loop::committer;
 use crate::event_loop::debounce::Debouncer;
 use crate::event_loop::host::{Host, OnLeaseLost, Stop};
-use crate::event_loop::shared::Shared;
+use crate::inbox::call::{self, Inbox, PendingCalls};
+use crate::inbox::shared::Shared;
 use crate::store::{Catalog, Opened, Store};
 use crate::tasks::AbortOnDrop;
+use crate::types::clock::Clock;
 use crate::workers::Workers;
 use crate::workers::invocation::{Runner, UNREADABLE};
 

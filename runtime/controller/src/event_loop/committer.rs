@@ -9,9 +9,9 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use watershed_core::{Commit, CommitError};
 
-use crate::event_loop::call::Signal;
-use crate::event_loop::shared::Shared;
 use crate::failpoints::{COMMIT_AFTER, COMMIT_BEFORE, crash_point};
+use crate::inbox::call::Signal;
+use crate::inbox::shared::Shared;
 use crate::store::{Answers, BoxFuture, Catalog};
 use crate::tasks::panics;
 

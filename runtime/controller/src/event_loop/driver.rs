@@ -7,9 +7,9 @@ use tokio::sync::watch;
 use tokio::task::{coop, yield_now};
 use watershed_core::Input;
 
-use crate::event_loop::call::{Inbox, changed};
 use crate::event_loop::host::{AfterTurn, Host, Stop};
 use crate::event_loop::timer::Timer;
+use crate::inbox::call::{Inbox, changed};
 
 impl Host {
     /// Runs until the core stops, then gives everything back.
@@ -57,11 +57,11 @@ mod tests {
 
     use watershed_core::{Batch, Edit, Key, Now, Refusal, Uid, Update};
 
-    use crate::api::error::EditError;
     use crate::clock::{Clock, SystemClock};
     use crate::shutdown::{ShutdownError, StopReason};
     use crate::store::Store;
     use crate::tests::support::{Nothing, SOON, thing};
+    use crate::types::error::EditError;
     use crate::{Controller, Handle, KindOptions};
 
     use super::*;

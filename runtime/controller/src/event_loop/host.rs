@@ -17,17 +17,17 @@ use watershed_core::{
     Priority, Refusal, Returned, Start, StopReason, Unreturned,
 };
 
-use crate::api::clock::Clock;
-use crate::api::reconciler::context::InvocationChannel;
-use crate::event_loop::call::{Caller, Command, Inbox, PendingCalls, Signal, Signals, SignalsOut};
 use crate::event_loop::commit_delay::CommitDelay;
 use crate::event_loop::committer::{self, Begun};
 use crate::event_loop::debounce::Debouncer;
-use crate::event_loop::shared::{OpenedCatalog, Shared};
+use crate::inbox::call::{Caller, Command, Inbox, PendingCalls, Signal, Signals, SignalsOut};
+use crate::inbox::shared::{OpenedCatalog, Shared};
 use crate::store::{Catalog, Lease, LeaseStatus};
 use crate::tasks::AbortOnDrop;
+use crate::types::clock::Clock;
 use crate::workers::Workers;
 use crate::workers::invocation::{Invocation, Runner};
+use crate::workers::reconciler::context::InvocationChannel;
 
 /// Things of each sort taken before effects are carried out: enough to share what a turn costs, little enough that
 /// answers don't wait. While a commit is under way the turns go on and gather what the next one writes.

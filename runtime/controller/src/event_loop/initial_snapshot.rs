@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use watershed_core::Stored;
 
-use crate::event_loop::shared::Shared;
+use crate::inbox::shared::Shared;
 use crate::tasks;
 
 /// So many resources take some milliseconds, and another thread is worth it.

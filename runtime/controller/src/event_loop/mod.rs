@@ -2,12 +2,10 @@
 //!
 //! [`host`] holds the core and makes one turn at a time; [`driver`] is the loop's task, which runs the turns.
 
-pub(crate) mod call;
 pub(crate) mod commit_delay;
 pub(crate) mod committer;
 pub(crate) mod debounce;
 mod driver;
 pub(crate) mod host;
 pub(crate) mod initial_snapshot;
-pub(crate) mod shared;
 mod timer;

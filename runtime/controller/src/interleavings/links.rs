@@ -8,11 +8,11 @@ use tokio::sync::mpsc;
 use watershed_core::{InvocationId, Refusal, StopReason, Timestamp};
 
 use super::{explore, shared};
-use crate::api::error::RequestError;
-use crate::api::handle::Handle;
-use crate::api::reconciler::context::InvocationChannel;
-use crate::event_loop::call::Signal;
+use crate::handle::Handle;
+use crate::inbox::call::Signal;
 use crate::metrics::Metrics;
+use crate::types::error::RequestError;
+use crate::workers::reconciler::context::InvocationChannel;
 
 fn link() -> (Arc<InvocationChannel>, mpsc::UnboundedReceiver<Signal>) {
     let (shared, _inbox) = shared();

@@ -33,8 +33,8 @@ use watershed_core::{Key, Publish, Removed, Revision, Row, Stored};
 
 use crate::Controller;
 use crate::cluster::participant::Role;
-use crate::event_loop::call::Inbox;
-use crate::event_loop::shared::Shared;
+use crate::inbox::call::Inbox;
+use crate::inbox::shared::Shared;
 use crate::read::view::tests::uid;
 
 /// Orders of each sort.

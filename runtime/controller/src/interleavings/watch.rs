@@ -8,7 +8,7 @@ use shuttle::thread;
 use watershed_core::{Publish, Revision, Stage, Status, StatusUpdate, Target, Uid};
 
 use super::{explore, publish, removed, shared};
-use crate::event_loop::shared::Shared;
+use crate::inbox::shared::Shared;
 use crate::read::view::tests::{row, uid};
 use crate::read::watch::{Event, Watch};
 

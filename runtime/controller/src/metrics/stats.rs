@@ -1,16 +1,12 @@
 //! Numbers for whoever operates a controller, as a value, as JSON and in Prometheus' text format.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use serde::Serialize;
-use tokio::time::Instant;
 use watershed_core::{ErrorKind, Revision, Row, Settled, Stage, Status, Timestamp, Trigger};
 
-use crate::event_loop::shared::Shared;
 pub use crate::metrics::prometheus::{Page, seconds};
 pub use crate::metrics::queue_depth::{QueueDepth, QueueDepths};
-use crate::sync::AtomicU64;
 
 /// The numbers of a controller at one moment; see [`Handle::stats`](crate::Handle::stats).
 ///
@@ -149,43 +145,6 @@ pub struct Convergence {
 }
 
 impl Stats {
-    pub(crate) fn from_shared(shared: &Shared, now: Timestamp) -> Self {
-        let at = Instant::now();
-        let metrics = &shared.metrics;
-        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        let mut stats = Self {
-            revision: shared.view.revision(),
-            invocations: Invocations {
-                started: load(&metrics.started),
-                done: load(&metrics.done),
-                failed: load(&metrics.failed),
-            },
-            commits: Commits {
-                tried: metrics.commits.count(),
-                failed: load(&metrics.failed_commits),
-                last_us: metrics.commits.last_us(),
-                longest_us: metrics.commits.longest_us(at),
-            },
-            loop_lag: Lag {
-                last_us: metrics.lag.last_us(),
-                longest_us: metrics.lag.longest_us(at),
-            },
-            waiting: QueueDepths::from_lengths(&shared.metrics.lengths, shared.changes.held_bytes()),
-            lease: shared.lease().map(|lease| LeaseAge {
-                age_ms: milliseconds(at.saturating_duration_since(lease.since)),
-                term_ms: milliseconds(lease.term),
-            }),
-            last_convergence: metrics
-                .last_convergence()
-                .map(|(at, took_ms)| Convergence { at, took_ms }),
-            ..Self::default()
-        };
-        shared.view.each(|row, status, since| {
-            stats.add(row, status, now.0.saturating_sub(since.0));
-        });
-        stats
-    }
-
     /// Counts one more resource, which stands as it does for so many milliseconds. For the numbers of a catalog that
     /// nobody runs.
     pub fn add(&mut self, row: &Row, status: &Status, age_ms: i64) {
@@ -388,10 +347,6 @@ fn entry<'a>(counts: &'a mut BTreeMap<String, u64>, word: &str) -> &'a mut u64 {
         counts.insert(word.to_owned(), 0);
     }
     counts.get_mut(word).expect("it was inserted")
-}
-
-fn milliseconds(duration: std::time::Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

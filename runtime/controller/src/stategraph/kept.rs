@@ -4,7 +4,7 @@ use watershed_core::Uid;
 use watershed_stategraph::{Fingerprint, Graph, PersistFuture, Persister};
 
 use super::{GraphReconciler, GraphState, Renderer};
-use crate::api::reconciler::context::Context;
+use crate::workers::reconciler::context::Context;
 
 /// The graph of a resource is named after its identity, so that a rename changes nothing.
 pub(super) fn graph_name(uid: Uid) -> String {

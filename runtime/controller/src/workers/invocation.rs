@@ -7,15 +7,15 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 use watershed_core::{Error, ErrorKind, Outcome, Phase, Returned, Row, Start, Work};
 
-use crate::api::message::DecodeError;
-use crate::api::reconciler::Reconciler;
-use crate::api::reconciler::context::{Context, InvocationChannel};
-use crate::api::resource::Resource;
-use crate::event_loop::call::Signal;
-use crate::event_loop::shared::Shared;
+use crate::inbox::call::Signal;
+use crate::inbox::shared::Shared;
 use crate::store::BoxFuture;
 use crate::tasks;
 use crate::tasks::panics;
+use crate::types::message::DecodeError;
+use crate::types::resource::Resource;
+use crate::workers::reconciler::Reconciler;
+use crate::workers::reconciler::context::{Context, InvocationChannel};
 
 /// An invocation on its way: reports its end to the loop by itself.
 pub(crate) type Run = BoxFuture<'static, ()>;

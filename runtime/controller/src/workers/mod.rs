@@ -12,6 +12,7 @@
 //! none is, [`Workers::check_for_stall`] adds one, so that what blocks is limited by nothing but the controller's limits.
 
 pub(crate) mod invocation;
+pub(crate) mod reconciler;
 pub(crate) mod run_queue;
 
 use std::future::poll_fn;
@@ -24,7 +25,7 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use crate::event_loop::shared::Shared;
+use crate::inbox::shared::Shared;
 use crate::tasks;
 use crate::workers::invocation::Invocation;
 use crate::workers::run_queue::RunQueue;

@@ -7,8 +7,8 @@ use watershed_core::{Error, SourcePosition};
 use watershed_drivers::olap::{HookError, Hooks, SqlError, sole_statement};
 use watershed_proto::{ModelSpec, SqlSource, Value, value::Kind};
 
-use super::{failure, place};
-use crate::places;
+use super::failure;
+use crate::places::{self, source as place};
 
 /// The code of statements before a build that fail.
 const BEFORE_CODE: &str = "pre-exec-failed";

@@ -4,6 +4,7 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use watershed_compilers::Kind;
 use watershed_controller::Resource;
 use watershed_core::{Error, Ref, RefView, Row};
 use watershed_drivers::files::{self, FileNow, FilesError};
@@ -13,10 +14,12 @@ use watershed_proto::{LocalFiles, Message, ModelSpec, ModelState};
 use watershed_workloads::job::{self, JobRecord};
 
 use super::{
-    KIND, failure, partitions, plan,
+    KIND, claim, failure, partitions, plan,
     record::{BuildId, FileSeen, Input, Record},
 };
-use crate::refs::refuse_left_out;
+
+/// Kinds of which nothing is made: they are never left out.
+const UNMADE: [&str; 2] = [Kind::Connector.as_str(), Kind::Theme.as_str()];
 
 /// The inputs of a model.
 pub(super) struct Inputs {
@@ -63,6 +66,25 @@ pub(super) fn from_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> 
     jobs.sort_by_key(|input| input.build);
     inputs.extend(jobs);
     Ok(Inputs { all: inputs, failed })
+}
+
+/// Refuses to read what was never made, if this run is not going to make it.
+///
+/// # Errors
+/// If it is such a resource.
+pub(crate) fn refuse_left_out(view: &RefView, chosen: &Chosen) -> Result<(), Error> {
+    let Some(target) = view.target.as_ref().filter(|target| !chosen.holds(target.uid)) else {
+        return Ok(());
+    };
+    let is_there = match target.kind.as_str() {
+        KIND => claim(target).is_some(),
+        _ if UNMADE.contains(&target.kind.as_str()) => true,
+        _ => target.last_success.is_some(),
+    };
+    match is_there {
+        true => Ok(()),
+        false => Err(failure::left_out_ref(&view.reference)),
+    }
 }
 
 /// Returns whether the SQL of a model reads the model of a name.

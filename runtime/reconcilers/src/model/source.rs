@@ -15,9 +15,7 @@ use watershed_drivers::{
 use watershed_proto::{ListValue, MapValue, ModelSpec, Value, value::Kind};
 
 use thiserror::Error;
-use watershed_outputs::literal::literal;
-
-use crate::connector::database;
+use watershed_outputs::{database, literal::literal};
 
 /// The reason why there is nothing to send to the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

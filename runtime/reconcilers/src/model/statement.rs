@@ -7,7 +7,8 @@ use watershed_core::{Error, SourcePosition};
 use watershed_drivers::olap::TextPosition;
 use watershed_proto::{ModelSpec, OutputKind, SqlSource};
 
-use super::{failure, place, record::Shape, source};
+use super::{failure, record::Shape, source};
+use crate::places::source as place;
 
 /// The statement as it is sent to the engine: templates executed, files turned into a SELECT.
 ///

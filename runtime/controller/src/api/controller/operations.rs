@@ -7,19 +7,19 @@ use watershed_core::{
 };
 
 use super::Controller;
-use crate::api::error::{CheckError, HistoryError, RequestError, WaitError};
-use crate::api::handle::edit::{BatchRequest, EditRequest};
-use crate::api::handle::{Delete, Handle, Listing, Refresh};
-use crate::api::message::Message;
-use crate::api::reconciler::Reconciler;
-use crate::api::request::Request;
-use crate::api::resource::Resource;
-use crate::api::select::Select;
 use crate::api::selected::SelectionWatch;
 use crate::api::typed::Resources;
+use crate::handle::edit::{BatchRequest, EditRequest};
+use crate::handle::request::Request;
+use crate::handle::{Delete, Handle, Listing, Refresh};
 use crate::metrics::stats::Stats;
 use crate::read::watch::Watch;
 use crate::store::Lease;
+use crate::types::error::{CheckError, HistoryError, RequestError, WaitError};
+use crate::types::message::Message;
+use crate::types::resource::Resource;
+use crate::types::select::Select;
+use crate::workers::reconciler::Reconciler;
 
 /// Operations, each as of a [`Handle`].
 impl Controller {

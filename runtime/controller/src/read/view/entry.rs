@@ -9,7 +9,7 @@ use std::sync::Arc;
 use watershed_core::{Key, NoOpRun, Reason, Row, Settled, Stage, Status, Timestamp};
 
 use super::is_live;
-use crate::api::resource::Resource;
+use crate::types::resource::Resource;
 
 /// The status of most resources, and of all before the core has published one.
 const IDLE: Status = Status {

@@ -24,8 +24,8 @@ use watershed_core::{
 
 use self::entry::{Entry, Replaced, SharedBy};
 use self::shards::{SHARDS, Shards};
-use crate::api::resource::Resource;
 use crate::sync::{Mutex, MutexGuard, RwLock, Unpoisoned, spin_loop};
+use crate::types::resource::Resource;
 
 /// The most rows that are changed in place while new listings wait: well under a millisecond of work. Larger
 /// publishes keep what they replace until they are applied.

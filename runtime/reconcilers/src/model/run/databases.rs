@@ -3,15 +3,15 @@
 use watershed_compilers::Scope;
 use watershed_core::Error;
 use watershed_drivers::olap::{Attached, BuildError, Failure, System};
-use watershed_outputs::sessions;
+use watershed_outputs::{
+    database::Connection,
+    refs::{self, CONNECTOR},
+    sessions,
+};
 use watershed_proto::{ConnectorSpec, MapValue, ModelSpec};
 
 use super::{objects_now, subject::Subject};
-use crate::{
-    connector::{self, database::Connection},
-    model::{failure, record::Record, source, state},
-    refs,
-};
+use crate::model::{failure, record::Record, source, state};
 
 /// Returns the database that the statement of a model reads, if it reads one. The spec's variables are open.
 ///
@@ -28,7 +28,7 @@ pub(super) fn databases(subject: Subject<'_>, spec: &ModelSpec) -> Result<Vec<At
         return Err(failure::partitioned_database());
     }
     let secrets = subject.outputs().secrets();
-    let connector = refs::find(subject.context.refs(), connector::KIND, &spec.input_connector);
+    let connector = refs::find(subject.context.refs(), CONNECTOR, &spec.input_connector);
     let connector = connector.and_then(refs::spec::<ConnectorSpec>);
     let (empty, mut settings) = (MapValue::default(), Vec::new());
     let own = subject.scope(spec);
@@ -105,7 +105,7 @@ pub(super) fn refuse_other_database(subject: Subject<'_>) -> Result<(), Error> {
     if spec.input_connector == spec.output_connector || spec.sql.is_none() {
         return Ok(());
     }
-    let view = refs::find(subject.context.refs(), connector::KIND, &spec.input_connector);
+    let view = refs::find(subject.context.refs(), CONNECTOR, &spec.input_connector);
     let other = view
         .and_then(refs::spec::<ConnectorSpec>)
         .filter(sessions::has_file);

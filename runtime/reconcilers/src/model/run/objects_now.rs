@@ -2,14 +2,11 @@
 
 use watershed_core::Error;
 use watershed_drivers::files::FileNow;
+use watershed_outputs::refs::{self, CONNECTOR};
 use watershed_proto::ConnectorSpec;
 
 use super::{stores, subject::Subject};
-use crate::{
-    connector,
-    model::{failure, objects::Objects, record::Record, source, statement, triggers::triggers},
-    refs,
-};
+use crate::model::{failure, objects::Objects, record::Record, source, statement, triggers::triggers};
 
 /// Asks the stores for the objects that a source reads, if this is a time to ask; none if it reads no objects, or those
 /// of the last build stand.
@@ -34,7 +31,7 @@ pub(super) async fn look(
         &subject.model.environment,
     );
     let addresses = source::versions(spec, &scope).map_err(|error| failure::from_source(&error))?;
-    let connector = refs::find(subject.context.refs(), connector::KIND, &spec.input_connector);
+    let connector = refs::find(subject.context.refs(), CONNECTOR, &spec.input_connector);
     let access = match connector.and_then(refs::spec::<ConnectorSpec>) {
         None => None,
         Some(connector) => stores::opened_access(subject, &connector)?,

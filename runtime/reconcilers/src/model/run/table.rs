@@ -9,15 +9,15 @@ use watershed_core::Error;
 use watershed_drivers::olap::{
     Attached, DropTable, Failure, Rights, System, TableError, TableName, Tag, WriteTable,
 };
-use watershed_outputs::sessions;
+use watershed_outputs::{
+    database::Connection,
+    refs::{self, CONNECTOR},
+    sessions,
+};
 use watershed_proto::{ConnectorSpec, ExportState, ExportedFiles, FileExport, MapValue};
 
 use super::{export::Exporter, stores};
-use crate::{
-    connector::{self, database::Connection},
-    model::{export, failure, record::Record},
-    refs,
-};
+use crate::model::{export, failure, record::Record};
 
 impl Exporter<'_> {
     /// Has the table hold the rows of the model. Says whether anything was written or dropped.
@@ -46,7 +46,7 @@ impl Exporter<'_> {
         {
             return self.settle_files(standing, known).await;
         }
-        let found = refs::find(subject.context.refs(), connector::KIND, &export.connector);
+        let found = refs::find(subject.context.refs(), CONNECTOR, &export.connector);
         let spec = found.and_then(refs::spec::<ConnectorSpec>).unwrap_or_default();
         let database = self.output_database(&files, &spec)?;
         let job = WriteTable {

@@ -12,15 +12,15 @@ use watershed_core::{
     Update,
 };
 
-use crate::api::clock::Clock;
-use crate::api::message::DecodeError;
-use crate::event_loop::call::{Command, Inbox};
+use crate::inbox::call::{Command, Inbox};
 use crate::metrics::Metrics;
 use crate::read::view::View;
 use crate::read::watch::ChangeLog;
 use crate::store::{Catalog, Exchange, Lease, StoreError};
 use crate::sync::{AtomicBool, AtomicU64, Notify, OnceLock, RwLock, Unpoisoned};
 use crate::tasks::panics;
+use crate::types::clock::Clock;
+use crate::types::message::DecodeError;
 
 /// Reads the bytes of a spec that was written under this format.
 pub(crate) type SpecCheck = fn(u32, &[u8]) -> Result<(), DecodeError>;

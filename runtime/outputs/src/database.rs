@@ -36,15 +36,15 @@ const PASSED_ON: [(System, &[&str], &str); 4] = [
 ];
 
 /// The settings of a connection: those of a connector, and above them those of the model that reads.
-pub(crate) struct Connection<'a> {
+pub struct Connection<'a> {
     /// The system that it leads to.
-    pub(crate) system: System,
+    pub system: System,
     /// The connector's name.
-    pub(crate) connector: &'a str,
+    pub connector: &'a str,
     /// The settings, those that count more first.
-    pub(crate) settings: Vec<(&'a MapValue, Scope)>,
+    pub settings: Vec<(&'a MapValue, Scope)>,
     /// The project's folder.
-    pub(crate) root: &'a Path,
+    pub root: &'a Path,
 }
 
 impl Connection<'_> {
@@ -52,7 +52,7 @@ impl Connection<'_> {
     ///
     /// # Errors
     /// When a template in the settings can't be executed.
-    pub(crate) fn attached(&self, reader: &str) -> Result<Attached, RenderError> {
+    pub fn attached(&self, reader: &str) -> Result<Attached, RenderError> {
         let lake = match self.system {
             System::DuckLake => Some(self.lake()?),
             _ => None,
@@ -139,12 +139,12 @@ impl Connection<'_> {
 }
 
 /// Returns the name under which a database is attached for a reader.
-pub(crate) fn name(reader: &str) -> String {
+pub fn name(reader: &str) -> String {
     format!("{ATTACHED_PREFIX}{reader}")
 }
 
 /// Returns the parts of a table's name as settings have it: `schema.table`, or the table alone.
-pub(crate) fn table(properties: &MapValue) -> Option<&str> {
+pub fn table(properties: &MapValue) -> Option<&str> {
     properties.get("table").and_then(Value::as_str)
 }
 

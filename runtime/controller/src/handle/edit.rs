@@ -8,9 +8,9 @@ use std::time::Duration;
 use watershed_core::{Applied, Batch, Edit, Expect, Refusal, RunOutcome, Settlement, Uid};
 
 use super::Handle;
-use crate::api::error::EditError;
-use crate::api::message::EncodeError;
-use crate::api::request::{AppliedBatch, Request};
+use crate::handle::request::{AppliedBatch, Request};
+use crate::types::error::EditError;
+use crate::types::message::EncodeError;
 
 /// A future that is boxed for [`IntoFuture`].
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -1,6 +1,7 @@
 //! Numbers and times within bounds: what lies outside is a mistake at its place, however well it is written.
 
-use crate::{diagnostics::Code, yaml::Fields};
+use super::Fields;
+use crate::diagnostics::Code;
 
 /// The bounds of a number.
 #[derive(Debug, Clone, Copy)]

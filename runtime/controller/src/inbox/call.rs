@@ -10,7 +10,7 @@ use watershed_core::{
     RunOutcome, Settlement,
 };
 
-use crate::cluster::remote_reply::RemoteReply;
+use crate::inbox::remote_reply::RemoteReply;
 use crate::store::Answers;
 
 /// A call on its way to the loop.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use thiserror::Error;
 use watershed_core::{OptionsProblem, Refusal, Unreturned};
 
-use crate::api::message::EncodeError;
 use crate::store::StoreError;
+use crate::types::message::EncodeError;
 
 /// The reason why a controller could not be started.
 ///

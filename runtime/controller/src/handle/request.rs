@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use watershed_core::{Answer, Applied, CallId, Refusal, RunOutcome, Settlement, Uid};
 
-use crate::api::error::WaitError;
-use crate::event_loop::shared::Shared;
+use crate::inbox::shared::Shared;
+use crate::types::error::WaitError;
 
 /// A recorded request, see [`Handle::reconcile`](crate::Handle::reconcile). Dropping it takes nothing back.
 ///

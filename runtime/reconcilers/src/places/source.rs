@@ -14,7 +14,7 @@ pub(crate) fn in_file(source: &SqlSource, path: &str, sent: &str, offset: Option
 
 /// The place in the file of a place in the text of `source`.
 #[must_use]
-pub(super) fn in_file_at(source: &SqlSource, path: &str, at: TextPosition) -> SourcePosition {
+pub(crate) fn in_file_at(source: &SqlSource, path: &str, at: TextPosition) -> SourcePosition {
     let before = if at.line == 1 {
         source.column.max(1) - 1
     } else {

@@ -12,14 +12,14 @@ use watershed_core::{
     StateVersion, Timestamp, Uid,
 };
 
-use crate::api::error::SetStateError;
-use crate::api::handle::{Handle, answered};
-use crate::api::message;
-use crate::api::reconciler::Reconciler;
-use crate::event_loop::call::{Caller, Command, Reply, Signal};
-use crate::event_loop::shared::Shared;
+use crate::handle::{Handle, answered};
+use crate::inbox::call::{Caller, Command, Reply, Signal};
+use crate::inbox::shared::Shared;
 use crate::sync::flag_cell::FlagCell;
 use crate::sync::{Mutex, Unpoisoned};
+use crate::types::error::SetStateError;
+use crate::types::message;
+use crate::workers::reconciler::Reconciler;
 
 /// One invocation as its reconciler sees it: a snapshot of the resource and of what it reads, taken at the start,
 /// and the few things that the reconciler may do beside its own work. Cheap to clone.

@@ -1,6 +1,7 @@
 //! The public interface of a running controller.
 
 pub(crate) mod edit;
+pub(crate) mod request;
 
 use std::any::TypeId;
 use std::future::Future;
@@ -16,16 +17,16 @@ use watershed_core::{
 };
 
 use self::edit::{BatchRequest, EditRequest};
-use crate::api::error::{CheckError, HistoryError, RequestError, WaitError};
-use crate::api::message::Message;
-use crate::api::request::{Forget, Promise, Request, Waits, within};
-use crate::api::resource::Resource;
-use crate::api::select::Select;
-use crate::event_loop::call::{Caller, Command, Reply, RequestReply};
-use crate::event_loop::shared::Shared;
+use crate::handle::request::{Forget, Promise, Request, Waits, within};
+use crate::inbox::call::{Caller, Command, Reply, RequestReply};
+use crate::inbox::shared::Shared;
 use crate::metrics::stats::Stats;
 use crate::read::watch::{Event, Watch};
 use crate::store::Lease;
+use crate::types::error::{CheckError, HistoryError, RequestError, WaitError};
+use crate::types::message::Message;
+use crate::types::resource::Resource;
+use crate::types::select::Select;
 
 /// Talks to a running controller. Cheap to clone, usable from any task.
 ///
@@ -367,7 +368,7 @@ impl Handle {
     /// Returns the controller's numbers of this moment: pending, running and failed resources, and durations. It looks
     /// at every resource once and asks nothing of the loop.
     pub fn stats(&self) -> Stats {
-        Stats::from_shared(&self.shared, self.shared.clock.now().wall)
+        self.shared.stats(self.shared.clock.now().wall)
     }
 
     /// Checks every rule of the controller that is a statement about a state, and compares the stored catalog with the

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::api::resource::Resource;
+use crate::types::resource::Resource;
 use watershed_core::{Kind, Row, Settled, Stage, Status, Uid};
 
 /// A selection of resources: those that pass every condition that is set. Without any these are all that are not

@@ -6,8 +6,8 @@ use std::future::Future;
 
 use watershed_core::{Error, Outcome, Uid};
 
-use crate::api::message::Message;
-use crate::api::reconciler::context::Context;
+use crate::types::message::Message;
+use crate::workers::reconciler::context::Context;
 
 /// Brings resources of one kind to where their specs want them.
 ///

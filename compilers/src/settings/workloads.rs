@@ -1,7 +1,10 @@
 //! Settings of all jobs and services together, in a manifest.
 
-use super::bounds::{self, Counts};
-use crate::yaml::{Fields, keys::blocks};
+use crate::yaml::{
+    Fields,
+    bounds::{self, Counts},
+    keys::blocks,
+};
 
 blocks! {
     /// Keys of the block `workloads`.

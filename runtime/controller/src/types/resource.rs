@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use watershed_core::{Key, Kind, Name, NewResource, Row, Status, Target, Uid, Update};
 
-use crate::api::message::{self, DecodeError, EncodeError, Message};
+use crate::types::message::{self, DecodeError, EncodeError, Message};
 
 /// One resource whole: its committed row, and where it stood when it was read.
 ///

@@ -4,12 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use watershed_proto::{Container, Mount, OutputLimits, Port, Program, Stopping};
 
-use super::bounds::{self, Counts};
+use super::Reader;
 use crate::{
     diagnostics::{At, Code},
-    kinds::Reader,
     text::{names, size::parse_size},
-    yaml::{Fields, Node, item, keys::blocks, word},
+    yaml::{
+        Fields, Node,
+        bounds::{self, Counts},
+        item,
+        keys::blocks,
+        word,
+    },
 };
 
 blocks! {
