@@ -3,9 +3,9 @@
 mod analysis;
 mod answer;
 mod cache;
+mod definitions;
 mod digest;
 mod files;
-mod made;
 mod paths;
 mod scan;
 mod scope;
@@ -15,7 +15,7 @@ mod within;
 mod words;
 
 pub use analysis::{Outcome, SqlAnalysis, TableUse};
-pub use made::{Definition, Statements, names_in, statements_digest};
+pub use definitions::{Definition, Statements, names_in, statements_digest};
 pub use paths::{is_pattern, literal_path, with_literal_paths};
 pub use scan::files_in;
 pub use within::within;

@@ -9,8 +9,6 @@
 mod attach;
 mod authorities;
 mod build;
-#[cfg(feature = "by-hand")]
-mod by_hand;
 mod check;
 mod checkpoint;
 mod closed;
@@ -20,6 +18,7 @@ mod compact;
 mod conditions;
 mod confine;
 mod csv_error;
+mod disposal;
 mod drop;
 mod elsewhere;
 mod engine;
@@ -27,19 +26,20 @@ mod export;
 mod failure;
 mod failures;
 mod gate;
-mod give_back;
 mod growth;
 mod guarantees;
 mod hooks;
 mod install;
 mod json_error;
 mod known_names;
-mod left;
+mod memory;
 mod migrate;
 mod names;
 mod no_columns;
 mod olap;
 mod options;
+#[cfg(feature = "by-hand")]
+mod outsider;
 mod parser;
 mod partitions;
 mod pool;
@@ -56,22 +56,22 @@ mod step;
 mod sys;
 #[cfg(test)]
 mod tests;
-mod throw;
 mod tidy;
+mod traces;
+mod transaction;
 mod trash;
 mod trash_bounds;
 mod upkeep;
 mod verify;
-mod work;
 mod write;
 mod write_rows;
 mod write_table;
 
-#[cfg(feature = "by-hand")]
-pub use by_hand::ByHand;
 pub use conditions::Conditions;
 pub use engine::Engine;
 pub use guarantees::GUARANTEES;
 pub use options::Options;
+#[cfg(feature = "by-hand")]
+pub use outsider::ByHand;
 pub use parser::Parser;
 pub use proof::FileProof;

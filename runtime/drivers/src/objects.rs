@@ -10,14 +10,14 @@
 mod access;
 mod client;
 mod error;
+mod listing;
 mod location;
-mod look;
 mod write;
 
 pub use access::{Access, Driver};
 pub use error::StoreError;
+pub use listing::{Object, look, try_access};
 pub use location::Location;
-pub use look::{Object, look, try_access};
 pub use write::{Over, Standing, find, find_below, put, remove};
 
 /// The most objects that one pattern may match: each is held against what was read.

@@ -3,10 +3,10 @@
 //! | module | holds |
 //! |---|---|
 //! | [`Outputs`] | the outputs in the engine, kept true through changes; the engine is opened only when something is to be done |
-//! | [`made`] | what migrations and connectors left there for everybody, as an input of what reads it |
+//! | [`traces`] | what migrations and connectors left there for everybody, as an input of what reads it |
 //! | [`settings`], [`sessions`], [`access`], [`database`] | the settings that a project states: from rows of its catalog or from its files |
 //! | [`secrets`] | values that are not to be seen |
-//! | [`chosen`] | the resources that a run is for |
+//! | [`selection`] | the resources that a run is for |
 //! | [`Asking`] | questions that read no row of a table |
 //! | [`sql_parser`] | the engine's parser as the compiler asks for it |
 //! | [`failure`] | errors of runs that all kinds share |
@@ -20,21 +20,21 @@
 )]
 
 pub mod access;
-pub mod chosen;
 pub mod database;
 pub mod digest;
 pub mod failure;
 pub mod literal;
-pub mod made;
 pub mod refs;
 pub mod secrets;
+pub mod selection;
 pub mod sessions;
 pub mod settings;
 pub mod sql_parser;
+pub mod traces;
 
-mod asking;
 mod outputs;
+mod question;
 
-pub use asking::{Asking, Described};
 pub use outputs::{Claim, Lookup, Outputs};
+pub use question::{Asking, Described};
 pub use settings::EngineSettings;

@@ -32,9 +32,9 @@ use watershed_drivers::{
     sandbox::Sandbox,
 };
 
-use crate::chosen::Chosen;
 use crate::digest::digest;
-use crate::made::Made;
+use crate::selection::Chosen;
+use crate::traces::Made;
 use known::{About, Known};
 use watershed_locks::Unpoisoned;
 

@@ -8,8 +8,8 @@ use watershed_drivers::olap::Session;
 use watershed_proto::{ConnectorSpec, Message as _};
 
 use crate::access::{self, Surroundings};
-use crate::made::Version;
 use crate::secrets::Secrets;
+use crate::traces::Version;
 
 /// Returns true if a connector is a database file of its own.
 pub fn has_file(spec: &ConnectorSpec) -> bool {

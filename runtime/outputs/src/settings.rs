@@ -9,9 +9,9 @@ use watershed_drivers::olap::{Guarantees, Part, Session, TrashLimits};
 use watershed_proto::{Message, ProjectParserState};
 
 use crate::access::Surroundings;
-use crate::made::Version;
 use crate::secrets::Secrets;
 use crate::sessions;
+use crate::traces::Version;
 
 /// The kind of the resource that reads a project's files, and keeps what they state.
 pub const PARSER: &str = "project_parser";

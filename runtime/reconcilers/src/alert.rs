@@ -35,11 +35,11 @@ use watershed_proto::AlertSpec;
 use watershed_resolvers::{Until, status};
 
 use crate::{
-    asked::{Seen, Surroundings, failed_ref, instant, keys, watermark},
+    dispatch,
     intervals::Cut,
     messages::Proto,
     model::schedule,
-    sending,
+    surroundings::{Seen, Surroundings, failed_ref, instant, keys, watermark},
 };
 use news::Circumstances;
 use policy::{Changes, Settings, Trigger, Verdict};
@@ -108,7 +108,7 @@ impl Reconciler for AlertReconciler {
     /// Hands over what is not handed over yet: it was due before the alert went.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         if let Some(record) = context.state() {
-            sending::hand_over(&context.controller(), &record.outbox).await?;
+            dispatch::hand_over(&context.controller(), &record.outbox).await?;
         }
         Ok(Outcome::default())
     }
@@ -417,7 +417,7 @@ impl Pass<'_> {
         if self.record.outbox.is_empty() {
             return Ok(());
         }
-        sending::hand_over(&self.context.controller(), &self.record.outbox).await?;
+        dispatch::hand_over(&self.context.controller(), &self.record.outbox).await?;
         self.record.outbox.clear();
         self.store().await?;
         crash::point(crash::HANDED_OVER);

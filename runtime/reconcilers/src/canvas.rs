@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use watershed_compilers::fields;
 use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome, RefView};
-use watershed_outputs::chosen::Chosen;
+use watershed_outputs::selection::Chosen;
 use watershed_proto::{CanvasSpec, CanvasState, ComponentState};
 
 use crate::{component, dashboard, messages::Proto, places, refs, selector};

@@ -5,7 +5,7 @@ mod queries;
 use watershed_compilers::fields::{self, Fields};
 use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome};
-use watershed_outputs::chosen::Chosen;
+use watershed_outputs::selection::Chosen;
 use watershed_proto::{ComponentSpec, ComponentState};
 
 use crate::{dashboard, messages::Proto, selector};

@@ -4,7 +4,7 @@
 use watershed_controller::kind::AtStart;
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::{Error, Outcome, Parents, RefView, Work};
-use watershed_outputs::{chosen::Chosen, failure};
+use watershed_outputs::{failure, selection::Chosen};
 use watershed_proto::{Fault, MetricsViewSpec, MetricsViewState};
 
 use crate::{metrics_view, refs};

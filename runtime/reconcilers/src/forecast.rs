@@ -11,8 +11,8 @@ use std::{
 
 use watershed_core::{Batch, Change, Error, ErrorKind, Key, Name, RefView, Row, Target, Uid};
 use watershed_outputs::{
-    chosen::{Candidate, Chosen},
-    made::Made,
+    selection::{Candidate, Chosen},
+    traces::Made,
 };
 use watershed_proto::{Message, MigrationState, ModelState};
 

@@ -7,7 +7,7 @@ use watershed_proto::{DataResolver, Intervals as Said, Schedule};
 use watershed_resolvers::{Resolvers, Until};
 use watershed_schedule::{Intervals, Step, StepError, Zone};
 
-use crate::{asked::instant, metrics_view, model::schedule};
+use crate::{metrics_view, model::schedule, surroundings::instant};
 
 /// Intervals of one catch-up, unless the file says another number.
 const LIMIT: usize = 25;

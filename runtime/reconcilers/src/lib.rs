@@ -14,12 +14,12 @@
 //! | [`alert`] | asks a question, and tells people of its rows by notifications, which [`notifiers`] send |
 //! | [`report`] | writes the rows of a question into a file on schedule, and sends it to people |
 //!
-//! [`forecast`] says what a run would do, by the same decisions. A run may be for [chosen](watershed_outputs::chosen) resources alone.
+//! [`forecast`] says what a run would do, by the same decisions. A run may be for [chosen](watershed_outputs::selection) resources alone.
 //!
 //! What decides is apart from what acts: [`model::plan`] says whether a model is built, [`project_parser::renames`]
 //! which resources of a parse are others of before, and [`project_parser::diff`] what a parse changes; all three are
 //! plain functions. What is stored and said holds no value of [secrets](watershed_outputs::secrets). What migrations and
-//! connectors [made](watershed_outputs::made) in the engine, and the outputs there, all kinds share
+//! connectors [made](watershed_outputs::traces) in the engine, and the outputs there, all kinds share
 //! ([`Outputs`](watershed_outputs::Outputs)).
 
 #![allow(
@@ -48,12 +48,12 @@ pub mod report;
 pub mod setup;
 pub mod theme;
 
-mod asked;
 mod dashboard;
+mod dispatch;
 mod intervals;
 mod refs;
 mod selector;
-mod sending;
+mod surroundings;
 
 pub use setup::Setup;
 

@@ -11,7 +11,7 @@ use watershed_compilers::{Scope, render_text, sql::Statements};
 use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Select};
 use watershed_core::{Error, ErrorKind, Outcome, Stage, Target, Work};
 use watershed_drivers::olap::{Failure, Left, Migration, Thing};
-use watershed_outputs::{Outputs, failure, made::Made};
+use watershed_outputs::{Outputs, failure, traces::Made};
 use watershed_proto::{MadeThing, Message, MigrationSpec, MigrationState};
 
 use crate::{messages::Proto, metrics_view, model, places, refs};

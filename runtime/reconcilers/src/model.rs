@@ -69,7 +69,7 @@ use watershed_controller::resource::Row;
 use watershed_controller::{Context, KindOptions, Reconciler, Resource, RetryPolicy};
 use watershed_core::{Error, Nudging, Outcome, Parents, Uid};
 use watershed_drivers::olap::Tag;
-use watershed_outputs::{Claim, Outputs, made::Made};
+use watershed_outputs::{Claim, Outputs, traces::Made};
 use watershed_proto::{Message, ModelSpec, ModelState};
 
 use crate::messages::Proto;

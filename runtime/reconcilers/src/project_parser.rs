@@ -48,8 +48,8 @@ use watershed_controller::{
 use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
 use watershed_drivers::olap::Session;
 use watershed_outputs::{
-    EngineSettings, Outputs, access, chosen::Candidate, failure, made::Version, secrets::Secrets, sessions,
-    settings,
+    EngineSettings, Outputs, access, failure, secrets::Secrets, selection::Candidate, sessions, settings,
+    traces::Version,
 };
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, RelatedPlace, Severity};
 

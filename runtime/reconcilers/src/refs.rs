@@ -1,7 +1,7 @@
 //! Missing and failed refs of a resource, which keep it from being checked.
 
 use watershed_core::{Error, RefView};
-use watershed_outputs::{chosen::Chosen, failure};
+use watershed_outputs::{failure, selection::Chosen};
 
 use crate::model::refuse_left_out;
 

@@ -9,8 +9,8 @@
 //! A file is whole before anything is said of it. It is stored with its messages in one commit, and they are handed over
 //! one by one, so that a crash resumes with those who lack it.
 
+pub mod file;
 pub mod files;
-pub mod making;
 pub mod record;
 
 use std::path::Path;
@@ -30,15 +30,15 @@ use crate::{
         self,
         policy::{self, Changes, Trigger},
     },
-    asked::{Seen, Surroundings, failed_ref, instant, keys, watermark},
+    dispatch::{self, receivers},
     intervals::Cut,
     links::ReportFile,
     messages::Proto,
     model::schedule,
-    sending::{self, receivers},
+    surroundings::{Seen, Surroundings, failed_ref, instant, keys, watermark},
 };
+use file::Making;
 use files::Files;
-use making::Making;
 use record::{Entry, ReportRecord};
 
 /// The kind's name.
@@ -103,7 +103,7 @@ impl Reconciler for ReportReconciler {
     /// Hands over what is not handed over yet: it was due before the report went.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         if let Some(record) = context.state() {
-            sending::hand_over(&context.controller(), &record.outbox).await?;
+            dispatch::hand_over(&context.controller(), &record.outbox).await?;
         }
         Ok(Outcome::default())
     }
@@ -322,7 +322,7 @@ impl Pass<'_> {
             .map_err(unwritable)?;
         let mut attachment = Attachment {
             name,
-            media_type: making::media_type(format).to_owned(),
+            media_type: file::media_type(format).to_owned(),
             bytes: exported.bytes,
             hash,
             link: path.display().to_string(),
@@ -397,7 +397,7 @@ impl Pass<'_> {
         // What is handed over is stored first: a crash in between hands over what is missing.
         self.store().await?;
         crash::point(crash::RECORDED);
-        sending::hand_over(&self.context.controller(), &self.record.outbox).await?;
+        dispatch::hand_over(&self.context.controller(), &self.record.outbox).await?;
         self.record.outbox.clear();
         self.store().await?;
         crash::point(crash::HANDED_OVER);
@@ -448,7 +448,7 @@ fn facts(spec: &ReportSpec, moment: Timestamp, exported: Exported) -> Vec<Fact> 
     facts.extend(
         exported
             .rows
-            .map(|rows| match rows == making::ROWS_MAX && !has_limit {
+            .map(|rows| match rows == file::ROWS_MAX && !has_limit {
                 true => fact("rows", format!("the first {rows}")),
                 false => fact("rows", rows.to_string()),
             }),
@@ -469,5 +469,5 @@ fn file_name(report: &str, moment: Timestamp, format: FileFormat) -> String {
     };
     let name: String = report.chars().map(safe).take(80).collect();
     let at = instant(moment).strftime("%Y-%m-%dT%H-%M-%SZ");
-    format!("{name}-{at}.{}", making::extension(format))
+    format!("{name}-{at}.{}", file::extension(format))
 }

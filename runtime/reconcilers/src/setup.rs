@@ -11,7 +11,6 @@ use watershed_resolvers::{Cache, directory::Directory};
 use crate::{
     alert::{self, AlertReconciler},
     api::{self, ApiReconciler},
-    asked::Surroundings,
     canvas::{self, CanvasReconciler},
     component::{self, ComponentReconciler},
     connector::{self, ConnectorReconciler},
@@ -23,6 +22,7 @@ use crate::{
     notifiers::ProjectNotifiers,
     project_parser::{self, ProjectParser, known::Known},
     report::{self, ReportReconciler, files::Files},
+    surroundings::Surroundings,
     theme::{self, ThemeReconciler},
 };
 

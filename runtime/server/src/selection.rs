@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 
 use watershed_core::Uid;
 use watershed_locks::Unpoisoned;
-use watershed_outputs::chosen::{Candidate, Choose, Chosen};
+use watershed_outputs::selection::{Candidate, Choose, Chosen};
 
 use crate::report::Entry;
 use expression::Expression;

@@ -20,6 +20,7 @@
 
 mod cancel;
 mod chain;
+mod conflicts;
 mod course;
 mod differ;
 mod effects;
@@ -28,10 +29,9 @@ mod gates;
 mod hold;
 mod job;
 mod jobs;
-mod lay;
 mod prospects;
+mod recreation;
 mod relation;
-mod remake;
 mod report;
 mod reversal;
 mod run;
@@ -39,8 +39,8 @@ mod scope;
 mod settle;
 mod slots;
 mod survey;
+mod tasks;
 mod ties;
-mod untangle;
 mod validate;
 
 use std::collections::{BTreeMap, BTreeSet};

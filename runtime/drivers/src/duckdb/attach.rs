@@ -16,7 +16,7 @@ use super::failure::{Source, classify};
 use super::gate::Company;
 use super::install::{MOST_EXTENSIONS, install_for};
 use super::options::Options;
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{
     Access, Attached, BuildError, Databases, Failure, NamedRow, Olap as _, Query, QueryError, Session,
     Statement, Statements as _, Value,

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::attach::{attached, hidden};
 use super::check::verdicts;
 use super::checkpoint::after_change;
+use super::disposal::{self, MOST_REPLACED, Throw};
 use super::engine::Engine;
 use super::failure::{Source, is_of_dependents, not_one};
 use super::gate::Company;
@@ -21,9 +22,8 @@ use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
 use super::schema::{self, Before, Left, keyword, qualified};
 use super::step;
-use super::throw::{self, MOST_REPLACED, Throw};
+use super::transaction::Work;
 use super::trash;
-use super::work::Work;
 use crate::crash::around;
 use crate::olap::{
     Build, BuildError, Built, Check, Failure, Fate, OutputKind, Step, Tag, Thrown, Trashed, Verdict,
@@ -122,7 +122,7 @@ impl BuildPlan {
         replaced.sort_by_key(|it| (it.at_ms, it.tag));
         let outdated = (replaced.len() + self.throw.len()).saturating_sub(MOST_REPLACED);
         let outdated = replaced.into_iter().take(outdated).map(|it| it.tag.build);
-        self.outdated = outdated.chain(throw::doubles(names, &self.throw)).collect();
+        self.outdated = outdated.chain(disposal::doubles(names, &self.throw)).collect();
     }
 
     /// Returns the edits of the schema once the plan and the build are committed.
@@ -385,7 +385,7 @@ fn take_back(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Option<
         // Before those of the one that comes back are its owner's.
         partitions::forget(work, build.tag.uid)?;
     }
-    throw::take_back(work, back, (&build.name, build.tag), plan.back_partitioned)?;
+    disposal::take_back(work, back, (&build.name, build.tag), plan.back_partitioned)?;
     match back.rows {
         None => Ok(step::count_rows(work, &build.name)?),
         rows => Ok(rows),

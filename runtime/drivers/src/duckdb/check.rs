@@ -6,7 +6,7 @@ use super::engine::Engine;
 use super::failure::{Source, not_one, plain_error};
 use super::gate::Company;
 use super::sys::{RawError, StatementKind};
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{Check, Failing, Failure, SqlError, Value, Verdict, sole_statement};
 
 /// Rows that are shown of those that a check returns.

@@ -15,8 +15,8 @@ use super::gate::Company;
 use super::growth::size_on_disk;
 use super::running::Running;
 use super::tidy::tidy;
+use super::transaction::Work;
 use super::trash::now_ms;
-use super::work::Work;
 use crate::crash;
 use crate::olap::Failure;
 

@@ -9,7 +9,7 @@ use watershed_dialect::{Dialect as _, DuckDb, Quoting as _};
 
 use super::column_type::{ColumnType, Fit, common, fit};
 use super::failure::Source;
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{BuildError, ColumnsDiffer, Failure, NewColumns, RetypedColumn, Value};
 
 /// A column as SQL declares it.

@@ -18,7 +18,7 @@ use super::proof::wal_path;
 use super::running::Running;
 use super::schema;
 use super::sys::Connection;
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{Access, Compacted, Failure, OpenError, Value};
 use crate::volume::{Bytes, Volume};
 

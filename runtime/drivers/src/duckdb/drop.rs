@@ -8,6 +8,7 @@ use uuid::Uuid;
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::checkpoint::after_change;
+use super::disposal::{self, Throw};
 use super::engine::Engine;
 use super::failure::is_of_dependents;
 use super::failures;
@@ -17,9 +18,8 @@ use super::names::{Edit, Entry, Folded};
 use super::partitions;
 use super::rename::Indexes;
 use super::schema;
-use super::throw::{self, Throw};
+use super::transaction::Work;
 use super::trash;
-use super::work::Work;
 use crate::crash::around;
 use crate::olap::{Dropped, Failure, Guard, OutputKind, Thrown, Trashed};
 
@@ -103,7 +103,7 @@ fn plan_of_drop(engine: &Engine, uid: Uuid, guard: Guard) -> DropPlan {
         }
     }
     DropPlan {
-        outdated: throw::doubles(&names, &throw),
+        outdated: disposal::doubles(&names, &throw),
         throw,
         drop,
         partitioned,

@@ -27,8 +27,8 @@ use super::running::{Finished, Running};
 use super::session::Beginnings;
 use super::sharing::Sharing;
 use super::sys::Connection;
+use super::transaction::Work;
 use super::trash_bounds::TrashBounds;
-use super::work::Work;
 use crate::olap::{Failure, Group};
 
 /// DuckDB on one file. Clones are the same engine.

@@ -18,7 +18,7 @@ use super::failure::{Source, classify};
 use super::query::{begin_reading, ended, put_attributes, reads};
 use super::schema;
 use super::sys::{Answer, Shape, StatementKind};
-use super::work::{Work, disk_full};
+use super::transaction::{Work, disk_full};
 use crate::crash;
 use crate::olap::{Existing, Export, ExportError, Exported, Failure, FileFormat, QueryError, sole_statement};
 

@@ -13,8 +13,8 @@ use watershed_dialect::{DuckDb, Quoting as _};
 use super::engine::Engine;
 use super::gate::Company;
 use super::sys::Param;
+use super::transaction::Work;
 use super::trash::now_ms;
-use super::work::Work;
 use crate::crash::around;
 use crate::olap::{Failure, KeptRows, TestedRows};
 

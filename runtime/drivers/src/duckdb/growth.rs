@@ -8,7 +8,7 @@ use watershed_locks::Unpoisoned;
 
 use super::proof::wal_path;
 use super::schema;
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::Failure;
 
 /// Growth below this is not worth a checkpoint.

@@ -14,7 +14,7 @@ use super::failure::{Aftermath, plain_error};
 use super::names::{Edit, Entry, Folded};
 use super::schema;
 use super::statements::each_statement;
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{BuildError, Failure, HookError, Hooks, OutputKind, SqlError, Value};
 
 const SETTINGS: &str = "SELECT name, value FROM duckdb_settings()";

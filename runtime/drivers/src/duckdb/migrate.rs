@@ -8,12 +8,12 @@ use uuid::Uuid;
 
 use super::engine::Engine;
 use super::gate::Company;
-use super::left;
 use super::schema;
 use super::statements::each_statement;
 use super::sys::Param;
+use super::traces;
+use super::transaction::Work;
 use super::trash;
-use super::work::Work;
 use crate::crash::around;
 use crate::olap::{Failure, Left, Migrated, Migration, Migrations, Value};
 
@@ -80,14 +80,14 @@ impl Migrations for Engine {
             };
             if found != uid.to_string() {
                 work.transaction(around!("migrate"), || {
-                    left::set_up(work)?;
-                    left::adopt(work, &found, uid)
+                    traces::set_up(work)?;
+                    traces::adopt(work, &found, uid)
                 })?;
             }
             Ok(Some(Migrated {
                 version: u32::try_from(version).unwrap_or_default(),
                 proof,
-                left: left::read(work, uid)?,
+                left: traces::read(work, uid)?,
             }))
         })
         .boxed()
@@ -103,7 +103,7 @@ impl Migrations for Engine {
                 return Ok(false);
             }
             work.transaction(around!("migrate"), || {
-                left::forget(work, uid)?;
+                traces::forget(work, uid)?;
                 let rows = work.run(
                     "DELETE FROM _watershed.migrations WHERE uid = ? RETURNING version",
                     &[Param::Text(&uid.to_string())],
@@ -123,30 +123,30 @@ struct Ran {
 }
 
 fn run(work: &Work<'_>, migration: &Migration) -> Result<Ran, Failure> {
-    let former = match left::is_set_up(work)? {
-        true => left::settings_of(work, Some(migration.uid))?,
+    let former = match traces::is_set_up(work)? {
+        true => traces::settings_of(work, Some(migration.uid))?,
         false => Vec::new(),
     };
     // So that what it changes is seen against what was there before it ran for the first time.
-    left::undo(work, &former);
-    let before = left::settings_now(work)?;
+    traces::undo(work, &former);
+    let before = traces::settings_now(work)?;
     let (things, settings) = work.transaction(around!("migrate"), || {
-        left::set_up(work)?;
-        let things = left::things_of(work, migration.uid)?;
+        traces::set_up(work)?;
+        let things = traces::things_of(work, migration.uid)?;
         if migration.replaces {
-            left::drop_functions(work, migration.uid)?;
+            traces::drop_functions(work, migration.uid)?;
         }
-        let catalog = left::catalog(work)?;
+        let catalog = traces::catalog(work)?;
         each_statement(work, &migration.sql)?;
-        let settings = left::changed(&before, &left::settings_now(work)?);
-        let after = left::catalog(work)?;
-        let things = left::difference(things, &catalog, &after, migration);
-        left::write(work, migration.uid, &things, &settings)?;
+        let settings = traces::changed(&before, &traces::settings_now(work)?);
+        let after = traces::catalog(work)?;
+        let things = traces::difference(things, &catalog, &after, migration);
+        traces::write(work, migration.uid, &things, &settings)?;
         record(work, migration)?;
         Ok::<_, Failure>((things, settings))
     })?;
     let settings_changed = settings != former;
-    let settings = settings.into_iter().map(left::Setting::into_pair).collect();
+    let settings = settings.into_iter().map(traces::Setting::into_pair).collect();
     Ok(Ran {
         left: Left { things, settings },
         settings_changed,

@@ -3,7 +3,7 @@
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::schema::count;
-use super::work::Work;
+use super::transaction::Work;
 use crate::data_file::Form;
 use crate::olap::BuildError;
 

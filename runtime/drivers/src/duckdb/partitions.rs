@@ -23,7 +23,7 @@ use super::names::Edit;
 use super::schema::count;
 use super::step::{self, Staged};
 use super::sys::{ColumnValue, Param};
-use super::work::Work;
+use super::transaction::Work;
 use crate::crash::around;
 use crate::olap::{
     BuildError, Failure, Hooks, PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, Partitions,

@@ -14,7 +14,7 @@ use super::failure::Source;
 use super::gate::{Company, Pass};
 use super::running::Running;
 use super::sys::{Answer, StatementKind};
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{
     Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, row_channel, sole_statement,
 };

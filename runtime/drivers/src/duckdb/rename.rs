@@ -14,7 +14,7 @@ use super::known_names::Claim;
 use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
 use super::schema::{self, Before, Left};
-use super::work::Work;
+use super::transaction::Work;
 use crate::crash::around;
 use crate::olap::{Failure, Output, OutputKind, Rename, RenameError, Renamed, Tag};
 

@@ -9,15 +9,15 @@ use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::disposal;
 use super::engine::Engine;
 use super::gate::Company;
 use super::names::{Edit, Entry};
 use super::schema;
 use super::sys::Param;
-use super::throw;
 use super::tidy::{let_go_of, tidy};
+use super::transaction::Work;
 use super::trash;
-use super::work::Work;
 use crate::crash::around;
 use crate::olap::{
     Access, Failure, OutputKind, RetrieveError, TRASH_PREFIX, Tag, Thrown, Trash, TrashDamage, TrashLimits,
@@ -174,7 +174,7 @@ fn give(engine: &Engine, work: &Work<'_>, build: Uuid, name: String) -> Result<(
     }
     let trashed = known.ok_or(RetrieveError::Absent)?;
     work.transaction(around!("retrieve"), || {
-        throw::take_back(work, &trashed, (&name, trashed.tag), false)?;
+        disposal::take_back(work, &trashed, (&name, trashed.tag), false)?;
         trash::forget(work, &[build])?;
         forget_notes(work, build)?;
         let place = schema::qualified(&name);

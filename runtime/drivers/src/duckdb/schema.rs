@@ -11,7 +11,7 @@ use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::names::{Entry, Names, Noted};
 use super::sys::{ColumnValue, Param};
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{Failure, Location, Output, OutputKind, Tag, Value, is_in_trash};
 
 /// The table of the records.

@@ -9,11 +9,11 @@ use watershed_locks::Unpoisoned;
 
 use super::authorities::Authorities;
 use super::confine;
-use super::left;
 use super::options::Options;
 use super::statements::each_statement;
 use super::sys::Connection;
-use super::work::Work;
+use super::traces;
+use super::transaction::Work;
 use crate::olap::{Access, Failure, Session, SoleError, SqlError, leading_words, sole_statement};
 
 /// The beginning of connections.
@@ -110,9 +110,9 @@ impl State {
     fn read_settings(&mut self, connection: &Connection) -> Result<(), Failure> {
         let work = Work::uninterrupted(connection);
         self.settings.clear();
-        if left::is_set_up(&work)? {
-            let settings = left::settings_of(&work, None)?;
-            self.settings = settings.iter().map(left::Setting::set).collect();
+        if traces::is_set_up(&work)? {
+            let settings = traces::settings_of(&work, None)?;
+            self.settings = settings.iter().map(traces::Setting::set).collect();
         }
         Ok(())
     }

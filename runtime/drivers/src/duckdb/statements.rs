@@ -1,7 +1,7 @@
 //! Texts of several statements.
 
 use super::failure::Source;
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{Failure, SoleError, SqlError, sole_statement};
 
 /// Runs the statements of a text one by one, so that the place of an error is one in the whole text.

@@ -8,7 +8,7 @@ use super::columns::{Column, Comparison, columns_of, described};
 use super::failure::{Source, not_one};
 use super::no_columns;
 use super::schema::{count, qualified};
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{
     Build, BuildError, Failure, NewColumns, OutputKind, Over, PARTITION_COLUMN, RUN_COLUMN, SqlError,
     StateQuery, Step, Value, sole_statement,

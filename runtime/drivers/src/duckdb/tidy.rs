@@ -11,9 +11,9 @@ use super::names::Edit;
 use super::proof::wal_path;
 use super::schema;
 use super::sys::{Connection, Param};
+use super::transaction::Work;
 use super::trash;
 use super::trash_bounds::TrashBounds;
-use super::work::Work;
 use crate::crash::around;
 use crate::olap::{Failure, Thrown, TrashLimits, Trashed, Value, trash_table};
 

@@ -17,7 +17,7 @@ use watershed_dialect::{DuckDb, Quoting as _};
 use super::names::{Edit, Noted};
 use super::schema::{self, qualified};
 use super::sys::{ColumnValue, Param};
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{Failure, Tag, Thrown, Trashed, Value, trash_table};
 
 const IS_THERE: &str = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() \

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
-use super::{closed, compact, give_back, verify};
+use super::{closed, compact, memory, verify};
 use crate::olap::{Compacted, Failure, FileJob, Upkeep};
 
 impl Upkeep for Engine {
@@ -34,7 +34,7 @@ impl Upkeep for Engine {
     }
 
     fn give_back_memory(&self) -> BoxFuture<'_, ()> {
-        give_back::give_back_memory(self).boxed()
+        memory::give_back_memory(self).boxed()
     }
 
     fn compact<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Compacted, Failure>> {

@@ -6,7 +6,7 @@ use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::engine::Engine;
 use super::gate::Company;
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{Failure, OpenError};
 
 /// More of them say no more.

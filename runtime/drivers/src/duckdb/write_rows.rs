@@ -10,7 +10,7 @@ use super::failure::classify;
 use super::query::{begin_reading, ended};
 use super::schema::{self, qualified};
 use super::sys::Answer;
-use super::work::{Work, disk_full};
+use super::transaction::{Work, disk_full};
 use crate::olap::{ExportError, Failure, FileFormat, WriteRows};
 
 /// Writes the rows of an output into files.

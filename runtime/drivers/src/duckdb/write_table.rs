@@ -10,7 +10,7 @@ use super::engine::Engine;
 use super::gate::Company;
 use super::install::{MOST_EXTENSIONS, install_for};
 use super::schema::{self, qualified};
-use super::work::Work;
+use super::transaction::Work;
 use crate::crash::around;
 use crate::olap::{Attached, DropTable, Failure, System, TableError, TableName, Tag, Value, WriteTable};
 

@@ -15,7 +15,7 @@ use object_store::{
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Purpose, store};
-use super::look::said;
+use super::listing::said;
 use super::{Access, Driver, Location, MAX_OBJECTS, Object, StoreError};
 use crate::crash;
 

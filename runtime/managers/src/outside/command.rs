@@ -13,7 +13,7 @@ use watershed_outside::program::{Ended, Keep, RunError};
 
 use super::answer::{ANSWER_MAX, Answer, BAD_ANSWER, FAILED};
 use super::call::Call;
-use super::left;
+use super::orphans;
 use crate::manager::DiscoveredItem;
 
 /// The exit code by which a program asks for another attempt: `EX_TEMPFAIL` of `sysexits.h`.
@@ -104,9 +104,9 @@ impl Commands {
 
     /// Runs a program for a resource. What an earlier life of ours left running for it is ended first.
     async fn exchange(&self, program: &Program, uid: Uid) -> Result<Ended, Error> {
-        left::end(&self.notes, uid);
+        orphans::end(&self.notes, uid);
         // Without a note a crash may leave it, which the timeout of the next attempt can't help; it is run all the same.
-        let note = left::Note::write(&self.notes, uid, program.mark());
+        let note = orphans::Note::write(&self.notes, uid, program.mark());
         let _note = note.inspect_err(|error| tracing::warn!(%error, "a command is not noted"));
         program.run().await.map_err(|error| failed(program, &error))
     }

@@ -10,7 +10,7 @@ mod answer;
 mod call;
 mod command;
 mod http;
-mod left;
+mod orphans;
 #[cfg(test)]
 mod tests;
 

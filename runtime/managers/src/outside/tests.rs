@@ -334,11 +334,11 @@ async fn a_command_that_a_crashed_program_left_is_ended_by_the_next_call() {
     let mut left = std::process::Command::new("sleep");
     let mut child = left.arg("1000").env(MARK_VARIABLE, "left").spawn().unwrap();
     let notes = place.root().join("notes");
-    std::mem::forget(super::left::Note::write(&notes, place.uid, "left").unwrap());
+    std::mem::forget(super::orphans::Note::write(&notes, place.uid, "left").unwrap());
     // A note of what has ended meanwhile does no harm.
     let other = Resource::fresh_uid();
-    std::mem::forget(super::left::Note::write(&notes, other, "gone").unwrap());
-    super::left::end(&notes, other);
+    std::mem::forget(super::orphans::Note::write(&notes, other, "gone").unwrap());
+    super::orphans::end(&notes, other);
     place.run("true").await.unwrap();
     let status = child.wait().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));

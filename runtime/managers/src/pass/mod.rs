@@ -9,7 +9,7 @@
 
 mod act;
 mod events;
-mod look;
+mod observation;
 mod parts;
 mod renames;
 mod steps;
@@ -162,8 +162,10 @@ impl<'a, M: Manager, R: Reconciler<State = ManagedState<M::Details>>> Pass<'a, M
         let goal = self.aim();
         let sight = self.look(&goal).await?;
         let mut blocked = match sight {
-            look::Sight::Clear => self.steps().await?,
-            look::Sight::Unconfirmed => Some(Blocked::Waits("it was not found; looking again".to_owned())),
+            observation::Sight::Clear => self.steps().await?,
+            observation::Sight::Unconfirmed => {
+                Some(Blocked::Waits("it was not found; looking again".to_owned()))
+            }
         };
         if let Some(failed) = self.cascade().await? {
             blocked = Some(failed);

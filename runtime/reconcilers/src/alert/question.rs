@@ -14,7 +14,7 @@ use watershed_resolvers::{
 
 use super::policy::Verdict;
 use super::record::Finding;
-use crate::asked::{For, data_or_legacy, instant};
+use crate::surroundings::{For, data_or_legacy, instant};
 
 /// The inputs of an evaluation.
 pub(super) struct Asker<'a> {

@@ -5,7 +5,7 @@ use watershed_delivery::{Fact, Key, Message, Notification, Receiver, Sender, mes
 use watershed_proto::AlertSpec;
 
 use super::{policy::Telling, record::Finding};
-use crate::sending::receivers;
+use crate::dispatch::receivers;
 
 /// The parts that messages are made of.
 pub(super) struct Teller<'a> {

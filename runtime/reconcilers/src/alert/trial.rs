@@ -12,9 +12,9 @@ use super::policy::{Telling, Verdict};
 use super::question::{self, Asker};
 use super::record::Finding;
 use super::telling::Teller;
-use crate::asked::{self, failed_ref_of, instant};
 use crate::intervals::{Cut, End};
 use crate::messages::Proto;
+use crate::surroundings::{self, failed_ref_of, instant};
 
 /// The result of a trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +50,7 @@ pub async fn evaluate(
     let failed = failed_ref_of(row, resolvers.views.resources).filter(|_| reported.is_none());
     let inherits = spec.watermark_inherit && at == now && failed.is_none();
     let watermark = match inherits {
-        true => asked::watermark(&resolvers, row.refs.iter().map(Ref::key), now).await?,
+        true => surroundings::watermark(&resolvers, row.refs.iter().map(Ref::key), now).await?,
         false => None,
     };
     let at = watermark.unwrap_or(at);

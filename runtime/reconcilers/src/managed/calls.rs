@@ -12,7 +12,7 @@ use watershed_managers::outside::{Answer, Call, ClientError, Commands, Http, Req
 use watershed_managers::{
     DiscoveredItem, Done, Manager, Observation, Part, Policy, Stage, Stages, Step, View,
 };
-use watershed_outputs::{chosen::Chosen, failure, secrets::Secrets};
+use watershed_outputs::{failure, secrets::Secrets, selection::Chosen};
 use watershed_proto::{ManagedCall, ManagedSpec, Value};
 
 use super::{KIND, Known, needs, wish};

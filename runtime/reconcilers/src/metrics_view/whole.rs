@@ -3,7 +3,7 @@
 use watershed_compilers::fields::Fields;
 use watershed_core::{Error, RefView, Refreshes};
 use watershed_dialect::{ENGINE, Quoting as _};
-use watershed_outputs::made::Version;
+use watershed_outputs::traces::Version;
 use watershed_proto::{MetricsViewDimension, MetricsViewSpec, MetricsViewState, ModelState, SecurityLayer};
 
 use super::KIND;

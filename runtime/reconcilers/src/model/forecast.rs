@@ -18,7 +18,7 @@ use watershed_drivers::{
     olap::{Olap, Trashed},
     sandbox::Sandbox,
 };
-use watershed_outputs::{chosen::Chosen, made::Made, secrets::Secrets};
+use watershed_outputs::{secrets::Secrets, selection::Chosen, traces::Made};
 use watershed_proto::{Message, ModelSpec, ModelState, OutputKind};
 
 use super::{

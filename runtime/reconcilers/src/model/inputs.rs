@@ -9,7 +9,7 @@ use watershed_controller::Resource;
 use watershed_core::{Error, Ref, RefView, Row};
 use watershed_drivers::files::{self, FileNow, FilesError};
 use watershed_drivers::sandbox::Sandbox;
-use watershed_outputs::chosen::Chosen;
+use watershed_outputs::selection::Chosen;
 use watershed_proto::{LocalFiles, Message, ModelSpec, ModelState};
 use watershed_workloads::job::{self, JobRecord};
 

@@ -29,7 +29,7 @@
 use std::collections::BTreeMap;
 
 use watershed_drivers::files::FileNow;
-use watershed_outputs::made::Version;
+use watershed_outputs::traces::Version;
 
 use super::record::{BuildId, FileSeen, Input, Meaning, Record, Refreshes, Shape};
 

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fmt, iter};
 
 use uuid::Uuid;
 use watershed_drivers::olap::Location;
-use watershed_outputs::{digest::digest, made::Reads};
+use watershed_outputs::{digest::digest, traces::Reads};
 use watershed_proto::{
     Fingerprint, LocalFileState, MapValue, Message, ModelState, OutputKind, PartitionCounts, TestResult,
 };

@@ -5,7 +5,7 @@
 
 use watershed_controller::Resource;
 use watershed_core::Row;
-use watershed_outputs::{Outputs, made::Made};
+use watershed_outputs::{Outputs, traces::Made};
 use watershed_proto::{ModelSpec, ModelState};
 
 use super::{KIND, schedule, source};

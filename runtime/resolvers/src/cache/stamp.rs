@@ -6,7 +6,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 use watershed_compilers::Kind;
 use watershed_core::{Key, Row};
-use watershed_outputs::{Outputs, made::Version};
+use watershed_outputs::{Outputs, traces::Version};
 use watershed_proto::{Message as _, ModelSpec, ModelState, OutputKind};
 
 use super::facts::{Facts, Reader, tells_the_time};

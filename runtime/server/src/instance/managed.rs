@@ -7,7 +7,7 @@ use watershed_compilers::ManagerSettings;
 use watershed_controller::Handle;
 use watershed_core::Row;
 use watershed_managers::{AT_ONCE, Discovery};
-use watershed_outputs::{chosen::Chosen, secrets::Secrets};
+use watershed_outputs::{secrets::Secrets, selection::Chosen};
 use watershed_reconcilers::managed::{Calls, CallsError};
 
 use super::Options;

@@ -7,7 +7,7 @@ use watershed_api::documents::Time;
 use watershed_compilers::WorkloadSettings;
 use watershed_controller::resource::Row;
 use watershed_controller::{Resource, Select};
-use watershed_outputs::{chosen::Chosen, secrets::Secrets};
+use watershed_outputs::{secrets::Secrets, selection::Chosen};
 use watershed_reconcilers::programs::ProgramTemplates;
 use watershed_workloads::backend::docker::{Address, Containers};
 use watershed_workloads::replica::{ReplicaRecord, Stage};

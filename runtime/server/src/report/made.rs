@@ -1,7 +1,7 @@
 //! Models behind migrations: what a migration made is read by name, so there is no ref, and an input all the same.
 
 use watershed_core::{Row, Uid};
-use watershed_outputs::made::Made;
+use watershed_outputs::traces::Made;
 use watershed_proto::{Message as _, MigrationState, ModelSpec};
 use watershed_reconcilers::{migration, model};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use watershed_core::{Key, Row, Uid};
-use watershed_outputs::chosen::Candidate;
+use watershed_outputs::selection::Candidate;
 
 use crate::report::{health, kinds, made};
 

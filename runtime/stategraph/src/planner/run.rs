@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::gates::Footing;
 use super::job::{Id, Job, Part, Stage, TaskId};
-use super::lay::task;
+use super::tasks::task;
 use super::ties::Tie;
 use super::{Effect, Planner, Start};
 use crate::graph::{Displaced, Known, Slot};

@@ -24,11 +24,11 @@
 mod address;
 mod body;
 mod checks;
+mod creation;
 mod engine;
 mod events;
 mod failure;
 mod label;
-mod making;
 mod observe;
 mod output;
 mod place;
@@ -128,7 +128,7 @@ impl Docker {
         }
         self.check_newest(&there, &start.id)?;
         self.place.mark_used()?;
-        Ok(making::begin(&self.place, self.epoch, start, container))
+        Ok(creation::begin(&self.place, self.epoch, start, container))
     }
 
     /// Returns what is observed of a start that has begun; none if it has not.

@@ -12,7 +12,7 @@ use crate::duckdb::failure::Aftermath;
 use crate::duckdb::gate::Company;
 use crate::duckdb::known_names::Claim;
 use crate::duckdb::running::{Finished, Running};
-use crate::duckdb::work::Work;
+use crate::duckdb::transaction::Work;
 use crate::olap::{Batch, Build, BuildError, Built, Failure};
 
 /// Makes an output in a transaction that it shares with others. Returns `None` if it is to be made apart.

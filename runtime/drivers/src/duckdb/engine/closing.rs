@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::proof::FileProof;
 use super::super::sys::Connection;
 use super::super::tidy::tidy_while_closing;
-use super::super::work::Work;
+use super::super::transaction::Work;
 use super::{Engine, on_blocking_thread};
 use crate::crash;
 use crate::olap::{Access, Failure, Stamp};

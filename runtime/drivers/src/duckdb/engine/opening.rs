@@ -8,7 +8,7 @@ use super::super::gate::Company;
 use super::super::names::Noted;
 use super::super::pool::{self, Open};
 use super::super::sys::Connection;
-use super::super::work::Work;
+use super::super::transaction::Work;
 use super::super::{schema, trash};
 use super::{Engine, on_blocking_thread};
 use crate::olap::{Access, Failure, OpenError, Session};

@@ -10,7 +10,7 @@ use jiff::tz::TimeZone;
 use rust_xlsxwriter::{ExcelDateTime, Format, Workbook, Worksheet, XlsxError};
 
 use crate::duckdb::sys::Answer;
-use crate::duckdb::work::Work;
+use crate::duckdb::transaction::Work;
 use crate::olap::{Export, ExportError, Look, QueryError, Value, is_unwritten_sheet};
 
 /// Rows of a sheet, as every program that reads them has it.

@@ -1,6 +1,6 @@
 //! Memory that is given back.
 
-use super::super::work::Work;
+use super::super::transaction::Work;
 use super::*;
 use crate::duckdb::checkpoint::checkpoint;
 use crate::duckdb::failure::Aftermath;

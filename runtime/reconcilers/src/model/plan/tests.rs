@@ -85,7 +85,7 @@ impl Case {
             definition: b"select".to_vec(),
             inputs: inputs.clone(),
             files: vec![seen("x.csv", 5, 1), seen("y.csv", 6, 2)],
-            made: watershed_outputs::made::Reads {
+            made: watershed_outputs::traces::Reads {
                 inputs: made(1),
                 files: Vec::new(),
             },

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use watershed_core::{Error, Ref};
 use watershed_drivers::files::{self, FileNow};
 use watershed_drivers::olap::Fate;
-use watershed_outputs::made::Reads;
+use watershed_outputs::traces::Reads;
 use watershed_proto::{Message, ModelSpec};
 
 use super::{

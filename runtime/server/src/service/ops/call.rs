@@ -10,7 +10,7 @@ use watershed_api::request::{AnswerOptions, CallRequest, ReportRequest};
 use watershed_api::{Code, Problem};
 use watershed_drivers::olap::{FileFormat, Layout, Value as Cell};
 use watershed_proto::{DataResolver, Message as _, ReportSpec, Value};
-use watershed_reconcilers::report::{self as reports, making::Making};
+use watershed_reconcilers::report::{self as reports, file::Making};
 use watershed_resolvers::{Answer as Rows, Ask, Prepared, Resolvers, Viewer, api, metrics::LONGEST};
 
 use super::export::write_answer;

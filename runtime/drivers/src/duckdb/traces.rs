@@ -8,7 +8,7 @@ use uuid::Uuid;
 use watershed_dialect::{Dialect as _, DuckDb, Quoting as _};
 
 use super::sys::Param;
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{Failure, Left, Migration, Tag, Thing, ThingKind, Value};
 
 const TABLES: [&str; 2] = [

@@ -11,7 +11,7 @@
 use super::checkpoint::checkpoint_here;
 use super::engine::{Engine, on_blocking_thread};
 use super::schema;
-use super::work::Work;
+use super::transaction::Work;
 use crate::olap::{Access, Failure};
 
 /// Fewer changes than this have left too little behind.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::Planner;
 use super::job::{Id, Job, Part, TaskId};
-use super::lay::task;
+use super::tasks::task;
 use crate::links::Links;
 use crate::reason::Reason;
 use crate::reference::Ref;

@@ -5,8 +5,8 @@ use uuid::Uuid;
 use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
 use super::schema;
+use super::transaction::Work;
 use super::trash;
-use super::work::Work;
 use crate::olap::{Failure, OutputKind, Tag, Thrown, Trashed, trash_table};
 
 /// Outputs of one resource that builds took the place of: a few edits on one branch, and the way back to another.

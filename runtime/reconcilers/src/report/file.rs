@@ -11,7 +11,7 @@ use watershed_outputs::failure;
 use watershed_proto::{ReportExport, ReportSpec};
 use watershed_resolvers::{Ask, Heading, Prepared, Resolvers, Until, Viewer, error::from_query};
 
-use crate::asked::{For, data_or_legacy, instant};
+use crate::surroundings::{For, data_or_legacy, instant};
 
 /// The most rows of a file, as in the format.
 pub const ROWS_MAX: u64 = 1_000_000;
