@@ -2,11 +2,69 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// Folders beyond which nothing is reached, as they really are: no part of their paths is a symbolic link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
     folders: Vec<PathBuf>,
+    working_folder: Option<WorkingFolder>,
+}
+
+/// The empty working folder of a process that runs several confined projects.
+///
+/// The engine looks for a relative path in the working folder of the process before it looks in the project, so a folder
+/// in which nothing is found lets each project read its own files. What a statement leaves there is removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkingFolder(PathBuf);
+
+impl WorkingFolder {
+    /// Takes a folder, which the process has to make its working folder. Nobody may write there but root.
+    ///
+    /// # Errors
+    /// When the folder is not there, or has anything in it.
+    pub fn new(folder: impl AsRef<Path>) -> io::Result<Self> {
+        let folder = folder.as_ref().canonicalize()?;
+        if fs::read_dir(&folder)?.next().is_some() {
+            let message = format!("`{}` is not empty", folder.display());
+            return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, message));
+        }
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o500))?;
+        }
+        Ok(Self(folder))
+    }
+
+    /// Returns the folder's path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Removes whatever was left in the folder. Returns the names, in no order.
+    ///
+    /// # Errors
+    /// When something can't be listed or removed.
+    pub fn clear(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.0)? {
+            let entry = entry?;
+            let removed = match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(entry.path()),
+                false => fs::remove_file(entry.path()),
+            };
+            match removed {
+                // Another statement was quicker.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => {
+                    removed?;
+                    names.push(entry.file_name().to_string_lossy().into_owned());
+                }
+            }
+        }
+        Ok(names)
+    }
 }
 
 impl Sandbox {
@@ -15,7 +73,20 @@ impl Sandbox {
         let real = |folder: PathBuf| real_path(&folder).unwrap_or(folder);
         Self {
             folders: folders.into_iter().map(real).collect(),
+            working_folder: None,
         }
+    }
+
+    /// Returns the same sandbox for a process whose working folder is an empty one, and not the project's.
+    #[must_use]
+    pub fn in_working_folder(mut self, folder: Option<WorkingFolder>) -> Self {
+        self.working_folder = folder;
+        self
+    }
+
+    /// Returns the empty working folder of the process; none if the process works in the project's own folder.
+    pub fn working_folder(&self) -> Option<&WorkingFolder> {
+        self.working_folder.as_ref()
     }
 
     /// Returns the folders.

@@ -3,14 +3,14 @@
 //! The order matters: the folders can't be named any more once the rest is closed, and nothing can be set once the
 //! configuration is locked. Both hold for all connections until the file is closed, whatever SQL says.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use watershed_api::hint::option;
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::sys::{Answer, Connection, RawError};
 use crate::olap::{Failure, QueryError, SqlError};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, WorkingFolder};
 
 /// Settings that change what a statement means and nothing else: projects may still make them.
 const STILL_SET: [&str; 15] = [
@@ -35,11 +35,13 @@ const STILL_SET: [&str; 15] = [
 /// Closes what lies beyond the sandbox. `root` is the folder that relative paths start from.
 ///
 /// # Errors
-/// What the engine says, and when the process's working folder is another one than `root`: the engine looks at a
+/// What the engine says, and when the process's working folder is neither `root` nor the sandbox's empty one: the engine looks at a
 /// relative path there before it looks in `root`, and would refuse it.
 pub(super) fn confine(connection: &Connection, sandbox: &Sandbox, root: &Path) -> Result<(), RawError> {
-    refuse_other_folder(root)?;
-    let folders = sandbox.folders().iter().map(|folder| folder.to_string_lossy());
+    refuse_other_folder(sandbox, root)?;
+    let working_folder = sandbox.working_folder().map(WorkingFolder::path);
+    let folders = sandbox.folders().iter().map(PathBuf::as_path);
+    let folders = folders.chain(working_folder).map(Path::to_string_lossy);
     let folders = list(folders.map(|folder| DuckDb.text(&folder)));
     let settings = list(STILL_SET.iter().map(|name| DuckDb.text(name)));
     for statement in [
@@ -57,16 +59,44 @@ fn list(texts: impl Iterator<Item = String>) -> String {
     format!("[{}]", texts.collect::<Vec<_>>().join(", "))
 }
 
-fn refuse_other_folder(root: &Path) -> Result<(), RawError> {
+fn refuse_other_folder(sandbox: &Sandbox, root: &Path) -> Result<(), RawError> {
     let real = |path: &Path| path.canonicalize().ok();
     let here = std::env::current_dir().ok().and_then(|here| real(&here));
-    if here.is_some() && here == real(root) {
+    let wanted = sandbox.working_folder().map_or(root, WorkingFolder::path);
+    if here.is_some() && here == real(wanted) {
         return Ok(());
     }
     Err(RawError(format!(
-        "IO Error: in a sandbox the working folder of the process must be the project's, `{}`",
-        root.display()
+        "IO Error: in a sandbox the working folder of the process must be `{}`",
+        wanted.display()
     )))
+}
+
+/// Removes what the statements of authors have left in the working folder of the process, where other projects would find
+/// it.
+///
+/// # Errors
+/// When something was left that this statement names: it writes a relative path.
+pub(super) fn refuse_leftovers(folder: &WorkingFolder, sql: &str) -> Result<(), Failure> {
+    let left = folder.clear().map_err(|error| {
+        let message = format!("the working folder of the process can't be cleared: {error}");
+        Failure::Sql(SqlError {
+            class: CLASS.to_owned(),
+            message,
+            ..SqlError::default()
+        })
+    })?;
+    // Several projects share the folder: what another one left is gone as well, and no fault of this statement.
+    let Some(name) = left.iter().find(|name| sql.contains(name.as_str())) else {
+        return Ok(());
+    };
+    Err(Failure::Sql(SqlError {
+        class: CLASS.to_owned(),
+        message: format!("\"{name}\" was written outside the project: a relative path is for reading only"),
+        hint: Some("write the whole path of a file in the project's folder".to_owned()),
+        offset: sql.find(name.as_str()),
+        ..SqlError::default()
+    }))
 }
 
 /// The engine's refusal of what a sandbox closes, in our words; none if it is about something else.

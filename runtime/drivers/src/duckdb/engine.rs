@@ -148,7 +148,7 @@ impl Engine {
     ) -> Result<T, E> {
         let _finished = Finished(running);
         let connection = self.checkout()?;
-        let work = Work::new(&connection, running);
+        let work = Work::new(&connection, running).confined(self.options());
         running.arm(connection.interrupt());
         let done = job(&work);
         // The connection's next work is another's.

@@ -25,7 +25,7 @@ pub struct Options {
     /// Threads of the engine; one per core by default.
     pub threads: Option<NonZeroUsize>,
     /// The folders that SQL may reach; all that the process may by default. The working folder of the process must then
-    /// be `root`.
+    /// be `root`, or the sandbox's own.
     pub sandbox: Option<Sandbox>,
     /// Folders of extensions, looked through before the engine's own cache: below each, a folder of the engine's version,
     /// in it one of the platform.

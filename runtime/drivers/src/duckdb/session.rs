@@ -134,7 +134,7 @@ impl State {
     }
 
     fn begin(&mut self, connection: &Connection, turn: Turn, options: &Options) -> Result<(), Failure> {
-        let work = Work::uninterrupted(connection);
+        let work = Work::uninterrupted(connection).confined(options);
         self.trust(&work, options);
         for session in &self.sessions {
             let sql = match turn {

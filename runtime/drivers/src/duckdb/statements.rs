@@ -1,5 +1,6 @@
 //! Texts of several statements.
 
+use super::confine;
 use super::failure::Source;
 use super::transaction::Work;
 use crate::olap::{Failure, SoleError, SqlError, sole_statement};
@@ -14,6 +15,12 @@ pub(super) fn each_statement(work: &Work<'_>, sql: &str) -> Result<(), Failure> 
             Err(SoleError::None) => return Ok(()),
         };
         let ran = work.run_theirs(Source { prefix: "", sql: one });
+        // A statement that failed may have left a part of what it wrote.
+        let left = match work.working_folder() {
+            Some(folder) => confine::refuse_leftovers(folder, one),
+            None => Ok(()),
+        };
+        let ran = ran.and(left);
         ran.map_err(|failure| match failure {
             Failure::Sql(error) => Failure::Sql(SqlError {
                 // Where the engine says nothing, the statement itself.

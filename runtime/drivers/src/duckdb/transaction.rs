@@ -4,10 +4,12 @@ use std::cell::Cell;
 use std::path::Path;
 
 use super::failure::{Aftermath, Source, classify};
+use super::options::Options;
 use super::running::Running;
 use super::sys::{Answer, ColumnValue, Connection, Param, RawError};
 use crate::crash::{self, Around};
 use crate::olap::{Failure, NamedRow, OpenError, Value};
+use crate::sandbox::{Sandbox, WorkingFolder};
 use crate::volume::Volume;
 
 /// A connection at work.
@@ -16,6 +18,8 @@ pub(super) struct Work<'a> {
     /// `None` for what nobody may interrupt.
     running: Option<&'a Running>,
     aftermath: Cell<Aftermath>,
+    /// The empty folder in which the process works, if it is confined and runs several projects.
+    working_folder: Option<&'a WorkingFolder>,
 }
 
 impl<'a> Work<'a> {
@@ -25,6 +29,7 @@ impl<'a> Work<'a> {
             connection,
             running: Some(running),
             aftermath: Cell::new(Aftermath::Usable),
+            working_folder: None,
         }
     }
 
@@ -34,7 +39,19 @@ impl<'a> Work<'a> {
             connection,
             running: None,
             aftermath: Cell::new(Aftermath::Usable),
+            working_folder: None,
         }
+    }
+
+    /// Has the folder that the process works in cleared behind each statement of an author.
+    pub(super) fn confined(mut self, options: &'a Options) -> Self {
+        self.working_folder = options.sandbox.as_ref().and_then(Sandbox::working_folder);
+        self
+    }
+
+    /// Returns the empty folder in which the process works, if it is confined and runs several projects.
+    pub(super) fn working_folder(&self) -> Option<&'a WorkingFolder> {
+        self.working_folder
     }
 
     /// Lets nobody use the connection after this work.

@@ -58,7 +58,7 @@ fn settings(options: &Options, state: &StateFolder, access: Access) -> duckdb::O
 
 /// The folders that a project is confined to, if it is.
 pub fn sandbox(options: &Options, state: &StateFolder) -> Option<Sandbox> {
-    options
-        .sandbox
-        .then(|| Sandbox::new([options.root.clone(), state.path()]))
+    options.sandbox.then(|| {
+        Sandbox::new([options.root.clone(), state.path()]).in_working_folder(options.working_folder.clone())
+    })
 }

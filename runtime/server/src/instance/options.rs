@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use watershed_api::request::Selection;
+use watershed_drivers::sandbox::WorkingFolder;
 use watershed_reconcilers::model::sample::Sample;
 
 use crate::report::document::Project;
@@ -37,8 +38,11 @@ pub struct Options {
     /// suits a process that stays; readers wait 10 seconds at most.
     pub engine_patience: Duration,
     /// Confines the project to its own folder and its state, for projects of people whom you don't trust. The
-    /// working folder of the process must then be the project's. It is not by default.
+    /// working folder of the process must then be the project's, or `working_folder`. It is not by default.
     pub sandbox: bool,
+    /// The empty folder in which a process works that confines several projects; none by default. The process makes
+    /// the folder its working folder before the first project is opened.
+    pub working_folder: Option<WorkingFolder>,
     /// A folder of the engine's extensions, looked through first.
     pub extensions: Option<PathBuf>,
     /// Extensions that a resource needs, and that are nowhere here, are fetched from their makers' repository, unless the
@@ -81,6 +85,7 @@ impl Options {
             memory_limit: None,
             engine_patience: Duration::MAX,
             sandbox: false,
+            working_folder: None,
             extensions: None,
             installs: false,
             sample: None,

@@ -95,7 +95,7 @@ fn make_each(
     while let Some((waiting, limit)) = batch.next() {
         let running = Running::start(&waiting.cancel, limit);
         let _finished = Finished(&running);
-        let work = Work::new(connection, &running);
+        let work = Work::new(connection, &running).confined(engine.options());
         running.arm(connection.interrupt());
         let made = waiting.span.in_scope(|| make_one(engine, &work, &waiting.build));
         running.disarm();
