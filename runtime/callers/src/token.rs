@@ -1,0 +1,261 @@
+//! Tokens that scripts and SQL clients come with.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::grants::Grants;
+use crate::verifier::{Digest, Verifier, random};
+
+/// The beginning of every token, by which scanners of leaked secrets know one.
+const PREFIX: &str = "wsd_";
+/// The bytes of an id, which is no secret.
+const ID_BYTES: usize = 8;
+/// The bytes of a secret.
+const SECRET_BYTES: usize = 32;
+
+/// The time that a token lasts unless told otherwise, so that forgotten ones end.
+pub const LIFE_DAYS: u16 = 90;
+/// The longest name of a token, in bytes.
+pub const NAME_MAX: usize = 128;
+/// The most operations that a token may be narrowed to.
+pub const OPERATIONS_MAX: usize = 128;
+
+/// A token as it is stored. The secret itself is nowhere but with its holder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Token {
+    /// The id, which stands in the token and in every list.
+    pub id: String,
+    /// The name for people, such as `nightly job`.
+    pub name: String,
+    /// Roles by instance.
+    pub roles: Grants,
+    /// Names of the operations that the token is for; none for all that its roles allow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<Vec<String>>,
+    /// The resources that the token is for, in the language of `--select`; empty for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub select: Vec<String>,
+    /// The moment from which the token is refused, in milliseconds since 1970.
+    pub expires_ms: i64,
+    /// The digest of the secret, as hexadecimal digits.
+    pub sha256: String,
+    /// The verifier for SQL clients; none if they can't sign in with the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scram: Option<Verifier>,
+}
+
+/// A token with its secret, which is shown once.
+pub struct Minted {
+    /// The token as it is stored.
+    pub token: Token,
+    /// The text for its holder: `wsd_ID_SECRET`.
+    pub text: String,
+}
+
+/// The wishes for a new token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The name for people.
+    pub name: String,
+    /// Roles by instance.
+    pub roles: Grants,
+    /// Names of operations; none for all that the roles allow.
+    pub operations: Option<Vec<String>>,
+    /// A selection of resources; empty for all.
+    pub select: Vec<String>,
+    /// The moment of the end, in milliseconds since 1970.
+    pub expires_ms: i64,
+}
+
+impl Token {
+    /// Makes a token with a secret of 256 random bits.
+    ///
+    /// # Panics
+    /// When the system has no random bytes.
+    pub fn mint(wanted: Wanted) -> Minted {
+        let id = hex(&random::<ID_BYTES>());
+        let mut secret = hex(&random::<SECRET_BYTES>());
+        secret.push_str(&checksum(&id, &secret));
+        let token = Self {
+            sha256: Digest::of(&secret).to_hex(),
+            scram: Some(Verifier::of(&secret)),
+            name: wanted.name,
+            roles: wanted.roles,
+            operations: wanted.operations,
+            select: wanted.select,
+            expires_ms: wanted.expires_ms,
+            id,
+        };
+        let text = format!("{PREFIX}{}_{secret}", token.id);
+        Minted { token, text }
+    }
+
+    /// Returns true if the presented secret is this token's. Takes the same time wherever the two differ.
+    pub fn is_held_by(&self, presented: &Presented<'_>) -> bool {
+        // A file may hold a digest that none is.
+        Digest::from_hex(&self.sha256).is_some_and(|digest| digest == Digest::of(presented.secret))
+    }
+
+    /// Returns true if the token has ended at a moment.
+    pub fn is_over(&self, now_ms: i64) -> bool {
+        self.expires_ms <= now_ms
+    }
+
+    /// Returns true if the token is for an operation of this name, as far as the token is narrowed.
+    pub fn is_for(&self, operation: &str) -> bool {
+        self.operations
+            .as_ref()
+            .is_none_or(|all| all.iter().any(|name| name == operation))
+    }
+}
+
+impl fmt::Debug for Minted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Minted")
+            .field("token", &self.token)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A token as somebody sent it: well formed, and not yet believed.
+#[derive(Clone, Copy)]
+pub struct Presented<'a> {
+    /// The id.
+    pub id: &'a str,
+    secret: &'a str,
+}
+
+impl<'a> Presented<'a> {
+    /// Reads a token. None if the text is none, or if a sign of it was lost or changed: that is known without a look into
+    /// the store.
+    pub fn read(text: &'a str) -> Option<Self> {
+        let (id, secret) = text.strip_prefix(PREFIX)?.split_once('_')?;
+        Self::of_parts(id, secret)
+    }
+
+    /// Reads id and secret that were sent apart, as SQL clients send a user and a password.
+    pub fn of_parts(id: &'a str, secret: &'a str) -> Option<Self> {
+        let is_hex = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+        if id.len() != 2 * ID_BYTES
+            || secret.len() != 2 * SECRET_BYTES + CHECKSUM
+            || !is_hex(id)
+            || !is_hex(secret)
+        {
+            return None;
+        }
+        let (random, check) = secret.split_at(2 * SECRET_BYTES);
+        (checksum(id, random) == check).then_some(Self { id, secret })
+    }
+}
+
+impl fmt::Debug for Presented<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Presented")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The digits of a checksum.
+const CHECKSUM: usize = 8;
+
+/// The CRC-32 of id and secret: a token that was cut or mistyped is told from a wrong one.
+fn checksum(id: &str, secret: &str) -> String {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(id.as_bytes());
+    hasher.update(secret.as_bytes());
+    format!("{:08x}", hasher.finalize())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grants::{Grant, Level};
+
+    fn minted() -> Minted {
+        Token::mint(Wanted {
+            name: "nightly job".into(),
+            roles: Grants::one("shop", Grant::new(Level::Operate)),
+            operations: Some(vec!["run".into()]),
+            select: Vec::new(),
+            expires_ms: 1_000,
+        })
+    }
+
+    #[test]
+    fn s_api17_a_token_is_held_by_whoever_has_its_text_and_by_nobody_else() {
+        let (one, other) = (minted(), minted());
+        assert_ne!(one.text, other.text);
+        let presented = Presented::read(&one.text).unwrap();
+        assert_eq!(presented.id, one.token.id);
+        assert!(one.token.is_held_by(&presented) && !other.token.is_held_by(&presented));
+        let secret = one.text.rsplit('_').next().unwrap();
+        assert!(Presented::of_parts(&one.token.id, secret).is_some_and(|parts| one.token.is_held_by(&parts)));
+        assert!(one.token.scram.as_ref().unwrap().is_of(secret));
+        let forged = Token {
+            sha256: "no digest".into(),
+            ..one.token.clone()
+        };
+        assert!(!forged.is_held_by(&presented));
+    }
+
+    #[test]
+    fn s_api17_what_is_stored_shows_no_secret() {
+        let minted = minted();
+        let secret = minted.text.rsplit('_').next().unwrap();
+        let stored = serde_json::to_string(&minted.token).unwrap();
+        for shown in [
+            &stored,
+            &format!("{minted:?}"),
+            &format!("{:?}", Presented::read(&minted.text)),
+        ] {
+            assert!(!shown.contains(&secret[..16]), "{shown}");
+        }
+        assert_eq!(serde_json::from_str::<Token>(&stored).unwrap(), minted.token);
+    }
+
+    #[test]
+    fn a_token_with_any_sign_lost_changed_or_added_is_none() {
+        let text = minted().text;
+        for at in 0..text.len() {
+            let mut changed = text.clone().into_bytes();
+            changed[at] = if changed[at] == b'0' { b'1' } else { b'0' };
+            assert!(
+                Presented::read(std::str::from_utf8(&changed).unwrap()).is_none(),
+                "changed at {at}"
+            );
+            assert!(Presented::read(&text[..at]).is_none(), "cut at {at}");
+        }
+        for text in [
+            "",
+            "wsd_",
+            "wsd__",
+            &format!("{text}0"),
+            &format!(" {text}"),
+            &text.to_uppercase(),
+            "é",
+        ] {
+            assert!(Presented::read(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_token_ends_at_its_moment_and_is_for_what_it_names() {
+        let token = minted().token;
+        assert!(!token.is_over(999) && token.is_over(1_000));
+        assert!(token.is_for("run") && !token.is_for("pause"));
+        assert!(
+            Token {
+                operations: None,
+                ..token
+            }
+            .is_for("pause")
+        );
+    }
+}
