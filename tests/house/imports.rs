@@ -8,7 +8,7 @@ use crate::{list, metadata, text};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("watershed-proto", &[]),
     ("watershed-api", &[]),
-    ("watershed-callers", &["watershed-api"]),
+    ("watershed-callers", &["watershed-api", "watershed-locks"]),
     ("watershed-core", &[]),
     ("watershed-dialect", &[]),
     ("watershed-locks", &[]),

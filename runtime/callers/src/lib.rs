@@ -3,12 +3,16 @@
 //! | module | holds |
 //! |---|---|
 //! | [`grants`] | roles per instance: start at [`Grants`] |
+//! | [`jwt`] | tokens of an identity provider: [`jwt::Believer`] |
+//! | [`people`] | what claims make of somebody: [`people::Mapping`] |
 //! | [`token`] | tokens that scripts come with: [`Token::mint`] makes one, [`Presented`] is one that somebody sent |
 //! | [`verifier`] | what is stored of a secret: a digest, and the verifier of SQL clients |
 //!
 //! The crate knows no instance, no protocol and no operation but by its role. It reads no clock: times are handed in.
 
 pub mod grants;
+pub mod jwt;
+pub mod people;
 pub mod token;
 pub mod verifier;
 
