@@ -13,6 +13,8 @@ const OURS: &[&str] = &["compilers", "runtime"];
 const HOMES: &[&str] = &[
     "runtime/dialect",
     "runtime/drivers",
+    "runtime/callers/src/state",
+    "runtime/callers/src/state.rs",
     "runtime/controller/src/store",
 ];
 

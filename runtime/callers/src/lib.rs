@@ -5,6 +5,7 @@
 //! | [`grants`] | roles per instance: start at [`Grants`] |
 //! | [`jwt`] | tokens of an identity provider: [`jwt::Believer`] |
 //! | [`people`] | what claims make of somebody: [`people::Mapping`] |
+//! | [`state`] | what a service keeps of all that: [`State`](state::State) |
 //! | [`token`] | tokens that scripts come with: [`Token::mint`] makes one, [`Presented`] is one that somebody sent |
 //! | [`verifier`] | what is stored of a secret: a digest, and the verifier of SQL clients |
 //!
@@ -13,6 +14,7 @@
 pub mod grants;
 pub mod jwt;
 pub mod people;
+pub mod state;
 pub mod token;
 pub mod verifier;
 
