@@ -1,4 +1,4 @@
-//! A host of a few lines for unit tests: drives the core by hand and remembers what it said.
+//! A small host for unit tests: drives the core by hand and records the effects.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::{
     Work, Write,
 };
 
-/// Tells whether commits are answered at once or by hand.
+/// Tells whether commits succeed at once or are answered by hand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Store {
     Prompt,
@@ -25,7 +25,7 @@ pub(crate) struct Bench {
     pub(crate) store: Store,
     /// Invocations that have not returned, by the name of their resource.
     pub(crate) running: Vec<Start>,
-    /// All starts, as `phase name`, since the last call.
+    /// Starts since the last call of `starts`, as `phase name`.
     log: Vec<String>,
     pub(crate) cancelled: Vec<InvocationId>,
     pub(crate) answers: HashMap<CallId, Vec<Answer>>,
@@ -35,11 +35,11 @@ pub(crate) struct Bench {
     pub(crate) durable: Revision,
     pub(crate) published: BTreeMap<Uid, std::sync::Arc<Row>>,
     pub(crate) stages: BTreeMap<Uid, Stage>,
-    /// No-op runs that were shown, oldest first.
+    /// Published no-op runs, oldest first.
     pub(crate) no_ops: Vec<std::sync::Arc<NoOpRun>>,
     pub(crate) timer: Option<Mono>,
     pub(crate) stopped: Option<(StopReason, Vec<Unreturned>)>,
-    /// Leaves out the checks of consistency, which cost more than what they check.
+    /// True to leave out the consistency checks, which cost more than the inputs.
     pub(crate) unchecked: bool,
     kinds: Vec<KindOptions>,
     limits: Limits,
@@ -53,7 +53,7 @@ impl Bench {
         Self::with(vec![KindOptions::new("k")], Limits::default())
     }
 
-    /// One in which so many run at a time.
+    /// Creates a host with a concurrency limit.
     pub(crate) fn with_concurrency(concurrency: usize) -> Self {
         let limits = Limits {
             concurrency,
@@ -62,7 +62,7 @@ impl Bench {
         Self::with(vec![KindOptions::new("k")], limits)
     }
 
-    /// One in which "b" runs on below "a", for which a timed request has come.
+    /// Creates a host in which "b" still runs below "a" after a timed request for "a".
     pub(crate) fn with_one_below() -> Self {
         let mut bench = Self::new();
         bench.settled(&[("a", &[]), ("b", &["a"])]);
@@ -71,7 +71,7 @@ impl Bench {
         bench
     }
 
-    /// One in which "a" waits for its name, which "b" had and still holds, for its rename has failed.
+    /// Creates a host in which "a" waits for its name, still held by "b" after a failed rename.
     pub(crate) fn with_a_held_name() -> Self {
         let mut bench = Self::new();
         bench.settled(&[("a", &[])]);
@@ -120,7 +120,7 @@ impl Bench {
         bench
     }
 
-    /// The process dies, and another one opens what was durable.
+    /// Restarts: drops the process, and opens the durable catalog again.
     pub(crate) fn restart(&mut self) {
         self.restart_from(|stored| stored);
     }
@@ -238,7 +238,7 @@ impl Bench {
         self.carry_out(effects);
     }
 
-    /// The oldest commit that was not answered is durable.
+    /// Reports the oldest unanswered commit as durable.
     pub(crate) fn commit(&mut self) {
         let commit = self.commits.remove(0);
         self.keep(&commit);
@@ -264,7 +264,7 @@ impl Bench {
         id
     }
 
-    /// Has an invocation write its resource's state.
+    /// Writes the state of the resource that an invocation runs for.
     pub(crate) fn write_state(&mut self, by: InvocationId, state: &str) -> CallId {
         let state = state.as_bytes().into();
         let write = Call::WriteState {
@@ -292,7 +292,7 @@ impl Bench {
         NewResource::new(uid, kind, name, name.as_bytes()).with_refs(refs)
     }
 
-    /// Creates resources in one batch: each with the names of its parents.
+    /// Creates resources in one batch, each with the names of its parents.
     pub(crate) fn create(&mut self, resources: &[(&str, &[&str])]) {
         let edits: Vec<Edit> = resources
             .iter()
@@ -301,14 +301,14 @@ impl Bench {
         self.apply(edits);
     }
 
-    /// Creates resources and lets them run to the end.
+    /// Creates resources and lets all of their invocations succeed.
     pub(crate) fn settled(&mut self, resources: &[(&str, &[&str])]) {
         self.create(resources);
         self.finish_all();
         self.log.clear();
     }
 
-    /// Starts since the last call.
+    /// Takes the starts since the last call.
     pub(crate) fn starts(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
     }
@@ -360,7 +360,7 @@ impl Bench {
         self.input(Input::Returned { invocation, result });
     }
 
-    /// Lets whatever runs succeed, in the order of starts, until nothing runs; gives back what started.
+    /// Lets all invocations succeed in the order of starts, until none runs; returns the starts.
     pub(crate) fn finish_all(&mut self) -> Vec<String> {
         while !self.running.is_empty() {
             let invocation = self.running.remove(0).invocation;
@@ -402,7 +402,7 @@ impl Bench {
         self.answers_to(call).pop()
     }
 
-    /// Returns the row of the live resource of that name, as readers see it.
+    /// Returns the published row of the live resource with that name.
     pub(crate) fn row(&self, name: &str) -> std::sync::Arc<Row> {
         let name = crate::Name::from(name);
         let found = self

@@ -6,21 +6,21 @@ use crate::types::index::Slot;
 use crate::{Key, Name, NewResource, Update};
 use rustc_hash::FxBuildHasher;
 
-/// Everything that the edits of a batch say of one stored resource.
+/// Edits of a batch that concern one stored resource.
 #[derive(Debug, Default)]
 pub(crate) struct SubjectEdits {
     pub(super) update: Update,
     pub(super) name: Option<Name>,
     pub(super) delete: Option<bool>,
-    /// Set if it is deleted because its owner is, and no edit names it.
+    /// True if no edit names the resource, and the delete comes from its owner.
     pub(super) owned: bool,
     pub(super) create: Option<Box<NewResource>>,
 }
 
-/// The batch sorted by what it is about.
+/// Edits of a batch, sorted by the resource that each concerns.
 #[derive(Debug, Default)]
 pub(crate) struct EditsBySubject {
-    /// Boxed, for a map of large values is a large allocation even for the one edit that most batches have.
+    /// Edits of stored resources, by slot. Boxed, because a map of large values allocates much even for a single edit.
     pub(super) stored: BTreeMap<Slot, Box<SubjectEdits>>,
     pub(super) new: HashMap<Key, Box<NewResource>, FxBuildHasher>,
 }

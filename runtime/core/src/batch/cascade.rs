@@ -8,8 +8,8 @@ use crate::graph::Graph;
 use crate::types::index::Slot;
 use crate::{Batch, Change, Key, Refusal, Uid};
 
-/// Adds to a batch the deletes of what its deleted resources own, and what that owns, and so on. One that the
-/// batch gives another owner stays; so does what it says to create again.
+/// Adds to a batch the deletes of all resources that its deleted resources own, transitively. A resource that the batch
+/// gives another owner is kept, and so is everything below a resource that the batch creates again.
 pub(crate) fn cascade(graph: &Graph, batch: &Batch, edits: &mut EditsBySubject) -> Result<(), Refusal> {
     if edits.deleted().next().is_none() {
         return Ok(());
@@ -67,7 +67,7 @@ impl SubjectEdits {
         }
     }
 
-    /// Returns true if it hands the resource over to somebody else.
+    /// Returns true if the edits give the resource another owner, or none.
     fn leaves(&self, owner: Uid) -> bool {
         self.update.owner.is_some_and(|new| new != Some(owner))
     }

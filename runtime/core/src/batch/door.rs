@@ -1,9 +1,9 @@
-//! Refusals at the door: kinds and names that no resource may get.
+//! Refusals of kinds and names that no resource may get.
 
 use crate::graph::Graph;
 use crate::{Batch, Change, Kind, NameProblem, NewResource, Refusal};
 
-/// Checks the kinds and names that a batch brings into the catalog. What is stored already is left alone.
+/// Checks the kinds and names that a batch brings into the catalog. Stored names are not checked again.
 pub(crate) fn check(graph: &Graph, batch: &Batch, may_be_unregistered: bool) -> Result<(), Refusal> {
     for edit in &batch.edits {
         match &edit.change {

@@ -1,4 +1,5 @@
-//! Owners that a batch names, judged as they are after the whole batch: an owner may come with what it owns.
+//! Validation of the owners that a batch names, as they are after the whole batch: an owner may be created with what it
+//! owns.
 
 use std::collections::HashMap;
 
@@ -10,8 +11,8 @@ use crate::graph::resource::Life;
 use crate::types::index::Slot;
 use crate::{Key, Refusal, Uid};
 
-/// Checks that every owner is a resource, and replaces the uid of a create that takes up or replaces a resource by that
-/// resource's own. An owner that was stored before is left alone.
+/// Checks that every owner in a batch exists, and replaces the uid of a create that updates a stored resource by the
+/// uid of that resource. Stored owners are not checked again.
 pub(crate) fn settle_owners(graph: &Graph, edits: &mut EditsBySubject) -> Result<(), Refusal> {
     let mut unfound = false;
     for (key, before, owner) in stated(graph, edits) {
@@ -56,12 +57,12 @@ pub(crate) fn settle_owners(graph: &Graph, edits: &mut EditsBySubject) -> Result
     Ok(())
 }
 
-/// Finds a resource that the catalog holds: one that is being deleted too, for what its teardown makes may belong to it.
+/// Finds a stored resource by uid, also one that is being deleted: its teardown may create resources that belong to it.
 fn held(graph: &Graph, uid: Uid) -> Option<Slot> {
     graph.find(uid).filter(|slot| graph[*slot].life() != Life::Gone)
 }
 
-/// Lists the owners that a batch gives: whose, the one that is stored, and the one that it names.
+/// Lists the owners that a batch assigns: the key of the owned resource, its stored owner, and its new one.
 fn stated<'a>(
     graph: &'a Graph,
     edits: &'a EditsBySubject,
@@ -82,7 +83,7 @@ fn stated<'a>(
 }
 
 impl SubjectEdits {
-    /// Returns true if the resource is gone with the batch, and not only being deleted.
+    /// Returns true if the batch removes the resource from the catalog at once (a forced delete).
     fn leaves_catalog(&self) -> bool {
         self.delete == Some(true)
     }

@@ -16,7 +16,7 @@ use rustc_hash::FxBuildHasher;
 #[derive(Debug)]
 pub(crate) enum Step {
     Create(Box<NewResource>),
-    /// New columns; for a deleted one also life.
+    /// New columns. A resource that is being deleted becomes live again.
     Change {
         slot: Slot,
         update: Box<Update>,
@@ -26,34 +26,34 @@ pub(crate) enum Step {
     Delete {
         slot: Slot,
         force: bool,
-        /// Set if no edit names it: it goes because its owner does.
+        /// True if no edit names the resource, and the delete comes from its owner.
         owned: bool,
     },
 }
 
-/// A batch that is known to be good.
+/// A validated batch.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     steps: Vec<Step>,
-    /// For each edit, the resource that it is about.
+    /// Uid of the resource that each edit concerns, in the order of the edits.
     uids: Vec<Uid>,
-    /// The origins of edits that name one, by resource.
+    /// Origins of the edits that name one, by the uid of the resource.
     origins: HashMap<Uid, Arc<str>, FxBuildHasher>,
 }
 
 impl Plan {
-    /// Hands over, for each edit, the resource that it is about.
+    /// Takes the uids of the resources that the edits concern, in the order of the edits.
     pub(crate) fn take_uids(&mut self) -> Vec<Uid> {
         std::mem::take(&mut self.uids)
     }
 
-    /// Takes it apart: the steps, and the origins of the edits that name one, by resource.
+    /// Splits the plan into its steps and the origins of its edits by resource.
     pub(crate) fn into_steps(self) -> (Vec<Step>, HashMap<Uid, Arc<str>, FxBuildHasher>) {
         (self.steps, self.origins)
     }
 }
 
-/// Checks a whole batch against the catalog as it is.
+/// Validates a whole batch against the present catalog.
 pub(crate) fn plan(graph: &Graph, batch: &Batch) -> Result<Plan, Refusal> {
     let mut edits = EditsBySubject::default();
     let mut subjects: Vec<Result<Slot, Key>> = Vec::with_capacity(batch.edits.len());
@@ -150,8 +150,8 @@ fn check_expected(graph: &Graph, slot: Slot, expect: Expect) -> Result<(), Refus
     }
 }
 
-/// A create is a full update of what the batch deletes, takes up what is being deleted, or is new. An apply is a full
-/// update also of what is there and stays.
+/// Adds a create or apply. A create updates a resource that the batch deletes, revives one that is being deleted, or
+/// makes a new one; an apply may update a live one as well.
 fn intend_create(
     graph: &Graph,
     edit: &Edit,
@@ -207,7 +207,7 @@ fn intend_create(
     Ok(Ok(slot))
 }
 
-/// No name may stand for two live resources afterwards.
+/// Checks that no two live resources have the same name after the batch.
 fn check_names_after(graph: &Graph, edits: &EditsBySubject) -> Result<(), Refusal> {
     let leaves = |slot: Slot| {
         edits.stored.get(&slot).is_some_and(|subject_edits| {
@@ -306,7 +306,7 @@ fn all_columns(new: NewResource) -> Update {
     }
 }
 
-/// Adds what one more edit says; false if it says something else of a column.
+/// Merges one more update of the same resource; returns false if the two give a column different values.
 fn merge(into: &mut Update, update: &Update) -> bool {
     agree_all(&mut into.spec, &update.spec)
         & agree_all(&mut into.refs, &update.refs)

@@ -1,5 +1,5 @@
-//! Explanations of why a resource is not running now: as data, the root cause first. The cost is that of the visited
-//! resources.
+//! Explanations of why a resource is not running, root cause first. Costs time in proportion to the resources that are
+//! visited.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -13,25 +13,25 @@ use crate::types::index::Slot;
 use crate::{Blocker, Explanation, Now, Phase, Refusal, Revision, Settled, Subject, Target};
 use rustc_hash::FxBuildHasher;
 
-/// The most names in a list of an explanation.
+/// Maximum number of resources in one list of an explanation.
 const NAMES_MAX: usize = 16;
 
-/// The visited slots: used for membership alone, so that their order is never seen.
+/// Visited slots. Used for membership only, so the order is never observed.
 type Visited = HashSet<Slot, FxBuildHasher>;
 
-/// The components that an explanation looks at.
+/// Builder of explanations, with the components that it reads.
 pub(crate) struct Explainer<'a> {
     graph: &'a Graph,
     scheduler: &'a Scheduler,
     barrier: &'a Barrier,
     timers: &'a Timers,
-    /// The committed revision.
+    /// Latest committed revision.
     durable: Revision,
     now: Now,
 }
 
 impl<'a> Explainer<'a> {
-    /// Takes the components, and the committed revision.
+    /// Creates an explainer over these components, as of a committed revision.
     pub(crate) fn new(
         graph: &'a Graph,
         (scheduler, barrier, timers): (&'a Scheduler, &'a Barrier, &'a Timers),
@@ -48,7 +48,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// Says why a resource is not running now; see [`Core::explain`](crate::Core::explain).
+    /// Explains why a resource is not running now; see [`Core::explain`](crate::Core::explain).
     pub(crate) fn explain(&self, target: &Target) -> Result<Explanation, Refusal> {
         let slot = self.graph.resolve_with_deleted(target)?;
         let root = self.first_unsettled_above(slot);
@@ -71,7 +71,8 @@ impl<'a> Explainer<'a> {
         Decider::new(self.graph, self.timers, self.durable).of(slot)
     }
 
-    /// From an unsettled resource upwards to one that waits for none of its parents.
+    /// Finds an ancestor that is unsettled and waits for no parent; the resource itself if none of its parents is
+    /// unsettled.
     fn first_unsettled_above(&self, slot: Slot) -> Slot {
         let (mut at, mut seen) = (slot, Visited::default());
         while seen.insert(self.graph.scc_root(at)) && !self.graph[at].is_running() {
@@ -138,7 +139,7 @@ impl<'a> Explainer<'a> {
         of_op.or_else(|| self.timers.due(Timer::Retry(slot)))
     }
 
-    /// It is ready, and something that is not its own keeps it out.
+    /// Finds what blocks a ready resource: the barrier, the gate, a name in use, a pool or a limit.
     fn why_not_started(&self, slot: Slot, phase: Phase) -> Blocker {
         // In the order in which a start is checked, so that the reason that is named is the one that has to go first.
         let (deletes, renames) = self.barrier.counting();
@@ -192,7 +193,7 @@ impl<'a> Explainer<'a> {
         running
     }
 
-    /// None of its parents is unsettled, and still it can't start.
+    /// Finds what blocks a pending resource whose parents have all settled.
     fn why_it_waits(&self, slot: Slot) -> Blocker {
         if !self.graph[slot].is_live() {
             return Blocker::DeletesFirst {
@@ -209,7 +210,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// A cycle is settled as one when none of its members runs or is to be renamed.
+    /// Finds what keeps a cycle from settling: a member that runs, or one that is to be renamed.
     fn why_its_cycle_waits(&self, slot: Slot) -> Option<Blocker> {
         self.graph[slot].cycle()?;
         let scc_root = self.graph.scc_root(slot);
@@ -222,7 +223,7 @@ impl<'a> Explainer<'a> {
         Some(self.why_not_started(member, Phase::Rename))
     }
 
-    /// An invocation of the node itself or below it that has not returned.
+    /// Finds an unreturned invocation of the resource's node or of its descendants.
     fn runs_below(&self, slot: Slot) -> Option<Slot> {
         let (mut seen, mut open) = (Visited::default(), vec![self.graph.scc_root(slot)]);
         while let Some(scc_root) = open.pop() {
@@ -243,7 +244,7 @@ impl<'a> Explainer<'a> {
         None
     }
 
-    /// The failed resources above a failed, or never settled, one that have no failed parent themselves.
+    /// Lists the root causes of a failed resource: its failed ancestors without a failed parent of their own.
     fn failed_roots(&self, slot: Slot) -> Vec<Subject> {
         let (mut seen, mut roots) = (Visited::from_iter([slot]), BTreeSet::new());
         let mut open = vec![slot];

@@ -1,4 +1,4 @@
-//! Answers to all open calls when the core stops at once.
+//! Refusals for all open calls when the core stops at once.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,7 @@ use super::waiters::Waiters;
 use crate::journal::Journal;
 use crate::{Answer, CallId, Effect, Refusal, RunOutcome, Settlement};
 
-/// Answers every call that is open. Those whose commit may have taken place are told that it is not known; the others that
-/// the lease is lost, if it is.
+/// Answers every open call: the lease is lost, or, where a commit may still contain the call, the outcome is unknown.
 pub(crate) fn refuse_all(
     journal: &mut Journal,
     waiters: &mut Waiters,

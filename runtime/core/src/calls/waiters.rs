@@ -9,21 +9,21 @@ use crate::types::index::Slot;
 use crate::{Answer, CallId, InvocationId, RunOutcome, Settlement, Uid};
 use rustc_hash::FxBuildHasher;
 
-/// The answers that a handle still waits for.
+/// Answers that a handle still waits for.
 #[derive(Clone, Debug)]
 pub(crate) struct Open {
     outcomes: Outcomes,
-    /// The number of groups that have to settle; none when it has been answered.
+    /// Number of groups that have yet to settle; 0 once that is answered.
     groups: u8,
 }
 
-/// The outcomes that a handle still waits for.
+/// Outcomes that a handle still waits for.
 #[derive(Clone, Debug)]
 enum Outcomes {
     Answered,
-    /// That of a request.
+    /// The outcome of a request.
     One,
-    /// Those of a batch, as far as they came.
+    /// The outcomes of a batch, including those that have already arrived.
     Each {
         left: usize,
         so_far: Vec<Option<RunOutcome>>,
@@ -35,7 +35,7 @@ impl Open {
         matches!(self.outcomes, Outcomes::Answered) && self.groups == 0
     }
 
-    /// The answers of a handle that is given up on, with this outcome wherever there is none.
+    /// Returns the last answers of a handle that is given up on: `outcome` replaces every missing outcome.
     pub(crate) fn end(self, outcome: &RunOutcome, settlement: Settlement) -> impl Iterator<Item = Answer> {
         let outcomes = match self.outcomes {
             Outcomes::Answered => None,
@@ -52,19 +52,20 @@ impl Open {
     }
 }
 
-/// A handle that waits for the outcome of a resource.
+/// A handle's wait for the outcome of one resource.
 #[derive(Clone, Copy, Debug)]
 struct Awaits {
     call: CallId,
-    /// The first invocation whose outcome counts.
+    /// First invocation whose outcome counts.
     since: InvocationId,
-    /// The place of the outcome among those of its call.
+    /// Index of the outcome in its call.
     place: usize,
-    /// True if the resource was being deleted already: settled without that being done, it is not told as deleted.
+    /// True if the resource was already being deleted: unless the delete completes, the caller is not told that the
+    /// resource is deleted.
     is_delete: bool,
 }
 
-/// Waiters that wait for the same resources to settle once.
+/// Callers that wait for the same set of resources to settle once.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 struct Group {
@@ -72,26 +73,26 @@ struct Group {
     root: Option<Slot>,
     total: usize,
     remaining: usize,
-    /// The edges when it was made.
+    /// Value of the edge counter when the group was made.
     edges_changed: u64,
-    /// True if it waits for resources that are being deleted until they have left the catalog.
+    /// True if the group waits until resources that are being deleted have left the catalog.
     until_gone: bool,
 }
 
-/// All who wait.
+/// All waiting callers.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Waiters {
     open: HashMap<CallId, Open, FxBuildHasher>,
-    /// Per resource: who waits for the outcome of a run.
+    /// Callers that wait for the outcome of a run, by resource.
     outcomes: HashMap<Slot, Vec<Awaits>, FxBuildHasher>,
     groups: HashMap<u64, Group, FxBuildHasher>,
     next_group: u64,
-    /// Per resource: the groups that wait for it to settle.
+    /// Groups that wait for a resource to settle, by resource.
     waits: HashMap<Slot, Vec<u64>, FxBuildHasher>,
     latest: HashMap<Slot, u64, FxBuildHasher>,
     idle: Vec<CallId>,
-    /// Raised with every change of the graph's edges.
+    /// Counter that rises with every change of the graph's edges.
     edges_changed: u64,
 }
 
@@ -110,17 +111,17 @@ impl Waiters {
         std::mem::take(&mut self.idle)
     }
 
-    /// Returns true if somebody waits for everything to be settled.
+    /// Returns true if a caller waits until everything has settled.
     pub(crate) fn awaits_idle(&self) -> bool {
         !self.idle.is_empty()
     }
 
-    /// Lists the resources that callers wait for to complete or to settle.
+    /// Lists the resources that callers wait for, to complete or to settle.
     pub(crate) fn awaited(&self) -> impl Iterator<Item = Slot> + '_ {
         self.outcomes.keys().copied().chain(self.awaited_by(false))
     }
 
-    /// Lists the resources that were being deleted when callers began to wait for them to leave the catalog.
+    /// Lists the deleted resources that callers wait for, to leave the catalog.
     pub(crate) fn awaited_to_go(&self) -> impl Iterator<Item = Slot> + '_ {
         self.awaited_by(true)
     }
@@ -136,7 +137,7 @@ impl Waiters {
         awaited.map(|(slot, _)| *slot)
     }
 
-    /// Returns true if each group waits for as many as it counts, and whoever joins one finds it.
+    /// Returns true if each group waits for as many resources as it counts, and can be found by callers that may join.
     pub(crate) fn groups_add_up(&self) -> bool {
         let mut waits: HashMap<u64, usize> = HashMap::new();
         for number in self.waits.values().flatten() {
@@ -149,7 +150,7 @@ impl Waiters {
             && self.latest.values().all(is_there)
     }
 
-    /// Takes every handle with an answer to come, in order.
+    /// Takes all handles with open answers, in order of their calls.
     pub(crate) fn take_open(&mut self) -> Vec<(CallId, Open)> {
         let mut open: Vec<_> = self.open.drain().collect();
         // Answers are effects, and equal inputs give equal effects in equal order.
@@ -165,12 +166,12 @@ impl Waiters {
         (group.remaining == group.total && group.edges_changed == self.edges_changed).then_some(number)
     }
 
-    /// The graph's edges are about to change: callers that come afterwards may wait for others.
+    /// Notes that the graph's edges are about to change: later callers must not join the present groups.
     pub(crate) fn edges_change(&mut self) {
         self.edges_changed += 1;
     }
 
-    /// Makes the handle of a request that has just been taken up: it waits for the first run that starts from `since` on.
+    /// Opens the handle of an accepted request. It waits for the first run that starts from `since` on.
     pub(crate) fn open(
         &mut self,
         graph: &mut Graph,
@@ -201,9 +202,8 @@ impl Waiters {
         self.open_group(journal, (call, Some(slot)), &members, false);
     }
 
-    /// Makes the handle of a batch that has just been carried out: it waits for the outcome of each of these resources
-    /// (of the run that saw the edit, the first from `next` on unless one that runs has seen it), for all of them and
-    /// what is below them to settle, and for those that are being deleted to leave the catalog.
+    /// Opens the handle of an applied batch: it waits for the outcome of each resource, for all of them and their
+    /// descendants to settle, and for deleted ones to leave the catalog.
     pub(crate) fn open_batch(
         &mut self,
         graph: &mut Graph,
@@ -253,7 +253,7 @@ impl Waiters {
         self.open_group(journal, (call, None), &deleted, true);
     }
 
-    /// Makes a group for one call, which others may join if it stands for a request for `root`.
+    /// Creates a group for one call. Later calls may join if the group stands for a request for `root`.
     fn open_group(
         &mut self,
         journal: &mut Journal,
@@ -298,7 +298,7 @@ impl Waiters {
         }
     }
 
-    /// One of the groups of a handle has settled.
+    /// Records that one of a handle's groups has settled, and answers the call if that was the last.
     fn give_settled(&mut self, journal: &mut Journal, call: CallId) {
         let Some(open) = self.open.get_mut(&call).filter(|open| open.groups > 0) else {
             return;
@@ -310,7 +310,7 @@ impl Waiters {
         }
     }
 
-    /// Gives an outcome to a handle, if it is still held and waits for one in this place.
+    /// Gives a handle the outcome at one index, if the handle is still open and lacks that outcome.
     fn give_outcome(&mut self, journal: &mut Journal, (call, place): (CallId, usize), outcome: RunOutcome) {
         let Some(open) = self.open.get_mut(&call) else {
             return;
@@ -334,7 +334,7 @@ impl Waiters {
         }
     }
 
-    /// Gives a handle the outcomes of its batch, which are all there.
+    /// Answers a call with the complete outcomes of its batch.
     fn give_outcomes(&mut self, journal: &mut Journal, call: CallId) {
         let Some(open) = self.open.get_mut(&call) else {
             return;
@@ -352,7 +352,7 @@ impl Waiters {
         }
     }
 
-    /// An invocation completed: callers from before its start have an outcome.
+    /// Answers the callers that waited since before this invocation started.
     pub(crate) fn answer_outcome(
         &mut self,
         journal: &mut Journal,
@@ -372,7 +372,7 @@ impl Waiters {
         }
     }
 
-    /// A resource has settled once, or has left the catalog.
+    /// Counts a resource as settled in every group that waits for it.
     pub(crate) fn answer_settled(&mut self, graph: &Graph, journal: &mut Journal, slot: Slot) {
         if self.outcomes.is_empty() && self.waits.is_empty() {
             return;

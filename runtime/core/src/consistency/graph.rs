@@ -12,7 +12,7 @@ use crate::types::index::{Slot, index_u32};
 use crate::types::reason::Cancels;
 
 impl Parts<'_> {
-    /// `unsettled_parents`, `busy_children` and `running` are what they stand for.
+    /// Checks the counts of unsettled parents, busy children and running invocations.
     pub(super) fn check_ancestors_first(&self, findings: &mut Findings) {
         let mut unsettled_parents = vec![0; self.graph.bound()];
         let mut busy_children = vec![0; self.graph.bound()];
@@ -70,7 +70,7 @@ impl Parts<'_> {
         self.check_swept(findings);
     }
 
-    /// Below what was requested by a request that cancels all, no regular invocation goes on.
+    /// Checks that no regular invocation goes on below a resource whose request cancels them all.
     fn check_swept(&self, findings: &mut Findings) {
         let is_swept = |(slot, it): (Slot, &Resource)| {
             let pending = it.pending().filter(|_| it.is_live())?;
@@ -91,7 +91,7 @@ impl Parts<'_> {
         }
     }
 
-    /// The members of a cycle are exactly one strongly connected component.
+    /// Checks that the members of each cycle are exactly one strongly connected component.
     pub(super) fn check_no_run_on_cycles(&self, findings: &mut Findings) {
         let nodes: Vec<Slot> = self.graph.iter().map(|(slot, _)| slot).collect();
         let index_of = |slot: Slot| nodes.binary_search(&slot).map(index_u32).ok();
@@ -128,7 +128,8 @@ impl Parts<'_> {
         }
     }
 
-    /// It settles together with the others, is not invoked, and carries the error that spells the cycle out.
+    /// Checks that a member of a cycle settles with the others, is not invoked, and carries the error that describes
+    /// the cycle.
     fn check_member(&self, slot: Slot, size: usize, findings: &mut Findings) {
         let resource = &self.graph[slot];
         let Some(cycle) = resource.cycle() else { return };
@@ -152,7 +153,7 @@ impl Parts<'_> {
         });
     }
 
-    /// Deleted resources are not part of the graph, and every edge between live ones is counted.
+    /// Checks that deleted resources are not part of the graph, and that every edge between live ones is counted.
     pub(super) fn check_edges_agree(&self, findings: &mut Findings) {
         for (slot, resource) in self.graph.iter() {
             let left = resource.is_live() || resource.links().is_empty();

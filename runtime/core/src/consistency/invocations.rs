@@ -20,7 +20,8 @@ impl Parts<'_> {
             .filter(|(_, run)| run.phase() == Phase::Reconcile && run.cancelled() == Cancelled::No)
     }
 
-    /// Invocations are those of the stages and the abandoned ones; under each name there is one.
+    /// Checks that the known invocations are exactly those of the stages and the abandoned ones, with at most one under
+    /// each name.
     pub(super) fn check_one_run_per_name(&self, findings: &mut Findings) {
         let mut unreturned = 0;
         let mut under: HashMap<NameId, Slot> = HashMap::new();
@@ -51,7 +52,7 @@ impl Parts<'_> {
         });
     }
 
-    /// From what runs downwards, nothing else runs.
+    /// Checks that nothing else runs below a running resource.
     pub(super) fn check_one_run_per_path(&self, findings: &mut Findings) {
         let running: HashSet<Slot> = self.regular_runs().map(|(slot, _)| slot).collect();
         let mut seen = HashSet::new();
@@ -69,8 +70,8 @@ impl Parts<'_> {
         }
     }
 
-    /// Checks that every running, uncancelled invocation has seen the present spec and refreshes, and, unless it runs
-    /// again, parents.
+    /// Checks that every running, uncancelled invocation has seen the present spec and refresh counters and, unless it
+    /// runs again, its present parents.
     pub(super) fn check_runs_see_the_present(&self, findings: &mut Findings) {
         for (slot, run) in self.regular_runs() {
             let (resource, Some(seen)) = (&self.graph[slot], run.seen()) else {
@@ -98,7 +99,8 @@ impl Parts<'_> {
         }
     }
 
-    /// Checks that abandoned invocations are counted, and that whatever they keep out names one that has not returned.
+    /// Checks that abandoned invocations are counted, and that each resource that one keeps out names an invocation
+    /// that has not returned.
     pub(super) fn check_abandoned_aside(&self, findings: &mut Findings) {
         let mut abandoned = HashMap::new();
         for (slot, resource) in self.graph.iter() {
@@ -121,7 +123,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Limits hold, and of what is ready nothing could start.
+    /// Checks that limits hold, and that no ready resource could start now.
     pub(super) fn check_concurrency_limits(&self, findings: &mut Findings) {
         findings.ensure(self.graph.active() <= self.scheduler.concurrency(), || {
             format!(
@@ -156,7 +158,7 @@ impl Parts<'_> {
         }
     }
 
-    /// The running invocations of kinds and pools, counted anew.
+    /// Checks the counts of running invocations of kinds and pools.
     fn check_concurrency(&self, findings: &mut Findings) {
         let mut of_kind = HashMap::new();
         let mut in_pool = HashMap::new();

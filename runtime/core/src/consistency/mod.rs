@@ -1,5 +1,4 @@
-//! The consistency check of the machine: one function for each rule that is a statement about a state, and for each
-//! invariant that the rules lean on.
+//! Consistency check of the core: one function for each rule about a state, and for each invariant behind the rules.
 //!
 //! Each computes what it checks from scratch, from rows, refs and stages, and compares that with what the machine
 //! counts and remembers. Rules that speak of what happens, not of what is, are checked by the simulator.
@@ -21,13 +20,13 @@ mod stored;
 mod times;
 mod waiting;
 
-/// Findings of one rule that are told; a broken count can be wrong in every resource of a catalog.
+/// Maximum number of findings reported per rule: a broken count can be wrong in every resource.
 const FINDINGS_PER_RULE: usize = 20;
 
-/// A rule with the function that checks it.
+/// A rule and the function that checks it.
 type Check<'a> = (Rule, fn(&Parts<'a>, &mut Findings));
 
-/// The findings so far.
+/// Findings so far.
 struct Findings {
     rule: Rule,
     of_rule: usize,
@@ -58,14 +57,14 @@ impl Findings {
         }
     }
 
-    /// Something about the whole.
+    /// Adds a finding about the whole core unless `holds`.
     fn ensure(&mut self, holds: bool, detail: impl FnOnce() -> String) {
         if !holds {
             self.add(None, detail());
         }
     }
 
-    /// Something about one resource.
+    /// Adds a finding about one resource unless the check holds.
     fn ensure_of(&mut self, graph: &Graph, slot: Slot, holds: bool, detail: impl FnOnce() -> String) {
         if !holds {
             let row = graph[slot].row();
@@ -78,7 +77,7 @@ impl Findings {
     }
 }
 
-/// The components that are checked.
+/// Components that are checked.
 pub(crate) struct Parts<'a> {
     graph: &'a Graph,
     scheduler: &'a Scheduler,
@@ -86,12 +85,12 @@ pub(crate) struct Parts<'a> {
     timers: &'a Timers,
     journal: &'a Journal,
     waiters: &'a Waiters,
-    /// True while the core takes calls and starts work.
+    /// True while the core accepts calls and starts work.
     serves: bool,
 }
 
 impl<'a> Parts<'a> {
-    /// The components of a core; `serves` is true while it takes calls and starts work.
+    /// Bundles the components of a core; `serves` is true while the core accepts calls and starts work.
     pub(crate) fn new(
         graph: &'a Graph,
         (scheduler, barrier): (&'a Scheduler, &'a Barrier),
@@ -111,7 +110,7 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Every rule that is checked, in order.
+    /// All rules with their checks, in order.
     const CHECKS: [Check<'a>; 18] = [
         (Rule::OneRunPerName, Self::check_one_run_per_name),
         (Rule::OneRunPerPath, Self::check_one_run_per_path),
@@ -133,7 +132,7 @@ impl<'a> Parts<'a> {
         (Rule::ChangesAreStored, Self::check_changes_are_stored),
     ];
 
-    /// The rules that are checked, in their order.
+    /// Lists the rules that are checked, in order.
     pub(crate) fn rules() -> impl Iterator<Item = Rule> {
         Parts::CHECKS.into_iter().map(|(rule, _)| rule)
     }

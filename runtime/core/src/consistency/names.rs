@@ -9,7 +9,7 @@ use crate::types::index::Slot;
 use rustc_hash::FxBuildHasher;
 
 impl Parts<'_> {
-    /// Each live resource is the one of its name; claims and referrers agree with rows.
+    /// Checks that each live resource is the one bound to its name, and that claims and referrers match the rows.
     pub(super) fn check_names_agree(&self, findings: &mut Findings) {
         for (slot, resource) in self.graph.iter() {
             let entry = self.graph.name(resource.name());
@@ -50,7 +50,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Its links are its refs, each known to the name that it names.
+    /// Checks that a resource's links match its refs, and that each is among the referrers of its name.
     fn check_links(&self, slot: Slot, findings: &mut Findings) {
         let resource = &self.graph[slot];
         let all = !resource.is_live() || resource.links().len() == resource.row().refs.len();
@@ -78,7 +78,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Checks that owners own what the rows say.
+    /// Checks that the index of owners matches the rows.
     pub(super) fn check_owners_agree(&self, findings: &mut Findings) {
         let mut owned: HashMap<Uid, BTreeSet<Slot>, FxBuildHasher> = HashMap::default();
         for (slot, resource) in self.graph.iter() {

@@ -9,7 +9,8 @@ use crate::graph::resource::{Life, Op};
 use crate::types::index::Slot;
 
 impl Parts<'_> {
-    /// Intents are worked at, what counts is counted once, and the order of deletes is as remembered.
+    /// Checks that unfinished deletes and renames are not forgotten, that the barrier counts them correctly, and that
+    /// deletes wait in order.
     pub(super) fn check_deletes_then_renames(&self, findings: &mut Findings) {
         let counting = |life| {
             let counts = self.graph.iter();
@@ -62,7 +63,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Only paused resources settle as such, and only they remember requests meanwhile.
+    /// Checks that only paused resources settle as paused or remember a missed request.
     pub(super) fn check_paused_stays(&self, findings: &mut Findings) {
         for (slot, resource) in self.graph.iter().filter(|(_, it)| it.is_live()) {
             let says = resource.settled() == Some(&Settled::Paused) || resource.is_missed();
@@ -72,7 +73,7 @@ impl Parts<'_> {
         }
     }
 
-    /// The gate is those of `first` kinds that have not settled yet.
+    /// Checks that the gate holds exactly the resources of `first` kinds that have not settled yet.
     pub(super) fn check_startup_barrier(&self, findings: &mut Findings) {
         let gates = self.graph.iter().filter(|(_, it)| it.is_gate());
         let gates: BTreeSet<Slot> = gates.map(|(slot, _)| slot).collect();

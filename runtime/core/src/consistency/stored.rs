@@ -9,7 +9,8 @@ use crate::{Compared, Consistency, Rule, Stored, StoredRow, Subject, Uid};
 use rustc_hash::FxBuildHasher;
 
 impl Parts<'_> {
-    /// Nothing is newer than the catalog, and every change that was not handed to the store is remembered as such.
+    /// Checks that no row is newer than the catalog, and that every change not yet handed to the store is marked as
+    /// such.
     pub(super) fn check_changes_are_stored(&self, findings: &mut Findings) {
         let (durable, handed_out) = (self.journal.durable(), self.journal.handed_out());
         findings.ensure(
@@ -43,7 +44,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Checks every rule, and compares what a store holds with what the machine holds.
+    /// Checks every rule, and compares the stored catalog with the core.
     pub(crate) fn check_against(&self, stored: Option<&Stored>) -> Consistency {
         let mut findings = self.check();
         let mut rules: Vec<Rule> = Parts::rules().collect();

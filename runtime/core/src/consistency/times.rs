@@ -1,4 +1,5 @@
-//! Checks of timers and of the resources that wait for them. A time is stored once, so only its reason can be lost.
+//! Checks of timers and of the resources that wait for them. Only the reason of a timer can be lost, because each time
+//! is stored once.
 
 use super::Findings;
 use super::Parts;
@@ -7,7 +8,7 @@ use crate::timers::Timer;
 use crate::types::index::Slot;
 
 impl Parts<'_> {
-    /// Checks that everything that needs a timer has one, and that every timer belongs to something.
+    /// Checks that everything that needs a timer has one, and that no timer is left over.
     pub(super) fn check_timers_agree(&self, findings: &mut Findings) {
         for (slot, resource) in self.graph.iter() {
             let retries = self.timers.due(Timer::OpRetry(slot)).is_some();

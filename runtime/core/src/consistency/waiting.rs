@@ -1,4 +1,4 @@
-//! Checks that pending resources wait for something, and that callers wait only for unsettled ones.
+//! Checks that pending resources wait for an event that will come, and that callers wait only for unsettled ones.
 
 use super::Findings;
 use super::Parts;
@@ -7,7 +7,7 @@ use crate::schedule::decision::{Decider, Decision};
 use crate::types::index::Slot;
 
 impl Parts<'_> {
-    /// Checks that every pending resource waits for something that will have it considered.
+    /// Checks that every pending resource waits for an event after which it is evaluated again.
     pub(super) fn check_no_lost_wake_ups(&self, findings: &mut Findings) {
         for slot in self.graph.agenda() {
             let listed = self.graph.get(*slot).is_none_or(|it| it.is_queued());
@@ -86,7 +86,7 @@ impl Parts<'_> {
             || (resource.cycle().is_some() && moves)
     }
 
-    /// Everything unsettled is counted, hidden or not; callers wait only for what is unsettled.
+    /// Checks that every unsettled resource is counted, hidden or not, and that callers wait only for unsettled ones.
     pub(super) fn check_waiters_are_answered(&self, findings: &mut Findings) {
         let unsettled = self.graph.iter().filter(|(_, it)| it.is_unsettled()).count();
         findings.ensure(unsettled == self.graph.unsettled(), || {

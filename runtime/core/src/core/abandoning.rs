@@ -1,5 +1,5 @@
-//! Abandoned invocations (C10), which do not return after their cancel: reported, kept out, and taken up again if
-//! they return.
+//! Abandoned invocations (C10), which did not return after their cancel: they are reported, block other work, and are
+//! accepted if they return.
 //!
 //! Nothing waits for an abandoned invocation any more: its resource goes on beside it and settles, and so does whatever
 //! only it keeps out. It still has its names and its number.
@@ -13,7 +13,7 @@ use crate::types::index::Slot;
 use crate::{Cause, InvocationId, Reason, RunResult, Settled, Trigger};
 
 impl Core {
-    /// It has had its time.
+    /// Abandons an invocation that has not returned in time after its cancel.
     pub(super) fn abandon(&mut self, invocation: InvocationId) {
         // Once it stops, what has not returned is named anyway.
         let known = self.graph.run(invocation).filter(|_| self.is_serving());
@@ -50,7 +50,7 @@ impl Core {
         }
     }
 
-    /// An abandoned invocation has returned after all: whatever it said is dropped, and all that it kept out is
+    /// Handles the late return of an abandoned invocation: its result is dropped, and everything that it blocked is
     /// requested.
     pub(super) fn returned_after_all(&mut self, slot: Slot, run: &Running) {
         let repeats = self.record(slot, run, RunResult::Cancelled, None);

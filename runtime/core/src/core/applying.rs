@@ -1,4 +1,4 @@
-//! Application of a validated batch: all of its edits at once, then their requests.
+//! Application of a validated batch: first all edits, then the requests that follow.
 //!
 //! The order inside: take names from those that lose them, change rows and refs, give names to those that get
 //! them, look for cycles, and only then make requests. So nothing is scheduled in between, and the order of edits cannot
@@ -21,45 +21,45 @@ use crate::types::index::{NameId, Slot};
 use crate::{Cause, Deletion, Name, NewResource, Reason, Row, Settled, SpecVersion, Trigger, Uid, Update};
 use rustc_hash::FxBuildHasher;
 
-/// The findings of a batch so far.
+/// Consequences of a batch, collected while it is applied.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Names with the live resource that each had before; by uid, for a slot may be used again.
+    /// Touched names, each with the uid of the live resource that it had before: slots may be reused.
     names: BTreeMap<NameId, Option<Uid>>,
-    /// Resources to be requested, why, and whether their refs changed.
+    /// Resources to request, each with the trigger and whether its refs changed.
     requests: Vec<(Slot, Trigger, bool)>,
-    /// Ends of new edges, which may close a cycle, and resources that were on one.
+    /// Ends of new edges, which may close a cycle, and former members of cycles.
     seeds: Vec<Slot>,
     dissolved: BTreeSet<Slot>,
     to_bind: Vec<Slot>,
-    /// Those that have another policy for retries.
+    /// Resources whose retry policy changed.
     policies: Vec<Slot>,
-    /// Owners of what leaves the catalog at once, and why they are requested; by uid, for they may leave it too.
+    /// Owners to request for resources that leave the catalog, each with the reason. By uid: an owner may leave too.
     owners: Vec<(Uid, Arc<Reason>)>,
 }
 
-/// The author of a batch and the origins of its edits.
+/// Author of a batch, with the origins of its edits.
 #[derive(Debug)]
 struct Author<'a> {
     cause: &'a Cause,
-    /// The reason of the invocation that makes the batch, if one does.
+    /// Reason of the invocation that makes the batch; none if a caller makes it.
     before: Option<Arc<Reason>>,
     origins: HashMap<Uid, Arc<str>, FxBuildHasher>,
-    /// The last reason that was made. What a batch requests in the same way shares one.
+    /// Most recent reason: requests with the same reason share one value.
     last: RefCell<Option<Arc<Reason>>>,
 }
 
-/// A batch that is being carried out.
+/// A batch while it is applied.
 pub(super) struct Applying<'a> {
     core: &'a mut Core,
-    /// The resource from whose invocation it comes.
+    /// Resource whose invocation makes the batch; none if a caller makes it.
     own: Option<Slot>,
     by: Author<'a>,
     tally: Tally,
 }
 
 impl<'a> Applying<'a> {
-    /// Carries out a plan. `own` is the resource from whose invocation it comes.
+    /// Applies a plan. `own` is the resource whose invocation makes the batch.
     pub(super) fn carry_out(core: &'a mut Core, plan: Plan, own: Option<Slot>, cause: &'a Cause) {
         let (steps, origins) = plan.into_steps();
         let steps = steps.into_iter();
@@ -137,7 +137,7 @@ impl<'a> Applying<'a> {
         self.core.graph.end_batch();
     }
 
-    /// Owners look at what they own when something of it has left the catalog.
+    /// Requests the owners of resources that have left the catalog.
     fn request_owners(&mut self) {
         for (uid, reason) in std::mem::take(&mut self.tally.owners) {
             let owner = self.core.graph.find(uid);
@@ -148,7 +148,7 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// Lists the resources that a batch may have marked, if abandoned invocations could keep them out.
+    /// Stops counting deletes and renames that abandoned invocations block. Runs after all names are bound.
     fn marked_by(&self, steps: &[Step]) -> Vec<Slot> {
         let slot = |step: &Step| match step {
             Step::Change { slot, .. } | Step::Delete { slot, .. } => Some(*slot),
@@ -159,7 +159,8 @@ impl<'a> Applying<'a> {
         steps.filter_map(slot).collect()
     }
 
-    /// Deletes and renames that can't run hold nobody back. Known only once every name of the batch is bound.
+    /// Stops counting deletes and renames that abandoned invocations keep from running. Runs once every name of the
+    /// batch is bound.
     fn free_what_is_kept_out(&mut self, marked: &[Slot]) {
         for &slot in marked {
             let counts = self.core.graph.get(slot).is_some_and(|it| it.op_counts());
@@ -169,7 +170,7 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// Notes which names change hands, dissolves the cycles that are touched, and unbinds what is renamed.
+    /// Notes which names change hands, dissolves the touched cycles, and unbinds the names of renamed resources.
     fn take_names(&mut self, steps: &[Step]) {
         for step in steps {
             let (slot, moves) = match step {
@@ -230,7 +231,7 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// Deletes wait for those of what referred to them before the batch, or was owned by them.
+    /// Makes new deletes wait for the deletes of what, before the batch, referred to their resource or was owned by it.
     fn order_new_deletes(&mut self, steps: &[Step]) {
         let deleted = steps.iter().filter_map(|step| match step {
             Step::Delete {
@@ -289,12 +290,12 @@ impl<'a> Applying<'a> {
         self.tally.requests.push((slot, Trigger::Created, true));
     }
 
-    /// Returns true if its own invocation deletes it by name, and not by that of its owner (C14, C15).
+    /// Returns true if the resource's own invocation deletes it by name, and not through its owner (C14, C15).
     fn deletes_itself(&self, slot: Slot, owned: bool) -> bool {
         self.own == Some(slot) && !owned
     }
 
-    /// Marks a resource that is unbound by now, or takes it out at once.
+    /// Marks an unbound resource as deleted, or removes it: by force, by its own run, or because nothing was made.
     fn delete(&mut self, slot: Slot, force: bool, owned: bool) {
         if self.core.graph[slot].is_live() {
             self.leave_graph(slot);
@@ -340,7 +341,7 @@ impl<'a> Applying<'a> {
         self.set_aside(slot, reason);
     }
 
-    /// A deleted resource waits for its delete, or first for its invocation to return.
+    /// Queues a deleted resource for its delete, which waits until a running invocation has returned.
     fn set_aside(&mut self, slot: Slot, reason: Arc<Reason>) {
         match self.core.graph[slot].run_mut() {
             Some(run) => {
@@ -353,7 +354,7 @@ impl<'a> Applying<'a> {
         self.core.scheduler.leave_gate(&mut self.core.graph, slot);
     }
 
-    /// Takes a resource out of the graph; it is unbound already.
+    /// Takes an unbound resource out of the graph.
     fn leave_graph(&mut self, slot: Slot) {
         self.core.graph.detach(slot);
         if self.core.graph[slot].run().is_some_and(|run| run.is_busy()) {
@@ -371,7 +372,7 @@ impl<'a> Applying<'a> {
         resource.take_owed();
     }
 
-    /// Gives a deleted resource its life back; its name follows when names are bound.
+    /// Makes a deleted resource live again. Its name is bound later, with the others.
     fn enter_graph(&mut self, slot: Slot) {
         self.core.end_op(slot);
         self.core.barrier.release_delete_waits(&mut self.core.graph, slot);
@@ -458,7 +459,7 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// Gives a resource, unbound if its name really changes, another name and the mark that goes with it.
+    /// Renames a resource, and marks it for the rename phase. Its old name is already unbound if it really changes.
     fn rename(&mut self, slot: Slot, name: Name, take_up: bool) {
         let kind = self.core.graph[slot].kind();
         let id = self.core.graph.intern(kind, &name);
@@ -483,7 +484,7 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// Looks for cycles, and requests all that the batch concerns.
+    /// Finds new cycles, and requests all resources that the batch affects.
     fn request_changed(&mut self) {
         let moved: Vec<(NameId, Option<Uid>)> = std::mem::take(&mut self.tally.names)
             .into_iter()
@@ -565,7 +566,7 @@ impl<'a> Applying<'a> {
         reason
     }
 
-    /// Returns the reason why what refers to a name is requested when another resource has it, or none has.
+    /// Returns the reason to request the referrers of a name that now stands for another resource, or for none.
     fn reason_for_ref(&self, live: Option<Slot>) -> Arc<Reason> {
         let (cause, before) = match live {
             Some(live) => (
@@ -577,14 +578,14 @@ impl<'a> Applying<'a> {
         Arc::new(Reason::because(Trigger::RefChanged, cause).after(before))
     }
 
-    /// Returns true if new refs put a pending or running resource above: then even an own edit acts like another's
-    /// (C5).
+    /// Returns true if new refs add a pending or running parent: then even an edit by the resource's own invocation
+    /// counts as an edit by others (C5).
     fn adds_unsettled(&self, slot: Slot, refs_changed: bool) -> bool {
         let unsettled = |parent: Slot| parent != slot && self.core.graph[parent].is_unsettled();
         refs_changed && self.core.graph.parents(slot).any(unsettled)
     }
 
-    /// An edit by the resource's own invocation counts as seen.
+    /// Counts an edit by the resource's own invocation as seen by that invocation.
     fn see_own_edit(&mut self, slot: Slot, refs_changed: bool) {
         self.core.graph[slot].hold_until(self.core.journal.revision());
         let now = self.core.graph.see(slot);

@@ -24,16 +24,16 @@ impl Core {
     }
 }
 
-/// A call that is being carried out.
+/// A call that is being handled.
 struct Calling<'a> {
     core: &'a mut Core,
     id: CallId,
-    /// The invocation that it comes from, if it comes from one.
+    /// Invocation that makes the call; none for callers outside.
     by: Option<InvocationId>,
 }
 
 impl Calling<'_> {
-    /// Carries a call out; gives back its answer, unless that comes later.
+    /// Handles a call; returns its answer, unless that comes later.
     fn take(&mut self, call: Call) -> Result<Option<Answer>, Refusal> {
         // Invocations that return within the grace may still store what they achieved.
         if !self.core.is_serving() && !matches!(call, Call::WriteState { .. }) {
@@ -152,7 +152,7 @@ impl Calling<'_> {
         }
     }
 
-    /// Returns the calling resource, if an invocation of one calls, and the cause to be recorded.
+    /// Returns the calling resource, if an invocation makes the call, and the cause to record.
     fn caller(&self) -> Result<(Option<Slot>, Cause), Refusal> {
         let Some(invocation) = self.by else {
             return Ok((None, Cause::Call(self.id)));
@@ -177,7 +177,8 @@ impl Calling<'_> {
         ))
     }
 
-    /// Request 4. From inside an invocation it is recorded, and nothing more is answered: waiting is refused.
+    /// Requests a resource for a caller (request 4). A call from inside an invocation is only recorded, because an
+    /// invocation may not wait.
     fn request(&mut self, slot: Slot, why: Trigger, cause: Cause) -> Option<Answer> {
         // Its own reason goes into the chain, so that a request made by code can be followed to the edit behind it.
         let caller = self.by.and_then(|by| self.core.graph.run(by));
@@ -191,7 +192,7 @@ impl Calling<'_> {
         None
     }
 
-    /// Opens the handle of a batch. From inside an invocation nothing more is answered: waiting is refused.
+    /// Opens the handle of a batch. An invocation gets no further answers, because it may not wait.
     fn await_batch(&mut self, applied: Applied) {
         let uids = applied.uids.clone();
         self.core.answer(self.id, Answer::Applied(applied));
@@ -200,7 +201,7 @@ impl Calling<'_> {
         }
     }
 
-    /// Cancels what runs, and what is pending for this resource alone.
+    /// Cancels a resource's running invocation, and its pending requests without affecting other resources.
     fn cancel(&mut self, slot: Slot) {
         let is_live = self.core.graph[slot].is_live();
         if let Some(pending) = self.core.graph[slot].pending_mut() {

@@ -10,7 +10,7 @@ use crate::types::index::Slot;
 use crate::{Effect, Reason, Trigger};
 
 impl Core {
-    /// Does what is due.
+    /// Handles all due timers.
     pub(super) fn run_timers(&mut self) {
         while let Some(due) = self.timers.take(self.now) {
             match due {
@@ -41,15 +41,15 @@ impl Core {
         }
     }
 
-    /// Sets the host's timer if another time is due first now.
+    /// Updates the host's timer if the earliest due time has changed.
     pub(super) fn set_host_timer(&mut self) {
         if let Some(next) = self.timers.for_host(self.now) {
             self.out.push(Effect::Timer(next));
         }
     }
 
-    /// A requeue time is used up when it falls due. Once the controller is stopping it is dropped: it stands in the row,
-    /// and the next start takes it up.
+    /// Requests a resource whose requeue time is due, and clears that time. During a shutdown the stored time is kept
+    /// for the next start.
     fn requeue_is_due(&mut self, slot: Slot) {
         if !self.is_serving() || !self.graph.get(slot).is_some_and(|it| it.is_live()) {
             return;
@@ -61,7 +61,7 @@ impl Core {
         self.request(slot, &Arc::new(Reason::bare(Trigger::Retrigger)));
     }
 
-    /// Stores which requeue time is still to come, where a release leaves the row with one that was used up.
+    /// Stores the remaining requeue time if a release without a run leaves a used one in the row.
     pub(super) fn store_requeue(&mut self, slot: Slot) {
         let stored = self.graph[slot].row().next_reconcile;
         if stored.is_none() {
@@ -73,15 +73,15 @@ impl Core {
         }
     }
 
-    /// Nothing is due for this resource any more.
+    /// Clears all timers of a resource.
     pub(super) fn clear_times(&mut self, slot: Slot) {
         self.timers.clear_all(slot);
         self.graph[slot].set_failure(None);
         self.graph[slot].set_backed_off(0);
     }
 
-    /// Nudges all whose requeue, retry or resync falls due within their kind's interval. Costs what is due within the
-    /// longest of them.
+    /// Nudges every resource whose requeue, retry or resync is due within its kind's nudging interval. Costs time in
+    /// proportion to what is due within the longest of these intervals.
     pub(super) fn nudge_what_is_due_soon(&mut self) {
         let longest = self.graph.kinds().longest_nudging_interval();
         let soon = self.timers.soon(self.now, longest).filter(|(slot, wait)| {
@@ -95,7 +95,7 @@ impl Core {
         }
     }
 
-    /// A nudge: a timed request. The host has debounced it.
+    /// Requests a resource for a nudge that the host has debounced.
     pub(super) fn nudge(&mut self, slot: Slot) {
         if !self.graph.get(slot).is_some_and(|it| it.is_live()) || self.defer(slot, Timer::Nudge(slot)) {
             return;

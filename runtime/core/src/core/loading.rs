@@ -1,4 +1,4 @@
-//! Opening of a stored catalog, and the requests of a start (request 1).
+//! Opening of a stored catalog, with the requests of a start (request 1).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -23,26 +23,26 @@ use crate::{
     StoredRow, Trigger, Uid,
 };
 
-/// The reason why a stored catalog was not taken.
+/// Reasons to refuse a stored catalog or its options.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Two live rows have one kind and name.
+    /// Two live rows have the same kind and name.
     #[error("the catalog holds \"{key}\" twice: {first} and {second}")]
     DuplicateName {
-        /// The name.
+        /// Shared kind and name.
         key: Key,
-        /// One of the two.
+        /// Uid of one of the two resources.
         first: Uid,
-        /// The other.
+        /// Uid of the other resource.
         second: Uid,
     },
-    /// Two rows have one uid.
+    /// Two rows have the same uid.
     #[error("the catalog holds {0} twice")]
     DuplicateUid(Uid),
-    /// A row is newer than the catalog.
+    /// A row has a later revision than the catalog.
     #[error("row {0} is newer than its catalog")]
     RowFromTheFuture(Uid),
-    /// No controller can work with its options.
+    /// Options with which no controller can work.
     #[error(transparent)]
     Options(#[from] OptionsProblem),
     /// A kind is registered twice.
@@ -50,21 +50,21 @@ pub enum OpenError {
     DuplicateKind(Kind),
 }
 
-/// Of what was loaded, the resources for which more is to be done, each in order of slots.
+/// Loaded resources that need further steps, each list in order of slots.
 #[derive(Default)]
 struct Loaded {
-    /// Live ones that read others.
+    /// Live resources with refs.
     with_refs: Vec<Slot>,
-    /// Live ones of kinds that hold others back at the start, or that are looked at in intervals.
+    /// Live resources of kinds that come first at a start, or that have a resync interval.
     of_special_kinds: Vec<Slot>,
-    /// Live ones whose error says that they are on a cycle.
+    /// Live resources whose stored error describes a cycle.
     on_cycle_before: Vec<Slot>,
-    /// With an unfinished delete or rename.
+    /// Resources with an unfinished delete or rename.
     marked: Vec<Slot>,
 }
 
 impl Core {
-    /// Takes a stored catalog and requests what a start requests. The effects are the first to be carried out.
+    /// Opens a stored catalog and makes the requests of a start. The returned effects are the first to carry out.
     ///
     /// # Errors
     /// If the catalog breaks an invariant that the core relies upon, two kinds have one name, or with a limit nothing
@@ -127,16 +127,16 @@ impl Core {
     }
 }
 
-/// A stored catalog that is being taken.
+/// A stored catalog that is being loaded.
 struct Loading {
     core: Core,
     loaded: Loaded,
-    /// Those that are asked for only if they are unsettled, whatever their kind says.
+    /// Resources that are requested only if unsettled, whatever their kind says.
     may_rest: HashSet<Slot>,
 }
 
 impl Loading {
-    /// Makes room for as many names of each kind as are there.
+    /// Reserves space for the names of each kind.
     fn make_room(&mut self, rows: &[StoredRow]) {
         let mut counts: BTreeMap<&Kind, usize> = BTreeMap::new();
         for stored in rows {
@@ -147,8 +147,7 @@ impl Loading {
         }
     }
 
-    /// Takes one row, and notes what else is to be done for it: most of a large catalog needs nothing more, and is
-    /// looked at once only.
+    /// Loads one row, and notes which further steps it needs. Most rows need none and are visited only once.
     fn load(&mut self, stored: StoredRow) -> Result<(), OpenError> {
         let StoredRow {
             row,
@@ -265,7 +264,7 @@ impl Loading {
         }
     }
 
-    /// Orders loaded deletes. Refs were stored by name alone: deleted resources of that name count as well.
+    /// Orders loaded deletes. Refs are stored by name, so deleted resources with that name count as targets as well.
     fn order_loaded_deletes(&mut self, deleted: &[Slot]) {
         let order: Vec<(Slot, Vec<Slot>)> = deleted
             .iter()
@@ -296,7 +295,8 @@ impl Loading {
         }
     }
 
-    /// `request_if_unsettled`: the stored last run succeeded, left its resource ready, and saw what there is to be seen.
+    /// Returns true if the stored last run succeeded, left the resource ready, and saw its present inputs: with
+    /// `request_if_unsettled` no request is needed.
     fn is_settled_as_stored(&self, slot: Slot) -> bool {
         let resource = &self.core.graph[slot];
         let options = self.core.graph.options(slot);

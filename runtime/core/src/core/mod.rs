@@ -1,4 +1,4 @@
-//! The front of the core: its components, and the path of an input through them.
+//! The core itself: its components, and the path of an input through them.
 //!
 //! Each component keeps its state to itself: the graph, the scheduler, the barrier, the timers, the journal, the
 //! waiters. What is left here takes several of them: one file for each thing that happens. Invariants are numbered in
@@ -37,20 +37,20 @@ use crate::{
     Rule, Settled, StopReason, Stored, Target,
 };
 
-/// Counts of what the core has looked at since it was opened; tests assert that they grow with what was touched.
+/// Counts of the work done since the core was opened. Tests assert that they grow only with what was touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Resources visited by requests, releases and the search for cycles.
     pub nodes: u64,
-    /// Edges visited meanwhile.
+    /// Edges visited by the same operations.
     pub edges: u64,
-    /// Invocations started.
+    /// Number of started invocations.
     pub starts: u64,
     /// Resources released without an invocation.
     pub releases: u64,
 }
 
-/// The state machine.
+/// State machine of the controller.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub struct Core {
@@ -70,7 +70,7 @@ pub struct Core {
     out: Vec<Effect>,
 }
 
-/// Tells whether a drain ends with the commit of what it has changed.
+/// Tells whether the end of a drain also begins a commit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommitNow {
     Yes,
@@ -78,7 +78,7 @@ enum CommitNow {
 }
 
 impl Core {
-    /// Takes one input; pushes what is to be done for it.
+    /// Applies one input, and appends the resulting effects.
     pub fn handle(&mut self, now: Now, input: Input, effects: &mut Vec<Effect>) {
         if self.is_stopped() {
             return;
@@ -118,7 +118,8 @@ impl Core {
         self.end_drain(now, CommitNow::Yes, effects);
     }
 
-    /// The same, but begins no commit: for a host that expects more that belongs into it.
+    /// Ends a drain like [`flush`](Self::flush), without a commit: for a host that expects more inputs for the same
+    /// commit.
     pub fn flush_but_commit(&mut self, now: Now, effects: &mut Vec<Effect>) {
         self.end_drain(now, CommitNow::No, effects);
     }
@@ -142,17 +143,17 @@ impl Core {
         std::mem::swap(&mut self.out, effects);
     }
 
-    /// Returns true if calls may be handed in; see [`Limits::backlog`].
+    /// Returns true if the core accepts calls now; see [`Limits::backlog`].
     pub fn accepts_calls(&self) -> bool {
         self.journal.has_room()
     }
 
-    /// Returns true if everything is settled. Times that are still to come don't count.
+    /// Returns true if everything has settled. Future timers don't count.
     pub fn is_idle(&self) -> bool {
         self.graph.unsettled() == 0
     }
 
-    /// Returns how much was looked at so far.
+    /// Returns the counts of work since the core was opened.
     pub fn counters(&self) -> Counters {
         let (nodes, edges) = self.graph.visits();
         Counters {
@@ -163,13 +164,13 @@ impl Core {
         }
     }
 
-    /// The catalog's revision, committed or not.
+    /// Returns the catalog's revision, including changes that are not committed yet.
     pub fn revision(&self) -> Revision {
         self.journal.revision()
     }
 
-    /// The answers that wait for this revision to be durable. Asked when a commit of it is emitted, that is what the
-    /// commit carries out.
+    /// Returns how many answers wait for this revision to be durable: right after its commit is emitted, the number of
+    /// calls in that commit.
     pub fn answers_through(&self, revision: Revision) -> impl Iterator<Item = (CallId, &Answer)> {
         self.journal.answers_through(revision)
     }
@@ -179,12 +180,12 @@ impl Core {
         self.journal.answers_to_release()
     }
 
-    /// Returns how many rows the next flush hands to the store; none while the store is busy.
+    /// Returns how many rows the next flush hands to the store; 0 while the store is busy.
     pub fn to_commit(&self) -> usize {
         self.journal.to_commit()
     }
 
-    /// Says why a resource is not running now. One that is being deleted is found as well.
+    /// Explains why a resource is not running now, also one that is being deleted.
     ///
     /// # Errors
     /// If nothing is found under that name.
@@ -193,18 +194,18 @@ impl Core {
         Explainer::new(&self.graph, components, self.journal.durable(), self.now).explain(target)
     }
 
-    /// Checks every rule by computing it from scratch; costs time proportional to the catalog. Of each rule at most
-    /// 20 findings are told. It holds between any two inputs.
+    /// Checks every rule from scratch, in time proportional to the catalog; valid between any two inputs. Reports at
+    /// most 20 findings per rule.
     pub fn check_consistency(&self) -> Vec<Finding> {
         self.parts().check()
     }
 
-    /// Checks every rule, and compares what a store holds with what the machine holds.
+    /// Checks every rule, and compares the stored catalog with the core.
     pub fn check_against(&self, stored: Option<&Stored>) -> Consistency {
         self.parts().check_against(stored)
     }
 
-    /// The rules that are checked, in their order.
+    /// Lists the rules that are checked, in order.
     pub fn checked_rules() -> impl Iterator<Item = Rule> {
         Parts::rules()
     }
@@ -220,7 +221,7 @@ impl Core {
         )
     }
 
-    /// Considers what may have become ready, and starts what may start, until nothing moves.
+    /// Evaluates resources and starts invocations until nothing changes.
     fn pump(&mut self) {
         if !self.is_serving() {
             return;
@@ -242,8 +243,7 @@ impl Core {
         }
     }
 
-    /// Starts what is ready: deletes, then renames, then the rest, each by rank, kind and name, as far as the limits
-    /// allow.
+    /// Starts ready resources within the limits: deletes, renames, then reconciles, each by rank, kind and name.
     fn start_ready(&mut self) {
         for phase in [Phase::Delete, Phase::Rename, Phase::Reconcile] {
             while let Some(next) = self.scheduler.pop(&mut self.graph, &self.barrier, phase) {
@@ -257,7 +257,7 @@ impl Core {
         self.scheduler.promote_later(&mut self.timers, self.now.mono);
     }
 
-    /// Decides what becomes of a resource that something has happened to.
+    /// Evaluates a resource after an event, and applies the decision.
     fn consider(&mut self, slot: Slot) {
         self.graph.visit();
         match self.decision(slot) {
@@ -308,7 +308,7 @@ impl Core {
         self.start(slot, phase);
     }
 
-    /// Opens the gate when nothing can start because a resource of a `first` kind waits for one that is not.
+    /// Opens the gate if nothing runs, waits for a commit or counts in the barrier; returns whether it was closed.
     fn open_gate_if_stuck(&mut self) -> bool {
         // Each of these can still let the gate open by itself. Opened too early, it would protect nothing.
         let stuck = self.graph.active() == 0
@@ -318,7 +318,7 @@ impl Core {
     }
 }
 
-/// Components, for tests that look into them and break them.
+/// Access to components, for tests that inspect and break them.
 #[cfg(test)]
 impl Core {
     pub(crate) fn graph(&self) -> &Graph {

@@ -1,4 +1,4 @@
-//! The operations of which all others are made: request, cancel, settle, write, answer. Each takes several components.
+//! Primitive operations on several components: request, cancel, settle, write, answer.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::{
     Trigger, Uid,
 };
 
-/// The result of a run, and the runs that its entry of history stands for.
+/// Result of a run, with the earlier runs that share its history entry.
 type Ended = (RunResult, Option<Repeats>);
 
 impl Core {
-    /// Requests a live resource by a request of its own. One that cancels also has a failed rename tried at once; one that
-    /// wants something else than before forgets how often it has failed.
+    /// Requests a live resource directly. A request that cancels also retries a failed rename; an edit or refresh also
+    /// resets the count of failures.
     pub(super) fn request(&mut self, slot: Slot, reason: &Arc<Reason>) {
         if reason.trigger.cancels() {
             rearm(&mut self.graph, &mut self.timers, slot);
@@ -31,13 +31,13 @@ impl Core {
         self.graph.request(slot, reason, &mut stops);
     }
 
-    /// Tells an invocation to stop; what it returns is dropped.
+    /// Cancels an invocation; its result will be dropped.
     pub(super) fn cancel_run(&mut self, slot: Slot, by: Cancelled) {
         let mut stops = Stops::new(&mut self.timers, &mut self.out, self.now);
         self.graph.cancel_run(slot, by, &mut stops);
     }
 
-    /// Moves a resource to its next stage; returns the invocation that is over by that.
+    /// Moves a resource to its next stage; returns the invocation that this ends.
     #[inline]
     pub(super) fn on(&mut self, slot: Slot, event: Event) -> Option<Box<Running>> {
         self.graph.on(slot, event, self.now.mono)
@@ -51,7 +51,7 @@ impl Core {
         self.graph.set_pending_again(slot, reason, self.now.mono);
     }
 
-    /// Settles one resource, or all of the cycle that it is on, and tells those below and those who wait.
+    /// Settles a resource, or the whole cycle that it is on, and informs its children and waiting callers.
     pub(super) fn settle(&mut self, slot: Slot, why: &Settled) {
         let scc_root = self.graph.settle(slot, why, self.now.mono);
         let mut index = 0;
@@ -62,18 +62,18 @@ impl Core {
         }
     }
 
-    /// Does what follows for waits and the gate when a resource has settled, or has gone.
+    /// Updates waiting callers and the gate after a resource has settled or left the catalog.
     pub(super) fn on_settled(&mut self, slot: Slot) {
         self.scheduler.leave_gate(&mut self.graph, slot);
         self.waiters.answer_settled(&self.graph, &mut self.journal, slot);
     }
 
-    /// Changes the row of a resource; readers keep the one that they have.
+    /// Changes the row of a resource. Readers keep their version.
     pub(super) fn write(&mut self, slot: Slot, change: impl FnOnce(&mut Row)) {
         self.journal.write(&mut self.graph, self.now.wall, slot, change);
     }
 
-    /// Writes into its row how a resource's last run ended, and which runs its entry of history stands for.
+    /// Stores the last run of a resource in its row, with the runs that share its history entry.
     pub(super) fn write_last_run(&mut self, slot: Slot, run: &Running, ended: Ended) {
         let ended = (run, ended.0, ended.1);
         let wait = self.timers.wait(slot);
@@ -81,8 +81,8 @@ impl Core {
             .write_last_run(&mut self.graph, self.now.wall, slot, ended, wait);
     }
 
-    /// Adds a row of history, unless the run found nothing to do. Returns which runs it stands for, if a next one may join
-    /// them.
+    /// Adds a history entry, unless the run found nothing to do. Returns the runs that the entry stands for, if the
+    /// next run may join them.
     pub(super) fn record(
         &mut self,
         slot: Slot,
@@ -94,25 +94,25 @@ impl Core {
             .record(self.graph[slot].row(), self.now.wall, run, (result, error))
     }
 
-    /// Answers a call once all that is changed by now is durable.
+    /// Answers a call once all changes so far are durable.
     pub(super) fn answer(&mut self, call: CallId, answer: Answer) {
         self.journal.answer(call, answer);
     }
 
-    /// An invocation completed: callers from before its start have an outcome.
+    /// Answers the callers that waited since before this invocation started.
     pub(super) fn answer_outcome(&mut self, slot: Slot, invocation: InvocationId, outcome: RunOutcome) {
         self.waiters
             .answer_outcome(&mut self.journal, slot, invocation, outcome);
     }
 
-    /// Makes the handle of a request that has just been taken up.
+    /// Opens the handle of an accepted request.
     pub(super) fn open_handle(&mut self, call: CallId, slot: Slot) {
         let since = self.scheduler.next_invocation();
         self.waiters
             .open(&mut self.graph, &mut self.journal, (call, since), slot);
     }
 
-    /// Makes the handle of a batch that has just been carried out.
+    /// Opens the handle of an applied batch.
     pub(super) fn open_batch(&mut self, call: CallId, uids: &[Uid]) {
         let next = self.scheduler.next_invocation();
         self.waiters
@@ -132,27 +132,28 @@ impl Core {
         self.barrier.stop_counting(&mut self.graph, slot);
     }
 
-    /// Sets the timer of a timed request anew if the request is to be deferred (C17); returns whether it is.
+    /// Defers a timed request if starved resources require it (C17); returns whether it is deferred.
     pub(super) fn defer(&mut self, slot: Slot, timer: Timer) -> bool {
         self.starvation
             .defer(&mut self.graph, &mut self.timers, self.now.mono, (slot, timer))
     }
 
-    /// Makes the claims of a resource fit its rename mark, and wakes what waited for a name that it gave up.
+    /// Updates the claims of a resource to its rename intent, and requests the resources that waited for a released
+    /// name.
     pub(super) fn claim_former_names(&mut self, slot: Slot) {
         for name in self.graph.claim_former_names(slot) {
             self.give_up(name, slot);
         }
     }
 
-    /// Takes a resource out of the claimants of a name, and has the one that waits for that considered.
+    /// Removes a resource's claim on a name, and evaluates the resource that waits for that name.
     pub(super) fn give_up(&mut self, name: NameId, slot: Slot) {
         if let Some((live, cause)) = self.graph.give_up(name, slot) {
             self.wake_for_name(live, cause);
         }
     }
 
-    /// Requests the resource that waits for its name, if nothing holds that any more.
+    /// Requests the resource that waits for its name, if no other holds that name any more.
     pub(super) fn wake_for_name(&mut self, live: Slot, cause: Cause) {
         // Several may claim one name. As long as another one does, waking it would only settle it again.
         let waits = matches!(self.graph[live].settled(), Some(Settled::WaitingForName { .. }));
@@ -163,7 +164,7 @@ impl Core {
         }
     }
 
-    /// The batch is whole: whatever waits for a name that was given up meanwhile is requested.
+    /// Requests every resource that waited for a name released during the batch.
     pub(super) fn wake_for_freed_names(&mut self) {
         for (live, cause) in self.graph.take_freed() {
             // The name is free by an edit that a crash could still take back.

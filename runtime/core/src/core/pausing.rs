@@ -1,4 +1,4 @@
-//! Pausing (C19): nothing is cancelled, and no further reconcile starts; deletes and renames do.
+//! Pausing (C19): nothing is cancelled, and no further reconcile starts. Deletes and renames do.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ impl Core {
         }
     }
 
-    /// Resumes a resource. Requests that came meanwhile count as one.
+    /// Resumes a resource. All requests during the pause count as one.
     pub(super) fn resume(&mut self, slot: Slot, cause: Cause) {
         if !self.graph[slot].row().paused {
             return;

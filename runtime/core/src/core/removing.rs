@@ -8,7 +8,7 @@ use crate::timers::Timer;
 use crate::types::index::{NameId, Slot};
 
 impl Core {
-    /// It is time to try a failed delete or rename again.
+    /// Handles the due retry of a failed delete or rename.
     pub(super) fn op_retry_is_due(&mut self, slot: Slot) {
         let deferred = self.graph[slot].is_live() && self.defer(slot, Timer::OpRetry(slot));
         if !deferred {
@@ -16,7 +16,7 @@ impl Core {
         }
     }
 
-    /// A failed delete or rename is tried again.
+    /// Retries a failed delete or rename.
     pub(super) fn retry_op(&mut self, slot: Slot) {
         rearm(&mut self.graph, &mut self.timers, slot);
         let reason = self.graph.reason_to_retry(slot);
@@ -27,7 +27,7 @@ impl Core {
         }
     }
 
-    /// Takes a resource out of the catalog. Its edges are out of the counts already unless it is live no more.
+    /// Removes a resource from the catalog. If it is not live, its edges are no longer counted.
     pub(super) fn remove(&mut self, slot: Slot) {
         // First of all: those who wait for it are told below, by its life, that it is deleted.
         self.graph[slot].set_life(Life::Gone);
@@ -51,7 +51,7 @@ impl Core {
         }
     }
 
-    /// Gives up the names of a gone resource whose invocation has returned, and its slot.
+    /// Releases the names and the slot of a removed resource whose invocation has returned.
     pub(super) fn forget(&mut self, slot: Slot) {
         let names: Vec<NameId> = self.graph[slot].names().collect();
         for name in names {

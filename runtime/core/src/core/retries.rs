@@ -1,4 +1,4 @@
-//! Failures: the next attempt, the end of long waits, and other timed work.
+//! Retries after failures, and other timed work.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::types::index::Slot;
 use crate::{Cause, InvocationId, Reason, Settled, Trigger};
 
 impl Core {
-    /// The resource has another policy: it holds also for the failure that stands, whose wait is counted from when it
-    /// failed. Requests nothing by itself.
+    /// Applies a changed retry policy to the present failure, counting the wait from when it happened. Requests nothing
+    /// by itself.
     pub(super) fn follow_new_policy(&mut self, slot: Slot) {
         if !self.graph[slot].is_live() {
             return;
@@ -41,7 +41,7 @@ impl Core {
         }
     }
 
-    /// A failed reconcile is tried again. One that runs already tries again by that.
+    /// Retries a failed reconcile. A running one already counts as the retry.
     pub(super) fn retry_reconcile(&mut self, slot: Slot) {
         let runs = self.graph[slot]
             .run()
@@ -59,7 +59,7 @@ impl Core {
         self.request(slot, &reason);
     }
 
-    /// `retry(name)`: what has failed is tried now, its failures forgotten.
+    /// Retries a failed resource now for a caller. For a failed reconcile the count of failures is reset.
     pub(super) fn retry_by_hand(&mut self, slot: Slot, cause: Cause) {
         let resource = &self.graph[slot];
         if resource.has_op() {
@@ -71,7 +71,7 @@ impl Core {
         }
     }
 
-    /// Edits, refreshes and retries by hand forget how often it has failed.
+    /// Resets the count of failures, after an edit, a refresh or a retry by hand.
     pub(super) fn forget_attempts(&mut self, slot: Slot) {
         self.timers.clear(Timer::Forgive(slot));
         self.graph[slot].set_backed_off(0);
@@ -80,7 +80,7 @@ impl Core {
         }
     }
 
-    /// The owner of a resource looks at what has happened to that.
+    /// Requests the owner of a resource after an event of that resource, if the owner's kind asks for it.
     pub(super) fn request_owner(&mut self, slot: Slot, news: News) {
         if let Some(owner) = self.graph.owner_to_request(slot, news) {
             let reason = self.reason_for_owner(slot);
@@ -88,14 +88,14 @@ impl Core {
         }
     }
 
-    /// The reason of a run of an owner, for what has happened to this resource.
+    /// Returns the reason to run the owner of this resource.
     pub(super) fn reason_for_owner(&self, slot: Slot) -> Arc<Reason> {
         let last = self.graph[slot].row().last_run.as_ref();
         let before = last.map(|last| last.reason.clone());
         Arc::new(Reason::because(Trigger::Recovered, self.graph.cause_of(slot)).after(before))
     }
 
-    /// It is time to look for drift.
+    /// Requests a resource whose resync interval has passed.
     pub(super) fn resync(&mut self, slot: Slot) {
         if !self.is_serving() || self.defer(slot, Timer::Resync(slot)) {
             return;

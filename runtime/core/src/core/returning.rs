@@ -17,7 +17,7 @@ use crate::{
     Settled, Timestamp, Trigger,
 };
 
-/// The code of the error that stands for a panic (C9).
+/// Error code of a panic (C9).
 pub(crate) const PANIC_CODE: &str = "panic";
 
 impl Core {
@@ -58,7 +58,7 @@ impl Core {
         self.free_names(slot, &run);
     }
 
-    /// Takes over the invocation; what becomes of its resource is decided within the same input.
+    /// Takes the invocation out of its stage. The next stage is decided within the same input.
     fn take_run(&mut self, slot: Slot) -> Option<Box<Running>> {
         let run = self.on(slot, Event::Returned)?;
         // Counts lead along refs, and those of a deleted resource were taken out with it.
@@ -68,7 +68,7 @@ impl Core {
         Some(run)
     }
 
-    /// Considers again everything that waited for a name of this invocation.
+    /// Evaluates again everything that waited for a name of this invocation.
     fn free_names(&mut self, slot: Slot, run: &Running) {
         // All names that it ran under: a rename during the run has made others wait for the old one as well.
         for name in run.under().iter() {
@@ -80,7 +80,7 @@ impl Core {
     }
 }
 
-/// The end of an invocation: what becomes of its outcome and of its resource.
+/// The end of an invocation, with all that follows for its resource.
 struct Conclusion<'a> {
     core: &'a mut Core,
     slot: Slot,
@@ -103,7 +103,7 @@ impl Conclusion<'_> {
         }
     }
 
-    /// It was deleted at once while this ran: only history is left to be written.
+    /// Concludes the invocation of a resource that was removed meanwhile: only history is written.
     fn conclude_gone(&mut self, result: Result<Outcome, Arc<Error>>) {
         let (slot, run) = (self.slot, self.run);
         let (ended, error) = match result {
@@ -208,7 +208,7 @@ impl Conclusion<'_> {
         }
     }
 
-    /// The resource was passed over: its row stays as it is, but for a requeue time that is used up.
+    /// Concludes a run that was passed over: the row is unchanged, except for a used requeue time.
     fn conclude_passed_over(&mut self, outcome: Outcome) {
         let (slot, run) = (self.slot, self.run);
         let core = &mut *self.core;
@@ -222,7 +222,7 @@ impl Conclusion<'_> {
         self.go_on();
     }
 
-    /// Stores how a reconcile ended, and when it is to run again.
+    /// Stores the end of a reconcile and the time of the next.
     fn write_reconcile(&mut self, ended: (RunResult, Option<Repeats>), result: &Result<Outcome, Arc<Error>>) {
         let (slot, run) = (self.slot, self.run);
         let next = self.core.timers.requeue(slot);
@@ -244,7 +244,7 @@ impl Conclusion<'_> {
         self.core.write_last_run(slot, run, ended);
     }
 
-    /// After a completed reconcile: run again, rename, or settle.
+    /// Chooses the next step after a completed reconcile: run again, rename, or settle.
     fn go_on(&mut self) {
         let (slot, run) = (self.slot, self.run);
         // Not settled in between: those below would start on a state that is about to change.
@@ -317,7 +317,7 @@ impl Conclusion<'_> {
         }
     }
 
-    /// A delete or rename did not work: it keeps its mark, carries the error, and is tried again.
+    /// Records the failure of a delete or rename: the intent stays, the error is stored, and a retry is scheduled.
     fn op_failed(&mut self, error: Arc<Error>, repeats: Option<Repeats>) {
         let (slot, run) = (self.slot, self.run);
         let cancelled = !matches!(run.cancelled(), Cancelled::No | Cancelled::ByDeadline);
@@ -357,8 +357,7 @@ impl Conclusion<'_> {
     }
 }
 
-/// Returns the next run that a reconcile asks for; none if it leaves the time that is still to come, as a failed one does
-/// that says nothing.
+/// Returns the next run that a reconcile asks for; none keeps the present one, as after a failure that names no time.
 fn requeue_asked(result: &Result<Outcome, Arc<Error>>) -> Option<(Option<Timestamp>, Option<Duration>)> {
     match result {
         Ok(outcome) => Some((outcome.retrigger, outcome.requeue_after)),
@@ -369,7 +368,8 @@ fn requeue_asked(result: &Result<Outcome, Arc<Error>>) -> Option<(Option<Timesta
     }
 }
 
-/// Returns true if a reconcile ends with another state, error or readiness than the last completed one, or is the first.
+/// Returns true if a reconcile ends with another state, error or readiness than the last completed one, or is the
+/// first.
 fn completes_otherwise(row: &Row, result: &Result<Outcome, Arc<Error>>) -> bool {
     let unready = result.as_ref().ok().and_then(|outcome| outcome.unready.as_ref());
     let is_the_same = row.last_run.as_ref().is_some_and(|last| {
@@ -381,7 +381,7 @@ fn completes_otherwise(row: &Row, result: &Result<Outcome, Arc<Error>>) -> bool 
     !is_the_same
 }
 
-/// Returns the reason why a resource is reconciled after this run, with which its rename became known or was done.
+/// Returns the reason for the reconcile that follows a rename.
 fn after_rename(run: &Running) -> Arc<Reason> {
     match run.reason().trigger {
         Trigger::Renamed => run.reason().clone(),

@@ -39,7 +39,7 @@ impl Core {
         self.out.push(Effect::Start(Box::new(start)));
     }
 
-    /// An invocation says how far it is.
+    /// Records the progress of an invocation.
     pub(super) fn progress(&mut self, invocation: InvocationId, text: Arc<str>) {
         let Some(slot) = self.graph.run(invocation) else {
             return;

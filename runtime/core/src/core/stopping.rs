@@ -1,4 +1,4 @@
-//! Stopping: in order at a shutdown, at once when the store fails or the lease is lost.
+//! Shutdown in order, and the immediate stop when the store fails or the lease is lost.
 
 use std::time::Duration;
 
@@ -8,32 +8,32 @@ use crate::graph::resource::Cancelled;
 use crate::timers::Timer;
 use crate::{Answer, Effect, Refusal, RunOutcome, Settlement, StopReason};
 
-/// The time that the last commit may take once a shutdown was requested twice, which means that it is urgent.
+/// Time limit of the last commit after a second shutdown request, which means that the end is urgent.
 const HASTY_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Tells whether the core takes work.
+/// Phases of a shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Service {
     Serving,
-    /// Shut down: invocations may return until the grace is over.
+    /// Shutting down: invocations may return until the grace period ends.
     Returning,
-    /// Invocations that did not return are given up; changes are still committed.
+    /// Shutting down: unreturned invocations are given up, and the last changes are committed.
     Committing,
     Stopped,
 }
 
 impl Core {
-    /// Returns true if the core takes calls and starts work.
+    /// Returns true if the core accepts calls and starts work.
     pub fn is_serving(&self) -> bool {
         self.service == Service::Serving
     }
 
-    /// Returns true if the core has emitted [`Effect::Stopped`]; it takes and emits nothing more.
+    /// Returns true if the core has emitted [`Effect::Stopped`], after which it ignores inputs and emits nothing.
     pub fn is_stopped(&self) -> bool {
         self.service == Service::Stopped
     }
 
-    /// Stops in order. A second one ends the grace, and waits no longer for the store than a blink.
+    /// Begins a shutdown. A second call ends the grace period and shortens the wait for the store.
     pub(super) fn shutdown(&mut self, grace: Duration) {
         if self.service != Service::Serving {
             self.finish_committing(HASTY_PATIENCE.min(self.limits.commit_patience));
@@ -58,13 +58,13 @@ impl Core {
         }
     }
 
-    /// Nothing is waited for any more but the store, and that not for ever: a commit may hang.
+    /// Stops waiting for invocations, and waits only for the store, for a limited time: a commit may hang.
     fn finish_committing(&mut self, patience: Duration) {
         self.service = Service::Committing;
         self.timers.set(Timer::LastCommit, self.now.mono.after(patience));
     }
 
-    /// A store that neither commits nor fails ends a shutdown as one that fails does.
+    /// Stops the core as after a failure of the store, because the last commit took too long.
     pub(super) fn last_commit_is_overdue(&mut self) {
         if self.service == Service::Committing {
             let message = "it did not end the last commit in time".to_owned();
@@ -81,7 +81,8 @@ impl Core {
         }
     }
 
-    /// After a shutdown: ends once everything has returned, or the grace is over, and all is durable.
+    /// Stops the core if a shutdown is complete: invocations have returned or the grace period is over, and everything
+    /// is durable.
     pub(super) fn stop_if_done(&mut self) {
         if self.service == Service::Returning && self.graph.active() == 0 {
             self.finish_committing(self.limits.commit_patience);
@@ -96,7 +97,7 @@ impl Core {
         }
     }
 
-    /// Stops at once: nothing more can be committed.
+    /// Stops at once, without a further commit.
     pub(super) fn stop(&mut self, reason: StopReason) {
         let lease_lost = reason == StopReason::LeaseLost;
         self.journal.publish(&mut self.graph, &mut self.out);

@@ -1,4 +1,4 @@
-//! Updates of rows: whether they change anything, and the columns that they overwrite.
+//! Updates of rows: checks for a real difference, and the columns that they overwrite.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use crate::batch::plan::Step;
 use crate::graph::Graph;
 use crate::{Row, Update};
 
-/// Returns true if a step leaves anything different: what does not raises no version and requests nothing.
+/// Returns true if a step changes anything. A step that doesn't raises no version and requests nothing.
 pub(super) fn changes_anything(graph: &Graph, step: &Step) -> bool {
     let Step::Change {
         slot,
@@ -39,7 +39,7 @@ fn update_is_idle(row: &Row, update: &Update) -> bool {
             .is_none_or(|retry| retry.as_ref() == row.retry.as_deref())
 }
 
-/// Writes the columns that an update names, and no others.
+/// Overwrites the columns that an update names.
 pub(super) fn overwrite(row: &mut Row, update: Update) {
     if let Some((spec, format)) = update.spec {
         (row.spec, row.spec_format) = (spec, format);

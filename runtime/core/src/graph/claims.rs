@@ -8,13 +8,13 @@ use crate::types::index::{NameId, Slot};
 use crate::{Cause, Settled, Uid};
 
 impl Graph {
-    /// Lists the resources that have a name, or still have to do with it.
+    /// Lists the resources that have or claim a name.
     pub(crate) fn claimants(&self, name: NameId) -> Vec<Slot> {
         let entry = &self.names[name];
         entry.others.iter().copied().chain(entry.live).collect()
     }
 
-    /// Returns true if an abandoned invocation keeps this resource from being invoked, by itself or by its names (C1).
+    /// Returns the abandoned invocation that keeps this resource from running, by itself or through a name (C1).
     pub(crate) fn kept_out(&self, slot: Slot) -> Option<Settled> {
         // Evaluated with every decision, and an abandoned invocation is rare.
         if self.abandoned == 0 {
@@ -40,7 +40,7 @@ impl Graph {
         })
     }
 
-    /// A parent that is kept out, or stands below one that is.
+    /// Returns the abandoned invocation that keeps a parent out, directly or from further above.
     pub(crate) fn below_abandoned(&self, slot: Slot) -> Option<Settled> {
         if self.abandoned == 0 {
             return None;
@@ -52,7 +52,7 @@ impl Graph {
             })
     }
 
-    /// Another resource with an invocation that began under one of its names (C1).
+    /// Finds another resource whose invocation began under one of this resource's names (C1).
     pub(crate) fn user_of_its_names(&self, slot: Slot) -> Option<Slot> {
         self.slots[slot].names().find_map(|name| {
             let entry = &self.names[name];
@@ -66,7 +66,7 @@ impl Graph {
         })
     }
 
-    /// Returns the holder of its name by a delete or rename that no longer counts (C6).
+    /// Returns the holder of this resource's name: a resource whose delete or rename is unfinished (C6).
     pub(crate) fn held_name(&self, slot: Slot) -> Option<Settled> {
         let others = &self.names[self.slots[slot].name].others;
         // Regular work waits for the barrier anyway. What no longer counts there keeps its output under this name, which must
@@ -82,7 +82,7 @@ impl Graph {
         })
     }
 
-    /// Returns the resources that one refers to or is owned by: the deletes of these wait for its own.
+    /// Lists the resources that this one refers to or is owned by: their deletes wait for its delete.
     pub(crate) fn delete_targets(&self, slot: Slot) -> Vec<Slot> {
         let resource = &self.slots[slot];
         let owner = resource.row.owner.and_then(|owner| self.slots.find(owner));
@@ -103,7 +103,7 @@ impl Graph {
             .collect()
     }
 
-    /// Makes the claims of a resource fit its rename mark. Gives back the names that it gave up.
+    /// Updates the claims of a resource to its rename intent. Returns the names that it no longer claims.
     pub(crate) fn claim_former_names(&mut self, slot: Slot) -> Vec<NameId> {
         let resource = &self.slots[slot];
         if !resource.row.intents.is_renamed() && resource.claims.is_empty() {
@@ -125,8 +125,8 @@ impl Graph {
         before.iter().copied().filter(|id| !claims.contains(id)).collect()
     }
 
-    /// Takes a resource out of the claimants of a name. Gives back the live resource of that name with the cause, to be
-    /// told of it; in the middle of a batch that is kept for its end, for names and edges are in pieces.
+    /// Removes a resource's claim on a name. Returns the live resource of that name, to be requested, with the cause;
+    /// within a batch that waits until the end.
     pub(crate) fn give_up(&mut self, name: NameId, slot: Slot) -> Option<(Slot, Cause)> {
         self.names.unclaim(name, slot);
         // Before the name is released, which forgets it if nobody else has to do with it.
@@ -135,7 +135,7 @@ impl Graph {
         told
     }
 
-    /// The same for a claim that stays and holds nobody back any more.
+    /// Like [`give_up`](Self::give_up) for a claim that stays but no longer blocks others.
     pub(crate) fn offer(&mut self, name: NameId, slot: Slot) -> Option<(Slot, Cause)> {
         let cause = self.cause_of(slot);
         let live = self.names[name].live;
@@ -143,7 +143,7 @@ impl Graph {
         Some((live?, told?))
     }
 
-    /// The names of a resource, without those under which its invocation began.
+    /// Lists the names of a resource, except those under which its running invocation began.
     pub(crate) fn names_without_a_run(&self, slot: Slot) -> Vec<NameId> {
         let resource = &self.slots[slot];
         let under = resource.unreturned().map(Running::under);
@@ -151,12 +151,12 @@ impl Graph {
         resource.names().filter(is_free).collect()
     }
 
-    /// Keeps every name until the batch is whole.
+    /// Keeps unused names until [`end_batch`](Self::end_batch).
     pub(crate) fn begin_batch(&mut self) {
         self.names.keep_all();
     }
 
-    /// The live resources of names that were given up during the batch, with the causes.
+    /// Takes the live resources of names released during the batch, with the causes.
     pub(crate) fn take_freed(&mut self) -> Vec<(Slot, Cause)> {
         let given_up = self.names.take_given_up().into_iter();
         given_up
@@ -164,32 +164,32 @@ impl Graph {
             .collect()
     }
 
-    /// The batch is whole: names that nothing has to do with any more are forgotten.
+    /// Removes the names that became unused during the batch.
     pub(crate) fn end_batch(&mut self) {
         self.names.forget_unused();
     }
 
-    /// Forgets a name, if nothing has to do with it any more.
+    /// Removes a name if nothing has, claims or refers to it.
     pub(crate) fn release_name(&mut self, name: NameId) {
         self.names.release(name);
     }
 
-    /// Has a resource that is not live claim the name that it had.
+    /// Adds the claim of a resource that is no longer live to its name.
     pub(crate) fn claim(&mut self, slot: Slot) {
         self.names.claim(self.slots[slot].name, slot);
     }
 
-    /// Takes back the claim on the name that a resource is to have again.
+    /// Removes the claim of a resource to its own name, before that is bound again.
     pub(crate) fn unclaim(&mut self, slot: Slot) {
         self.names.unclaim(self.slots[slot].name, slot);
     }
 
-    /// The live resource of a name.
+    /// Returns the live resource of a name.
     pub(crate) fn live(&self, name: NameId) -> Option<Slot> {
         self.names[name].live
     }
 
-    /// The uid of the live resource of a name.
+    /// Returns the uid of the live resource of a name.
     pub(crate) fn live_uid(&self, name: NameId) -> Option<Uid> {
         self.names[name].live.map(|live| self.slots[live].row.uid)
     }
@@ -199,7 +199,7 @@ impl Graph {
         self.names[self.slots[slot].name].live == Some(slot)
     }
 
-    /// Returns the resources that refer to a name, in order.
+    /// Returns the resources that refer to a name, in order of slots.
     pub(crate) fn referrers(&self, name: NameId) -> BTreeSet<Slot> {
         self.names[name]
             .referrers
@@ -208,7 +208,7 @@ impl Graph {
             .collect()
     }
 
-    /// Considers again everything that waited for an invocation of `slot` to be out of the way of a name.
+    /// Evaluates every resource that waited for an invocation of `slot` to release a name.
     pub(crate) fn wake_claimants(&mut self, name: NameId, slot: Slot) {
         let mut index = 0;
         while let Some(other) = self.names[name].others.get(index).copied() {

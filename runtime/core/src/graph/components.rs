@@ -2,7 +2,7 @@
 
 use crate::types::index::index_u32;
 
-/// For each node, the number of its component. Components are numbered children first.
+/// Returns the component number of each node. Children's components have lower numbers.
 pub(crate) fn components(children: &[Vec<u32>]) -> Vec<u32> {
     const UNSEEN: u32 = u32::MAX;
     let mut order = vec![UNSEEN; children.len()];

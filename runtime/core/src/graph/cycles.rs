@@ -1,4 +1,4 @@
-//! Cycles of the graph (C7): found once per batch, in one pass over everything that the changed edges reach.
+//! Cycles of the graph (C7), found once per batch in one pass over everything that the changed edges reach.
 //!
 //! A batch first *dissolves* the cycles that it touches, changes the structure, and then *regroups* whatever
 //! is a cycle now. Counts stay exact in between because only counted edges are in them, and a member's edges
@@ -13,18 +13,18 @@ use crate::types::index::{CycleId, Slot, index_u32};
 use crate::{Error, Key};
 use rustc_hash::FxBuildHasher;
 
-/// The code of the error that the members of a cycle carry.
+/// Error code of the members of a cycle.
 pub(crate) const CYCLE_CODE: &str = "cycle";
 
-/// The most ways round one knot of cycles that are spelled out: beyond that, members carry the first. Bounds the cost
-/// of an error text at so many passes over the knot.
+/// Maximum number of paths described per strongly connected component; further members get the first one's error.
+/// Bounds the cost of error texts.
 const SPELLED_MAX: usize = 16;
 
-/// The most members that the text of one error names: a long cycle is elided in the middle, so that the errors of all
-/// members together take space in proportion to their number.
+/// Maximum number of members named in one error. A long cycle is elided in the middle, so that the errors of all
+/// members need space in proportion to their number.
 const NAMED_MAX: usize = 16;
 
-/// The cycles of the graph.
+/// Known cycles of the graph.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Cycles {
@@ -64,25 +64,25 @@ impl Cycles {
         &mut self.members[cycle.index()]
     }
 
-    /// Returns how many there are.
+    /// Returns the number of cycles.
     pub(crate) fn count(&self) -> usize {
         self.members.len() - self.free.len()
     }
 }
 
-/// The result of a search for cycles.
+/// Result of a search for cycles.
 #[derive(Debug, Default)]
 pub(crate) struct CycleChanges {
-    /// On a cycle now that is not the one from before.
+    /// Members of a new or changed cycle.
     pub(super) regrouped: Vec<Slot>,
-    /// Those of them that were on none before.
+    /// Resources that are now on a cycle and were on none before.
     pub(super) entered: Vec<Slot>,
-    /// No longer on one.
+    /// Resources that are no longer on a cycle.
     pub(super) left: Vec<Slot>,
 }
 
 impl Graph {
-    /// Makes the members of a cycle nodes of their own again.
+    /// Dissolves a cycle, so that each member is a node of its own again; returns the members.
     pub(crate) fn dissolve(&mut self, cycle: CycleId) -> Vec<Slot> {
         // Counts stand with nodes, so every edge of a member is taken out before the node changes and put in again after
         // it.
@@ -147,7 +147,7 @@ impl Graph {
         }
     }
 
-    /// Groups every cycle that can be reached from the seeds. `dissolved` were on a cycle before the batch.
+    /// Finds every cycle that can be reached from the seeds. `dissolved` were on a cycle before the batch.
     pub(crate) fn find_cycles(&mut self, seeds: &[Slot], dissolved: &BTreeSet<Slot>) -> CycleChanges {
         let (nodes, children) = self.reach(seeds);
         let component = components(&children);
@@ -203,7 +203,7 @@ impl Graph {
         cycle.is_some_and(|cycle| self.cycles.members(cycle) == members)
     }
 
-    /// Everything below the seeds, themselves included, with its edges as indexes into the first list.
+    /// Returns the seeds and all their descendants, with the edges as indexes into that list.
     fn reach(&mut self, seeds: &[Slot]) -> (Vec<Slot>, Vec<Vec<u32>>) {
         let mut index_of: HashMap<Slot, u32, FxBuildHasher> = HashMap::default();
         let mut nodes: Vec<Slot> = Vec::new();
@@ -232,14 +232,14 @@ impl Graph {
         (nodes, children)
     }
 
-    /// Returns true if edges lead to it and from it. Every cycle that a batch closes goes through one of its seeds.
+    /// Returns true if the resource has both parents and children. Every new cycle goes through a seed.
     fn may_be_on_a_cycle(&self, slot: Slot) -> bool {
         let found = self.slots.get(slot);
         let reads = found.is_some_and(|found| found.is_live() && !found.links.is_empty());
         reads && self.children(slot).next().is_some()
     }
 
-    /// The errors of the members of one cycle, each spelling out a way round that it is on.
+    /// Returns the error of each member of a cycle, which describes a path from it back to itself.
     pub(crate) fn spell(&self, cycle: CycleId) -> Vec<(Slot, Arc<Error>)> {
         let members = self.cycles.members(cycle);
         let mut uncovered: BTreeSet<(Key, Slot)> = members
@@ -266,7 +266,7 @@ impl Graph {
         spelled
     }
 
-    /// A shortest way from a member of a cycle over refs back to itself, each member once.
+    /// Returns a shortest path over refs from a member of a cycle back to itself.
     fn way_round(&self, from: Slot) -> Vec<Slot> {
         let cycle = self.slots[from].cycle;
         let mut reached_from: HashMap<Slot, Slot, FxBuildHasher> = HashMap::default();

@@ -18,7 +18,8 @@ use crate::types::index::{NameId, Slot, index_u32};
 use rustc_hash::FxBuildHasher;
 
 impl Graph {
-    /// Returns the root of the node of `slot`: the member of its strongly connected component that holds the counts.
+    /// Returns the representative of a resource's node: the member of its strongly connected component that holds the
+    /// counts.
     pub(crate) fn scc_root(&self, slot: Slot) -> Slot {
         match self.slots[slot].cycle {
             None => slot,
@@ -26,7 +27,7 @@ impl Graph {
         }
     }
 
-    /// The `index`-th resource of the node that `scc_root` stands for.
+    /// Returns the `index`-th member of the node that `scc_root` represents.
     pub(crate) fn member(&self, scc_root: Slot, index: usize) -> Option<Slot> {
         match self.slots[scc_root].cycle {
             None => (index == 0).then_some(scc_root),
@@ -44,7 +45,7 @@ impl Graph {
         Some((referrer, self.slots[referrer.slot].links[referrer.index as usize]))
     }
 
-    /// Live children of a live resource, in no particular order.
+    /// Lists the live children of a live resource, in no particular order.
     pub(crate) fn children(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
         let resource = &self.slots[slot];
         // Refs are to names. That of a deleted resource may be another's by now, and its referrers with it.
@@ -59,7 +60,7 @@ impl Graph {
             .map(|referrer| referrer.slot)
     }
 
-    /// Live parents of a live resource, in the order of its refs.
+    /// Lists the live parents of a live resource, in the order of its refs.
     pub(crate) fn parents(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
         self.slots[slot]
             .links
@@ -120,7 +121,7 @@ impl Graph {
         self.slots[slot].links = Box::default();
     }
 
-    /// Makes `slot` the live resource of its name and counts the edges to its referrers.
+    /// Makes `slot` the live resource of its name, and counts the edges to its referrers.
     pub(crate) fn bind(&mut self, slot: Slot) {
         let name = self.slots[slot].name;
         debug_assert!(self.names[name].live.is_none());
@@ -131,7 +132,7 @@ impl Graph {
         }
     }
 
-    /// Takes its name from `slot`, and the edges to its referrers out of the counts.
+    /// Unbinds `slot` from its name, and uncounts the edges to its referrers.
     pub(crate) fn unbind(&mut self, slot: Slot) {
         let name = self.slots[slot].name;
         debug_assert_eq!(self.names[name].live, Some(slot));
@@ -142,7 +143,7 @@ impl Graph {
         self.names[name].live = None;
     }
 
-    /// Counts the edge of one link, if it is one and is not counted yet.
+    /// Counts the edge of one link, if the link makes an edge that is not counted yet.
     pub(super) fn count_edge(&mut self, child: Slot, index: usize) {
         self.visits.edges += 1;
         let link = self.slots[child].links[index];
@@ -164,7 +165,7 @@ impl Graph {
         }
     }
 
-    /// The reverse of [`count_edge`](Self::count_edge).
+    /// Reverses [`count_edge`](Self::count_edge).
     pub(super) fn uncount_edge(&mut self, child: Slot, index: usize) {
         self.visits.edges += 1;
         let link = self.slots[child].links[index];
@@ -206,7 +207,7 @@ impl Graph {
         }
     }
 
-    /// Tells the unsettled parents of a node, and theirs, that something runs below them.
+    /// Marks the unsettled ancestors of a node as having a running descendant.
     pub(super) fn became_busy(&mut self, scc_root: Slot) {
         let mut stack = vec![scc_root];
         while let Some(scc_root) = stack.pop() {
@@ -221,7 +222,7 @@ impl Graph {
         }
     }
 
-    /// Tells the unsettled parents of a node, and theirs, that nothing runs below them here any more.
+    /// Unmarks the unsettled ancestors of a node after its last running descendant has ended.
     pub(super) fn became_free(&mut self, scc_root: Slot) {
         let mut stack = vec![scc_root];
         while let Some(scc_root) = stack.pop() {
@@ -237,8 +238,8 @@ impl Graph {
         }
     }
 
-    /// Once per counted edge into the node from an unsettled resource of another node. Those that are about to
-    /// sum up their busy children are left out.
+    /// Calls a function for each counted edge into the node from an unsettled resource of another node. Resources that
+    /// have yet to sum up their busy children are skipped.
     fn each_unsettled_parent(&mut self, scc_root: Slot, mut tell: impl FnMut(&mut Graph, Slot)) {
         // The usual case: an invocation starts below settled parents only, so its start walks nothing.
         if self.slots[scc_root].unsettled_parents == 0 {
@@ -262,7 +263,7 @@ impl Graph {
         }
     }
 
-    /// One more invocation of the node of `slot` that holds its ancestors back.
+    /// Counts an invocation that holds back the ancestors of the resource's node.
     pub(crate) fn count_running(&mut self, slot: Slot) {
         let scc_root = self.scc_root(slot);
         let was_busy = self.is_busy(scc_root);
@@ -272,7 +273,7 @@ impl Graph {
         }
     }
 
-    /// One less.
+    /// Uncounts an invocation that held back the ancestors of the resource's node.
     pub(crate) fn uncount_running(&mut self, slot: Slot) {
         let scc_root = self.scc_root(slot);
         self.slots[scc_root].running -= 1;

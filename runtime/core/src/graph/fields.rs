@@ -1,4 +1,4 @@
-//! Accessors of resources and of their stages for the other folders; the fields are private to the graph.
+//! Accessors of resources and their stages for other modules; the fields are private to the graph.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ impl Resource {
         &self.row
     }
 
-    /// The row to be changed; whoever has the present one keeps it.
+    /// Returns the row for a change. Readers keep their version.
     pub(crate) fn row_mut(&mut self) -> &mut Row {
         Arc::make_mut(&mut self.row)
     }
@@ -51,7 +51,7 @@ impl Resource {
         &self.links
     }
 
-    /// The stage as the scheduler needs it.
+    /// Returns the stage in the form that the scheduler needs.
     pub(crate) fn at(&self) -> At<'_> {
         self.lifecycle.at()
     }
@@ -72,23 +72,23 @@ impl Resource {
         self.op = op;
     }
 
-    /// Returns true if a request of its own is unanswered.
+    /// Returns true if the resource has a direct request that no completed invocation has answered.
     #[cfg(test)]
     pub(crate) fn is_owed(&self) -> bool {
         self.requested
     }
 
-    /// Takes up a request of its own, if there is one to answer.
+    /// Records a direct request, if `request` is true.
     pub(crate) fn owe(&mut self, request: bool) {
         self.requested |= request;
     }
 
-    /// Hands its own request over; returns whether there was one.
+    /// Clears the direct request; returns whether there was one.
     pub(crate) fn take_owed(&mut self) -> bool {
         std::mem::take(&mut self.requested)
     }
 
-    /// The revision that must be committed before it is considered.
+    /// Returns the revision that must be committed before the resource is evaluated.
     pub(crate) fn hold(&self) -> Revision {
         self.hold
     }
@@ -109,7 +109,7 @@ impl Resource {
         self.busy_children
     }
 
-    /// The number of runs: its own, or those of its cycle's members.
+    /// Returns the number of running invocations of the resource, or of all members of its cycle.
     pub(crate) fn running(&self) -> u32 {
         self.running
     }
@@ -118,12 +118,12 @@ impl Resource {
         self.summing
     }
 
-    /// The longest way from it to a leaf, in ms.
+    /// Returns the duration of the longest path from this resource to a leaf, in ms.
     pub(crate) fn path_ms(&self) -> u32 {
         self.path_ms
     }
 
-    /// The time of the last request that was not a timed one.
+    /// Returns the time of the last request that was not timed.
     pub(crate) fn disturbed(&self) -> Mono {
         self.disturbed
     }
@@ -148,13 +148,13 @@ impl Resource {
         self.gates
     }
 
-    /// Sets whether it keeps other kinds from starting; returns whether it did.
+    /// Sets whether the resource holds the gate closed; returns the value before.
     pub(crate) fn set_gate(&mut self, gates: bool) -> bool {
         std::mem::replace(&mut self.gates, gates)
     }
 }
 
-/// The lists that it stands in, and what the store and readers know of it.
+/// List memberships, and what the store and readers know of the resource.
 impl Resource {
     pub(crate) fn is_stored(&self) -> bool {
         self.stored
@@ -168,7 +168,7 @@ impl Resource {
         self.published
     }
 
-    /// Shows it to readers; returns whether it was new to them.
+    /// Marks the resource as published; returns true if it was new to readers.
     pub(crate) fn publish(&mut self) -> bool {
         !std::mem::replace(&mut self.published, true)
     }
@@ -177,12 +177,12 @@ impl Resource {
         self.listed.queued
     }
 
-    /// The phase whose queue holds it.
+    /// Returns the phase whose ready queue holds the resource.
     pub(crate) fn ready(&self) -> Option<Phase> {
         self.listed.ready
     }
 
-    /// Sets the phase whose queue holds it; returns the one before.
+    /// Sets the phase whose ready queue holds the resource; returns the phase before.
     pub(crate) fn set_ready(&mut self, phase: Option<Phase>) -> Option<Phase> {
         std::mem::replace(&mut self.listed.ready, phase)
     }
@@ -191,7 +191,7 @@ impl Resource {
         self.listed.row_dirty
     }
 
-    /// Marks the row as changed; returns whether it was unchanged.
+    /// Marks the row as changed; returns true if it was unchanged.
     pub(crate) fn mark_row_dirty(&mut self) -> bool {
         !std::mem::replace(&mut self.listed.row_dirty, true)
     }
@@ -205,9 +205,9 @@ impl Resource {
     }
 }
 
-/// Facts that only few resources have at a time. Clearing one makes no room for it.
+/// Rarely used fields. Clearing a field allocates nothing.
 impl Resource {
-    /// The transient failure that stands.
+    /// Returns the present transient failure, if its retry is pending.
     pub(crate) fn failure(&self) -> Option<Failure> {
         self.extra().failure
     }
@@ -218,7 +218,7 @@ impl Resource {
         }
     }
 
-    /// The failures that the length of the next wait counts.
+    /// Returns the number of failures that determines the next backoff.
     pub(crate) fn backed_off(&self) -> u32 {
         self.extra().backed_off.max(self.row.attempts)
     }
@@ -229,12 +229,12 @@ impl Resource {
         }
     }
 
-    /// Returns true if something requested it while it was paused.
+    /// Returns true if the resource was requested while it was paused.
     pub(crate) fn is_missed(&self) -> bool {
         self.extra().missed
     }
 
-    /// Sets whether something requested it while it was paused; returns what was set before.
+    /// Sets whether the resource was requested while it was paused; returns the value before.
     pub(crate) fn set_missed(&mut self, missed: bool) -> bool {
         let before = self.is_missed();
         if before != missed {
@@ -243,7 +243,7 @@ impl Resource {
         before
     }
 
-    /// Returns true if it runs once although it is paused.
+    /// Returns true if the resource is to run once although it is paused.
     pub(crate) fn is_forced(&self) -> bool {
         self.extra().forced
     }
@@ -254,7 +254,7 @@ impl Resource {
         }
     }
 
-    /// The number of deletes that its own waits for.
+    /// Returns the number of deletes that this resource's delete waits for.
     pub(crate) fn delete_waits(&self) -> u32 {
         self.extra().delete_waits
     }
@@ -273,7 +273,7 @@ impl Resource {
 }
 
 impl BoundRef {
-    /// The name that the ref is bound to.
+    /// Returns the name that the ref is bound to.
     pub(crate) fn name(&self) -> NameId {
         self.name
     }
@@ -292,7 +292,7 @@ impl BoundRef {
 }
 
 impl Failure {
-    /// A failure at a moment, and the wait that the reconciler requested.
+    /// Creates a failure at a time, with the wait that the reconciler requested.
     pub(crate) fn new(at: Mono, retry_after: Option<Duration>) -> Self {
         Self { at, retry_after }
     }
@@ -307,24 +307,24 @@ impl Failure {
 }
 
 impl CycleChanges {
-    /// Those on a cycle now that is not the one from before.
+    /// Returns the members of new or changed cycles.
     pub(crate) fn regrouped(&self) -> &[Slot] {
         &self.regrouped
     }
 
-    /// Those of them that were on none before.
+    /// Returns the resources that are now on a cycle and were on none before.
     pub(crate) fn entered(&self) -> &[Slot] {
         &self.entered
     }
 
-    /// Those no longer on one.
+    /// Returns the resources that are no longer on a cycle.
     pub(crate) fn left(&self) -> &[Slot] {
         &self.left
     }
 }
 
 impl Pending {
-    /// Returns true if a caller has cancelled it.
+    /// Returns true if a caller has cancelled the pending requests.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled
     }
@@ -337,7 +337,7 @@ impl Pending {
         self.priority
     }
 
-    /// The number of promotions for having waited.
+    /// Returns how often the resource was promoted for its waiting time.
     pub(crate) fn promoted(&self) -> u32 {
         self.promoted
     }
@@ -347,13 +347,13 @@ impl Pending {
         self.promoted = self.promoted.max(times);
     }
 
-    /// Since when it has waited for a place, from now on at the latest.
+    /// Returns the time since which the resource has waited for a place, setting it to now if unset.
     pub(crate) fn begin_ready(&mut self, now: Mono) -> Mono {
         // Kept when its rank changes, or what is requested again and again would never have waited for long.
         *self.ready_since.get_or_insert(now)
     }
 
-    /// Since when it has waited for a run that completes.
+    /// Returns the time since which the resource has waited for a completed run.
     pub(crate) fn since(&self) -> Mono {
         self.since
     }
@@ -362,7 +362,7 @@ impl Pending {
         self.since = since;
     }
 
-    /// The requests whose cancels below it have been carried out.
+    /// Returns which cancels below the resource have been carried out for its request.
     pub(crate) fn swept(&self) -> Cancels {
         self.swept
     }
@@ -389,7 +389,7 @@ impl Running {
         self.begun
     }
 
-    /// Since when its resource had waited for it.
+    /// Returns the time since which the resource had waited for this run.
     pub(crate) fn waited_since(&self) -> Mono {
         self.waited_since
     }
@@ -398,7 +398,7 @@ impl Running {
         self.cancelled
     }
 
-    /// The request that came meanwhile.
+    /// Returns the reason to run again, if a request came during the run.
     pub(crate) fn rerun(&self) -> Option<&Arc<Reason>> {
         self.rerun.as_ref()
     }
@@ -407,12 +407,12 @@ impl Running {
         self.rerun = reason;
     }
 
-    /// The reason for running once more: that of a request meanwhile, or else its own.
+    /// Returns the reason to run again: a request during the run, or else the reason of the run.
     pub(crate) fn reason_again(&self) -> Arc<Reason> {
         self.rerun.as_ref().unwrap_or(&self.reason).clone()
     }
 
-    /// The names that the resource had at the start.
+    /// Returns the names that the resource had at the start.
     pub(crate) fn under(&self) -> &Under {
         &self.under
     }
@@ -425,12 +425,12 @@ impl Running {
         self.seen.as_mut()
     }
 
-    /// Returns true if it answers a request of the resource's own.
+    /// Returns true if the run answers a direct request for its resource.
     pub(crate) fn is_answer(&self) -> bool {
         self.answers
     }
 
-    /// Returns true if it holds ancestors back (C3).
+    /// Returns true if the invocation holds ancestors back (C3).
     pub(crate) fn is_busy(&self) -> bool {
         self.busy
     }
@@ -444,19 +444,19 @@ impl Running {
     }
 }
 
-/// Faults that tests plant, to see them found.
+/// Deliberate faults for tests of the consistency check.
 #[cfg(test)]
 pub(crate) mod planting {
     use super::*;
     use crate::graph::lifecycle::Lifecycle;
 
     impl Resource {
-        /// Puts a stage in place, whatever counts stages; returns the one before.
+        /// Replaces the stage without updating the counts; returns the stage before.
         pub(crate) fn plant_stage(&mut self, stage: Lifecycle) -> Lifecycle {
             std::mem::replace(&mut self.lifecycle, stage)
         }
 
-        /// Adds to the counts of unsettled parents, busy children and runs.
+        /// Adds to the counts of unsettled parents, busy children and running invocations.
         pub(crate) fn plant_counts(&mut self, unsettled_parents: u32, busy_children: u32, running: u32) {
             self.unsettled_parents += unsettled_parents;
             self.busy_children += busy_children;

@@ -1,4 +1,4 @@
-//! The kinds that the catalog knows, registered or not.
+//! Kinds known to the catalog, registered or not.
 
 use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
@@ -12,9 +12,9 @@ use rustc_hash::FxBuildHasher;
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct KindEntry {
     pub(super) kind: Kind,
-    /// None if no reconciler of it is registered here.
+    /// Options of the kind; none if no reconciler is registered here.
     pub(super) options: Option<KindOptions>,
-    /// True if its resources may be created although none is registered.
+    /// True if resources may be created although the kind has no reconciler here.
     is_passive: bool,
 }
 
@@ -23,7 +23,7 @@ impl KindEntry {
         &self.kind
     }
 
-    /// Returns true if somebody registered it, with a reconciler or as passive.
+    /// Returns true if the kind is registered, with a reconciler or as passive.
     pub(crate) fn is_registered(&self) -> bool {
         self.options.is_some() || self.is_passive
     }
@@ -38,7 +38,7 @@ impl KindEntry {
 pub(crate) struct Kinds {
     entries: Vec<KindEntry>,
     by_name: HashMap<Kind, KindId, FxBuildHasher>,
-    /// The least of their patiences with timed requests; none if none is registered.
+    /// Smallest `timed_patience` of the registered kinds; none if there are none.
     timed_patience: Option<Duration>,
 }
 
@@ -89,7 +89,7 @@ impl Kinds {
         id
     }
 
-    /// Every kind ever seen, in order of first sight.
+    /// Lists every known kind, in order of first use.
     pub(crate) fn ids(&self) -> impl Iterator<Item = KindId> + use<> {
         (0..u32::try_from(self.entries.len()).unwrap_or(u32::MAX)).map(KindId::new)
     }

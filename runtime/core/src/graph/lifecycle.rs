@@ -1,4 +1,4 @@
-//! The lifecycle of one resource: its stage, and the transition for each event.
+//! Lifecycle of one resource: its stage, and the transition for each event.
 //!
 //! Every change of stage goes through [`next`], one match over stage and event. What a stage needs lies inside it, so no
 //! stage is derived from anything else.
@@ -14,7 +14,7 @@ use std::ops::Deref;
 use super::stages::{Pending, Running};
 use crate::Settled;
 
-/// The stage of a resource. Only an [`Event`] changes it.
+/// Stage of a resource, changed only by an [`Event`].
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Lifecycle(Inner);
@@ -29,7 +29,7 @@ enum Inner {
     Abandoned { run: Box<Running>, then: Then },
 }
 
-/// The stage beside an abandoned invocation.
+/// Stage of a resource in addition to its abandoned invocation.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 enum Then {
@@ -37,8 +37,7 @@ enum Then {
     Pending(Pending),
 }
 
-/// The reason why something is settled. Most resources are idle, and the other reasons are larger than all else that a
-/// stage has.
+/// Reason why a resource is settled. Boxed, because most resources are idle and the other reasons are large.
 #[derive(Clone, Debug)]
 struct Rest(Option<Box<Settled>>);
 
@@ -60,24 +59,24 @@ impl Deref for Rest {
     }
 }
 
-/// An event that moves a resource from one stage to another.
+/// Event that moves a resource from one stage to another.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// Something requests it.
+    /// The resource is requested.
     Asked(Pending),
-    /// Its invocation starts.
+    /// An invocation of the resource starts.
     Started(Box<Running>),
-    /// Its invocation has returned, be it abandoned or not.
+    /// The invocation has returned, abandoned or not.
     Returned,
-    /// Its invocation has not returned for too long; it is requested beside that, unless it is gone.
+    /// The invocation is abandoned. The resource is requested again at the same time, unless it is gone.
     Abandoned(Option<Pending>),
-    /// It has nothing to do, or may not do it.
+    /// The resource settles for this reason.
     Settled(Settled),
-    /// It is taken out of the catalog; an invocation of it may still run.
+    /// The resource is removed from the catalog; an invocation may still run.
     Removed,
 }
 
-/// The stage as the scheduler needs it.
+/// Stage of a resource in the form that the scheduler needs.
 #[derive(Debug)]
 pub(crate) enum At<'a> {
     Settled(&'a Settled),
@@ -86,12 +85,12 @@ pub(crate) enum At<'a> {
     Concluding,
 }
 
-/// An event that does not go with the stage.
+/// Error for an event that is not allowed in the present stage.
 #[derive(Debug)]
 struct Unexpected;
 
-/// Moves to the stage that follows; returns the invocation that the event ends. Leaves the stage as it is if the two don't
-/// go together.
+/// Moves to the stage that follows an event; returns the invocation that the event ends. Leaves the stage unchanged on
+/// error.
 #[inline]
 fn next(stage: &mut Inner, event: Event) -> Result<Option<Box<Running>>, Unexpected> {
     match (&mut *stage, event) {
@@ -151,7 +150,7 @@ impl Default for Lifecycle {
 }
 
 impl Lifecycle {
-    /// Moves to the next stage; returns the invocation that is over by that.
+    /// Moves to the next stage; returns the invocation that this ends.
     #[inline]
     pub(super) fn on(&mut self, event: Event) -> Option<Box<Running>> {
         let over = next(&mut self.0, event);
@@ -160,7 +159,7 @@ impl Lifecycle {
         over.unwrap_or_default()
     }
 
-    /// The stage. What goes on beside an abandoned invocation counts, and not the invocation.
+    /// Returns the stage. Beside an abandoned invocation, that is the stage of everything else.
     pub(crate) fn at(&self) -> At<'_> {
         match &self.0 {
             Inner::Settled(rest)
@@ -203,7 +202,7 @@ impl Lifecycle {
         }
     }
 
-    /// Its invocation, unless that is abandoned.
+    /// Returns the invocation, unless it is abandoned.
     pub(crate) fn run(&self) -> Option<&Running> {
         match &self.0 {
             Inner::Running(run) => Some(run),
@@ -218,7 +217,7 @@ impl Lifecycle {
         }
     }
 
-    /// Its abandoned invocation.
+    /// Returns the abandoned invocation, if there is one.
     pub(crate) fn abandoned(&self) -> Option<&Running> {
         match &self.0 {
             Inner::Abandoned { run, .. } => Some(run),
@@ -320,7 +319,8 @@ mod tests {
         }
     }
 
-    /// Each stage after a request, a start, a return, an abandonment, a settlement and a removal.
+    /// Transition table: for each stage the next one after a request, start, return, abandonment, settlement and
+    /// removal.
     const TABLE: [(&str, [&str; 6]); 6] = [
         ("settled", ["pending", "-", "-", "-", "settled", "settled"]),
         ("pending", ["pending", "running", "-", "-", "settled", "settled"]),

@@ -1,4 +1,4 @@
-//! The graph: resources with their names, links, cycles and owners, and the counts of their stages.
+//! Graph of resources with names, links, cycles and owners, and the counts of their stages.
 //!
 //! All of it is private to this folder. The graph says who stands above and below, which of them are unsettled or
 //! run, and moves stages ([`Graph::on`]); it knows no store, no clock and no limit. What happens to a resource puts it
@@ -36,14 +36,14 @@ use crate::types::index::{KindId, NameId, Slot};
 use crate::{InvocationId, Kind, KindOptions, Mono, Name, Uid};
 use rustc_hash::FxBuildHasher;
 
-/// Counts of what was looked at.
+/// Counts of visited resources and edges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Visits {
     nodes: u64,
     edges: u64,
 }
 
-/// Everything that is stored, or gone with an invocation that has yet to return.
+/// Every stored resource, and removed ones whose invocation has yet to return.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Graph {
@@ -51,27 +51,27 @@ pub(crate) struct Graph {
     names: Names,
     kinds: Kinds,
     cycles: Cycles,
-    /// The owned resources of each owner.
+    /// Owned resources of each owner, by the owner's uid.
     owned: HashMap<Uid, BTreeSet<Slot>, FxBuildHasher>,
-    /// Resources to be considered, each at most once.
+    /// Resources to evaluate, each at most once.
     agenda: VecDeque<Slot>,
-    /// Resources whose stage or progress readers have not been shown, each at most once.
+    /// Resources whose stage or progress is not published yet, each at most once.
     touched: Vec<Slot>,
-    /// Invocations that have not returned.
+    /// Resources of invocations that have not returned, by invocation.
     runs: HashMap<InvocationId, Slot, FxBuildHasher>,
-    /// The number of those that are abandoned.
+    /// Number of abandoned invocations.
     abandoned: usize,
-    /// The number of pending or running resources, the time since which there are some, and how often that began.
+    /// Number of unsettled resources. The next two: since when there have been some, and how often that began.
     unsettled: usize,
     restless_since: Mono,
     restless_times: u64,
-    /// Resources that were pending at a moment that somebody chose, and have neither started nor settled since.
+    /// Resources that were pending when the cohort was formed and have neither started nor settled since.
     cohort: HashSet<Slot>,
     visits: Visits,
 }
 
 impl Graph {
-    /// Makes room for so many resources.
+    /// Creates a graph with space for `count` resources.
     pub(crate) fn with_capacity(count: usize) -> Self {
         Self {
             slots: Slots::with_capacity(count),
@@ -79,23 +79,23 @@ impl Graph {
         }
     }
 
-    /// Makes room for so many more names of a kind.
+    /// Reserves space for `count` more names of a kind.
     pub(crate) fn reserve_names(&mut self, kind: &Kind, count: usize) {
         let kind = self.kinds.intern(kind);
         self.names.reserve(kind, count);
     }
 
-    /// Registers a kind; false if that is so already.
+    /// Registers a kind; returns false if it is registered already.
     pub(crate) fn register(&mut self, options: KindOptions) -> bool {
         self.kinds.register(options)
     }
 
-    /// The kinds that are known.
+    /// Returns the known kinds.
     pub(crate) fn kinds(&self) -> &Kinds {
         &self.kinds
     }
 
-    /// The options of a resource's kind, if that is registered here.
+    /// Returns the options of a resource's kind, if it is registered here.
     pub(crate) fn options(&self, slot: Slot) -> Option<&KindOptions> {
         self.kinds[self.slots[slot].kind].options.as_ref()
     }
@@ -104,17 +104,17 @@ impl Graph {
         self.kinds.intern(kind)
     }
 
-    /// The dense index of a name, made if need be.
+    /// Returns the index of a name, adding the name if it is new.
     pub(crate) fn intern(&mut self, kind: KindId, name: &Name) -> NameId {
         self.names.intern(kind, name)
     }
 
-    /// Adds a resource that is bound to no name yet.
+    /// Adds a resource that is not bound to its name yet.
     pub(crate) fn insert(&mut self, resource: Resource) -> Slot {
         self.slots.insert(resource)
     }
 
-    /// Forgets a resource. Its names are given up already.
+    /// Removes a resource whose names are released already.
     pub(crate) fn remove(&mut self, slot: Slot) {
         self.slots.remove(slot);
     }
@@ -131,27 +131,27 @@ impl Graph {
         self.slots.find(uid)
     }
 
-    /// Every resource, in order of slots.
+    /// Lists every resource, in order of slots.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Resource)> {
         self.slots.iter()
     }
 
-    /// Every resource that is stored or will be.
+    /// Lists every resource that is stored, or will be with the next commit.
     pub(crate) fn stored(&self) -> impl Iterator<Item = (Slot, &Resource)> {
         self.slots.iter().filter(|(_, it)| it.life != Life::Gone)
     }
 
-    /// One more than the highest slot in use.
+    /// Returns the highest slot in use plus one.
     pub(crate) fn bound(&self) -> usize {
         self.slots.bound()
     }
 
-    /// A name, with what it is bound to.
+    /// Returns a name's entry.
     pub(crate) fn name(&self, id: NameId) -> &NameEntry {
         &self.names[id]
     }
 
-    /// Every name in use.
+    /// Lists every name in use.
     pub(crate) fn names(&self) -> impl Iterator<Item = (NameId, &NameEntry)> {
         self.names.iter()
     }
@@ -160,22 +160,22 @@ impl Graph {
         &self.cycles
     }
 
-    /// Returns how many resources and edges were looked at so far.
+    /// Returns how many resources and edges were visited.
     pub(crate) fn visits(&self) -> (u64, u64) {
         (self.visits.nodes, self.visits.edges)
     }
 
-    /// Counts a resource that was looked at from outside.
+    /// Counts a resource visited by another module.
     pub(crate) fn visit(&mut self) {
         self.visits.nodes += 1;
     }
 
-    /// Counts edges that were looked at from outside.
+    /// Counts edges visited by another module.
     pub(crate) fn visit_edges(&mut self, count: usize) {
         self.visits.edges += count as u64;
     }
 
-    /// Has a resource considered before the input is done with.
+    /// Adds a resource to those that are evaluated before the input ends.
     pub(crate) fn enqueue(&mut self, slot: Slot) {
         let listed = &mut self.slots[slot].listed;
         if !listed.queued {
@@ -184,7 +184,7 @@ impl Graph {
         }
     }
 
-    /// Takes the next resource to be considered.
+    /// Takes the next resource to evaluate.
     pub(crate) fn next_on_agenda(&mut self) -> Option<Slot> {
         while let Some(slot) = self.agenda.pop_front() {
             if let Some(resource) = self.slots.get_mut(slot) {
@@ -195,12 +195,12 @@ impl Graph {
         None
     }
 
-    /// The resources that are to be considered.
+    /// Returns the resources to evaluate.
     pub(crate) fn agenda(&self) -> &VecDeque<Slot> {
         &self.agenda
     }
 
-    /// Has readers shown how a resource stands.
+    /// Marks the status of a resource for publication.
     pub(crate) fn touch_status(&mut self, slot: Slot) {
         let listed = &mut self.slots[slot].listed;
         if !std::mem::replace(&mut listed.status_dirty, true) {
@@ -208,7 +208,7 @@ impl Graph {
         }
     }
 
-    /// Lends the list of what readers are to be shown, to be given back empty, so that its memory is used again.
+    /// Takes the list of resources with unpublished statuses. The caller gives it back empty, to reuse its memory.
     pub(crate) fn take_touched(&mut self) -> Vec<Slot> {
         std::mem::take(&mut self.touched)
     }
@@ -218,7 +218,7 @@ impl Graph {
         self.touched = emptied;
     }
 
-    /// Moves a resource to its next stage, and keeps what counts stages; returns the invocation that is over by that.
+    /// Moves a resource to its next stage and updates the counts; returns the invocation that this ends.
     #[inline]
     pub(crate) fn on(&mut self, slot: Slot, event: Event, now: Mono) -> Option<Box<Running>> {
         match &event {
@@ -262,7 +262,7 @@ impl Graph {
         self.unsettled
     }
 
-    /// Since when something has been unsettled without a break, and how often that has begun.
+    /// Returns since when something has been unsettled without a break, and how often that has begun.
     pub(crate) fn restless(&self) -> (Mono, u64) {
         (self.restless_since, self.restless_times)
     }
@@ -272,23 +272,23 @@ impl Graph {
         self.abandoned
     }
 
-    /// Returns how many invocations have not returned and are not given up on.
+    /// Returns how many invocations have not returned and are not abandoned.
     pub(crate) fn active(&self) -> usize {
         // Those have given back their places (C10).
         self.runs.len() - self.abandoned
     }
 
-    /// The resource of an invocation that has not returned.
+    /// Returns the resource of an unreturned invocation.
     pub(crate) fn run(&self, invocation: InvocationId) -> Option<Slot> {
         self.runs.get(&invocation).copied()
     }
 
-    /// Every invocation that has not returned, in no particular order.
+    /// Lists every unreturned invocation, in no particular order.
     pub(crate) fn runs(&self) -> impl Iterator<Item = (InvocationId, Slot)> + '_ {
         self.runs.iter().map(|(invocation, slot)| (*invocation, *slot))
     }
 
-    /// Remembers what is pending and fits, for as long as each stays so.
+    /// Forms the cohort of pending resources for which `fits` is true.
     pub(crate) fn begin_cohort(&mut self, fits: impl Fn(&Resource) -> bool) {
         let members = self
             .slots
@@ -297,14 +297,14 @@ impl Graph {
         self.cohort = members.map(|(slot, _)| slot).collect();
     }
 
-    /// Takes a resource out of the cohort.
+    /// Removes a resource from the cohort.
     pub(crate) fn leave_cohort(&mut self, slot: Slot) {
         if !self.cohort.is_empty() {
             self.cohort.remove(&slot);
         }
     }
 
-    /// Returns true if all of the cohort have started or settled.
+    /// Returns true if the whole cohort has started or settled.
     pub(crate) fn cohort_is_over(&self) -> bool {
         self.cohort.is_empty()
     }
@@ -324,7 +324,7 @@ impl IndexMut<Slot> for Graph {
     }
 }
 
-/// Faults that tests plant, to see them found.
+/// Deliberate faults for tests of the consistency check.
 #[cfg(test)]
 impl Graph {
     pub(crate) fn forget_runs(&mut self) {

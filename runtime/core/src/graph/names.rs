@@ -1,4 +1,4 @@
-//! The names of the catalog: the resource of each, further claimants, and referrers.
+//! Names of the catalog: the live resource of each, other claimants, and referrers.
 //!
 //! Edges hang on names rather than on resources: when a name passes to another resource its referrers follow
 //! without being touched.
@@ -13,7 +13,7 @@ use crate::types::index::{KindId, NameId, Slot};
 use crate::{Cause, Name};
 use rustc_hash::FxBuildHasher;
 
-/// A ref that names this name: link `index` of `slot`.
+/// A ref to this name: link `index` of `slot`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Referrer {
     pub(super) slot: Slot,
@@ -25,10 +25,9 @@ pub(crate) struct Referrer {
 pub(crate) struct NameEntry {
     pub(super) kind: KindId,
     pub(super) name: Name,
-    /// The one live resource of that name.
+    /// The only live resource with this name.
     pub(super) live: Option<Slot>,
-    /// Others that still have to do with it: deleted ones, those renamed away, gone ones that still run.
-    /// In the order in which they came.
+    /// Other claimants in order of arrival: deleted, renamed away, or removed and still running.
     pub(super) others: Vec<Slot>,
     pub(super) referrers: Vec<Referrer>,
 }
@@ -42,17 +41,17 @@ impl NameEntry {
         &self.name
     }
 
-    /// The one live resource of this name.
+    /// Returns the only live resource with this name.
     pub(crate) fn live(&self) -> Option<Slot> {
         self.live
     }
 
-    /// Others that still have to do with it, in the order in which they came.
+    /// Returns the other claimants, in order of arrival.
     pub(crate) fn others(&self) -> &[Slot] {
         &self.others
     }
 
-    /// The resource that refers to it at a position, with the number of its ref.
+    /// Returns the referrer at a position: its slot, and the index of its ref.
     pub(crate) fn referrer(&self, position: u32) -> Option<(Slot, usize)> {
         let referrer = self.referrers.get(position as usize)?;
         Some((referrer.slot, referrer.index as usize))
@@ -64,11 +63,11 @@ impl NameEntry {
 pub(super) struct Names {
     entries: Vec<NameEntry>,
     free: Vec<NameId>,
-    /// By kind, so that a name is looked up as it is; found by the name in its entry.
+    /// Tables per kind, hashed by the name in each entry, so that a lookup allocates nothing.
     by_kind: Vec<HashTable<NameId>>,
-    /// While a batch is carried out: names to be looked at when it is done, for some have no resource yet.
+    /// Names to check for removal at the end of a batch; none outside a batch.
     held: Option<Vec<NameId>>,
-    /// Names that were given up meanwhile, and by whom.
+    /// Names released during the batch, each with the cause.
     given_up: Vec<(NameId, Cause)>,
 }
 
@@ -78,7 +77,7 @@ impl Names {
         self.by_kind.get(kind.index())?.find(hash(name), has_it).copied()
     }
 
-    /// The entry of that name, made if need be.
+    /// Returns the entry of a name, adding it if it is new.
     pub(crate) fn intern(&mut self, kind: KindId, name: &Name) -> NameId {
         let entries = &mut self.entries;
         let has_it = |id: &NameId| entries[id.index()].name == *name;
@@ -109,7 +108,7 @@ impl Names {
         id
     }
 
-    /// Makes room for so many more of a kind.
+    /// Reserves space for `count` more names of a kind.
     pub(crate) fn reserve(&mut self, kind: KindId, count: usize) {
         self.entries.reserve(count);
         let entries = &self.entries;
@@ -117,7 +116,7 @@ impl Names {
         ids_of_kind(&mut self.by_kind, kind).reserve(count, hash_of);
     }
 
-    /// Forgets a name that nothing has to do with any more.
+    /// Removes a name if nothing has, claims or refers to it.
     pub(crate) fn release(&mut self, id: NameId) {
         // In the middle of a batch a name may be nobody's for a moment, as in a swap. Its id must outlast that.
         if let Some(held) = &mut self.held {
@@ -137,12 +136,12 @@ impl Names {
         }
     }
 
-    /// Keeps every name until `forget_unused`.
+    /// Keeps unused names until `forget_unused`.
     pub(crate) fn keep_all(&mut self) {
         self.held.get_or_insert_default();
     }
 
-    /// While a batch is carried out, keeps what was given up for its end; else gives it back.
+    /// Within a batch, keeps the released name for the end; otherwise returns the cause.
     pub(crate) fn give_up_later(&mut self, id: NameId, by: Cause) -> Option<Cause> {
         if self.held.is_none() {
             return Some(by);
@@ -172,14 +171,14 @@ impl Names {
         self[id].others.retain(|other| *other != slot);
     }
 
-    /// Every entry in use.
+    /// Lists every entry in use.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (NameId, &NameEntry)> {
         let ids = self.by_kind.iter().flat_map(HashTable::iter);
         ids.map(|id| (*id, &self[*id]))
     }
 }
 
-/// The index of a kind, made if need be.
+/// Returns the table of a kind, adding it if it is new.
 fn ids_of_kind(by_kind: &mut Vec<HashTable<NameId>>, kind: KindId) -> &mut HashTable<NameId> {
     let index = kind.index();
     if by_kind.len() <= index {

@@ -1,4 +1,4 @@
-//! Owners (C15): deleting one deletes the resources that it owns, unless they are handed over.
+//! Owners (C15): deleting an owner deletes the resources that it owns, unless they are handed over.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use super::Graph;
 use crate::types::index::Slot;
 use crate::{OnOwned, OwnedView, Uid};
 
-/// A thing that happens to an owned resource.
+/// Events of an owned resource that its owner may be requested for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum News {
-    /// It has completed otherwise than before, or has left the catalog.
+    /// A run completed with another result than before, or the resource left the catalog.
     Changed,
-    /// It has used up its attempts.
+    /// The retry attempts are used up.
     Exhausted,
 }
 
 impl Graph {
-    /// A resource has another owner now, or has come or gone.
+    /// Updates the index after a resource's owner has changed, or the resource has come or gone.
     pub(crate) fn set_owner(&mut self, slot: Slot, before: Option<Uid>, after: Option<Uid>) {
         if before == after {
             return;
@@ -38,17 +38,17 @@ impl Graph {
         }
     }
 
-    /// Returns the owned resources of an owner, if there are any.
+    /// Returns the resources of an owner; none if there are none.
     pub(crate) fn owned(&self, owner: Uid) -> Option<&std::collections::BTreeSet<Slot>> {
         self.owned.get(&owner)
     }
 
-    /// Lists the owned resources of an owner, in order.
+    /// Lists the resources of an owner, in order of slots.
     pub(crate) fn owned_by(&self, owner: Uid) -> impl Iterator<Item = Slot> + '_ {
         self.owned.get(&owner).into_iter().flatten().copied()
     }
 
-    /// The owner of a resource if its kind has it requested what has happened to that.
+    /// Returns the owner of a resource, if the owner's kind wants to be requested for this event.
     pub(crate) fn owner_to_request(&self, slot: Slot, news: News) -> Option<Slot> {
         let owner = self.slots[slot]
             .row
@@ -64,7 +64,7 @@ impl Graph {
         (may && self.options(owner).is_some_and(asks)).then_some(owner)
     }
 
-    /// The resources that this one owns, if its kind is requested what happens to them.
+    /// Lists the resources that this one owns, if its kind wants to be requested for their events.
     pub(crate) fn watched_by(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
         let is_told = self
             .options(slot)
@@ -74,7 +74,7 @@ impl Graph {
         owned.filter(move |owned| *owned != slot)
     }
 
-    /// The same as its invocation sees them, in order of kind, name and uid.
+    /// Returns the owned resources as an invocation sees them, in order of kind, name and uid.
     pub(crate) fn view_owned(&self, slot: Slot) -> Arc<[OwnedView]> {
         let mut owned: Vec<OwnedView> = self
             .watched_by(slot)
@@ -91,7 +91,7 @@ impl Graph {
         owned.into()
     }
 
-    /// Every owner with what it owns.
+    /// Lists every owner with its resources.
     pub(crate) fn owners(&self) -> impl Iterator<Item = (Uid, &std::collections::BTreeSet<Slot>)> {
         self.owned.iter().map(|(uid, owned)| (*uid, owned))
     }

@@ -14,11 +14,11 @@ use crate::types::reason::Cancels;
 use crate::{Mono, OnTimedAncestor, Phase, Priority, Reason, Trigger};
 use rustc_hash::FxBuildHasher;
 
-/// One resource whose edges downwards are being walked.
+/// A resource in the depth-first walk, with the next edge to follow.
 struct Frame {
     slot: Slot,
     next: usize,
-    /// The reason why its children are requested; made when the first one is.
+    /// Reason for requesting the children; made when the first child is requested.
     parent_reason: Option<Arc<Reason>>,
 }
 
@@ -106,7 +106,7 @@ impl Graph {
         }
     }
 
-    /// Makes a settled resource, and whatever is settled below it, pending.
+    /// Makes a settled resource and its settled descendants pending.
     fn unsettle(&mut self, slot: Slot, reason: &Arc<Reason>, why: Trigger, stops: &mut Stops<'_>) {
         let resource = &self.slots[slot];
         if resource.cycle.is_none() && self.names[resource.name].referrers.is_empty() {
@@ -153,7 +153,7 @@ impl Graph {
         }
     }
 
-    /// Makes one resource pending, and with it the cycle that it is on. Returns one of that which was unsettled before.
+    /// Makes a resource pending, together with its cycle. Returns a member of the cycle that was unsettled before.
     fn enter(
         &mut self,
         slot: Slot,
@@ -187,7 +187,7 @@ impl Graph {
         unsettled_before
     }
 
-    /// Counts the busy children of a resource that has become unsettled, all of its children having done so.
+    /// Counts the busy children of a newly unsettled resource, after all children have done so.
     fn sum_up(&mut self, slot: Slot) {
         let scc_root = self.scc_root(slot);
         let was_busy = self.is_busy(scc_root);
@@ -232,7 +232,7 @@ impl Graph {
         Arc::new(reason.after(self.reason_to_come(parent)))
     }
 
-    /// A running resource below one that is requested runs again, and is cancelled if the request cancels it.
+    /// Makes a running descendant run again, and cancels its invocation if the request cancels it.
     fn touch_run(&mut self, slot: Slot, reason: &Arc<Reason>, why: Trigger, stops: &mut Stops<'_>) {
         let on_timed = self.options(slot).map(|options| options.on_timed_ancestor);
         let cancels = match why.cancels_below() {
@@ -254,8 +254,8 @@ impl Graph {
         }
     }
 
-    /// A request for an unsettled resource: cancels what it cancels of what runs below, along busy nodes. While a
-    /// resource is pending nothing new starts below it, so for each it is done once for each level.
+    /// Cancels the running descendants that the request cancels. Done once per pending resource and level, since
+    /// nothing new starts below it.
     fn cancel_below(&mut self, slot: Slot, why: Trigger, stops: &mut Stops<'_>) {
         let level = why.cancels_below();
         if level == Cancels::None {

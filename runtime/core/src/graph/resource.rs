@@ -1,4 +1,4 @@
-//! One resource in the core: its row and its stage.
+//! The core's record of a resource: row, stage, links and counts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,27 +11,28 @@ use crate::{
     Settled, Trigger,
 };
 
-/// One ref, bound to the name that it names. Parallel to `row.refs`.
+/// A ref bound to its name. Links are in the order of `row.refs`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BoundRef {
     pub(super) name: NameId,
-    /// The index of this link among the name's referrers.
+    /// Index of this link among the name's referrers.
     pub(super) position: u32,
     pub(super) required: Required,
-    /// True if it makes an edge when its name is live: not `exists`, and the first such ref of its name.
+    /// True if the ref makes an edge while its name has a live resource: it is not `exists`, and the first such ref to
+    /// that name.
     pub(super) edge: bool,
-    /// True if that edge is in the counts of its two ends.
+    /// True if the edge is included in the counts of its two ends.
     pub(super) counted: bool,
 }
 
-/// Tells whether a resource is part of the graph.
+/// Part of the life of a resource, from live to gone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Life {
-    /// Has its name; part of the graph.
+    /// The resource has its name and is part of the graph.
     Live,
-    /// Marked for deletion: stored, but no longer part of the graph.
+    /// The resource is marked for deletion: still stored, but no longer part of the graph.
     Deleted,
-    /// No longer stored; its last invocation has yet to return.
+    /// The resource is no longer stored, but its last invocation has yet to return.
     Gone,
 }
 
@@ -39,47 +40,47 @@ pub(crate) enum Life {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
     None,
-    /// Waits or runs. While it counts, others wait for it (C6).
+    /// The operation waits or runs. While it counts, others wait for it (C6).
     Due {
         counts: bool,
     },
-    /// Failed; tried again by its timer.
+    /// The operation failed, and a timer will retry it.
     Failed,
 }
 
-/// Marks on a resource that say in which list it stands already.
+/// Flags and marks that say which lists a resource is in.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Listed {
     pub(super) queued: bool,
-    /// The phase whose queue holds it; an entry elsewhere is stale.
+    /// Phase whose ready queue holds the resource; entries in other queues are stale.
     pub(super) ready: Option<Phase>,
     pub(super) row_dirty: bool,
     pub(super) status_dirty: bool,
 }
 
-/// A transient failure, as far as its retry depends on it: another policy for it may come later.
+/// A transient failure, with all that its retry depends on: the policy may still change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
     pub(super) at: Mono,
     pub(super) retry_after: Option<Duration>,
 }
 
-/// Cold fields: parts that only few resources have at a time.
+/// Rarely used fields of a resource, allocated on demand.
 #[derive(Default, Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Extra {
-    /// The transient failure that stands, until its retry is taken up.
+    /// The present transient failure; none once its retry has begun.
     pub(super) failure: Option<Failure>,
-    /// Failures that the next wait is as long for: those before a success among them, until that has lasted. Where it is
-    /// less than the failures in a row, those count.
+    /// Number of failures that determines the next backoff, including failures before a recent success. If the failures
+    /// in a row are more, that number counts instead.
     pub(super) backed_off: u32,
-    /// Something requested it while it was paused.
+    /// True if the resource was requested while it was paused.
     pub(super) missed: bool,
-    /// To be run once although it is paused.
+    /// True if the resource is to run once although it is paused.
     pub(super) forced: bool,
-    /// Deletes that its own waits for.
+    /// Number of deletes that this resource's delete waits for.
     pub(super) delete_waits: u32,
-    /// The reason why its stored bytes are kept untouched.
+    /// Reason why the stored bytes can't be read and are left untouched; none if they can be read.
     pub(super) unreadable: Option<Arc<Error>>,
 }
 
@@ -100,32 +101,33 @@ pub(crate) struct Resource {
     pub(super) name: NameId,
     pub(super) life: Life,
     pub(super) links: Box<[BoundRef]>,
-    /// Other names that it still claims: those of its rename mark. Sorted, without its present name.
+    /// Former names that the resource still claims, from its rename intent. Sorted, without the present name.
     pub(super) claims: Box<[NameId]>,
     pub(super) lifecycle: Lifecycle,
     pub(super) op: Op,
-    /// A request of its own that no completed invocation has answered.
+    /// True if the resource was requested directly and no completed invocation has answered that.
     pub(super) requested: bool,
-    /// Not considered before this revision is committed.
+    /// Revision that must be committed before the resource is evaluated.
     pub(super) hold: Revision,
     pub(super) cycle: Option<CycleId>,
-    /// For a cycle, the next three stand with its first member.
+    /// Number of edges from unsettled parents. On a cycle, this and the next two counts are kept by the first member.
     pub(super) unsettled_parents: u32,
     pub(super) busy_children: u32,
     pub(super) running: u32,
-    /// Newly unsettled; `busy_children` is not summed up yet.
+    /// True while the resource is newly unsettled and `busy_children` is not counted yet.
     pub(super) summing: bool,
-    /// The time that its last completed reconcile took, and the longest way from it to a leaf, in ms (C12).
+    /// Duration of the last completed reconcile, in ms. The next field: the longest path from here to a leaf, in ms
+    /// (C12).
     pub(super) duration_ms: u32,
     pub(super) path_ms: u32,
-    /// The time at which something other than a timed request last came for it.
+    /// Time of the last request that was not timed.
     pub(super) disturbed: Mono,
     pub(super) extra: Option<Box<Extra>>,
-    /// The last run, where it was a no-op: it goes into the row when that is written next.
+    /// The last run if it was a no-op; written to the row with the next change.
     pub(super) no_op: Option<Arc<NoOpRun>>,
-    /// Of a `first` kind and not settled once yet.
+    /// True for a resource of a `first` kind that has not settled yet.
     pub(super) gates: bool,
-    /// In some commit that was handed out; readers know it.
+    /// True once a commit with the resource was handed to the store. The next field: whether readers know the resource.
     pub(super) stored: bool,
     pub(super) published: bool,
     pub(super) listed: Listed,
@@ -173,7 +175,7 @@ impl Resource {
         self.extra().unreadable.as_ref()
     }
 
-    /// Takes what its next invocation starts with: the reason, its own request and the names of now.
+    /// Creates the invocation that starts now, with the pending reason, the direct request and the present names.
     pub(crate) fn begin(
         &mut self,
         (invocation, phase): (InvocationId, Phase),
@@ -214,7 +216,7 @@ impl Resource {
         self.lifecycle.is_unsettled()
     }
 
-    /// Returns the reason why it is settled, if it is.
+    /// Returns the reason why the resource is settled; none if it isn't.
     pub(crate) fn settled(&self) -> Option<&Settled> {
         self.lifecycle.settled()
     }
@@ -239,12 +241,12 @@ impl Resource {
         self.lifecycle.run_mut()
     }
 
-    /// An invocation that has not returned, abandoned or not.
+    /// Returns the unreturned invocation, abandoned or not.
     pub(crate) fn unreturned(&self) -> Option<&Running> {
         self.run().or_else(|| self.lifecycle.abandoned())
     }
 
-    /// Returns true if to those below it is a failed parent.
+    /// Returns true if children see the resource as a failed parent.
     pub(crate) fn is_failed(&self) -> bool {
         // Settled as idle, paused or cancelled it is none: what it made last stands, and those below can use it.
         self.row.error.is_some()
@@ -261,7 +263,7 @@ impl Resource {
             )
     }
 
-    /// Returns true if a delete or rename is waited for by others (C6).
+    /// Returns true if others wait for this resource's delete or rename (C6).
     pub(crate) fn op_counts(&self) -> bool {
         self.op == Op::Due { counts: true }
     }
@@ -270,7 +272,7 @@ impl Resource {
         self.op != Op::None
     }
 
-    /// Every name that it has or claims.
+    /// Lists every name that the resource has or claims.
     pub(crate) fn names(&self) -> impl Iterator<Item = NameId> + '_ {
         std::iter::once(self.name).chain(self.claims.iter().copied())
     }

@@ -11,7 +11,7 @@ use crate::types::index::Slot;
 use crate::{Effect, Mono, Now, Phase, Priority, Reason, RunResult, Settled, Timestamp};
 use rustc_hash::FxBuildHasher;
 
-/// The outputs of a cancel: the effect, and the timer of the abandonment.
+/// Collector for the outputs of a cancel: the effect, and the timer after which the invocation is abandoned.
 pub(crate) struct Stops<'a> {
     timers: &'a mut Timers,
     out: &'a mut Vec<Effect>,
@@ -29,14 +29,14 @@ impl<'a> Stops<'a> {
 }
 
 impl Graph {
-    /// Asked for, not yet started. For a live resource its edges must be seen to by the caller.
+    /// Makes a resource pending. The caller updates the edges of a live one.
     pub(crate) fn set_pending(&mut self, slot: Slot, reason: Arc<Reason>, now: Mono) {
         self.on(slot, Event::Asked(Pending::new(reason, now)), now);
         self.enqueue(slot);
     }
 
-    /// The same for one whose invocation has returned. What waits for it may have been requested meanwhile: it inherits
-    /// the priority of that, and its parents inherit its own.
+    /// Makes a resource pending whose invocation has returned. It inherits the priority of the requests that came
+    /// meanwhile, and passes its own on to its parents.
     pub(crate) fn set_pending_again(&mut self, slot: Slot, reason: Arc<Reason>, now: Mono) {
         self.set_pending(slot, reason, now);
         if !self.slots[slot].is_live() {
@@ -65,8 +65,7 @@ impl Graph {
         }
     }
 
-    /// Settles one resource, or all of the cycle that it is on, and tells those below. Gives back the resource that
-    /// stands for them.
+    /// Settles a resource, or its whole cycle, and updates its children. Returns the representative of the node.
     pub(crate) fn settle(&mut self, slot: Slot, why: &Settled, now: Mono) -> Slot {
         let scc_root = self.scc_root(slot);
         debug_assert_eq!(
@@ -98,7 +97,7 @@ impl Graph {
         scc_root
     }
 
-    /// Tells an invocation to stop; what it returns is dropped.
+    /// Cancels an invocation; its result will be dropped.
     pub(crate) fn cancel_run(&mut self, slot: Slot, by: Cancelled, stops: &mut Stops<'_>) {
         let Some(run) = self.slots[slot].run_mut() else {
             return;
@@ -118,7 +117,7 @@ impl Graph {
         self.touch_status(slot);
     }
 
-    /// From its cancel on an invocation has so long to return.
+    /// Sets the timer after which a cancelled invocation is abandoned.
     fn set_patience(&self, slot: Slot, stops: &mut Stops<'_>) {
         let wait = self.options(slot).map(|options| options.cancel_deadline);
         let at = stops.now().after(wait.unwrap_or_default());
@@ -129,7 +128,7 @@ impl Graph {
         }
     }
 
-    /// Resources and their descendants, as far as they are unsettled.
+    /// Lists the unsettled resources among the roots and their descendants.
     pub(crate) fn unsettled_from(&mut self, roots: &[Slot]) -> Vec<Slot> {
         let mut seen = HashSet::<Slot, FxBuildHasher>::default();
         let mut members: Vec<Slot> = roots.to_vec();
@@ -149,14 +148,14 @@ impl Graph {
         members
     }
 
-    /// The priority that the parents of something pending inherit.
+    /// Returns the priority that a pending resource passes on to its parents.
     pub(super) fn inheritable(&self, slot: Slot) -> Priority {
         let pending = self.slots[slot].pending();
         pending.map_or(Priority::Background, |pending| pending.inheritable)
     }
 
-    /// A request of this priority came for a pending resource: it counts for it, and for what it waits for. Walks only
-    /// what has a lower one.
+    /// Raises the priority of a pending resource and its pending ancestors. Visits only resources with a lower
+    /// priority.
     pub(super) fn raise_priority(&mut self, slot: Slot, priority: Priority) {
         let mut open = vec![slot];
         while let Some(slot) = open.pop() {
@@ -177,13 +176,13 @@ impl Graph {
         }
     }
 
-    /// Takes over how long the last completed reconcile took.
+    /// Stores the duration of a completed reconcile.
     pub(crate) fn measure(&mut self, slot: Slot, started_at: Timestamp, ended_at: Timestamp) {
         let ms = ended_at.0.saturating_sub(started_at.0).max(0);
         self.slots[slot].duration_ms = u32::try_from(ms).unwrap_or(u32::MAX);
     }
 
-    /// The same from what is stored.
+    /// Restores the duration of the last completed reconcile from the row.
     pub(crate) fn measure_stored(&mut self, slot: Slot) {
         let last = self.slots[slot].row.last_run.as_ref();
         let completed =

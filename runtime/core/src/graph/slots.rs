@@ -10,13 +10,13 @@ use crate::graph::resource::Resource;
 use crate::types::index::Slot;
 use rustc_hash::FxBuildHasher;
 
-/// All resources that are stored, or gone with an invocation that has yet to return.
+/// Every stored resource, and removed ones whose invocation has yet to return.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(super) struct Slots {
     entries: Vec<Option<Resource>>,
     free: Vec<Slot>,
-    /// Index by the uid in the row itself, because a second copy of a million uids costs 16 MB.
+    /// Index by the uid in each row: a second copy of a million uids would cost 16 MB.
     by_uid: HashTable<Slot>,
 }
 
@@ -73,7 +73,7 @@ impl Slots {
         self.by_uid.find(hash(uid), has_it).copied()
     }
 
-    /// One more than the highest slot in use.
+    /// Returns the highest slot in use plus one.
     pub(crate) fn bound(&self) -> usize {
         self.entries.len()
     }
@@ -90,7 +90,7 @@ fn hash(uid: Uid) -> u64 {
     FxBuildHasher.hash_one(uid)
 }
 
-/// Slots are made here and handed around inside the core only: one without a resource is a bug of the core.
+/// Access by slot. Slots exist only inside the core, so a slot without a resource is a bug of the core.
 impl Index<Slot> for Slots {
     type Output = Resource;
 

@@ -1,4 +1,4 @@
-//! The data of the stages: pending resources and running invocations.
+//! Data of the stages: pending resources and running invocations.
 
 use std::sync::Arc;
 
@@ -6,23 +6,23 @@ use crate::types::index::NameId;
 use crate::types::reason::Cancels;
 use crate::{InvocationId, Mono, ObservedInputs, Phase, Priority, Reason, Timestamp, Trigger};
 
-/// Asked for.
+/// A resource that is requested and not started.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Pending {
     pub(super) reason: Arc<Reason>,
-    /// A caller cancelled what was pending; it is released without an invocation.
+    /// True if a caller cancelled the pending requests; the resource is then released without an invocation.
     pub(super) cancelled: bool,
-    /// The highest of its requests, or inherited from a request for a resource below.
+    /// Highest priority of its requests and of those inherited from resources below.
     pub(super) priority: Priority,
-    /// The same without what it owes to its parents alone: those don't inherit it back.
+    /// Priority that its parents inherit: without the share that comes from its parents alone.
     pub(super) inheritable: Priority,
-    /// The number of times that it was promoted for having waited for a place, and since when it has.
+    /// Number of promotions for the time spent waiting for a place. The next field: since when it has waited.
     pub(super) promoted: u32,
     pub(super) ready_since: Option<Mono>,
-    /// Since when it has waited for a run that completes.
+    /// Time since which the resource has waited for a completed run.
     pub(super) since: Mono,
-    /// The cancels that have been made below it for such a request. Nothing more starts there.
+    /// Cancels already carried out below the resource. Nothing starts there while it is pending.
     pub(super) swept: Cancels,
 }
 
@@ -44,7 +44,7 @@ impl Pending {
         }
     }
 
-    /// Takes over a priority, if it is higher; returns whether it was.
+    /// Takes over a priority if it is higher; returns whether it was.
     pub(crate) fn inherit(&mut self, priority: Priority) -> bool {
         let higher = priority < self.inheritable;
         self.inheritable = self.inheritable.min(priority);
@@ -53,25 +53,25 @@ impl Pending {
     }
 }
 
-/// The origin of a cancel.
+/// Origin of a cancel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cancelled {
     No,
-    /// By a request or an edit: it runs again.
+    /// Cancelled by a request or an edit: the resource runs again.
     ToRunAgain,
-    /// `cancel(name)`: it does not, unless another request comes.
+    /// Cancelled by `cancel(name)`: the resource runs again only after another request.
     ByCaller,
-    /// It took too long: it has failed once it returns.
+    /// Cancelled at its deadline: the run counts as failed once it returns.
     ByDeadline,
-    /// The controller is shutting down.
+    /// Cancelled because the controller is shutting down.
     ByShutdown,
 }
 
-/// The names that a resource had when its invocation started.
+/// Names of a resource when its invocation started.
 #[derive(Clone, Debug)]
 pub(crate) struct Under {
     pub(super) name: NameId,
-    /// Those that it claimed beside its own.
+    /// Former names that the resource claimed at that time.
     pub(super) claims: Box<[NameId]>,
 }
 
@@ -93,19 +93,19 @@ pub(crate) struct Running {
     pub(super) phase: Phase,
     pub(super) reason: Arc<Reason>,
     pub(super) started_at: Timestamp,
-    /// The same on the other clock, and since when its resource had waited for it.
+    /// Monotonic start time. The next field: since when the resource had waited for this run.
     pub(super) begun: Mono,
     pub(super) waited_since: Mono,
     pub(super) cancelled: Cancelled,
-    /// Set when something requested the resource meanwhile.
+    /// Reason to run again; none unless the resource was requested during the run.
     pub(super) rerun: Option<Arc<Reason>>,
-    /// Every name that the resource had at the start.
+    /// Names that the resource had or claimed at the start.
     pub(super) under: Under,
-    /// The inputs that it sees; none for deletes and renames.
+    /// Inputs that the run sees; none for deletes and renames.
     pub(super) seen: Option<ObservedInputs>,
-    /// True if it answers a request of the resource's own.
+    /// True if the run answers a direct request for its resource.
     pub(super) answers: bool,
-    /// True if it holds ancestors back (C3). Renames that others wait for anyway (C6) need not.
+    /// True if the invocation holds ancestors back (C3). Renames that count in the barrier (C6) don't.
     pub(super) busy: bool,
     pub(super) progress: Option<Arc<str>>,
 }

@@ -1,4 +1,4 @@
-//! The stage of resources in the terms of readers.
+//! Stages of resources as readers see them.
 
 use super::Graph;
 use super::lifecycle::At;

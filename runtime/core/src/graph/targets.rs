@@ -1,4 +1,4 @@
-//! Targets of calls, resolved to resources, and the names of resources in messages.
+//! Resolution of call targets to resources, and the names of resources in messages.
 
 use super::Graph;
 use super::resource::Life;
@@ -6,7 +6,7 @@ use crate::types::index::{NameId, Slot};
 use crate::{Cause, InvocationId, Kind, Name, Refusal, Subject, Target, Unreturned};
 
 impl Graph {
-    /// The live resource that is meant.
+    /// Finds the live resource of a target.
     pub(crate) fn resolve(&self, target: &Target) -> Result<Slot, Refusal> {
         match target {
             Target::Uid(uid) => {
@@ -23,7 +23,7 @@ impl Graph {
         }
     }
 
-    /// The same, or, if none is live, the one deleted last of that name.
+    /// Finds the live resource of a target, or else the one of that name deleted last.
     pub(crate) fn resolve_with_deleted(&self, target: &Target) -> Result<Slot, Refusal> {
         let refusal = match self.resolve(target) {
             Err(Refusal::Unknown(what)) => Refusal::Unknown(what),
@@ -51,7 +51,7 @@ impl Graph {
         self.names.find(self.kinds.find(kind)?, name)
     }
 
-    /// The one deleted last of those whose delete under this name is unfinished.
+    /// Finds the resource deleted last among those with an unfinished delete under this name.
     pub(crate) fn deleted_last(&self, name: NameId) -> Option<Slot> {
         let is_it = |slot: &Slot| self.slots[*slot].life == Life::Deleted && self.slots[*slot].name == name;
         self.names[name].others.iter().copied().rfind(is_it)
@@ -83,7 +83,7 @@ impl Graph {
         }
     }
 
-    /// This resource, as what is behind a request for another.
+    /// Returns this resource as the cause of a request for another.
     pub(crate) fn cause_of(&self, slot: Slot) -> Cause {
         let row = &self.slots[slot].row;
         Cause::Resource {
@@ -92,7 +92,7 @@ impl Graph {
         }
     }
 
-    /// Returns the invocations that have not returned, in order.
+    /// Lists the invocations that have not returned, in order.
     pub(crate) fn unreturned(&self) -> Vec<Unreturned> {
         let describe = |(invocation, slot): (InvocationId, Slot)| {
             let resource = &self.slots[slot];

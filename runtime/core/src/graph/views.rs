@@ -1,4 +1,4 @@
-//! Views of resources: for the scheduler, and for reconcilers through their refs.
+//! Views of resources, for the scheduler and for reconcilers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Graph {
         Some(Settled::Unsupported)
     }
 
-    /// The first ref whose requirement does not hold.
+    /// Returns the index of the first ref whose requirement does not hold.
     pub(crate) fn unmet_ref(&self, slot: Slot) -> Option<usize> {
         let unmet = |name: NameId, required: Required| match (required, self.names[name].live) {
             // A missing or failed target is the reconciler's to judge: `completed` only asks that it is not about to run.
@@ -43,7 +43,8 @@ impl Graph {
             .position(|link| unmet(link.name, link.required))
     }
 
-    /// Returns true if its last completed invocation succeeded, did not call it unready, and saw its present spec version.
+    /// Returns true if the last completed invocation succeeded, left the resource ready, and saw its present spec
+    /// version.
     fn is_ready(&self, slot: Slot) -> bool {
         let resource = &self.slots[slot];
         if resource.is_failed() || resource.row.unready.is_some() {
@@ -56,7 +57,8 @@ impl Graph {
         })
     }
 
-    /// `parents: changed`: nothing but finished parents requested it, and nothing that it sees has changed.
+    /// Returns true if `parents: changed` saves a run: only finished parents requested it, and none of its refs has
+    /// changed.
     pub(crate) fn is_unchanged(&self, slot: Slot) -> bool {
         let resource = &self.slots[slot];
         let only_changed = self
@@ -91,7 +93,7 @@ impl Graph {
             .collect()
     }
 
-    /// Returns what a reconcile that starts now sees.
+    /// Returns the inputs that a reconcile would see if it started now.
     pub(crate) fn see(&self, slot: Slot) -> ObservedInputs {
         let row = &self.slots[slot].row;
         ObservedInputs {
@@ -109,13 +111,13 @@ impl Graph {
         self.refs_now(slot).collect()
     }
 
-    /// Versions of the kind's messages; 0 for what is not registered.
+    /// Returns the versions of the kind's spec and state messages; 0 if the kind is not registered.
     pub(crate) fn formats(&self, slot: Slot) -> (u32, u32) {
         self.options(slot)
             .map_or((0, 0), |options| (options.spec_format, options.state_format))
     }
 
-    /// Its refs as they are now, in their order.
+    /// Lists the present observation of each ref, in the order of the refs.
     pub(crate) fn refs_now(&self, slot: Slot) -> impl Iterator<Item = ObservedRef> + '_ {
         self.slots[slot]
             .links
@@ -135,7 +137,7 @@ impl Graph {
             })
     }
 
-    /// The policy in force: the resource's own, or that of its kind. What can't run here is not tried again.
+    /// Returns the effective retry policy: the resource's own or its kind's; `Never` if the resource can't run here.
     pub(crate) fn retry_policy(&self, slot: Slot) -> RetryPolicy {
         match (self.options(slot), &self.slots[slot].row.retry) {
             (None, _) => RetryPolicy::Never,
@@ -144,7 +146,7 @@ impl Graph {
         }
     }
 
-    /// The reason of a further attempt, with what had requested the run that failed.
+    /// Returns the reason of a retry, based on the reason of the run that failed.
     pub(crate) fn reason_to_retry(&self, slot: Slot) -> Arc<Reason> {
         Arc::new(match &self.slots[slot].row.last_run {
             Some(failed) => Reason::retried(&failed.reason),
@@ -152,7 +154,7 @@ impl Graph {
         })
     }
 
-    /// Returns the reason why it is going to run, if it is.
+    /// Returns the reason of the next run; none if none is due.
     pub(crate) fn reason_to_come(&self, slot: Slot) -> Option<Arc<Reason>> {
         match self.slots[slot].lifecycle.at() {
             At::Pending(pending) => Some(pending.reason.clone()),
@@ -161,19 +163,18 @@ impl Graph {
         }
     }
 
-    /// Returns the reason why the invocation runs that a call comes from, if it comes from one.
+    /// Returns the reason of the invocation that makes a call; none if no invocation does.
     pub(crate) fn reason_of_run(&self, slot: Option<Slot>) -> Option<Arc<Reason>> {
         Some(self.slots[slot?].run()?.reason.clone())
     }
 
-    /// Returns true if it may not be reconciled now because it is paused.
+    /// Returns true if a pause keeps the resource from being reconciled now.
     pub(crate) fn is_held_by_pause(&self, slot: Slot) -> bool {
         let resource = &self.slots[slot];
         resource.row.paused && !resource.extra().forced
     }
 
-    /// The next run that a run of this resource really gets: not before the kind's interval after its start, so
-    /// that a time in the past can't make it run without a pause.
+    /// Limits the next run that a reconcile asks for: no sooner after its start than the kind's requeue interval.
     pub(crate) fn requeue(
         &self,
         slot: Slot,

@@ -19,9 +19,9 @@ use crate::{
 };
 use no_op::Untold;
 
-/// The first wait before a failed commit is tried again; it doubles up to the cap.
+/// Wait before the first retry of a failed commit; doubled each time, up to [`RETRY_CAP`].
 const RETRY_BASE: Duration = Duration::from_millis(50);
-/// The longest such wait: short against the patience of 30 s.
+/// Longest wait before the retry of a failed commit: short against the default patience of 30 s.
 const RETRY_CAP: Duration = Duration::from_secs(2);
 
 /// A commit handed to the store.
@@ -30,42 +30,42 @@ const RETRY_CAP: Duration = Duration::from_secs(2);
 struct InFlight {
     commit: Commit,
     removed: Vec<Removed>,
-    /// The time at which it first failed, and how often it has.
+    /// Time of the first failure, and the number of failures; none before the first.
     failing: Option<(Mono, u32)>,
-    /// The store has refused it at the first try: nothing of it is there.
+    /// True if the store refused the commit at the first try, so that none of it is stored.
     refused: bool,
 }
 
-/// The changes that are not yet durable, and what waits for that.
+/// Changes that are not durable yet, and everything that waits for them.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Journal {
     epoch: Epoch,
-    /// The catalog's revision, committed or not.
+    /// Revision of the catalog, including changes that are not committed yet.
     revision: Revision,
     durable: Revision,
-    /// Set when the next change is the first of its input, and takes a revision.
+    /// True if the next change is the first of its input, and takes a new revision.
     fresh: bool,
     dirty: Vec<Slot>,
     removed: Vec<Removed>,
     history: Vec<HistoryRow>,
     in_flight: Option<InFlight>,
     last_id: CommitId,
-    /// In order of revision.
+    /// Answers to calls, each with the revision that must be durable first; in order of revision.
     answers: VecDeque<(Revision, CallId, Answer)>,
-    /// Resources that wait for a commit, by the revision that they wait for.
+    /// Resources that wait for a commit, by the revision that must be durable.
     awaiting: BTreeMap<Revision, Vec<Slot>>,
-    /// Committed, to be published with the next flush.
+    /// Committed rows to publish with the next flush.
     rows: Vec<Arc<Row>>,
     departed: Vec<Removed>,
     no_ops: Untold,
-    /// The backlog beyond which no calls are taken, and the time for which a commit may fail.
+    /// Backlog at which no calls are accepted. The next field: how long a commit may keep failing.
     limit: usize,
     patience: Duration,
 }
 
 impl Journal {
-    /// The journal of a catalog that is durable as of this revision.
+    /// Creates the journal of a catalog that is durable up to this revision.
     pub(crate) fn new(limits: &Limits, epoch: Epoch, revision: Revision) -> Self {
         Self {
             epoch,
@@ -91,22 +91,22 @@ impl Journal {
         self.epoch
     }
 
-    /// The catalog's revision, committed or not.
+    /// Returns the catalog's revision, including changes that are not committed yet.
     pub(crate) fn revision(&self) -> Revision {
         self.revision
     }
 
-    /// Has a resource considered once this revision is durable.
+    /// Makes a resource wait until this revision is durable, and then evaluates it.
     pub(crate) fn await_commit(&mut self, revision: Revision, slot: Slot) {
         self.awaiting.entry(revision).or_default().push(slot);
     }
 
-    /// The resources that wait for revisions to be durable.
+    /// Returns the resources that wait for a commit, by revision.
     pub(crate) fn awaiting(&self) -> &BTreeMap<Revision, Vec<Slot>> {
         &self.awaiting
     }
 
-    /// Returns true if there is room for what further calls bring.
+    /// Returns true if the backlog is below its limit.
     pub(crate) fn has_room(&self) -> bool {
         self.backlog() < self.limit
     }
@@ -115,13 +115,13 @@ impl Journal {
         self.durable
     }
 
-    /// The revision that the store has, or was last told to have.
+    /// Returns the revision last handed to the store, durable or not.
     pub(crate) fn handed_out(&self) -> Revision {
         let in_flight = self.in_flight.as_ref().map(|flight| flight.commit.revision);
         in_flight.unwrap_or(self.durable)
     }
 
-    /// The resources that are changed and were not handed to the store.
+    /// Returns the changed resources that are not handed to the store yet.
     pub(crate) fn dirty_slots(&self) -> HashSet<Slot> {
         self.dirty.iter().copied().collect()
     }
@@ -144,8 +144,8 @@ impl Journal {
         !(self.dirty.is_empty() && self.removed.is_empty() && self.history.is_empty())
     }
 
-    /// The calls of all answers that were not given yet, and whether they may be committed all the same: they went
-    /// with a commit of which nobody knows how it ended.
+    /// Takes the calls of all open answers, each with true if its changes may be committed nevertheless: the end of
+    /// their commit is unknown.
     pub(crate) fn take_answers(&mut self) -> Vec<(CallId, bool)> {
         let doubtful = self.in_flight.as_ref().filter(|flight| !flight.refused);
         let doubt = doubtful.map(|flight| flight.commit.revision);
@@ -155,14 +155,14 @@ impl Journal {
             .collect()
     }
 
-    /// Answers a call once all that is changed by now is durable.
+    /// Answers a call once all changes so far are durable.
     pub(crate) fn answer(&mut self, call: CallId, answer: Answer) {
         // Refusals as well: a name that is taken may be taken by a row that is not durable yet.
         self.answers.push_back((self.revision, call, answer));
     }
 
-    /// The answers that wait for this revision to be durable. Asked when a commit of it is emitted, that is what the
-    /// commit carries out.
+    /// Lists the answers that wait for this revision to be durable: right after its commit is emitted, the calls in
+    /// that commit.
     pub(crate) fn answers_through(&self, revision: Revision) -> impl Iterator<Item = (CallId, &Answer)> {
         let answers = self.answers.iter();
         answers
@@ -175,7 +175,7 @@ impl Journal {
         self.answers_through(self.durable).count()
     }
 
-    /// Returns how many rows the next flush hands to the store; none while the store is busy.
+    /// Returns how many rows the next flush hands to the store; 0 while the store is busy.
     pub(crate) fn to_commit(&self) -> usize {
         if self.in_flight.is_some() {
             return 0;
@@ -195,7 +195,7 @@ impl Journal {
         }
     }
 
-    /// Hands everything changed to the store, unless it is busy.
+    /// Hands all changes to the store, unless a commit is in flight.
     pub(crate) fn start_commit(&mut self, graph: &mut Graph, out: &mut Vec<Effect>) {
         if self.in_flight.is_some() || !self.has_changes() {
             return;
@@ -229,7 +229,7 @@ impl Journal {
         });
     }
 
-    /// A commit is durable: what waited for it may go.
+    /// Marks a commit as durable, and evaluates everything that waited for it.
     pub(crate) fn committed(&mut self, graph: &mut Graph, id: CommitId) {
         let Some(done) = self.in_flight.take_if(|flight| flight.commit.id == id) else {
             return;
@@ -253,8 +253,7 @@ impl Journal {
         }
     }
 
-    /// The store has not taken a commit: it is tried again later, unless the core has to stop for the reason that is given
-    /// back.
+    /// Handles a failed commit: schedules a retry, or returns the reason why the core must stop.
     pub(crate) fn commit_failed(
         &mut self,
         timers: &mut Timers,
@@ -289,7 +288,7 @@ impl Journal {
         }
     }
 
-    /// Shows readers what is committed, and how the resources that they know stand.
+    /// Publishes the committed rows, and the statuses of resources that readers know.
     pub(crate) fn publish(&mut self, graph: &mut Graph, out: &mut Vec<Effect>) {
         let mut rows = std::mem::take(&mut self.rows);
         // A watcher goes on from the last revision that it saw, so revisions must rise within the log.
@@ -343,7 +342,7 @@ impl Journal {
     }
 }
 
-/// Returns true if readers have been shown the resource and not that it has gone.
+/// Returns true if readers know the resource and it is not gone.
 fn is_known(resource: &Resource) -> bool {
     resource.is_published() && resource.life() != Life::Gone
 }

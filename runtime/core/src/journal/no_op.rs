@@ -1,4 +1,5 @@
-//! No-op runs: runs that found nothing to do and saw the same inputs as the run before. Status only, never stored.
+//! No-op runs, which found nothing to do and saw the same inputs as the run before. They are shown as status and never
+//! stored.
 //!
 //! A check that changes nothing must not cost a write, or a catalog that is merely started writes every row. The last
 //! no-op run stands beside the row until the row is written for another reason; a restart forgets it, and requests the
@@ -10,12 +11,12 @@ use std::sync::Arc;
 use crate::types::index::Slot;
 use crate::{NoOpRun, Revision, Uid};
 
-/// No-op runs that readers have not been shown. Each waits for the changes before it to be durable, as every other end
-/// does, so that ends show in the order in which they came.
+/// Unpublished no-op runs. Each waits until all changes before it are durable, so that runs appear in the order in
+/// which they ended.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Untold(VecDeque<(Revision, Slot, Arc<NoOpRun>)>);
 
-/// Those of them that may be shown now, by slot; each can be taken out once.
+/// No-op runs that may be published, by slot. Each can be taken once.
 pub(crate) struct Shown(Vec<(Slot, Option<Arc<NoOpRun>>)>);
 
 impl Untold {
@@ -27,8 +28,8 @@ impl Untold {
         self.0.len()
     }
 
-    /// Takes those that may be shown once this revision is durable: the last one of each resource, which says how many
-    /// there were.
+    /// Takes the no-op runs that may be published once this revision is durable: only the last of each resource, which
+    /// has the count of all.
     pub(crate) fn take(&mut self, durable: Revision) -> Shown {
         let count = self.0.partition_point(|(after, _, _)| *after <= durable);
         // The newest first, so that it is the one that stays of its slot.
@@ -42,7 +43,7 @@ impl Untold {
 }
 
 impl Shown {
-    /// The run of this resource.
+    /// Takes the run of this resource.
     pub(crate) fn remove(&mut self, slot: Slot, uid: Uid) -> Option<Arc<NoOpRun>> {
         let found = self.0.binary_search_by_key(&slot, |(of, _)| *of).ok()?;
         let (_, run) = self.0.get_mut(found)?;
@@ -50,7 +51,7 @@ impl Shown {
         run.take().filter(|run| run.uid == uid)
     }
 
-    /// Those that are left, in order.
+    /// Returns the remaining runs, in order of slots.
     pub(crate) fn rest(self) -> impl Iterator<Item = (Slot, Arc<NoOpRun>)> {
         self.0.into_iter().filter_map(|(slot, run)| Some((slot, run?)))
     }

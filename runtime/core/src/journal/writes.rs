@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl Journal {
-    /// The revision of the change that is being made.
+    /// Returns the revision of the present input's changes, a new one at the first change.
     pub(crate) fn change(&mut self) -> Revision {
         if std::mem::take(&mut self.fresh) {
             self.revision = self.revision.next();
@@ -22,7 +22,7 @@ impl Journal {
         self.revision
     }
 
-    /// Changes the row of a resource; readers keep the one that they have.
+    /// Changes the row of a resource. Readers keep their version.
     pub(crate) fn write(
         &mut self,
         graph: &mut Graph,
@@ -49,7 +49,7 @@ impl Journal {
         }
     }
 
-    /// Takes the row out of the catalog; the store need not hear of what it never had.
+    /// Records the removal of a row. A row that the store never had is not sent.
     pub(crate) fn write_removal(&mut self, graph: &mut Graph, slot: Slot) {
         let revision = self.change();
         let resource = &mut graph[slot];
@@ -64,7 +64,7 @@ impl Journal {
         }
     }
 
-    /// Writes into its row how a resource's last run ended.
+    /// Stores the last run of a resource in its row.
     pub(crate) fn write_last_run(
         &mut self,
         graph: &mut Graph,
@@ -106,7 +106,7 @@ impl Journal {
         });
     }
 
-    /// Gives the members of new cycles their errors, and takes them from what is on none any more (C7).
+    /// Stores the errors of new cycles in their members, and clears them in resources that left a cycle (C7).
     pub(crate) fn write_cycle_errors(
         &mut self,
         graph: &mut Graph,
@@ -137,7 +137,8 @@ impl Journal {
         }
     }
 
-    /// A row of history, unless the run found nothing to do. Returns which runs it stands for, if a next one may join them.
+    /// Adds a history entry, unless the run found nothing to do. Returns the runs that the entry stands for, if the
+    /// next run may join them.
     ///
     /// The row of the resource is still as the run found it.
     pub(crate) fn record(
@@ -175,7 +176,7 @@ impl Journal {
         may_be_joined.then_some(repeats)
     }
 
-    /// History of a delete that gave up on the reconciler.
+    /// Adds the history entry of a forced delete.
     pub(crate) fn record_forced(&mut self, row: &Row, now: Timestamp, reason: Arc<Reason>) {
         self.history.push(HistoryRow {
             uid: row.uid,
@@ -194,7 +195,7 @@ impl Journal {
         });
     }
 
-    /// Counts a completed reconcile that leaves its row as it is; false if it does not.
+    /// Counts a reconcile as a no-op if it leaves its row unchanged; returns whether it does.
     pub(crate) fn count_no_op(
         &mut self,
         graph: &mut Graph,
@@ -223,7 +224,7 @@ impl Journal {
     }
 }
 
-/// Returns true if a reconcile found all as it should be, and left it so: no error before it, no state written.
+/// Returns true if a reconcile found and left everything as it should be: no error before it, and no state written.
 fn finds_nothing(row: &Row, run: &Running, result: RunResult) -> bool {
     run.phase() == Phase::Reconcile
         && matches!(result, RunResult::Done(Work::None | Work::Checked))
@@ -231,13 +232,14 @@ fn finds_nothing(row: &Row, run: &Running, result: RunResult) -> bool {
         && !has_written_state(row)
 }
 
-/// Returns true if the state was written since the last run that counts.
+/// Returns true if the state was written after the last reconcile that completed.
 fn has_written_state(row: &Row) -> bool {
     let before = row.last_run.as_ref().map(|last| last.state_version);
     row.state_version != before.unwrap_or_default()
 }
 
-/// Returns the entry of the last run, and the runs that it stands for, if a run that ends so says nothing new.
+/// Returns the history entry that this run repeats, with the runs that it stands for; none if the run says something
+/// new.
 fn repeated(
     row: &Row,
     run: &Running,
@@ -259,8 +261,8 @@ fn repeated(
     Some(((last.epoch, last.id), repeats))
 }
 
-/// Returns true if what is stored says all of this run already: its requeue time and its readiness too. A wait that ends at
-/// the same time is the same, whatever is left of it.
+/// Returns true if the row already contains the result of this run, including requeue time and readiness. The remaining
+/// length of a wait does not matter.
 fn is_no_op(
     resource: &Resource,
     run: &Running,

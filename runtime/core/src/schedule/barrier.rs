@@ -1,5 +1,5 @@
-//! Deletes first, then renames, then the rest (the contract's C6): the barrier that holds regular work back, and the one
-//! limit that bounds it.
+//! Deletes first, then renames, then the rest (the contract's C6): the barrier that holds back regular work, and its
+//! time limit.
 //!
 //! A *drain* begins with the first delete or rename that counts. It ends when none counts any more, or at
 //! [`Limits::drain_limit`](crate::Limits::drain_limit): what is unfinished then counts no longer, and what begins later
@@ -15,25 +15,25 @@ use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
 use crate::{Mono, Phase};
 
-/// The first wait after a failed delete or rename.
+/// Wait before the first retry of a failed delete or rename; doubled each time, up to [`RETRY_CAP`].
 const RETRY_BASE: Duration = Duration::from_secs(1);
-/// The longest such wait.
+/// Longest wait before the retry of a failed delete or rename.
 const RETRY_CAP: Duration = Duration::from_secs(300);
 
-/// Tells whether deletes and renames hold regular work back.
+/// State of the drain, during which deletes and renames hold back regular work.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 enum Drain {
-    /// Nothing counts.
+    /// No delete or rename counts.
     #[default]
     None,
-    /// Something counts, and regular work waits.
+    /// A delete or rename counts, and regular work waits.
     Running,
-    /// The drain was over its limit: the graph's cohort was pending then, and starts before the next drain begins.
+    /// The drain exceeded its limit. The graph's cohort, which was pending then, goes before the next drain.
     Released,
 }
 
-/// Unfinished deletes and renames that count.
+/// The unfinished deletes and renames that count.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Barrier {
@@ -45,7 +45,7 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// A barrier whose drains last no longer than `limit`.
+    /// Creates a barrier whose drains last no longer than `limit`.
     pub(crate) fn new(limit: Duration) -> Self {
         Self {
             deletes: 0,
@@ -56,7 +56,7 @@ impl Barrier {
         }
     }
 
-    /// Returns true if something that counts keeps this phase from starting.
+    /// Returns true if a delete or rename that counts keeps this phase from starting.
     pub(crate) fn blocks(&self, phase: Phase) -> bool {
         let drains = matches!(self.drain, Drain::Running);
         match phase {
@@ -67,7 +67,7 @@ impl Barrier {
         }
     }
 
-    /// Returns how many deletes and renames count.
+    /// Returns how many deletes and how many renames count.
     pub(crate) fn counting(&self) -> (usize, usize) {
         (self.deletes, self.renames)
     }
@@ -77,22 +77,22 @@ impl Barrier {
         &self.delete_order
     }
 
-    /// Puts new deletes into their order; see [`DeleteOrder::add`].
+    /// Adds new deletes to the order of deletes; see [`DeleteOrder::add`].
     pub(crate) fn order_deletes(&mut self, graph: &mut Graph, deleted: &[(Slot, Vec<Slot>)]) {
         self.delete_order.add(graph, deleted);
     }
 
-    /// The delete of `slot` is done, failed, or has been waited for long enough.
+    /// Lets the deletes go on that waited for the delete of `slot`.
     pub(crate) fn release_delete_waits(&mut self, graph: &mut Graph, slot: Slot) {
         self.delete_order.release(graph, slot);
     }
 
-    /// Returns true if the delete or rename of a resource holds regular work back at present.
+    /// Returns true if the delete or rename of a resource holds back regular work now.
     pub(crate) fn op_holds(&self, resource: &Resource) -> bool {
         resource.op_counts() && !matches!(self.drain, Drain::Released)
     }
 
-    /// A delete or rename was requested; one that was under way begins anew.
+    /// Begins a requested delete or rename, and ends an earlier one of the same resource.
     pub(crate) fn begin_op(&mut self, graph: &mut Graph, timers: &mut Timers, now: Mono, slot: Slot) {
         // Nobody can carry it out, so it must not hold others back.
         self.end_op(graph, timers, slot);
@@ -121,7 +121,7 @@ impl Barrier {
         timers.set(Timer::DrainLimit, now.after(self.limit));
     }
 
-    /// A delete or rename no longer holds others back; it is still to be done.
+    /// Stops counting an unfinished delete or rename, so that others no longer wait for it.
     pub(crate) fn stop_counting(&mut self, graph: &mut Graph, slot: Slot) {
         if !graph[slot].op_counts() {
             return;
@@ -133,7 +133,7 @@ impl Barrier {
         self.release_delete_waits(graph, slot);
     }
 
-    /// The delete or rename is done, or no longer wanted.
+    /// Ends a delete or rename that is done or no longer wanted.
     pub(crate) fn end_op(&mut self, graph: &mut Graph, timers: &mut Timers, slot: Slot) {
         match graph[slot].op() {
             Op::None => return,
@@ -146,7 +146,7 @@ impl Barrier {
         graph[slot].set_op(Op::None);
     }
 
-    /// The delete or rename failed: it is tried again later, and holds nobody back.
+    /// Records the failure of a delete or rename: a retry is scheduled, and others no longer wait for it.
     pub(crate) fn fail_op(&mut self, graph: &mut Graph, timers: &mut Timers, now: Mono, slot: Slot) {
         self.end_op(graph, timers, slot);
         graph[slot].set_op(Op::Failed);
@@ -156,8 +156,8 @@ impl Barrier {
         self.release_delete_waits(graph, slot);
     }
 
-    /// The drain is over its limit: what counts goes on without holding anybody back, and what is pending starts before
-    /// the next drain.
+    /// Releases regular work after the drain's limit: deletes and renames no longer count, and pending resources go
+    /// before the next drain.
     pub(crate) fn release_drain(&mut self, graph: &mut Graph) {
         // What is pending now has waited for a whole drain, and gets its turn before another one may begin.
         graph.begin_cohort(|it| it.is_live() && !matches!(it.op(), Op::Due { .. }));
@@ -169,8 +169,7 @@ impl Barrier {
         }
     }
 
-    /// Ends the drain once nothing counts any more, but not when one edit takes the place of another; and a release once
-    /// all that was pending then has started or settled.
+    /// Ends a drain once nothing counts, and a release once its cohort has started or settled.
     pub(crate) fn end_drain_if_over(&mut self, graph: &Graph, timers: &mut Timers, now: Mono) {
         let counts = self.counting() != (0, 0);
         let over = match self.drain {
@@ -190,12 +189,12 @@ impl Barrier {
     }
 }
 
-/// Returns how long after its n-th failure in a row a delete or rename is tried again: 1 s doubling to 5 min.
+/// Returns the wait after the n-th failure of a delete or rename in a row: 1 s, doubled up to 5 min.
 fn op_backoff(attempts: u32) -> Duration {
     backoff(RETRY_BASE, RETRY_CAP, attempts)
 }
 
-/// A failed delete or rename is due again, without counting.
+/// Makes a failed delete or rename due again, without counting it.
 pub(crate) fn rearm(graph: &mut Graph, timers: &mut Timers, slot: Slot) {
     // It had its turn in a drain. If each retry began another, one broken delete would keep stopping regular work.
     if graph[slot].op() == Op::Failed {
@@ -204,8 +203,7 @@ pub(crate) fn rearm(graph: &mut Graph, timers: &mut Timers, slot: Slot) {
     }
 }
 
-/// A rename that runs and no longer holds regular work back by the barrier holds its ancestors back as any other
-/// invocation does.
+/// Makes a running rename that no longer counts in the barrier hold back its ancestors, as other invocations do.
 fn make_busy(graph: &mut Graph, slot: Slot) {
     let resource = &mut graph[slot];
     let live = resource.is_live();

@@ -1,4 +1,4 @@
-//! Limits of concurrency, of each kind and of pools (the contract's C12).
+//! Concurrency limits, of each kind and of pools (the contract's C12).
 
 use std::sync::Arc;
 
@@ -6,20 +6,20 @@ use super::ready::ReadyQueue;
 use crate::types::index::{KindId, Slot};
 use crate::{KindOptions, Phase, Pool};
 
-/// The places of a registered kind, and the queue for them.
+/// Concurrency limit of a registered kind, with its ready queues.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 struct KindConcurrency {
     limit: Option<usize>,
     running: usize,
-    /// The index of its pool.
+    /// Index of the kind's pool; none if it has no pool.
     pool: Option<usize>,
     deletes: ReadyQueue,
     renames: ReadyQueue,
     reconciles: ReadyQueue,
 }
 
-/// A limit that kinds share.
+/// A concurrency limit that several kinds share.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct PoolEntry {
@@ -51,7 +51,7 @@ impl PoolEntry {
     }
 }
 
-/// The places of all registered kinds. These have the lowest indexes, for they come first.
+/// Concurrency limits of all registered kinds, by kind index: registered kinds have the lowest indexes.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct ConcurrencyLimits {
@@ -60,7 +60,7 @@ pub(crate) struct ConcurrencyLimits {
 }
 
 impl ConcurrencyLimits {
-    /// Adds the places of the kind that is registered next.
+    /// Adds the limits of the kind that is registered next.
     pub(super) fn register(&mut self, options: &KindOptions) {
         let pool = options.pool.as_ref().map(|pool| self.join_pool(pool));
         self.kinds.push(KindConcurrency {
@@ -88,7 +88,7 @@ impl ConcurrencyLimits {
         index
     }
 
-    /// The queue of a registered kind.
+    /// Returns the ready queue of a registered kind.
     pub(super) fn ready(&mut self, id: KindId, phase: Phase) -> &mut ReadyQueue {
         let kind = &mut self.kinds[id.index()];
         match phase {
@@ -98,7 +98,7 @@ impl ConcurrencyLimits {
         }
     }
 
-    /// Every entry of every queue, stale ones included.
+    /// Lists every entry of every ready queue, stale ones included.
     pub(crate) fn ready_entries(&self) -> impl Iterator<Item = (Phase, Slot)> + '_ {
         self.kinds.iter().flat_map(|kind| {
             let queues = [
@@ -117,19 +117,19 @@ impl ConcurrencyLimits {
         self.full_kind(id).is_none() && self.full_pool(id).is_none()
     }
 
-    /// The limit of this kind, if it has no place left.
+    /// Returns the limit of this kind if it is reached.
     pub(crate) fn full_kind(&self, id: KindId) -> Option<usize> {
         let kind = self.kinds.get(id.index())?;
         kind.limit.filter(|limit| kind.running >= *limit)
     }
 
-    /// The pool of this kind, if it has no place left.
+    /// Returns the name of this kind's pool if its limit is reached.
     pub(crate) fn full_pool(&self, id: KindId) -> Option<&Arc<str>> {
         let pool = self.pool_of(id)?;
         pool.is_full().then_some(&pool.name)
     }
 
-    /// Returns true if an abandoned invocation may keep others from a place until it returns.
+    /// Returns true if an abandoned invocation may occupy the last place of an exclusive pool.
     pub(crate) fn is_exclusively_full(&self) -> bool {
         self.pools.iter().any(|pool| pool.exclusive && pool.is_full())
     }
@@ -138,7 +138,7 @@ impl ConcurrencyLimits {
         &self.pools
     }
 
-    /// The pool of this kind.
+    /// Returns the pool of this kind.
     pub(crate) fn pool_of(&self, id: KindId) -> Option<&PoolEntry> {
         self.kinds.get(id.index())?.pool.map(|pool| &self.pools[pool])
     }
@@ -164,7 +164,7 @@ impl ConcurrencyLimits {
         }
     }
 
-    /// An abandoned invocation gives back its places, but not in an exclusive pool.
+    /// Releases the places of an abandoned invocation, except in an exclusive pool.
     pub(crate) fn abandon(&mut self, id: KindId) {
         let kind = &mut self.kinds[id.index()];
         kind.running -= 1;
@@ -174,7 +174,7 @@ impl ConcurrencyLimits {
         }
     }
 
-    /// An abandoned invocation has returned.
+    /// Releases the place in an exclusive pool after an abandoned invocation has returned.
     pub(crate) fn leave_after_all(&mut self, id: KindId) {
         // Its place in the kind was given back when it was abandoned.
         let kind = &self.kinds[id.index()];

@@ -6,27 +6,27 @@ use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
 use crate::{Phase, Revision, Settled};
 
-/// The thing to do with a resource now.
+/// Next step of a resource.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// Nothing; whatever it waits for has it considered again.
+    /// Wait for an event that evaluates the resource again.
     Wait,
-    /// Nothing before this revision is committed.
+    /// Wait until this revision is committed.
     AwaitCommit(Revision),
-    /// Considered by the first member of its cycle.
+    /// Leave the decision to the first member of the cycle.
     LeaveTo(Slot),
-    /// It settles without an invocation.
+    /// Settle without an invocation, for this reason.
     Release(Settled),
-    /// It may start, as far as limits, gates and names allow.
+    /// Start this phase, as far as limits, gate and names allow.
     Start(Phase),
 }
 
-/// All that decisions depend on.
+/// Evaluator of resources, with the components that decisions depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decider<'a> {
     graph: &'a Graph,
     timers: &'a Timers,
-    /// The committed revision.
+    /// Latest committed revision.
     durable: Revision,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Decider<'a> {
         }
     }
 
-    /// The decision on one resource.
+    /// Evaluates one resource.
     pub(crate) fn of(&self, slot: Slot) -> Decision {
         let resource = &self.graph[slot];
         let Some(pending) = resource.pending() else {
@@ -100,7 +100,7 @@ impl<'a> Decider<'a> {
         }
     }
 
-    /// A cycle is released as one, when nothing above it is unsettled and none of its invocations runs.
+    /// Evaluates a cycle: it settles as one when no parent is unsettled and no member runs.
     fn decide_cycle(&self, slot: Slot, scc_root: Slot) -> Decision {
         // One member decides for all, or a cycle would be released once for each of them.
         if slot != scc_root {
@@ -158,7 +158,7 @@ impl<'a> Decider<'a> {
     }
 }
 
-/// Returns the reason to settle of a resource that has nothing to do.
+/// Returns the reason why a resource without further work settles.
 pub(crate) fn rest(graph: &Graph, timers: &Timers, slot: Slot) -> Settled {
     if timers.due(Timer::Retry(slot)).is_some() {
         Settled::Retrying

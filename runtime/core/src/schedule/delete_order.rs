@@ -1,4 +1,5 @@
-//! The order of deletes: each waits for those of what refers to its resource or is owned by it (the contract's C6).
+//! Order of deletes: each waits for the deletes of everything that refers to its resource or is owned by it (the
+//! contract's C6).
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,26 +9,26 @@ use crate::graph::components::components;
 use crate::graph::resource::Life;
 use crate::types::index::{Slot, index_u32};
 
-/// The deletes that wait for the delete of a resource. By slot and uid, for a slot may be used again.
+/// Deletes that wait for the delete of each resource; by slot and uid, because slots may be reused.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct DeleteOrder(HashMap<Slot, Vec<(Slot, Uid)>>);
 
 impl DeleteOrder {
-    /// Every delete that waits for another, with its uid.
+    /// Lists every waiting delete, with the uid of its resource.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (Slot, Uid)> + '_ {
         self.0.values().flatten().copied()
     }
 
-    /// The deletes that wait for that of `slot`.
+    /// Lists the deletes that wait for the delete of `slot`.
     #[cfg(test)]
     pub(crate) fn waiting_for(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
         let waiting = self.0.get(&slot).into_iter().flatten();
         waiting.map(|(target, _)| *target)
     }
 
-    /// Adds deletes, for which the deletes of their refs and owners have to wait. Deletes that would wait for one
-    /// another in a circle don't.
+    /// Adds deletes, each of which makes the deletes of its refs and owner wait. A wait that would close a circle is
+    /// left out.
     pub(super) fn add(&mut self, graph: &mut Graph, deleted: &[(Slot, Vec<Slot>)]) {
         let index_of: HashMap<Slot, u32> = deleted
             .iter()
@@ -72,14 +73,14 @@ impl DeleteOrder {
         }
     }
 
-    /// The delete of `target`, now or to come, waits for that of `slot`.
+    /// Makes the delete of `target`, now or later, wait for the delete of `slot`.
     fn delay(&mut self, graph: &mut Graph, slot: Slot, target: Slot) {
         graph[target].wait_for_delete();
         let uid = graph[target].row().uid;
         self.0.entry(slot).or_default().push((target, uid));
     }
 
-    /// Returns true if the delete of `last` waits for that of `first` already, directly or through others.
+    /// Returns true if the delete of `last` already waits for the delete of `first`, directly or through others.
     fn delays(&self, first: Slot, last: Slot) -> bool {
         let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
         while let Some(slot) = open.pop() {
@@ -94,7 +95,7 @@ impl DeleteOrder {
         false
     }
 
-    /// The delete of `slot` is done, failed, or has been waited for long enough.
+    /// Lets the deletes go on that waited for the delete of `slot`.
     pub(super) fn release(&mut self, graph: &mut Graph, slot: Slot) {
         for (target, uid) in self.0.remove(&slot).unwrap_or_default() {
             let waiting = graph.get_mut(target).filter(|resource| resource.row().uid == uid);

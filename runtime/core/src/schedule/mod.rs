@@ -1,4 +1,4 @@
-//! Scheduling: eligibility, order of starts, and the limits that hold starts back.
+//! Scheduling: eligibility, the order of starts, and the limits that hold starts back.
 
 pub(crate) mod barrier;
 pub(crate) mod concurrency;

@@ -10,15 +10,15 @@ use std::time::Duration;
 use crate::types::index::Slot;
 use crate::{Mono, Name};
 
-/// A heap of fewer entries is never merged.
+/// Number of heap entries below which no merge happens.
 const WORTH_A_MERGE: usize = 64;
-/// The heap is merged when it is larger than this part of what is sorted: each entry is then moved a few times only.
+/// Divisor of the sorted length: a heap larger than that share is merged, so each entry moves only a few times.
 const MERGE_PART: usize = 4;
 
-/// The keys before the name in the order of starts: the level, then the longest remaining path.
+/// Sort key before the name: the level, then the longest remaining path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Rank {
-    /// That of its priority, less one for each promotion.
+    /// Level of the priority, less one for each promotion.
     pub(super) level: i64,
     pub(super) path: Reverse<u32>,
 }
@@ -27,9 +27,9 @@ pub(crate) struct Rank {
 #[derive(Clone, Debug)]
 pub(crate) struct Ready {
     pub(super) rank: Rank,
-    /// Since when.
+    /// Time since which the resource has been ready.
     pub(super) since: Mono,
-    /// The beginning of the name, folded, so that most comparisons need not look at the name itself.
+    /// First bytes of the case-folded name: most comparisons need no more.
     prefix: u128,
     pub(super) name: Name,
     pub(super) slot: Slot,
@@ -49,7 +49,7 @@ impl Ready {
 }
 
 impl Ord for Ready {
-    /// Greatest first, as heaps want it.
+    /// Compares in reverse: the entry that starts first is the greatest, as a heap needs it.
     fn cmp(&self, other: &Self) -> Ordering {
         let beginning = (other.rank, other.prefix).cmp(&(self.rank, self.prefix));
         beginning
@@ -72,11 +72,11 @@ impl PartialEq for Ready {
 
 impl Eq for Ready {}
 
-/// The entries of one kind and phase.
+/// Ready queue of one kind and phase.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct ReadyQueue {
-    /// The next to start last.
+    /// Sorted entries; the last one starts first.
     sorted: Vec<Ready>,
     fresh: BinaryHeap<Ready>,
 }
@@ -86,7 +86,7 @@ impl ReadyQueue {
         self.fresh.push(ready);
     }
 
-    /// Takes the next to start.
+    /// Takes the entry that starts first.
     pub(crate) fn pop(&mut self) -> Option<Ready> {
         self.merge();
         if self.fresh.peek() > self.sorted.last() {
@@ -96,19 +96,19 @@ impl ReadyQueue {
         }
     }
 
-    /// The rank of the next to start.
+    /// Returns the rank of the entry that starts first.
     pub(crate) fn first(&mut self) -> Option<Rank> {
         self.merge();
         let first = self.fresh.peek().max(self.sorted.last());
         first.map(|ready| ready.rank)
     }
 
-    /// Lists the resources of the entries.
+    /// Lists the resources in the queue.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
         self.sorted.iter().chain(&self.fresh).map(|ready| ready.slot)
     }
 
-    /// Takes all that have waited for a step or longer.
+    /// Takes all entries that have waited for at least one `step`.
     pub(crate) fn take_older(&mut self, now: Mono, step: Duration) -> Vec<Ready> {
         // Taken out, for their rank changes: each is considered anew and comes back with the new one.
         let old = |ready: &Ready| waited_steps(now, ready.since, step) > 0;
@@ -129,7 +129,7 @@ impl ReadyQueue {
     }
 }
 
-/// Returns how many times in a row something has waited as long as `step`.
+/// Returns how many whole steps the wait has lasted.
 pub(crate) fn waited_steps(now: Mono, since: Mono, step: Duration) -> u32 {
     let steps = now.since(since).as_millis() / step.as_millis().max(1);
     u32::try_from(steps).unwrap_or(u32::MAX)

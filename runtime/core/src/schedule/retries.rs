@@ -1,4 +1,4 @@
-//! Times of failures: the next attempt, and the end of long waits. Resyncs and deadlines too.
+//! Times of failures (the next retry, the end of long backoffs), resyncs and deadlines.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::timers::{LEAST_WAIT, Timer, Timers};
 use crate::types::index::Slot;
 use crate::{Error, ErrorKind, InvocationId, Mono, RetryPolicy, Row};
 
-/// The code of the error of an invocation that took too long.
+/// Error code of an invocation that took too long.
 pub(crate) const DEADLINE_CODE: &str = "deadline";
 
-/// The waits before further attempts.
+/// Planner of retries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retries {
-    /// The seed by which they are spread; none under test.
+    /// Seed that spreads the waits; none under test.
     jitter: Option<u64>,
 }
 
@@ -26,8 +26,8 @@ impl Retries {
         Self { jitter }
     }
 
-    /// A reconcile has completed: what was to be tried again no longer is, unless this failure requests it. Gives
-    /// back whether the attempts are used up.
+    /// Plans the retry after a completed reconcile, in place of an earlier one. Returns true if the attempts are used
+    /// up.
     pub(crate) fn plan(
         &self,
         graph: &mut Graph,
@@ -44,8 +44,7 @@ impl Retries {
         self.set(graph, timers, now, slot)
     }
 
-    /// Sets when the failure that stands is tried again, if its policy has it so. Gives back whether the attempts are
-    /// used up.
+    /// Sets the retry timer of the present failure by its policy. Returns true if the attempts are used up.
     pub(crate) fn set(&self, graph: &Graph, timers: &mut Timers, now: Mono, slot: Slot) -> bool {
         let policy = graph.retry_policy(slot);
         let (
@@ -68,7 +67,7 @@ impl Retries {
         false
     }
 
-    /// The same wait every time under test; else somewhere in its second half.
+    /// Spreads a wait over its second half; under test the wait is unchanged.
     fn spread(&self, row: &Row, wait: Duration) -> Duration {
         let Some(seed) = self.jitter else {
             return wait;
@@ -82,7 +81,7 @@ impl Retries {
     }
 }
 
-/// Returns the failures in a row after a reconcile: a success ends the row. What the waits are as long for outlasts that.
+/// Returns the number of failures in a row after a reconcile. The backoff may outlast a success.
 pub(crate) fn attempts_after(
     graph: &mut Graph,
     timers: &mut Timers,
@@ -99,7 +98,7 @@ pub(crate) fn attempts_after(
     resource.row().attempts.saturating_add(1)
 }
 
-/// After a success: the failures before it make waits long for so long as the policy says.
+/// Keeps the length of the backoff after a success, for as long as the policy says.
 pub(crate) fn remember_waits(graph: &mut Graph, timers: &mut Timers, now: Mono, slot: Slot) {
     let failures = graph[slot].backed_off();
     match graph.retry_policy(slot) {
@@ -119,7 +118,7 @@ fn clear(graph: &mut Graph, timers: &mut Timers, slot: Slot) {
     graph[slot].set_failure(None);
 }
 
-/// A completed reconcile puts the next look for drift off.
+/// Sets the next resync after a completed reconcile.
 pub(crate) fn plan_resync(graph: &Graph, timers: &mut Timers, now: Mono, slot: Slot) {
     let Some(options) = graph.options(slot) else {
         return;
@@ -131,7 +130,7 @@ pub(crate) fn plan_resync(graph: &Graph, timers: &mut Timers, now: Mono, slot: S
     }
 }
 
-/// Bounds how long an invocation that starts now may take.
+/// Sets the deadline of an invocation that starts now.
 pub(crate) fn set_deadline(
     graph: &Graph,
     timers: &mut Timers,
@@ -143,7 +142,7 @@ pub(crate) fn set_deadline(
     }
 }
 
-/// Returns the error of an invocation that took too long.
+/// Returns the error of an invocation that exceeded its deadline.
 pub(crate) fn deadline_error(graph: &Graph, slot: Slot) -> Error {
     let deadline = graph.options(slot).and_then(|options| options.deadline);
     let seconds = deadline.unwrap_or_default().as_secs_f64();

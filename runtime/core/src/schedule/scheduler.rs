@@ -18,27 +18,27 @@ use crate::{InvocationId, KindOptions, Limits, Mono, Phase, Priority};
 
 const PHASES: [Phase; 3] = [Phase::Delete, Phase::Rename, Phase::Reconcile];
 
-/// The fate of the entry that was next in a queue.
+/// Result of taking the first entry of a ready queue.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// It starts, if it still may.
+    /// Start the resource, if it still may.
     Start(Slot),
-    /// It spoke of an earlier time: its resource is to be considered before anything else starts.
+    /// Evaluate the resource first: its rank or name changed after it was queued.
     Consider(Slot),
-    /// It spoke of nothing any more.
+    /// Ignore the entry, which no longer applies.
     Stale,
 }
 
-/// The queues, the places and the gate.
+/// Ready queues, concurrency limits and the gate.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Scheduler {
     concurrency_limits: ConcurrencyLimits,
-    /// Entries in the queues of each phase, stale ones among them: where there is none, no queue is looked at.
+    /// Number of entries in the ready queues of each phase, stale ones included. If it is 0, no queue is searched.
     listed: [usize; PHASES.len()],
-    /// Registered kinds in order of name, which is the order of starts.
+    /// Registered kinds, ordered by name, as they start.
     order: Vec<KindId>,
-    /// Resources of `first` kinds that hold the others back; empty once they have settled.
+    /// Resources of `first` kinds that hold the gate closed; empty once all have settled.
     gate: BTreeSet<Slot>,
     next_invocation: InvocationId,
     starts: u64,
@@ -60,7 +60,7 @@ impl Scheduler {
         }
     }
 
-    /// Adds the queue and the places of a kind that the graph has just registered.
+    /// Adds the queues and limits of a kind that the graph has just registered.
     pub(crate) fn register(&mut self, graph: &Graph, options: &KindOptions) {
         let kinds = graph.kinds();
         self.concurrency_limits.register(options);
@@ -82,17 +82,17 @@ impl Scheduler {
         self.concurrency
     }
 
-    /// The number of the invocation that starts next.
+    /// Returns the id of the next invocation.
     pub(crate) fn next_invocation(&self) -> InvocationId {
         self.next_invocation
     }
 
-    /// Returns how many invocations have started.
+    /// Returns how many invocations have started so far.
     pub(crate) fn starts(&self) -> u64 {
         self.starts
     }
 
-    /// Takes a place for an invocation that starts, and gives it its number.
+    /// Takes a place for an invocation that starts, and returns its id.
     pub(crate) fn enter(&mut self, kind: KindId) -> InvocationId {
         let invocation = self.next_invocation;
         self.next_invocation = invocation.next();
@@ -101,7 +101,7 @@ impl Scheduler {
         invocation
     }
 
-    /// Puts a resource that may start into its queue.
+    /// Adds a resource to its ready queue.
     pub(crate) fn push_ready(&mut self, graph: &mut Graph, slot: Slot, phase: Phase, now: Mono) {
         let resource = &mut graph[slot];
         // Listed in this phase already. An entry whose rank has changed since is found stale when it is popped.
@@ -118,7 +118,7 @@ impl Scheduler {
         self.listed[phase as usize] += 1;
     }
 
-    /// Takes what starts next in a phase, if anything may.
+    /// Takes the entry that starts first in a phase, if any may start.
     pub(crate) fn pop(&mut self, graph: &mut Graph, barrier: &Barrier, phase: Phase) -> Option<Next> {
         if self.listed[phase as usize] == 0 {
             return None;
@@ -133,7 +133,7 @@ impl Scheduler {
         Some(take_ready(graph, &ready, kind, phase))
     }
 
-    /// The kind whose next one starts first, of those that have a place left.
+    /// Returns the kind whose first entry starts first, among kinds with a free place.
     fn next_kind(&mut self, graph: &Graph, barrier: &Barrier, phase: Phase) -> Option<KindId> {
         let mut first: Option<(Rank, KindId)> = None;
         // Kinds are few and their queues are ordered, so the best of the heads is the best of all.
@@ -160,7 +160,7 @@ impl Scheduler {
         !gated && !barrier.blocks(phase)
     }
 
-    /// Something waits for a place: after a while it is promoted.
+    /// Sets the timer for promotions, if any resource waits for a place.
     pub(crate) fn promote_later(&self, timers: &mut Timers, now: Mono) {
         let waits = self.listed.iter().any(|listed| *listed > 0);
         // One timer for all: each promotion looks at whatever is old enough.
@@ -169,7 +169,7 @@ impl Scheduler {
         }
     }
 
-    /// Promotes what has waited long enough for a place, once for each time that it has waited so long.
+    /// Promotes the resources that have waited long enough for a place, once per interval waited.
     pub(crate) fn promote_waiting(&mut self, graph: &mut Graph, now: Mono) {
         for index in 0..self.order.len() {
             let kind = self.order[index];
@@ -188,7 +188,7 @@ impl Scheduler {
         }
     }
 
-    /// Has a resource of a `first` kind settle once before any other regular invocation starts.
+    /// Adds a resource of a `first` kind to the gate, which keeps other reconciles from starting until it has settled.
     pub(crate) fn gate_if_first(&mut self, graph: &mut Graph, slot: Slot) {
         if graph.options(slot).is_some_and(|options| options.first) {
             graph[slot].set_gate(true);
@@ -196,14 +196,14 @@ impl Scheduler {
         }
     }
 
-    /// Takes a resource out of the gate: it has settled, or is not to be waited for.
+    /// Takes a resource out of the gate after it has settled, or because nothing should wait for it.
     pub(crate) fn leave_gate(&mut self, graph: &mut Graph, slot: Slot) {
         if graph[slot].set_gate(false) {
             self.gate.remove(&slot);
         }
     }
 
-    /// Opens the gate, whatever it waits for; returns whether it was closed.
+    /// Opens the gate unconditionally; returns whether it was closed.
     pub(crate) fn open_gate(&mut self, graph: &mut Graph) -> bool {
         for slot in &self.gate {
             graph[*slot].set_gate(false);
@@ -211,13 +211,13 @@ impl Scheduler {
         !std::mem::take(&mut self.gate).is_empty()
     }
 
-    /// The resources that the gate waits for.
+    /// Returns the resources that hold the gate closed.
     pub(crate) fn gate(&self) -> &BTreeSet<Slot> {
         &self.gate
     }
 }
 
-/// The place of a resource in the order of starts.
+/// Returns the place of a resource in the order of starts.
 fn rank(graph: &Graph, slot: Slot) -> Rank {
     let resource = &graph[slot];
     let level = match resource.pending() {
@@ -230,8 +230,8 @@ fn rank(graph: &Graph, slot: Slot) -> Rank {
     }
 }
 
-/// Returns true if an entry still speaks of its resource: another phase, name or rank is stale, and so is a slot that
-/// belongs to a resource of another kind by now.
+/// Checks an entry against its resource. An entry is stale if the resource is queued for another phase, or if the slot
+/// belongs to a resource of another kind.
 fn take_ready(graph: &mut Graph, ready: &Ready, kind: KindId, phase: Phase) -> Next {
     let Some(resource) = graph.get(ready.slot).filter(|it| it.kind() == kind) else {
         return Next::Stale;

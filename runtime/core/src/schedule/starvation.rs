@@ -18,18 +18,18 @@ use crate::types::index::Slot;
 use crate::{Mono, Uid};
 use rustc_hash::FxBuildHasher;
 
-/// The time that a timed request is deferred before it is repeated.
+/// Delay of a timed request before it is repeated.
 pub(crate) const DEFERRED_FOR: Duration = Duration::from_secs(1);
 
-/// The result of the last pass over the graph.
+/// The starved resources found by the last pass over the graph.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Starvation {
-    /// The greatest age of a result.
+    /// Greatest age of the result before another pass is made.
     slack: Duration,
-    /// The time at which the last pass was, and in which stretch without rest.
+    /// Time of the last pass, and the stretch of unrest that it belongs to; none before the first.
     found: Option<(Mono, u64)>,
-    /// The ancestors of what is starved. By uid, for a slot may be used again.
+    /// Ancestors of starved resources; by uid, because slots may be reused.
     above_starved: HashSet<Uid, FxBuildHasher>,
 }
 
@@ -42,7 +42,7 @@ impl Starvation {
         }
     }
 
-    /// Sets the timer of a timed request anew if the request is to be deferred; returns whether it is.
+    /// Defers a timed request if necessary, by setting its timer again; returns whether it is deferred.
     pub(crate) fn defer(
         &mut self,
         graph: &mut Graph,
@@ -58,7 +58,7 @@ impl Starvation {
         defers
     }
 
-    /// Returns true if a timed request for this resource is to be deferred.
+    /// Returns true if a timed request for this resource must be deferred.
     pub(crate) fn defers(&mut self, graph: &mut Graph, now: Mono, slot: Slot) -> bool {
         let (restless_since, stretch) = graph.restless();
         let restless = now.since(restless_since);
@@ -108,8 +108,8 @@ fn timed_patience(graph: &Graph, slot: Slot) -> Duration {
     options.map_or(Duration::MAX, |options| options.timed_patience)
 }
 
-/// From when until when it has waited, if that is long enough to be starved. It still counts while the invocation
-/// runs that came of it.
+/// Returns the start and end of a resource's wait, if that is long enough to be starved. A running invocation does not
+/// end the starvation.
 fn long_waiting(graph: &Graph, slot: Slot, now: Mono) -> Option<(Slot, Mono, Mono)> {
     let (since, until) = match graph[slot].at() {
         At::Settled(_) | At::Concluding => return None,
@@ -120,7 +120,7 @@ fn long_waiting(graph: &Graph, slot: Slot, now: Mono) -> Option<(Slot, Mono, Mon
     long.then_some((slot, since, until))
 }
 
-/// Returns the time at which something other than a timed request last came for a resource or anything above it.
+/// Returns the time of the last request that was not timed, for a resource or its ancestors.
 fn disturbed_above(graph: &mut Graph, slot: Slot, known: &mut HashMap<Slot, Mono, FxBuildHasher>) -> Mono {
     let start = graph.scc_root(slot);
     // Each node twice, before and after its ancestors: a recursion would be as deep as the longest chain of refs.

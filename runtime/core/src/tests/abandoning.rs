@@ -1,4 +1,4 @@
-//! C10: invocations that do not return after their cancel.
+//! Tests of invocations that do not return after their cancel (C10).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Batches: their edits, and the refusals that leave everything unchanged.
+//! Tests of batches: their edits, and refusals that change nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Causal chains: what an invocation says of how it came to be.
+//! Tests of causal chains, which say why an invocation runs.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The cost section: work grows with what is touched, never faster.
+//! Tests of cost: work grows with what is touched, and no faster.
 
 use crate::testing::{Bench, target};
 use crate::{Batch, Call, Edit, Key, KindOptions, Limits};

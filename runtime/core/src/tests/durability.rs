@@ -1,4 +1,4 @@
-//! The order of release: answers, snapshots and starts after their commits, and stopping.
+//! Tests of the order of release (answers, snapshots and starts after their commits), and of stopping.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Edits: those that change nothing, those by the resource's own invocation, and whom they ask.
+//! Tests of edits: no-op edits, edits by the resource's own invocation, and the requests that follow.
 
 use crate::testing::{Bench, refs_edit, target};
 use crate::{

@@ -1,4 +1,4 @@
-//! Traces of a completed invocation: its row of history, the counts, and the inputs that it saw.
+//! Tests of a completed invocation's traces: its history entry, the counts, and the inputs that it saw.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Explanations: the root cause first.
+//! Tests of explanations, root cause first.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Traces of failures: what a success leaves of them, and the timers that go with them.
+//! Tests of a failure's traces: what remains after a success, and the timers.
 
 use std::time::Duration;
 

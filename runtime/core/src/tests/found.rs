@@ -1,4 +1,4 @@
-//! Faults that the simulator once found, each as a case of its own.
+//! Regression tests of faults that the simulator found.
 
 use std::time::Duration;
 

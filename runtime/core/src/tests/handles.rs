@@ -1,4 +1,4 @@
-//! Answers to callers that wait for an outcome.
+//! Tests of answers to callers that wait for an outcome.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Entries of history: which runs leave one, and which stand in the place of an earlier one.
+//! Tests of history entries: which runs add one, and which replace an earlier one.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! C6, C7, C13 and C14: deletes, renames, cycles, and names that change hands.
+//! Tests of deletes, renames, cycles, and names that change hands (C6, C7, C13, C14).
 
 use std::time::Duration;
 

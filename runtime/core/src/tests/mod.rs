@@ -1,4 +1,4 @@
-//! Tests of the whole machine, by the part of the contract that they hold it to.
+//! Tests of the whole core, by the part of the contract that each covers.
 
 mod abandoning;
 mod batches;

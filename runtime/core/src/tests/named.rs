@@ -1,4 +1,4 @@
-//! Cases that were found in real controllers, each by its name.
+//! Regression tests of faults that were found in real controllers, each by its name.
 
 use std::time::Duration;
 

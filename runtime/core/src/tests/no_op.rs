@@ -1,4 +1,4 @@
-//! No-op runs are status: counted, shown and not stored.
+//! Tests of no-op runs: counted, shown as status, and not stored.
 
 use crate::testing::{Bench, Store, target};
 use crate::{Call, Edit, Outcome, Returned, Work};

@@ -1,4 +1,4 @@
-//! Request 9: an owner whose kind says so is requested what happens to what it owns, and sees it.
+//! Tests of request 9: an owner whose kind says so is requested when its resources change, and sees them.
 
 use crate::testing::{Bench, Store, target};
 use crate::{Edit, KindOptions, Limits, OnOwned, Outcome, Returned, Trigger, Work};

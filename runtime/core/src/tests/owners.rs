@@ -1,4 +1,4 @@
-//! C15: deleting an owner deletes what it owns.
+//! Tests of cascading deletes: deleting an owner deletes its resources (C15).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Runs that do nothing on purpose leave their resources as they are.
+//! Tests that runs which were passed over leave their resources unchanged.
 
 use crate::testing::Bench;
 use crate::{KindOptions, Limits, Outcome, Parents, Returned, Settled, Stage};

@@ -1,4 +1,4 @@
-//! The order of starts when limits are reached.
+//! Tests of the order of starts when limits are reached.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Chains of reasons: what led to a request, told from its first link.
+//! Tests of causal chains: the reasons that led to a request, from the first link.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Deletes and renames that no longer hold others back, and what they still keep out.
+//! Tests of deletes and renames that no longer count, and of the names that they still hold.
 
 use std::time::Duration;
 

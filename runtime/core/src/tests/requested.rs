@@ -1,4 +1,4 @@
-//! Requests: the reasons that they leave, the runs below that go on, and the number of visits.
+//! Tests of requests: their reasons, the runs below that go on, and the number of visits.
 
 use crate::testing::{Bench, refs_edit, target};
 use crate::{Call, Edit, Key, Limits, Ref, Required, Trigger};

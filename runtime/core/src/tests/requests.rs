@@ -1,4 +1,4 @@
-//! Requests, handles, times, first kinds, and what can't be run.
+//! Tests of requests, handles, times, `first` kinds, and kinds that can't run.
 
 use std::time::Duration;
 

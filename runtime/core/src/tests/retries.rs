@@ -1,4 +1,4 @@
-//! Retries, deadlines, resyncs and pauses.
+//! Tests of retries, deadlines, resyncs and pauses.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One invocation on every path, requests that cancel and requests that don't.
+//! Tests of one run per path, and of requests that cancel and requests that don't.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Small worlds of readiness and of owners, all of them: what they have in common is that one resource decides what becomes
-//! of another that is no parent of it, or was judged by another process.
+//! Exhaustive tests of small worlds with readiness and owners, where a resource affects another that is not its child,
+//! or that another process judged.
 
 use crate::testing::{Bench, target};
 use crate::{

@@ -1,4 +1,4 @@
-//! Starts from a stored catalog.
+//! Tests of starts from a stored catalog.
 
 use std::sync::Arc;
 use std::time::Duration;

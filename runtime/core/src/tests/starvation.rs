@@ -1,4 +1,4 @@
-//! Progress under steady change: timed requests that never cease keep nobody from completing.
+//! Tests of progress under steady change: ceaseless timed requests keep no resource from completing.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Times: what the host's timer is set to, the smallest requeue interval, and times that were used up.
+//! Tests of times: the host's timer, the smallest requeue interval, and used requeue times.
 
 use std::time::Duration;
 

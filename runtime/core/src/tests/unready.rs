@@ -1,4 +1,4 @@
-//! Runs that succeed and leave a resource that can't be used yet.
+//! Tests of successful runs that leave their resource unready.
 
 use crate::testing::Bench;
 use crate::{Edit, Outcome, Ref, Required, Returned, Settled, Stage, StoredRow};

@@ -1,4 +1,4 @@
-//! Refs that must be ready, and what is released without an invocation.
+//! Tests of refs that must be ready, and of releases without an invocation.
 
 use crate::testing::{Bench, target};
 use crate::{Call, Edit, KindOptions, Limits, Parents, Ref, Required, Settled, Stage};

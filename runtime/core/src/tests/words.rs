@@ -1,4 +1,4 @@
-//! Text forms of names, keys and bytes.
+//! Tests of the text forms of names, keys and bytes.
 
 use std::sync::Arc;
 

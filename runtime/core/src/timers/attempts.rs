@@ -30,17 +30,17 @@ use crate::{RetryPolicy, Timestamp};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Attempts {
-    /// Failures since the last success.
+    /// Number of failures since the last success.
     pub count: u32,
-    /// The time of the last of them.
+    /// Time of the last failure; none before the first.
     pub last: Option<Timestamp>,
-    /// The time at which the next attempt is due; none before the first failure and once the attempts are used up.
+    /// Time of the next attempt; none before the first failure and once the attempts are used up.
     pub next: Option<Timestamp>,
 }
 
 impl Attempts {
-    /// The value after a further failure. The n-th in a row waits for the base of the policy, doubled n - 1 times, up to
-    /// its cap.
+    /// Returns the count after a further failure. The n-th in a row waits for the policy's base, doubled n - 1 times,
+    /// up to its cap.
     #[must_use]
     pub fn failed(self, now: Timestamp, policy: RetryPolicy) -> Self {
         let count = self.count.saturating_add(1);
@@ -57,14 +57,14 @@ impl Attempts {
         }
     }
 
-    /// The value after a success: nothing has failed.
+    /// Returns the count after a success: no failures.
     #[must_use]
     pub fn succeeded(self) -> Self {
         Self::default()
     }
 
-    /// The value by a clock that may have been set back since the last failure: the next attempt is never later than the
-    /// wait that was given from now on.
+    /// Returns the count adjusted to a clock that may have been set back: the next attempt comes no later than its full
+    /// wait from now.
     ///
     /// ```
     /// use watershed_core::{Attempts, Timestamp};
@@ -97,7 +97,7 @@ impl Attempts {
         self.count > 0 && self.next.is_none()
     }
 
-    /// The time from now to the next attempt, zero if it is overdue; none if none is planned.
+    /// Returns the time until the next attempt, zero if it is overdue; none if none is planned.
     pub fn wait(&self, now: Timestamp) -> Option<Duration> {
         let millis = self.next?.0.saturating_sub(now.0);
         Some(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))

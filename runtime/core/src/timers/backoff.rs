@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The wait after the `failures`-th failure in a row: `base`, doubled with each further one, up to `cap`.
+/// Returns the wait after the `failures`-th failure in a row: `base`, doubled with each further failure, up to `cap`.
 pub(crate) fn backoff(base: Duration, cap: Duration, failures: u32) -> Duration {
     let doublings = failures.saturating_sub(1).min(31);
     base.saturating_mul(1 << doublings).min(cap)

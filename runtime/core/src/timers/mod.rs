@@ -1,5 +1,4 @@
-//! The one table of what is due when. A time is stored here and nowhere else; whoever wants to know when something of a
-//! resource is due reads [`Timers::due`] or [`Timers::requeue`].
+//! Table of all timers. A time is stored here and nowhere else; see [`Timers::due`] and [`Timers::requeue`].
 
 pub(crate) mod attempts;
 pub(crate) mod backoff;
@@ -12,78 +11,78 @@ use crate::types::index::Slot;
 use crate::{InvocationId, Mono, Now, Timestamp};
 use rustc_hash::FxBuildHasher;
 
-/// The longest that the host's timer is set ahead for a wall time: a clock that jumps is noticed after so long.
+/// Longest time ahead that the host's timer is set for a wall time: bounds the delay after which a clock jump is
+/// noticed.
 const WALL_CHECK: Duration = Duration::from_secs(60);
 
-/// The shortest wait of a timer that is set anew whenever it goes off. One that is due in the moment in which it is set
-/// would go off without an end.
+/// Shortest wait of a repeating timer. A timer due at the moment at which it is set would fire forever.
 pub(crate) const LEAST_WAIT: Duration = Duration::from_millis(1);
 
-/// Something that is due at a monotonic time.
+/// A timer on the monotonic clock, by its purpose.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Timer {
-    /// A drain of deletes and renames has held regular work back for long enough.
+    /// Ends a drain, which has held back regular work for long enough.
     DrainLimit,
-    /// A failed delete or rename is tried again.
+    /// Retries a failed delete or rename.
     OpRetry(Slot),
-    /// A nudge that was deferred.
+    /// Repeats a deferred nudge.
     Nudge(Slot),
-    /// A failed reconcile is tried again.
+    /// Retries a failed reconcile.
     Retry(Slot),
-    /// A resource has stayed successful for long enough to forget its failures.
+    /// Resets a resource's backoff after a long enough time without failure.
     Forgive(Slot),
-    /// The resync interval has passed.
+    /// Requests a resource whose resync interval has passed.
     Resync(Slot),
-    /// The wait for the next run of a resource is over.
+    /// Requests a resource whose wait for the next run is over.
     Requeue(Slot),
-    /// An invocation has taken too long.
+    /// Cancels an invocation that exceeded its deadline.
     Deadline(InvocationId),
-    /// An invocation has not returned for too long after its cancel.
+    /// Abandons an invocation that has not returned in time after its cancel.
     Abandon(InvocationId),
-    /// Resources that wait for a place are promoted.
+    /// Promotes the resources that wait for a place.
     Promote,
-    /// A failed commit is tried again.
+    /// Hands a failed commit to the store again.
     CommitRetry,
-    /// The grace of a shutdown is over.
+    /// Ends the grace period of a shutdown.
     Grace,
-    /// The store has had its time for the last commit of a shutdown.
+    /// Gives up the last commit of a shutdown.
     LastCommit,
 }
 
-/// The next run that a resource asks for: at a time of day, after a wait, or at the first of both, which is stored.
+/// Next run that a resource asks for: at a wall time, after a wait, or at the earlier of both.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Requeue {
-    /// The time, by the wall clock.
+    /// Wall time of the run; none if only a wait was asked for.
     at: Option<Timestamp>,
-    /// The time at which the wait is over if no clock is set meanwhile, and the length that was asked for. A wait goes by the
+    /// End of the wait if no clock is set meanwhile, and its full length; none without a wait. Measured by the
     /// monotonic clock.
     wait: Option<(Timestamp, Duration)>,
 }
 
 impl Requeue {
-    /// Returns a run at a time, after a wait that is over at another one, or at the first of both.
+    /// Creates a run at a wall time, after a wait (its end and length), or at the earlier of both.
     pub(crate) fn new(at: Option<Timestamp>, wait: Option<(Timestamp, Duration)>) -> Self {
         Self { at, wait }
     }
 
-    /// Returns a run after a wait that begins now.
+    /// Creates a run after a wait that begins now.
     pub(crate) fn after(length: Duration, now: Timestamp) -> Self {
         Self::new(None, Some((now.after(length), length)))
     }
 
-    /// Returns the run that a row has stored: its time, and the length of the wait if it waits. Also where the clock was set
-    /// back meanwhile, a wait is no longer than it was to be.
+    /// Restores the run stored in a row: its time, and the length of the wait if there is one. The wait never exceeds
+    /// its full length, even if the clock was set back.
     pub(crate) fn stored(at: Option<Timestamp>, length: Option<Duration>, now: Timestamp) -> Self {
         let wait = at.zip(length);
         Self::new(at, wait.map(|(at, length)| (at.min(now.after(length)), length)))
     }
 }
 
-/// Something that falls due.
+/// A timer or requeue that is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Due {
     Timer(Timer),
-    /// The requeue time of a resource.
+    /// Requeue time of a resource.
     Requeue(Slot),
 }
 
@@ -140,20 +139,20 @@ impl<T: Copy + Ord, K: Copy + Ord + Hash> Table<T, K> {
     }
 }
 
-/// Everything that is due at some time.
+/// Timers of all resources and invocations, on both clocks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Timers {
     mono: Table<Mono, Timer>,
-    /// Requeue times: the only ones on the wall clock, because they are stored.
+    /// Requeue times, by the wall clock because they are stored.
     requeues: Table<Timestamp, Slot>,
-    /// Waits for the next run, over with [`Timer::Requeue`]: the time that each is stored as, and its length.
+    /// Waits for the next run, each with its stored end and its length; they end with [`Timer::Requeue`].
     waits: HashMap<Slot, (Timestamp, Duration), FxBuildHasher>,
-    /// The time to which the host's timer was last set.
+    /// Time to which the host's timer was last set; none if it is off.
     host: Option<Mono>,
 }
 
 impl Timers {
-    /// Sets a timer, in place of its earlier time if it had one.
+    /// Sets a timer, replacing its earlier time.
     pub(crate) fn set(&mut self, timer: Timer, at: Mono) {
         self.mono.set(timer, at);
     }
@@ -163,7 +162,7 @@ impl Timers {
         self.mono.clear(timer)
     }
 
-    /// The time of a timer, if it is set.
+    /// Returns the time of a timer; none if it is not set.
     pub(crate) fn due(&self, timer: Timer) -> Option<Mono> {
         self.mono.due(timer)
     }
@@ -190,18 +189,18 @@ impl Timers {
         }
     }
 
-    /// The time of a resource's next run that is still to come.
+    /// Returns the time of a resource's next run; none if none is planned.
     pub(crate) fn requeue(&self, slot: Slot) -> Option<Timestamp> {
         let wait = self.waits.get(&slot).map(|(over, _)| *over);
         self.requeues.due(slot).into_iter().chain(wait).min()
     }
 
-    /// The length of the wait for a resource's next run, if it waits for one.
+    /// Returns the length of the wait for a resource's next run; none without a wait.
     pub(crate) fn wait(&self, slot: Slot) -> Option<Duration> {
         self.waits.get(&slot).map(|(_, length)| *length)
     }
 
-    /// Clears every time of a resource.
+    /// Clears all regular timers of a resource.
     pub(crate) fn clear_all(&mut self, slot: Slot) {
         // Not the retry of a delete or rename: it goes with the operation, which outlasts the resource's regular times.
         for timer in [
@@ -215,13 +214,13 @@ impl Timers {
         self.set_requeue(slot, Now::default(), Requeue::default());
     }
 
-    /// Clears every time of an invocation.
+    /// Clears the timers of an invocation.
     pub(crate) fn clear_run(&mut self, invocation: InvocationId) {
         self.clear(Timer::Deadline(invocation));
         self.clear(Timer::Abandon(invocation));
     }
 
-    /// Takes what is due first, if anything is due by now.
+    /// Takes a due timer or requeue, if there is one.
     pub(crate) fn take(&mut self, now: Now) -> Option<Due> {
         let due = match self.mono.take(now.mono) {
             Some(Timer::Requeue(slot)) => Due::Requeue(slot),
@@ -235,17 +234,17 @@ impl Timers {
         Some(due)
     }
 
-    /// Every timer that is set.
+    /// Lists every timer that is set, in order of time.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Timer, Mono)> + '_ {
         self.mono.order.iter().map(|(at, timer)| (*timer, *at))
     }
 
-    /// Every requeue time that is still to come.
+    /// Lists every requeue time, in order.
     pub(crate) fn requeues(&self) -> impl Iterator<Item = (Slot, Timestamp)> + '_ {
         self.requeues.order.iter().map(|(at, slot)| (*slot, *at))
     }
 
-    /// Requeues, retries and resyncs that fall due within `within`, each with how far off it is.
+    /// Lists the retries, resyncs and requeues due within `within`, each with the time that remains.
     pub(crate) fn soon(&self, now: Now, within: Duration) -> impl Iterator<Item = (Slot, Duration)> + '_ {
         let (mono, wall) = (now.mono.after(within), now.wall.after(within));
         let timers = self.mono.order.iter().take_while(move |(at, _)| *at <= mono);
@@ -259,7 +258,7 @@ impl Timers {
         timers.chain(requeues.map(move |(at, slot)| (*slot, until(*at, now))))
     }
 
-    /// The time to set the host's timer to, if that is another one than before.
+    /// Returns the new time for the host's timer; none if it need not change.
     pub(crate) fn for_host(&mut self, now: Now) -> Option<Option<Mono>> {
         let wall = self
             .requeues

@@ -1,4 +1,4 @@
-//! Bytes within text formats: two hexadecimal digits each, half the size of a list of numbers.
+//! Bytes in text formats: two hexadecimal digits each, half the size of a list of numbers.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes that are written as digits.
+/// Bytes written as hexadecimal digits.
 struct Digits(Arc<[u8]>);
 
 impl Serialize for Digits {
@@ -46,7 +46,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     Digits::deserialize(deserializer).map(|digits| digits.0)
 }
 
-/// The spec of an update with its format.
+/// Serialization of an update's spec together with its format.
 pub(crate) mod with_format {
     use super::{Arc, Deserialize, Deserializer, Digits, Serialize, Serializer};
 

@@ -1,4 +1,4 @@
-//! The result of a consistency check: broken rules, with details.
+//! Result of a consistency check: broken rules, with details.
 
 use std::fmt;
 
@@ -6,52 +6,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Revision, Subject};
 
-/// A rule that a finding breaks: one of the controller, or one that the machine needs for all of them.
+/// A rule of the consistency check: of the contract, or an invariant behind it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// At most one invocation per resource, and one under each name.
+    /// One invocation at most per resource, and under each name.
     OneRunPerName,
-    /// At most one invocation that is not cancelled on a path.
+    /// One uncancelled invocation at most on each path.
     OneRunPerPath,
-    /// Unsettled resources above and running ones below are counted: both come before the resource's own run.
+    /// Unsettled ancestors and running descendants are counted, and a resource waits for both.
     AncestorsFirst,
     /// Everything below an unsettled resource is unsettled.
     PendingBelow,
-    /// An invocation that is not cancelled has seen what there is to see.
+    /// An uncancelled invocation has seen its present inputs.
     RunsSeeThePresent,
     /// Unfinished deletes and renames are known, counted, and in order.
     DeletesThenRenames,
-    /// Exactly the members of cycles are on one, settle together, and say so.
+    /// Exactly the members of cycles are marked as such, settle together, and carry the error.
     NoRunOnCycles,
-    /// Abandoned invocations stand aside, and name what they keep out.
+    /// Abandoned invocations are counted, and every resource that one keeps out names it.
     AbandonedAside,
-    /// No lost wake-ups: whatever is pending waits for something that will have it considered.
+    /// Every pending resource waits for an event after which it is evaluated again.
     NoLostWakeUps,
-    /// The limits hold, and what could start has started.
+    /// The concurrency limits hold, and whatever could start has started.
     ConcurrencyLimits,
-    /// Each live resource is the one of its name, and every claim on a name is known.
+    /// Each live resource is bound to its name, and every claim on a name is known.
     NamesAgree,
-    /// Every edge between live resources is counted, and no other.
+    /// Exactly the edges between live resources are counted.
     EdgesAgree,
-    /// Owners and owned resources agree.
+    /// The index of owners matches the rows.
     OwnersAgree,
-    /// Everything that is unsettled is waited for, and callers wait only for that.
+    /// Callers wait only for unsettled resources, and every unsettled resource is counted.
     WaitersAreAnswered,
-    /// Paused resources settle as such.
+    /// Only paused resources settle as paused.
     PausedStays,
-    /// The resources of `first` kinds that hold others back are known.
+    /// The gate holds exactly the resources of `first` kinds that have not settled.
     StartupBarrier,
     /// Every timer belongs to something that waits for it.
     TimersAgree,
-    /// Every change is on its way to the store, and nothing is newer than the catalog.
+    /// Every change is on its way to the store, and no row is newer than the catalog.
     ChangesAreStored,
-    /// The store holds what the machine holds.
+    /// The store holds the same catalog as the core.
     StoreAgrees,
 }
 
 impl Rule {
-    /// The word used in documents.
+    /// Returns the rule's name in documents.
     pub fn as_str(self) -> &'static str {
         match self {
             Rule::OneRunPerName => "one_run_per_name",
@@ -83,14 +83,14 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Something that does not hold.
+/// A broken rule.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
-    /// The broken rule.
+    /// Rule that does not hold.
     pub rule: Rule,
-    /// The resource that it is about; none for what is about the whole.
+    /// Resource concerned; none if the finding is about the whole core.
     pub subject: Option<Subject>,
-    /// A description for people who debug the controller.
+    /// Description for people who debug the controller.
     pub detail: String,
 }
 
@@ -104,19 +104,19 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The extent to which a stored catalog could be compared with the loaded one.
+/// Extent to which a stored catalog was compared with the core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {
-    /// It was not.
+    /// Not compared.
     Not,
-    /// Row by row where neither had changed since; the catalog moved on between the two looks.
+    /// Compared only where neither row had changed since; the catalog moved on between the two reads.
     Partly,
-    /// Whole: both are of one revision.
+    /// Compared as a whole: both are at the same revision.
     Whole,
 }
 
-/// The result of a check.
+/// Result of a consistency check.
 ///
 /// ```
 /// # use watershed_core::*;
@@ -137,13 +137,13 @@ pub enum Compared {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Consistency {
-    /// The catalog's revision.
+    /// Revision of the catalog.
     pub revision: Revision,
-    /// Its resources, deleted ones included whose delete is unfinished.
+    /// Number of stored resources, including those with an unfinished delete.
     pub resources: usize,
-    /// The rules that were checked.
+    /// Rules that were checked.
     pub rules: Vec<Rule>,
-    /// The extent to which the store was compared.
+    /// Extent to which the store was compared.
     pub compared: Compared,
     /// Broken rules; at most 20 findings of each.
     pub findings: Vec<Finding>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Key, Kind, Name, Ref, RetryPolicy, Revision, SpecVersion, Uid};
 
-/// A reference to a resource, as callers make it.
+/// A reference to a resource, as callers write it.
 ///
 /// ```
 /// use watershed_core::{Key, Name, Target, Uid};
@@ -23,9 +23,9 @@ use crate::{Key, Kind, Name, Ref, RetryPolicy, Revision, SpecVersion, Uid};
 pub enum Target {
     /// By kind and name.
     Key(Key),
-    /// By name alone; ambiguous if several kinds have it.
+    /// By name alone; ambiguous if several kinds have a resource of that name.
     Name(Name),
-    /// By identity.
+    /// By uid.
     Uid(Uid),
 }
 
@@ -47,7 +47,7 @@ impl From<Name> for Target {
     }
 }
 
-/// `kind/name`, or a name alone: neither has a slash in it.
+/// Parses `kind/name`, or a name alone: neither part contains a slash.
 impl From<&str> for Target {
     fn from(text: &str) -> Self {
         match text.split_once('/') {
@@ -75,16 +75,16 @@ impl From<Uid> for Target {
     }
 }
 
-/// The preconditions of an edit. Never the revision, which others' work moves.
+/// Preconditions of an edit. The revision is no precondition, because unrelated changes move it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Expect {
-    /// The name stands for this resource.
+    /// Uid that the resource must have; none for any.
     pub uid: Option<Uid>,
-    /// Its spec version is this.
+    /// Spec version that the resource must have; none for any.
     pub spec_version: Option<SpecVersion>,
 }
 
-/// A resource to be created.
+/// A resource to create.
 ///
 /// ```
 /// use watershed_core::{NewResource, Ref, Uid};
@@ -97,45 +97,45 @@ pub struct Expect {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NewResource {
-    /// Fresh identity. Not used if a resource of this kind and name is taken up again.
+    /// A fresh uid. Not used if a resource with this kind and name is updated or revived instead.
     pub uid: Uid,
-    /// Its kind; need not be registered here.
+    /// Kind of the resource; need not be registered here.
     pub kind: Kind,
-    /// Its name.
+    /// Name of the resource.
     pub name: Name,
-    /// The resources that it reads.
+    /// Resources that it reads.
     pub refs: Arc<[Ref]>,
-    /// The desired spec.
+    /// Desired spec, as opaque bytes.
     #[serde(with = "crate::types::bytes")]
     pub spec: Arc<[u8]>,
-    /// Version of the spec's message.
+    /// Version of the spec message.
     pub spec_format: u32,
-    /// The resource that it belongs to.
+    /// Uid of the resource that owns it; none for no owner.
     pub owner: Option<Uid>,
     /// Files that declare it.
     pub paths: Arc<[Arc<str>]>,
-    /// Free key-value pairs.
+    /// Free-form labels by key.
     pub labels: Arc<BTreeMap<Arc<str>, Arc<str>>>,
-    /// Left out of listings unless requested.
+    /// True to leave it out of listings unless hidden resources are requested.
     pub hidden: bool,
-    /// Its own policy for retries; none for what its kind says.
+    /// Retry policy of its own; none for the policy of its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPolicy>,
 }
 
-/// Returns the empty labels: most resources have none, and share them.
+/// Returns the shared empty labels, which most resources have.
 pub(crate) fn no_labels() -> Arc<BTreeMap<Arc<str>, Arc<str>>> {
     static NONE: LazyLock<Arc<BTreeMap<Arc<str>, Arc<str>>>> = LazyLock::new(Arc::default);
     NONE.clone()
 }
 
-/// The same, which needs no memory of its own if there is nothing in it.
+/// Returns the slice, or a shared one without memory of its own if it is empty.
 pub(crate) fn unless_empty<T>(all: Arc<[T]>) -> Arc<[T]> {
     if all.is_empty() { Arc::default() } else { all }
 }
 
 impl NewResource {
-    /// One with a spec and nothing else.
+    /// Creates a resource with a spec and nothing else.
     pub fn new(uid: Uid, kind: impl Into<Kind>, name: impl Into<Name>, spec: impl Into<Arc<[u8]>>) -> Self {
         Self {
             uid,
@@ -152,7 +152,7 @@ impl NewResource {
         }
     }
 
-    /// Returns its kind and name.
+    /// Returns the kind and name.
     pub fn key(&self) -> Key {
         Key {
             kind: self.kind.clone(),
@@ -160,35 +160,35 @@ impl NewResource {
         }
     }
 
-    /// The same with a policy of its own for retries, instead of that of its kind.
+    /// Sets a retry policy that replaces the one of the kind.
     #[must_use]
     pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = Some(policy);
         self
     }
 
-    /// The same as something that belongs to this resource.
+    /// Sets the owner.
     #[must_use]
     pub fn with_owner(mut self, owner: Uid) -> Self {
         self.owner = Some(owner);
         self
     }
 
-    /// The same with one more label.
+    /// Adds a label.
     #[must_use]
     pub fn with_label(mut self, key: impl Into<Arc<str>>, value: impl Into<Arc<str>>) -> Self {
         Arc::make_mut(&mut self.labels).insert(key.into(), value.into());
         self
     }
 
-    /// The same, left out of listings unless they ask for hidden ones.
+    /// Hides the resource from listings that don't ask for hidden ones.
     #[must_use]
     pub fn hidden(mut self) -> Self {
         self.hidden = true;
         self
     }
 
-    /// The same with these refs.
+    /// Sets the refs.
     #[must_use]
     pub fn with_refs(mut self, refs: impl Into<Arc<[Ref]>>) -> Self {
         self.refs = refs.into();
@@ -196,30 +196,29 @@ impl NewResource {
     }
 }
 
-/// New values for some columns; None leaves a column alone.
+/// New values for some columns; none leaves a column unchanged.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Update {
-    /// The spec and the version of its message.
+    /// New spec, with the version of its message.
     #[serde(with = "crate::types::bytes::with_format")]
     pub spec: Option<(Arc<[u8]>, u32)>,
-    /// The resources that it reads.
+    /// New list of resources that it reads.
     pub refs: Option<Arc<[Ref]>>,
-    /// Files that declare it. Requests nothing.
+    /// New list of files that declare it. Requests no run.
     pub paths: Option<Arc<[Arc<str>]>>,
-    /// Free key-value pairs. Requests nothing.
+    /// New labels, which replace all old ones. Requests no run.
     pub labels: Option<Arc<BTreeMap<Arc<str>, Arc<str>>>>,
-    /// The resource that it belongs to, or none. Requests nothing.
+    /// New owner, or the removal of the owner. Requests no run.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub owner: Option<Option<Uid>>,
-    /// True if it is left out of listings. Requests nothing.
+    /// True to leave it out of listings. Requests no run.
     pub hidden: Option<bool>,
-    /// Its own policy for retries, or none for that of its kind. Requests nothing, and holds at once: also for a
-    /// failure that stands already.
+    /// New retry policy, or a return to the kind's. Requests no run, and applies at once to a present failure.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub retry: Option<Option<RetryPolicy>>,
 }
 
-/// Reads a field that is present, be it null.
+/// Reads a field that is present, even if null.
 fn said<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     T: Deserialize<'de>,
@@ -228,40 +227,40 @@ where
     Option::deserialize(deserializer).map(Some)
 }
 
-/// The change of an edit.
+/// Kind of an edit, with its data.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Change {
-    /// A new resource. Its target is its own kind and name; [`Edit::create`] sees to that.
+    /// Creates a resource. The target must be its own kind and name; [`Edit::create`] sets that.
     Create(Box<NewResource>),
-    /// A new resource, or, where one of its kind and name is there, all of its columns for that one: what it does not
-    /// say, refs and labels for instance, is taken away. Made by [`Edit::apply`].
+    /// Creates a resource, or replaces all columns of the live one with the same kind and name: omitted refs or labels
+    /// are removed. Made by [`Edit::apply`].
     Apply(Box<NewResource>),
-    /// New values for some columns.
+    /// Changes some columns.
     Update(Update),
-    /// Another name.
+    /// Gives the resource another name.
     Rename(Name),
-    /// Delete it by its reconciler.
+    /// Deletes the resource through its reconciler.
     Delete,
-    /// Delete it at once, giving up on the reconciler.
+    /// Deletes the resource at once, without its reconciler.
     ForceDelete,
 }
 
-/// One edit.
+/// An edit of one resource.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Edit {
-    /// The resource, as it was before the batch.
+    /// Resource to edit, as it was before the batch.
     pub target: Target,
-    /// The preconditions.
+    /// Preconditions of the edit.
     pub expect: Expect,
-    /// The change.
+    /// Change to make.
     pub change: Change,
-    /// Its origin, as a text for people: the path of a file, for instance.
+    /// Origin of the edit, as text for people: the path of a file, for instance. None if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Arc<str>>,
 }
 
 impl Edit {
-    /// A create.
+    /// Creates an edit that creates a resource.
     pub fn create(new: NewResource) -> Self {
         Self {
             target: Target::Key(new.key()),
@@ -271,7 +270,7 @@ impl Edit {
         }
     }
 
-    /// A create or a full update, whichever is right when it is carried out.
+    /// Creates an edit that creates a resource, or replaces all columns of a live one.
     pub fn apply(new: NewResource) -> Self {
         Self {
             target: Target::Key(new.key()),
@@ -281,7 +280,7 @@ impl Edit {
         }
     }
 
-    /// An update.
+    /// Creates an edit that changes some columns.
     pub fn update(target: impl Into<Target>, update: Update) -> Self {
         Self {
             target: target.into(),
@@ -291,7 +290,7 @@ impl Edit {
         }
     }
 
-    /// A rename.
+    /// Creates an edit that renames a resource.
     pub fn rename(target: impl Into<Target>, name: impl Into<Name>) -> Self {
         Self {
             target: target.into(),
@@ -301,7 +300,7 @@ impl Edit {
         }
     }
 
-    /// A delete by the reconciler.
+    /// Creates an edit that deletes a resource through its reconciler.
     pub fn delete(target: impl Into<Target>) -> Self {
         Self {
             target: target.into(),
@@ -311,7 +310,7 @@ impl Edit {
         }
     }
 
-    /// A delete without the reconciler.
+    /// Creates an edit that deletes a resource without its reconciler.
     pub fn force_delete(target: impl Into<Target>) -> Self {
         Self {
             target: target.into(),
@@ -321,14 +320,14 @@ impl Edit {
         }
     }
 
-    /// The same, saying where it comes from.
+    /// Sets the origin of the edit.
     #[must_use]
     pub fn with_origin(mut self, origin: impl Into<Arc<str>>) -> Self {
         self.origin = Some(origin.into());
         self
     }
 
-    /// The same, refused unless `expect` holds.
+    /// Sets the preconditions, unless which the edit is refused.
     #[must_use]
     pub fn expecting(mut self, expect: Expect) -> Self {
         self.expect = expect;
@@ -353,7 +352,7 @@ impl Edit {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Batch {
-    /// The edits.
+    /// Edits in any order: they take effect at the same time.
     pub edits: Vec<Edit>,
 }
 
@@ -369,7 +368,7 @@ impl From<Edit> for Batch {
     }
 }
 
-/// The result of a committed batch.
+/// Result of an applied batch.
 ///
 /// ```
 /// # use watershed_core::*;
@@ -397,8 +396,8 @@ impl From<Edit> for Batch {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Applied {
-    /// The catalog's revision with the batch in it; unchanged if the batch changed nothing.
+    /// Revision of the catalog with the batch; unchanged if the batch changed nothing.
     pub revision: Revision,
-    /// For each edit, the resource that it was about.
+    /// Uid of the resource that each edit concerned, in the order of the edits.
     pub uids: Vec<Uid>,
 }

@@ -10,263 +10,263 @@ use crate::{
     StateVersion, Status, Timestamp, Uid,
 };
 
-/// A ref as an invocation gets to see it.
+/// A ref with its target, as an invocation sees it.
 #[derive(Clone, Debug)]
 pub struct RefView {
-    /// The ref.
+    /// The ref as declared.
     pub reference: Ref,
-    /// The resource that it stood for at the start, if any.
+    /// Row of the target at the start; none if the target is missing.
     pub target: Option<Arc<Row>>,
-    /// True if that one counts as failed: an error, a cycle, waiting for a ref or a name. False if missing.
+    /// True if the target counts as failed: an error, a cycle, or a wait for a ref or a name. False if missing.
     pub failed: bool,
 }
 
-/// An owned resource as an invocation of its owner gets to see it.
+/// An owned resource, as an invocation of its owner sees it.
 #[derive(Clone, Debug)]
 pub struct OwnedView {
-    /// The resource. Its spec, refs and name are committed; its state may not be yet.
+    /// Row of the owned resource. Its spec, refs and name are committed; its state may not be yet.
     pub resource: Arc<Row>,
-    /// Set if it counts as failed: an error, a cycle, waiting for a ref or a name.
+    /// True if it counts as failed: an error, a cycle, or a wait for a ref or a name.
     pub failed: bool,
 }
 
-/// An invocation to be started. The reconciler gets all of this but the reason.
+/// An invocation to start. The reconciler gets everything but the reason.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// Its number.
+    /// Id of the invocation.
     pub invocation: InvocationId,
-    /// The method to run.
+    /// Phase to run.
     pub phase: Phase,
-    /// The resource. Its spec, refs and name are committed; its state may not be yet.
+    /// Row of the resource. Its spec, refs and name are committed; its state may not be yet.
     pub resource: Arc<Row>,
-    /// Its refs, in their order. Empty for deletes and renames, which read none.
+    /// Refs in their order. Empty for deletes and renames, which read none.
     pub refs: Vec<RefView>,
-    /// The resources that it owns, in order of kind and name. Empty for deletes and renames, and for kinds that are not requested
-    /// changes of what they own, see [`KindOptions::on_owned`](crate::KindOptions::on_owned).
+    /// Owned resources, in order of kind and name. Empty for deletes and renames, and for kinds whose
+    /// [`KindOptions::on_owned`](crate::KindOptions::on_owned) requests nothing.
     pub owned: Arc<[OwnedView]>,
-    /// The reason why it runs; for people.
+    /// Reason for the run, for people.
     pub reason: Arc<Reason>,
-    /// The epoch to act under outside.
+    /// Epoch under which the run acts on the outside.
     pub epoch: Epoch,
 }
 
-/// One row to be written.
+/// One change of a stored row.
 #[derive(Clone, Debug)]
 pub enum Write {
-    /// Insert or replace by uid.
+    /// Inserts or replaces a row, by uid.
     Put(Arc<Row>),
-    /// Remove by uid.
+    /// Removes a row, by uid.
     Remove(Uid),
 }
 
-/// An invocation that did something, mended something, failed or was cancelled; or a delete that gave up on the
-/// reconciler. One that ends like those before it stands in the place of theirs and counts them.
+/// History entry of an invocation that did or repaired something, failed or was cancelled, or of a forced delete. An
+/// entry may stand for several runs in a row that ended alike.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HistoryRow {
-    /// The resource.
+    /// Uid of the resource.
     pub uid: Uid,
-    /// The name that it had.
+    /// Kind and name of the resource at that time.
     pub key: Key,
-    /// The epoch that it ran under.
+    /// Epoch under which the run acted.
     #[serde(default)]
     pub epoch: Epoch,
-    /// The invocation, unique together with the epoch; none for a forced delete, for which nothing ran.
+    /// Id of the invocation, unique within its epoch; none for a forced delete, which runs nothing.
     pub invocation: Option<InvocationId>,
-    /// The phase that ran.
+    /// Phase that ran.
     pub phase: Phase,
-    /// The reason.
+    /// Reason for the run.
     pub reason: Arc<Reason>,
-    /// The time at which it started.
+    /// Time at which the run started.
     pub started_at: Timestamp,
-    /// The time at which it returned.
+    /// Time of the return.
     pub ended_at: Timestamp,
-    /// The result.
+    /// Result of the run.
     pub result: RunResult,
-    /// The error, if it failed.
+    /// Error of the run; none unless it failed.
     pub error: Option<Arc<Error>>,
-    /// The inputs that it saw; none for deletes and renames.
+    /// Inputs that the run saw; none for deletes and renames.
     pub seen: Option<ObservedInputs>,
-    /// The runs in a row that ended like this one, which this entry stands for. None if it is the only one.
+    /// Runs in a row that ended alike and share this entry; none if there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
-    /// The entry of the run before, in whose place this one is stored.
+    /// Earlier entry that this one replaces; none if it is an addition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<(Epoch, InvocationId)>,
 }
 
-/// One transaction: all of it or nothing, and only if the store still holds `epoch`.
+/// One transaction: atomic, and valid only while the store still has `epoch`.
 ///
 /// Writing it twice is the same as once: rows replace rows, and history rows have the key (epoch, invocation). A history
 /// row takes the place of the one that it [replaces](HistoryRow::replaces).
 #[derive(Clone, Debug)]
 pub struct Commit {
-    /// Its number; a commit that is tried again keeps it.
+    /// Id of the commit, which a retry keeps.
     pub id: CommitId,
-    /// The epoch it is conditional on.
+    /// Epoch that the store must have.
     pub epoch: Epoch,
-    /// The catalog's revision after it.
+    /// Revision of the catalog after the commit.
     pub revision: Revision,
-    /// Each resource at most once.
+    /// Changed rows, each resource at most once.
     pub writes: Arc<[Write]>,
-    /// Rows of history, in the order in which the invocations ended.
+    /// History entries, in the order in which the invocations ended.
     pub history: Arc<[HistoryRow]>,
 }
 
-/// A resource that is no longer in the catalog.
+/// A resource that was removed from the catalog.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Removed {
-    /// Its uid.
+    /// Uid of the removed resource.
     pub uid: Uid,
-    /// The name that it had last.
+    /// Last kind and name of the removed resource.
     pub key: Key,
-    /// The revision without it.
+    /// Revision of the catalog without the resource.
     pub revision: Revision,
 }
 
-/// An unnumbered update of where a resource stands.
+/// A status change, without a revision of its own.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StatusUpdate {
-    /// The resource.
+    /// Uid of the resource.
     pub uid: Uid,
-    /// The present status.
+    /// New status of the resource.
     pub status: Status,
-    /// Its last run, if that has just ended and was a no-op: no row says so.
+    /// Last run, if it has just ended as a no-op, which the row does not show.
     pub no_op: Option<Arc<NoOpRun>>,
 }
 
-/// Changes that readers and watchers may see from now on: applied as one, so that batches show whole.
+/// Changes that readers and watchers may see from now on, applied together so that batches appear whole.
 ///
 /// Every resource named in `statuses` is in the catalog once `rows` and `removed` are applied.
 #[derive(Clone, Debug, Default)]
 pub struct Publish {
-    /// The catalog's revision after it.
+    /// Revision of the catalog after the changes.
     pub revision: Revision,
-    /// New and changed rows, in order of revision, each resource at most once.
+    /// New and changed rows in order of revision, each resource at most once.
     pub rows: Vec<Arc<Row>>,
-    /// Resources that went.
+    /// Resources that left the catalog.
     pub removed: Vec<Removed>,
     /// Changes of stage, reason and progress, and no-op runs.
     pub statuses: Vec<StatusUpdate>,
 }
 
-/// The outcome of a request for a reconcile.
+/// Outcome of a requested reconcile.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum RunOutcome {
     /// The first run that started after the request and completed succeeded.
     Done {
-        /// The invocation.
+        /// Id of the invocation.
         invocation: InvocationId,
-        /// The returned outcome.
+        /// Outcome that the reconciler returned.
         outcome: Outcome,
     },
-    /// That run failed; or the rename or delete that stood before it did.
+    /// The run failed, or a rename or delete before it did.
     Failed {
-        /// The invocation.
+        /// Id of the invocation.
         invocation: InvocationId,
-        /// The error.
+        /// Error of the run.
         error: Arc<Error>,
     },
     /// The resource was deleted before a run completed.
     Deleted,
-    /// No run can come: the resource settled without one, for this reason.
+    /// No run follows: the resource settled without one, for this reason.
     NotRun(Settled),
     /// The controller shut down first.
     ShutDown,
-    /// Another controller took the instance.
+    /// Another controller took the lease first.
     LeaseLost,
 }
 
-/// The end of a wait for a resource and its descendants to settle.
+/// End of the wait for a resource and its descendants to settle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Settlement {
-    /// Each has settled once after the request.
+    /// Every resource has settled once after the request.
     Settled,
     /// The controller shut down first.
     ShutDown,
-    /// Another controller took the instance.
+    /// Another controller took the lease first.
     LeaseLost,
 }
 
-/// The answer to a call, released only when what it speaks of is committed.
+/// Answer to a call, released only once the changes that it reports are committed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Answer {
-    /// To `Apply`, and first to `ApplyAndAwait` and `Await`.
+    /// Answer to `Apply`, and the first answer to `ApplyAndAwait` and `Await`.
     Applied(Applied),
-    /// To `Reconcile` and `Refresh`: the request stands; `Outcome` and `Settled` follow.
+    /// First answer to `Reconcile` and `Refresh`: the request is recorded; `Outcome` and `Settled` follow.
     Recorded(Uid),
-    /// To `Reconcile` and `Refresh`, after `Recorded`.
+    /// Answer to `Reconcile` and `Refresh`, after `Recorded`.
     Outcome(RunOutcome),
-    /// To `ApplyAndAwait` and `Await`, after `Applied`: for each edit the outcome of the resource that it was about.
+    /// Answer to `ApplyAndAwait` and `Await`, after `Applied`: the outcome of each edit's resource.
     Outcomes(Vec<RunOutcome>),
-    /// To `Reconcile`, `Refresh`, `ApplyAndAwait` and `Await`, after their first answer.
+    /// Answer to `Reconcile`, `Refresh`, `ApplyAndAwait` and `Await`, after the first answer.
     Settled(Settlement),
-    /// To `WriteState`.
+    /// Answer to `WriteState`.
     StateWritten(StateVersion),
-    /// To `Explain`.
+    /// Answer to `Explain`.
     Explained(Box<Explanation>),
-    /// To `Check`.
+    /// Answer to `Check`.
     Checked(Box<Consistency>),
-    /// To `Nudge`, `NudgeAll`, `Cancel`, `Retry`, `Pause`, `Resume`, `WaitUntilIdle`.
+    /// Answer to `Nudge`, `NudgeAll`, `Cancel`, `Retry`, `Pause`, `Resume` and `WaitUntilIdle`.
     Done,
-    /// Not carried out, or, for a handle, given up on. The last answer to that call.
+    /// The call was refused, or its handle was given up. Always the last answer to a call.
     Refused(Refusal),
 }
 
-/// The reason why the controller stopped.
+/// Reason why the controller stopped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StopReason {
-    /// It was shut down.
+    /// Shutdown was requested.
     Shutdown,
-    /// The store failed for too long; the text is its last error.
+    /// The store failed for too long; with its last error.
     StoreFailed(String),
-    /// The store has no room left; the text is its error.
+    /// The store is full; with its error.
     StoreFull(String),
-    /// Another controller took the instance.
+    /// Another controller took the lease.
     LeaseLost,
-    /// The runtime that it ran on has ended, and took it along as a crash would. Said by hosts alone.
+    /// The async runtime ended, which stopped the controller like a crash. Reported only by hosts.
     RuntimeEnded,
-    /// It panicked, which is a bug. Said by hosts alone.
+    /// The controller panicked, which is a bug. Reported only by hosts.
     Panicked,
 }
 
 /// An invocation that had not returned when the controller stopped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unreturned {
-    /// The invocation.
+    /// Id of the invocation.
     pub invocation: InvocationId,
-    /// The resource.
+    /// Uid of its resource.
     pub uid: Uid,
-    /// The name of the resource.
+    /// Kind and name of its resource.
     pub key: Key,
-    /// The phase.
+    /// Phase that it ran.
     pub phase: Phase,
 }
 
-/// One thing to be done by the host. Carried out in order; none waits for another.
+/// One operation for the host. Effects are carried out in order, and none waits for another.
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// Start an invocation; it comes back as `Input::Returned`.
+    /// Starts an invocation, which ends with `Input::Returned`.
     Start(Box<Start>),
-    /// Cancel an invocation. It still comes back.
+    /// Cancels an invocation, which still returns.
     Cancel(InvocationId),
-    /// Hand in `Input::Time` at this monotonic time; none for never. Replaces the last one.
+    /// Sets the timer for the next `Input::Time`, replacing the last time; none turns it off.
     Timer(Option<Mono>),
-    /// Write this; comes back as `Input::Committed` or `Input::CommitFailed`.
+    /// Writes a commit; answered by `Input::Committed` or `Input::CommitFailed`.
     Commit(Commit),
-    /// Answer a call.
+    /// Answers a call.
     Answer {
-        /// The call.
+        /// Id of the call.
         call: CallId,
-        /// The answer.
+        /// Answer to the call.
         answer: Answer,
     },
-    /// Show this to readers and watchers.
+    /// Shows changes to readers and watchers.
     Publish(Publish),
-    /// The core has stopped and emits nothing more; all that it acknowledged is committed.
+    /// The core has stopped and emits nothing more. Everything that it acknowledged is committed.
     Stopped {
-        /// The reason.
+        /// Reason for the stop.
         reason: StopReason,
-        /// The invocations that did not return in time.
+        /// Invocations that did not return in time.
         unreturned: Vec<Unreturned>,
     },
 }

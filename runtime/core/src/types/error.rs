@@ -1,4 +1,4 @@
-//! Errors: those of reconcilers, stored on resources as plain data, and those of calls.
+//! Errors: of reconcilers, stored on resources as plain data, and of calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,29 +12,29 @@ use crate::{Key, Kind, NameProblem, Ref, SpecVersion, StateVersion, Timestamp, U
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// May go away by itself; the kind's policy says whether it is tried again.
+    /// May pass by itself; the retry policy applies.
     Transient,
-    /// Stays until something is changed.
+    /// Remains until something is changed.
     Permanent,
     /// A ref is missing or has failed.
     Dependency(Ref),
-    /// The outside that the run acts on belongs to a later owner: the lease is lost. Never stored: the controller stops, as if its store
-    /// had said so.
+    /// The outside belongs to a later owner, so the lease is lost. Never stored: the controller stops, as if the store
+    /// had reported it.
     Fenced,
 }
 
-/// A place in a file.
+/// A position in a file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SourcePosition {
-    /// Path relative to the project, `/` between parts.
+    /// Path relative to the project, with `/` between parts.
     pub path: Arc<str>,
-    /// 1-based line.
+    /// Line number, from 1.
     pub line: u32,
-    /// 1-based column, counted in Unicode scalar values.
+    /// Column number, from 1, in Unicode scalar values.
     pub column: u32,
 }
 
-/// The reason why a run failed, as plain data that is stored on the resource.
+/// Failure of a run, as plain data that is stored on the resource.
 ///
 /// ```
 /// use std::time::Duration;
@@ -48,30 +48,31 @@ pub struct SourcePosition {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Error {
-    /// The class of the failure.
+    /// Class of the failure.
     pub kind: ErrorKind,
-    /// Stable, machine-readable: `unknown-column`.
+    /// Stable, machine-readable code, such as `unknown-column`.
     pub code: Arc<str>,
-    /// Lower case, no full stop, names quoted. Of this and the other texts at most [`TEXT_MAX`](crate::TEXT_MAX) bytes are
-    /// kept.
+    /// Message in lower case, without a full stop, with names in quotes. This and the other texts are cut to
+    /// [`TEXT_MAX`](crate::TEXT_MAX) bytes.
     pub message: Arc<str>,
-    /// A hint at a way to fix it.
+    /// Hint at a way to fix the failure.
     pub hint: Option<Arc<str>>,
-    /// All that was said, where that is more than message and hint.
+    /// Full text of the failure, where it says more than message and hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Arc<str>>,
-    /// The place in the project's files.
+    /// Position in the project's files.
     pub place: Option<SourcePosition>,
-    /// Replaces the policy's wait once.
+    /// Wait before the next retry, instead of the policy's.
     pub retry_after: Option<Duration>,
-    /// The time at which to run again whatever happens. None keeps a time that is still to come.
+    /// Time of another run, whatever happens before; none keeps the present one.
     pub retrigger: Option<Timestamp>,
-    /// The longest wait from its return to the next run, whatever happens; as that of an [`Outcome`](crate::Outcome).
+    /// Longest wait from the return to the next run, whatever happens before; like that of an
+    /// [`Outcome`](crate::Outcome).
     #[serde(skip)]
     pub requeue_after: Option<Duration>,
 }
 
-/// A failure of the system outside passes, as far as anybody knows: it is tried again.
+/// Converts a failure of the system outside to a transient error, which is retried.
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         Self::transient("io", error.to_string())
@@ -79,7 +80,7 @@ impl From<std::io::Error> for Error {
 }
 
 impl Error {
-    /// An error of this kind with nothing but a code and a message.
+    /// Creates an error with only a class, a code and a message.
     pub fn new(kind: ErrorKind, code: impl Into<Arc<str>>, message: impl Into<Arc<str>>) -> Self {
         Self {
             kind,
@@ -94,7 +95,7 @@ impl Error {
         }
     }
 
-    /// The same with texts of at most [`TEXT_MAX`](crate::TEXT_MAX) bytes, as it is stored.
+    /// Cuts the texts to [`TEXT_MAX`](crate::TEXT_MAX) bytes, as they are stored.
     #[must_use]
     pub(crate) fn bounded(self) -> Self {
         Self {
@@ -106,7 +107,7 @@ impl Error {
         }
     }
 
-    /// Returns true if two errors say the same, whatever they say of when to come back.
+    /// Returns true if two errors are equal except for the times of retries and further runs.
     pub fn says_the_same(&self, other: &Self) -> bool {
         let said = |error: &Self| Self {
             retry_after: None,
@@ -117,30 +118,30 @@ impl Error {
         said(self) == said(other)
     }
 
-    /// The same with a hint at a way to fix it.
+    /// Sets a hint at a way to fix the failure.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<Arc<str>>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// A permanent error.
+    /// Creates a permanent error.
     pub fn permanent(code: impl Into<Arc<str>>, message: impl Into<Arc<str>>) -> Self {
         Self::new(ErrorKind::Permanent, code, message)
     }
 
-    /// The error of a run whose outside knows a later owner.
+    /// Creates the error of a run that finds the outside owned by a later owner.
     pub fn fenced(code: impl Into<Arc<str>>, message: impl Into<Arc<str>>) -> Self {
         Self::new(ErrorKind::Fenced, code, message)
     }
 
-    /// A transient error.
+    /// Creates a transient error.
     pub fn transient(code: impl Into<Arc<str>>, message: impl Into<Arc<str>>) -> Self {
         Self::new(ErrorKind::Transient, code, message)
     }
 }
 
-/// The reason why a call was not carried out. Unless it says otherwise, nothing has changed.
+/// Reasons to refuse a call. Unless said otherwise, nothing has changed.
 ///
 /// ```
 /// use watershed_core::{Key, Refusal, SpecVersion};
@@ -154,117 +155,117 @@ impl Error {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum Refusal {
-    /// No live resource is found by that.
+    /// No live resource was found for this target.
     #[error("no resource \"{0}\"")]
     Unknown(String),
     /// Several kinds have a resource of that name.
     #[error("\"{name}\" is ambiguous, say which: {}", listed(candidates))]
     Ambiguous {
-        /// The name requested.
+        /// Name in the call.
         name: String,
-        /// All that it may mean, in order.
+        /// Candidates, in order.
         candidates: Vec<Key>,
     },
     /// The resource has another spec version than the edit expected.
     #[error("\"{key}\" is at spec version {found}, expected {expected}")]
     StaleSpec {
-        /// The resource.
+        /// Kind and name of the edited resource.
         key: Key,
-        /// The expected version.
+        /// Spec version that the edit expected.
         expected: SpecVersion,
-        /// The present version.
+        /// Spec version that the resource has.
         found: SpecVersion,
     },
     /// The resource has another state version than the write expected.
     #[error("\"{key}\" is at state version {found}, expected {expected}")]
     StaleState {
-        /// The resource.
+        /// Kind and name of the resource whose state was to be written.
         key: Key,
-        /// The expected version.
+        /// State version that the write expected.
         expected: StateVersion,
-        /// The present version.
+        /// State version that the resource has.
         found: StateVersion,
     },
-    /// The name stands for another resource than the edit expected.
+    /// The name belongs to another resource than the edit expected.
     #[error("\"{key}\" is {found}, expected {expected}")]
     OtherUid {
-        /// The name.
+        /// Kind and name in the edit.
         key: Key,
-        /// The uid that the edit expected.
+        /// Uid that the edit expected.
         expected: Uid,
-        /// The uid that it has.
+        /// Uid of the resource that has the name.
         found: Uid,
     },
-    /// A name would stand for two live resources.
+    /// Two live resources would have the same name.
     #[error("\"{key}\" would be both {first} and {second}")]
     NameTaken {
-        /// The name.
+        /// Kind and name that both would have.
         key: Key,
-        /// One of the two.
+        /// Uid of one of the two resources.
         first: Uid,
-        /// The other.
+        /// Uid of the other resource.
         second: Uid,
     },
-    /// The uid of a new resource has been used before.
+    /// The uid of a new resource is already in use.
     #[error("uid {0} is in use")]
     UidTaken(Uid),
-    /// Two edits of one batch say different things of one resource.
+    /// Edits of one batch contradict each other about this resource.
     #[error("two edits of the batch contradict each other about \"{0}\"")]
     Contradiction(Key),
-    /// A new resource's kind or name, or a resource's new name, can't be one.
+    /// The kind or name of a new resource, or a new name, is invalid.
     #[error("{text:?} can't be a kind or a name: it {problem}")]
     InvalidName {
-        /// The kind or the name.
+        /// Invalid kind or name.
         text: String,
-        /// The mistake.
+        /// Reason why the text is invalid.
         problem: NameProblem,
     },
-    /// A new resource's kind is not registered.
+    /// The kind of a new resource is not registered.
     #[error("kind \"{0}\" is not registered")]
     UnregisteredKind(Kind),
-    /// A resource would belong to one that the catalog does not hold, or that the same batch deletes by force.
+    /// The owner of a resource does not exist, or the same batch deletes it by force.
     #[error("\"{key}\" can't belong to {owner}: there is no such resource")]
     UnknownOwner {
-        /// The resource.
+        /// Kind and name of the owned resource.
         key: Key,
-        /// The owner that it would have.
+        /// Uid of the missing owner.
         owner: Uid,
     },
-    /// The kind of a resource can't read the spec that it would get.
+    /// The new spec of a resource can't be read by its kind.
     #[error("the spec for \"{key}\" can't be read: {message}")]
     UnreadableSpec {
-        /// The resource.
+        /// Kind and name of the resource.
         key: Key,
-        /// The reader's message.
+        /// Error of the reader.
         message: String,
     },
-    /// The resource's stored bytes could not be read; it is kept untouched.
+    /// The stored bytes of the resource can't be read, and are left untouched.
     #[error("\"{0}\" could not be read and is kept untouched")]
     Unreadable(Key),
-    /// The invocation was cancelled, or has returned; only its own state may still be written until it returns.
+    /// The calling invocation was cancelled, or has returned. Until it returns it may only write its state.
     #[error("the invocation was cancelled")]
     InvocationCancelled,
     /// An invocation may not wait for reconciles.
     #[error("an invocation can't wait for a reconcile")]
     FromInside,
-    /// The controller takes no further calls.
+    /// The controller is shutting down and accepts no calls.
     #[error("the controller is shutting down")]
     ShuttingDown,
-    /// The controller stopped before it learnt whether the call was committed.
+    /// The controller stopped before it knew whether the call was committed.
     #[error("the outcome of the call is unknown")]
     OutcomeUnknown,
-    /// Another controller holds the instance.
+    /// Another controller holds the lease.
     #[error("the lease of the instance is lost")]
     LeaseLost,
-    /// No process that holds the instance has taken the call in time; it was taken back.
+    /// No leader accepted the call in time, and the call was withdrawn.
     #[error("no process that holds the instance took the call in time")]
     Unattended,
-    /// The process that holds the instance is of another version and can't read the call.
+    /// The leader has another version and can't read the call.
     #[error("the lease holder runs an incompatible version")]
     NotUnderstood,
 }
 
-/// The first few of the candidates for an ambiguous name.
+/// Formats the first few candidates for an ambiguous name.
 fn listed(candidates: &[Key]) -> String {
     const SHOWN: usize = 8;
     let mut shown: Vec<String> = candidates

@@ -7,67 +7,67 @@ use serde::{Deserialize, Serialize};
 
 use crate::{InvocationId, Key, Phase, Reason, RetryPolicy, Revision, Settled, Stage, Timestamp, Uid};
 
-/// A resource that an explanation speaks of.
+/// A resource in an explanation.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Subject {
-    /// Its uid.
+    /// Uid of the resource.
     pub uid: Uid,
-    /// Its present name.
+    /// Present kind and name of the resource.
     pub key: Key,
 }
 
-/// One thing that keeps a resource from running, or says that nothing does.
+/// The thing that keeps a resource from running, or the fact that nothing does.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blocker {
-    /// It runs.
+    /// The resource is running.
     Runs {
-        /// The invocation.
+        /// Id of the invocation.
         invocation: InvocationId,
-        /// Its phase.
+        /// Phase that runs.
         phase: Phase,
-        /// True if it was cancelled and has not returned.
+        /// True if the invocation was cancelled and has not returned.
         cancelled: bool,
     },
-    /// It has settled: nothing requests it, or this keeps it out.
+    /// The resource has settled, for this reason.
     Settled(Settled),
-    /// Its members go round in a circle; the text spells it out.
+    /// The resource is on a cycle; the text describes the path.
     Cycle(Arc<str>),
-    /// It is tried again after so long.
+    /// A retry follows after this time.
     RetryIn(Duration),
-    /// Something that it depends on is not durable yet.
+    /// A change that the run depends on is not committed yet: this revision is missing.
     AwaitsCommit(Revision),
-    /// Resources of kinds that come first have not settled yet; one of them.
+    /// Some resources of `first` kinds have not settled yet; the value is one of them.
     Gate(Subject),
     /// Deletes come first.
     DeletesFirst {
-        /// The number of them.
+        /// Number of deletes.
         count: usize,
-        /// Those that run, as far as there is room.
+        /// Deletes that run, up to a limit.
         running: Vec<Subject>,
     },
     /// Renames come before regular work.
     RenamesFirst {
-        /// The number of them.
+        /// Number of renames.
         count: usize,
-        /// Those that run, as far as there is room.
+        /// Renames that run, up to a limit.
         running: Vec<Subject>,
     },
-    /// The concurrency limit of the controller is reached.
+    /// The controller's concurrency limit is reached: this many.
     ControllerFull(usize),
-    /// The concurrency limit of its kind is reached.
+    /// The kind's concurrency limit is reached: this many.
     KindFull(usize),
-    /// The concurrency limit of its pool is reached.
+    /// The concurrency limit of this pool is reached.
     PoolFull(Arc<str>),
-    /// An invocation below has not returned.
+    /// An invocation for this resource, below, has not returned.
     RunsBelow(Subject),
-    /// An invocation that began under one of its names has not returned.
+    /// An invocation for this resource, which began under one of the same names, has not returned.
     NameInUse(Subject),
-    /// It is about to start, or to settle.
+    /// Nothing: the resource is about to start, or to settle.
     Next,
 }
 
-/// The reason why a resource is not running now.
+/// Explanation of why a resource is not running now.
 ///
 /// ```
 /// # use watershed_core::*;
@@ -88,23 +88,23 @@ pub enum Blocker {
 /// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Explanation {
-    /// The resource.
+    /// Resource that is explained.
     pub subject: Subject,
-    /// The stage of the resource.
+    /// Stage of the resource.
     #[serde(rename = "standing")]
     pub stage: Stage,
-    /// The reason why it is pending or running.
+    /// Reason why the resource is pending or running; none if it is settled.
     pub reason: Option<Arc<Reason>>,
-    /// The common ancestor that blocks it, if there is one.
+    /// Unsettled ancestor that blocks the resource; none if it is blocked by itself.
     pub waits_for: Option<Subject>,
-    /// The reason that keeps that ancestor, or the resource itself, from running.
+    /// Blocker of that ancestor, or of the resource itself.
     pub because: Blocker,
-    /// The failures that stand at the root above it, for one that a failed ref keeps behind; at most 16.
+    /// Root causes, if a ref failed; at most 16.
     pub blocked_by: Vec<Subject>,
-    /// The time at which it is to run again, as its last run returned it.
+    /// Time of the next run, as the last run returned it; none if none is planned.
     pub next_reconcile: Option<Timestamp>,
-    /// Failures in a row.
+    /// Number of failures in a row.
     pub attempts: u32,
-    /// The policy for retries in force: its own, or that of its kind.
+    /// Effective retry policy: the resource's own or its kind's.
     pub retry: RetryPolicy,
 }

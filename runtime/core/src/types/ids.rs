@@ -6,7 +6,7 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Identity of one resource from its creation to the end of its deletion, through renames; never used again.
+/// Identity of a resource from its creation to the end of its deletion, through renames; never reused.
 ///
 /// Handed in with the create, so that the core stays free of randomness.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ macro_rules! number {
         pub struct $name(pub u64);
 
         impl $name {
-            /// The one after this.
+            /// Returns the next number.
             #[must_use]
             pub fn next(self) -> Self {
                 Self(self.0 + 1)
@@ -51,40 +51,40 @@ macro_rules! number {
 }
 
 number! {
-    /// Version of the catalog: plus one for every batch of changes, never reused. A resource's revision is that
-    /// of its last stored change.
+    /// Version of the catalog: rises by one with every batch of changes, and is never reused. A resource has the
+    /// revision of its last stored change.
     Revision
 }
 number! {
-    /// Rises with every change of a resource's spec, refs, name or deletion. A new resource has 1.
+    /// Counter of changes to a resource's spec, refs, name or deletion; 1 for a new resource.
     SpecVersion
 }
 number! {
-    /// Rises with every change of a resource's state. 0 before the first state is written.
+    /// Counter of changes to a resource's state; 0 before the first state is written.
     StateVersion
 }
 number! {
-    /// Counts the holders of an instance's lease. Every commit is conditional on it.
+    /// Counter of the holders of an instance's lease. Every commit is conditional on it.
     Epoch
 }
 number! {
-    /// One invocation, in the order of their starts. Unique within one [`Epoch`].
+    /// Id of an invocation, in the order of starts; unique within one [`Epoch`].
     InvocationId
 }
 number! {
-    /// A caller's request, numbered by the host; unique for the life of a [`Core`](crate::Core).
+    /// Id of a call, assigned by the host; unique for the life of a [`Core`](crate::Core).
     CallId
 }
 number! {
-    /// One transaction of the store. A commit that is tried again keeps its id.
+    /// Id of a transaction of the store, which a retry keeps.
     CommitId
 }
 
-/// The two counters that a refresh raises and a reconciler compares with those in its state.
+/// Counters that a refresh raises, and that a reconciler compares with those in its state.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Refreshes {
-    /// Do the work again.
+    /// Counter of requests to do the work again.
     pub plain: u64,
-    /// Do it again and forget incremental state.
+    /// Counter of requests to do the work again and forget incremental state.
     pub full: u64,
 }

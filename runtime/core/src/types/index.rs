@@ -1,14 +1,14 @@
 //! Dense indexes of resources, names, kinds and cycles inside the core.
 
-/// Dense index of a resource; used again after it is gone.
+/// Dense index of a resource, reused after the resource is gone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Slot(u32);
 
-/// Dense index of a (kind, name) that something has or refers to.
+/// Dense index of a (kind, name) pair that a resource has or refers to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct NameId(u32);
 
-/// Dense index of a kind, in order of first sight.
+/// Dense index of a kind, in order of first use.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct KindId(u32);
 
@@ -23,7 +23,7 @@ macro_rules! index {
                 Self(index)
             }
 
-            /// The position in a list of them.
+            /// Returns the index for a slice.
             pub(crate) fn index(self) -> usize {
                 self.0 as usize
             }

@@ -10,26 +10,26 @@ use crate::{
     Target, Uid,
 };
 
-/// The catalog as read from the store.
+/// A catalog as read from the store.
 #[derive(Clone, Debug, Default)]
 pub struct Stored {
-    /// Its revision.
+    /// Revision of the catalog.
     pub revision: Revision,
-    /// The epoch that this controller holds.
+    /// Epoch that this controller holds.
     pub epoch: Epoch,
-    /// Its rows, in any order.
+    /// Stored rows, in any order.
     pub rows: Vec<StoredRow>,
 }
 
-/// One row as read.
+/// A row as read from the store.
 #[derive(Clone, Debug)]
 pub struct StoredRow {
-    /// The row; where bytes could not be read, as far as it could be.
+    /// The row, with as much as could be read.
     pub row: Arc<Row>,
-    /// Set if its spec or state could not be read: the row is listed with this error, and neither run nor
-    /// overwritten.
+    /// Error, if the spec or state could not be read: the row is listed with it, and is neither run nor overwritten.
     pub unreadable: Option<Error>,
-    /// A start asks for it as if its kind said [`AskIfUnsettled`](crate::AtStart::AskIfUnsettled).
+    /// True if a start requests the resource as with [`AskIfUnsettled`](crate::AtStart::AskIfUnsettled), whatever its
+    /// kind says.
     pub may_rest: bool,
 }
 
@@ -43,123 +43,124 @@ impl From<Arc<Row>> for StoredRow {
     }
 }
 
-/// A call. Each gets one [`Answer`](crate::Answer), except where it says more.
+/// A call. Each gets one [`Answer`](crate::Answer), unless said otherwise.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Call {
-    /// Change the catalog. Answered by `Applied` once committed.
+    /// Changes the catalog. Answered by `Applied` once committed.
     Apply(Batch),
-    /// Change the catalog, and wait for what comes of it. Answered by `Applied` once committed, then, in either order, by
-    /// `Outcomes` and `Settled`.
+    /// Changes the catalog and waits for the outcomes. Answered by `Applied` once committed, then by `Outcomes` and
+    /// `Settled` in either order.
     ApplyAndAwait(Batch),
-    /// Wait for what comes of a batch that an earlier holder of the instance has carried out; answered like it.
+    /// Waits for the outcomes of a batch that an earlier leader applied. Answered like `ApplyAndAwait`.
     Await(Applied),
-    /// Ask for a reconcile. Answered by `Recorded`, then, in either order, `Outcome` and `Settled`.
+    /// Requests a reconcile. Answered by `Recorded`, then by `Outcome` and `Settled` in either order.
     Reconcile(Target),
-    /// Raise a refresh counter and request a reconcile; answered like it, `Recorded` once committed.
+    /// Raises a refresh counter and requests a reconcile. Answered like `Reconcile`; `Recorded` once committed.
     Refresh {
-        /// The resource.
+        /// Resource to refresh.
         target: Target,
-        /// Raise the full counter rather than the plain one.
+        /// True to raise the full counter instead of the plain one.
         full: bool,
     },
-    /// Something outside moved. Answered by `Done`. The host debounces: of many in a row it hands in few.
+    /// Reports a change outside. Answered by `Done`. The host debounces nudges, so that few of many arrive here.
     Nudge(Target),
-    /// Nudges all whose requeue time, retry or resync falls due within their kind's nudging interval. Answered by `Done`.
+    /// Nudges every resource whose requeue, retry or resync is due within its kind's nudging interval. Answered by
+    /// `Done`.
     NudgeAll,
-    /// Cancel what runs and what is pending for this resource alone. Answered by `Done`.
+    /// Cancels the running invocation, and the pending requests for this resource alone. Answered by `Done`.
     Cancel(Target),
-    /// Try now what has failed, its failures forgotten. Answered by `Done`.
+    /// Retries a failed resource now, with its failures forgotten. Answered by `Done`.
     Retry(Target),
-    /// Hold further reconciles back. Answered by `Done` once committed.
+    /// Holds back further reconciles. Answered by `Done` once committed.
     Pause(Target),
-    /// Let them go on; requests meanwhile count as one request. Answered by `Done` once committed.
+    /// Ends a pause; all requests meanwhile count as one. Answered by `Done` once committed.
     Resume(Target),
-    /// Ask for one reconcile although the resource is paused; answered like `Reconcile`.
+    /// Requests one reconcile of a paused resource. Answered like `Reconcile`.
     ReconcileOnce(Target),
-    /// Say why a resource is not running now. Answered at once by `Explained`.
+    /// Explains why a resource is not running now. Answered at once by `Explained`.
     Explain(Target),
-    /// Check every rule, and compare a catalog as it was just read from the store. Answered at once by `Checked`.
+    /// Checks every rule, and compares the catalog with one just read from the store. Answered at once by `Checked`.
     Check(#[serde(skip)] Option<Arc<Stored>>),
-    /// Answered by `Done` when everything is settled; does not wait for times.
+    /// Waits until everything has settled, ignoring future timers. Answered by `Done`.
     WaitUntilIdle,
-    /// Only from inside an invocation: store the resource's state. Answered by `StateWritten` once committed.
+    /// Stores the resource's state, from inside an invocation only. Answered by `StateWritten` once committed.
     WriteState {
-        /// The new state.
+        /// New state, as opaque bytes.
         #[serde(with = "crate::types::bytes")]
         state: Arc<[u8]>,
-        /// Refused unless this is the present version.
+        /// State version that the resource must have; none for any.
         expected: Option<StateVersion>,
     },
 }
 
-/// The return of an invocation.
+/// Result of an invocation.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Returned {
-    /// It succeeded.
+    /// The reconciler succeeded.
     Done(Outcome),
-    /// It failed.
+    /// The reconciler failed.
     Failed(Error),
-    /// It panicked, with this message.
+    /// The reconciler panicked, with this message.
     Panicked(String),
 }
 
-/// The reason why a commit did not go through.
+/// Reason why a commit failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CommitError {
-    /// The store failed, or it is not known whether it did. The same commit is requested again.
+    /// The store failed, or the result is unknown. The same commit is tried again.
     Failed(String),
-    /// The store has no room for it. Not tried again: whoever could make room is not here.
+    /// The store is full. Not tried again, because that makes no room.
     Full(String),
-    /// The store holds another epoch. Not tried again.
+    /// The store has another epoch. Not tried again.
     LeaseLost,
 }
 
-/// One thing that happened.
+/// An event for the core.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// A caller, or an invocation through its context, requests something.
+    /// A call by a caller, or by an invocation through its context.
     Call {
-        /// Numbers the call; answers carry it.
+        /// Id of the call, which its answers carry.
         id: CallId,
-        /// The invocation that it comes from; none for callers outside.
+        /// Invocation that makes the call; none for callers outside.
         by: Option<InvocationId>,
         /// The call itself.
         call: Call,
     },
-    /// A nudge that was held back for a while, and answered then.
+    /// A debounced nudge, whose call was answered already.
     Nudge(Uid),
-    /// The caller is gone: no further answers to this call.
+    /// The caller is gone and gets no further answers to this call.
     Forget(CallId),
-    /// An invocation says how far it is. Shown, not stored.
+    /// Progress of an invocation: published, not stored.
     Progress {
-        /// The invocation.
+        /// Id of the invocation.
         invocation: InvocationId,
-        /// The text.
+        /// Progress in words, for people.
         text: Arc<str>,
     },
-    /// An invocation came back. Exactly once for each `Start`, also after a `Cancel`.
+    /// The return of an invocation: exactly once for each `Start`, also after a `Cancel`.
     Returned {
-        /// The invocation.
+        /// Id of the invocation.
         invocation: InvocationId,
-        /// The result.
+        /// Outcome, error or panic of the invocation.
         result: Returned,
     },
     /// A commit is durable.
     Committed(CommitId),
-    /// A commit did not go through.
+    /// A commit failed.
     CommitFailed {
-        /// The commit.
+        /// Id of the commit.
         commit: CommitId,
-        /// The reason.
+        /// Reason of the failure.
         error: CommitError,
     },
-    /// The store's lease is lost, or about to be: stop at once.
+    /// The lease is lost or about to be: the core stops at once.
     LeaseLost,
     /// Time has passed.
     Time,
-    /// Stop in order: take no calls, cancel what runs, wait so long for it, commit, then `Stopped`.
+    /// Begins a shutdown: no further calls, cancels, a wait for returns, the last commit, and then `Stopped`.
     Shutdown {
-        /// The time that invocations get to return.
+        /// Time for invocations to return.
         grace: Duration,
     },
 }

@@ -1,4 +1,4 @@
-//! The options of a kind, and the limits of the whole.
+//! Options of a kind, and the limits of the whole controller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,41 +10,41 @@ use crate::Kind;
 /// Tells whether a kind's resources are requested when the controller starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AtStart {
-    /// All of them.
+    /// Requests all resources of the kind.
     #[default]
     AskAlways,
-    /// Not those whose stored last run succeeded, left them ready, and saw the present spec version, refresh counters,
-    /// kind versions and refs.
+    /// Requests all except those whose stored last run succeeded, left them ready, and saw the present spec version,
+    /// refresh counters, message versions and refs.
     AskIfUnsettled,
 }
 
-/// Tells whether a finished parent alone is a reason to run.
+/// Tells whether a finished parent is a sufficient reason to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Parents {
-    /// It is, also if nothing changed.
+    /// A finished parent is sufficient, even if nothing changed.
     #[default]
     Completed,
-    /// Only if some ref's target, its state version, or whether it has failed differs from what the last
-    /// completed run saw.
+    /// A ref must have changed since the last completed run: its target, the target's state version, or whether it
+    /// failed.
     Changed,
 }
 
-/// The treatment of a running invocation when a timed request comes for an ancestor.
+/// Treatment of a running invocation when an ancestor gets a timed request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnTimedAncestor {
-    /// The ancestor waits for it.
+    /// The ancestor waits for the invocation.
     #[default]
     Wait,
-    /// It is cancelled, and runs again after the ancestor.
+    /// The invocation is cancelled, and runs again after the ancestor.
     Cancel,
 }
 
-/// The debouncing of nudges: the first counts at once, then at most one per interval.
+/// Debouncing of nudges: the first counts at once, then at most one per interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Nudging {
-    /// A nudge within this time of the last accepted one waits until nudges pause for as long.
+    /// Time after an accepted nudge during which further ones wait for a pause of this length.
     pub interval: Duration,
-    /// The longest that a nudge waits for such a pause.
+    /// Longest time that a nudge waits for such a pause.
     pub longest_wait: Duration,
 }
 
@@ -57,7 +57,7 @@ impl Default for Nudging {
     }
 }
 
-/// Tells whether a transient error is tried again.
+/// Tells whether and when a transient error is retried.
 ///
 /// ```
 /// use std::time::Duration;
@@ -77,38 +77,38 @@ impl Default for Nudging {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RetryPolicy {
-    /// Not by itself.
+    /// No automatic retry.
     #[default]
     Never,
-    /// After the n-th failure it waits `min(base * 2^(n-1), cap)`; a success ends the row, and the waits after it are as long
-    /// as if it had not, unless it has lasted for `reset_after`.
+    /// Waits `min(base * 2^(n-1), cap)` after the n-th failure. A success resets the attempts, and the length of the
+    /// waits only if it lasts for `reset_after`.
     Backoff {
-        /// The first wait.
+        /// Wait after the first failure.
         base: Duration,
-        /// The longest wait.
+        /// Upper limit of the wait.
         cap: Duration,
-        /// Most failures in a row. After that no retry is scheduled; a request still runs the resource.
+        /// Maximum number of failures in a row. After that there is no retry, but a request still runs the resource.
         attempts: u32,
-        /// Staying successful for so long makes waits short again. Attempts are whole again with the first success.
+        /// Time without failure that makes waits short again. Attempts are reset by the first success.
         reset_after: Duration,
     },
 }
 
-/// Tells whether a resource is requested when something happens to what it owns.
+/// Tells whether a resource is requested after events of the resources that it owns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum OnOwned {
-    /// It is not.
+    /// The owner is never requested.
     #[default]
     Nothing,
-    /// It is when one of them has used up its attempts.
+    /// The owner is requested when an owned resource has used up its attempts.
     Exhausted,
-    /// It is then, and also when one of them first completes, completes with another state version, error or readiness
-    /// than the last time, or leaves the catalog.
+    /// The owner is requested also when an owned resource first completes, completes with another state version, error
+    /// or readiness than before, or leaves the catalog.
     Changed,
 }
 
-/// A limit that several kinds share: a connector's, for instance.
+/// A concurrency limit that several kinds share, for example because they use one connector.
 ///
 /// ```
 /// use watershed_core::{KindOptions, Pool};
@@ -121,15 +121,15 @@ pub enum OnOwned {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pool {
-    /// Its name; kinds that give the same name share it, and the smallest of their limits holds.
+    /// Name of the pool. Kinds with the same name share it, and the smallest of their limits applies.
     pub name: Arc<str>,
-    /// Most invocations in it at once.
+    /// Maximum number of invocations in the pool at a time.
     pub limit: usize,
-    /// True if an abandoned invocation keeps its place until it returns: what it holds can't be had twice.
+    /// True if an abandoned invocation keeps its place until it returns, because its resource can't be used twice.
     pub exclusive: bool,
 }
 
-/// A kind as registered by the embedder.
+/// Options of a kind, as the embedder registers it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -146,50 +146,51 @@ pub struct Pool {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KindOptions {
-    /// Its name.
+    /// Name of the kind.
     pub kind: Kind,
-    /// Version of its spec message.
+    /// Version of the spec message.
     pub spec_format: u32,
-    /// Version of its state message.
+    /// Version of the state message.
     pub state_format: u32,
-    /// Its resources settle once before any other regular invocation starts.
+    /// True if its resources must settle once before any other regular invocation starts.
     pub first: bool,
-    /// The resources of it that are requested at a start.
+    /// Resources that are requested at a start.
     pub at_start: AtStart,
-    /// The weight of a finished parent: whether that alone is a reason to run.
+    /// Tells whether a finished parent is a sufficient reason to run.
     pub parents: Parents,
-    /// The treatment of its running invocations when a timed request comes for an ancestor.
+    /// Treatment of running invocations when an ancestor gets a timed request.
     pub on_timed_ancestor: OnTimedAncestor,
-    /// Most invocations of this kind at once; none for no limit of its own.
+    /// Maximum number of invocations of this kind at a time; none for no limit of its own.
     pub concurrency: Option<usize>,
-    /// The pool whose limit its invocations count against as well.
+    /// Pool against whose limit its invocations also count; none for no pool.
     pub pool: Option<Pool>,
-    /// The debouncing of nudges.
+    /// Debouncing of nudges.
     pub nudging: Nudging,
-    /// The least time between the start of a run and its requeue time; earlier ones, past ones too, count as this.
+    /// Least time between the start of a run and its requeue; earlier times, even past ones, are moved to it.
     pub requeue_interval: Duration,
-    /// The time that timed requests alone may keep its resources waiting; then those of their ancestors are deferred.
+    /// Longest time that timed requests alone may keep a resource waiting; then timed requests of its ancestors are
+    /// deferred.
     pub timed_patience: Duration,
-    /// The retries of transient errors, unless a resource has a policy of its own.
+    /// Retry policy for transient errors, unless a resource has its own.
     pub retry: RetryPolicy,
-    /// The events of what its resources own for which they are requested.
+    /// Events of owned resources after which their owner is requested.
     pub on_owned: OnOwned,
-    /// The time that one invocation may take; then it is cancelled and has failed. None for no such bound.
+    /// Maximum duration of an invocation, after which it is cancelled and has failed; none for no bound.
     pub deadline: Option<Duration>,
-    /// The time that an invocation may take to return after its cancel; then it is abandoned.
+    /// Time for an invocation to return after its cancel, before it is abandoned.
     pub cancel_deadline: Duration,
-    /// The longest time between a completed reconcile and the next one: drift is found that late. One below
-    /// [`requeue_interval`](Self::requeue_interval), or below a millisecond, counts as that.
+    /// Longest time from a completed reconcile to the next, to detect drift; none for no resync. At least
+    /// [`requeue_interval`](Self::requeue_interval) and a millisecond.
     pub resync: Option<Duration>,
-    /// Set if the host runs its invocations where they may block their threads, see [`blocking`](Self::blocking).
+    /// True if invocations may block their threads, see [`blocking`](Self::blocking).
     pub blocking: bool,
-    /// Set for a kind without a reconciler here: its resources can be created, are not run and stand as unsupported. Its
-    /// other options count for nothing, and it may be registered more than once.
+    /// True for a kind without a reconciler here: its resources can be created, don't run, and show as unsupported. The
+    /// other options are ignored, and it may be registered repeatedly.
     pub passive: bool,
 }
 
 impl KindOptions {
-    /// A kind with every option at its default.
+    /// Creates options with every default.
     pub fn new(kind: impl Into<Kind>) -> Self {
         Self {
             kind: kind.into(),
@@ -216,8 +217,8 @@ impl KindOptions {
         }
     }
 
-    /// The same, with each invocation on a thread of its own from the runtime's pool for blocking work, at most as many
-    /// at once as [`concurrency`](Self::concurrency) and [`Limits::concurrency`] allow.
+    /// Runs each invocation on a thread of the runtime's pool for blocking work, within
+    /// [`concurrency`](Self::concurrency) and [`Limits::concurrency`].
     ///
     /// For reconcilers that call synchronous drivers or compute for more than some 100 microseconds without an await.
     /// Without it such a reconciler keeps a thread of the runtime from everything else that would run there.
@@ -232,78 +233,78 @@ impl KindOptions {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Most invocations at once, cancelled ones that have not returned included.
+    /// Maximum number of invocations at a time, including cancelled ones that have not returned.
     pub concurrency: usize,
-    /// Most rows and answers that may wait for the store before [`accepts_calls`](crate::Core::accepts_calls)
-    /// turns false: enough to fill a transaction, little enough to bound memory and the wait behind it.
+    /// Maximum number of rows and answers waiting for the store before [`accepts_calls`](crate::Core::accepts_calls)
+    /// turns false: enough to fill a transaction, few enough to bound memory and latency.
     pub backlog: usize,
-    /// The time for which a failing commit is tried again before the controller stops.
+    /// Time for which a failing commit is retried before the controller stops.
     pub commit_patience: Duration,
-    /// The time that a drain of deletes and renames holds regular work back.
+    /// Longest time that a drain of deletes and renames holds back regular work.
     pub drain_limit: Duration,
-    /// A ready resource is promoted by one priority each time that it has waited this long for a place, so that nothing
-    /// starves.
+    /// Waiting time after which a ready resource is promoted by one priority, again for each further interval, so that
+    /// nothing starves.
     pub promote_after: Duration,
-    /// The greatest age of the known set of starved resources when a timed request comes.
+    /// Greatest age of the known set of starved resources when a timed request comes.
     pub starvation_slack: Duration,
-    /// Spreads the waits before retries over their second half, each controller by its own number. With none waits are
-    /// exact; the host then draws a number, unless its clock is simulated.
+    /// Seed that spreads retries over the second half of their waits, different for each controller. With none the host
+    /// draws one, unless its clock is simulated: then waits are exact.
     pub jitter: Option<u64>,
-    /// True if resources of kinds that are not registered here may be created: they are listed as unsupported.
+    /// True if resources of kinds that are not registered here may be created; they show as unsupported.
     pub unregistered_kinds: bool,
 }
 
 impl Limits {
-    /// The same with another [`concurrency`](Self::concurrency).
+    /// Sets the maximum number of invocations at a time; see [`concurrency`](Self::concurrency).
     #[must_use]
     pub fn concurrency(mut self, most: usize) -> Self {
         self.concurrency = most;
         self
     }
 
-    /// The same with another [`backlog`](Self::backlog).
+    /// Sets the maximum number of rows and answers waiting for the store; see [`backlog`](Self::backlog).
     #[must_use]
     pub fn backlog(mut self, most: usize) -> Self {
         self.backlog = most;
         self
     }
 
-    /// The same with another [`commit_patience`](Self::commit_patience).
+    /// Sets the time for which a failing commit is retried; see [`commit_patience`](Self::commit_patience).
     #[must_use]
     pub fn commit_patience(mut self, patience: Duration) -> Self {
         self.commit_patience = patience;
         self
     }
 
-    /// The same with another [`drain_limit`](Self::drain_limit).
+    /// Sets the longest time that a drain lasts; see [`drain_limit`](Self::drain_limit).
     #[must_use]
     pub fn drain_limit(mut self, limit: Duration) -> Self {
         self.drain_limit = limit;
         self
     }
 
-    /// The same with another [`promote_after`](Self::promote_after).
+    /// Sets the waiting time before a promotion; see [`promote_after`](Self::promote_after).
     #[must_use]
     pub fn promote_after(mut self, wait: Duration) -> Self {
         self.promote_after = wait;
         self
     }
 
-    /// The same with another [`starvation_slack`](Self::starvation_slack).
+    /// Sets the greatest age of the set of starved resources; see [`starvation_slack`](Self::starvation_slack).
     #[must_use]
     pub fn starvation_slack(mut self, slack: Duration) -> Self {
         self.starvation_slack = slack;
         self
     }
 
-    /// The same with [`jitter`](Self::jitter) by this number.
+    /// Sets the seed that spreads retries; see [`jitter`](Self::jitter).
     #[must_use]
     pub fn jitter(mut self, number: u64) -> Self {
         self.jitter = Some(number);
         self
     }
 
-    /// The same, and [`unregistered_kinds`](Self::unregistered_kinds) are taken.
+    /// Allows resources of kinds that are not registered here; see [`unregistered_kinds`](Self::unregistered_kinds).
     #[must_use]
     pub fn unregistered_kinds(mut self) -> Self {
         self.unregistered_kinds = true;

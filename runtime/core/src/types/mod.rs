@@ -1,4 +1,4 @@
-//! The types of the core: inputs, effects and stored rows. Plain values without behaviour.
+//! Types of the core: inputs, effects and stored rows, as plain values without behaviour.
 
 pub(crate) mod bytes;
 pub(crate) mod consistency;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// The most bytes of a kind or a name: more than any file's name has, little enough for a key in every store.
+/// Maximum number of bytes of a kind or a name: longer than any file name, short enough for a key in every store.
 pub const NAME_MAX: usize = 512;
 
-/// The reason why a text can't be a kind or a name.
+/// Reason why a text can't be a kind or a name.
 ///
 /// ```
 /// use watershed_core::{Kind, Name, NameProblem};
@@ -23,16 +23,16 @@ pub const NAME_MAX: usize = 512;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum NameProblem {
-    /// It has no character.
+    /// The text is empty.
     #[error("is empty")]
     Empty,
-    /// It has more than [`NAME_MAX`] bytes.
+    /// The text has more than [`NAME_MAX`] bytes.
     #[error("is longer than {NAME_MAX} bytes")]
     TooLong,
-    /// It contains `/`, which stands between a kind and a name.
+    /// The text contains `/`, which separates kind and name.
     #[error("contains a slash")]
     Slash,
-    /// It contains a control character.
+    /// The text contains a control character.
     #[error("contains a control character")]
     Control,
 }
@@ -56,17 +56,17 @@ fn problem(text: &str) -> Option<NameProblem> {
 pub struct Kind(Arc<str>);
 
 impl Kind {
-    /// The kind called `text`.
+    /// Creates a kind with this name.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// As written.
+    /// Returns the text as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the reason why no new resource may be of this kind; none if one may.
+    /// Returns the reason why no new resource may be of this kind; none if it is valid.
     pub fn problem(&self) -> Option<NameProblem> {
         problem(&self.0)
     }
@@ -102,7 +102,7 @@ impl From<&str> for Kind {
     }
 }
 
-/// The name of a resource: keeps its case, and is compared, ordered and hashed without it.
+/// The name of a resource. It keeps its case, and is compared, ordered and hashed without it.
 ///
 /// ```
 /// use watershed_core::Name;
@@ -116,27 +116,27 @@ impl From<&str> for Kind {
 pub struct Name(Arc<str>);
 
 impl Name {
-    /// The name `text`, in this case.
+    /// Creates a name with this spelling.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// As written.
+    /// Returns the text as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the reason why no resource may get this name; none if one may.
+    /// Returns the reason why no resource may get this name; none if it is valid.
     pub fn problem(&self) -> Option<NameProblem> {
         problem(&self.0)
     }
 
-    /// Returns true if the two are the same letter for letter, case included.
+    /// Returns true if the two names are spelled alike, including case.
     pub fn same_case(&self, other: &Name) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
 
-    /// Its first folded bytes as a number: of two names with different ones, the lesser has the lesser.
+    /// Returns the first case-folded bytes as a number, ordered as the names are.
     pub(crate) fn prefix(&self) -> u128 {
         let mut bytes = [0; 16];
         if self.0.is_ascii() {
@@ -185,7 +185,7 @@ impl Ord for Name {
     }
 }
 
-/// ASCII text folded, in words that compare as their bytes do, as far as one is not the beginning of the other.
+/// Returns case-folded ASCII text as words that compare as the bytes do, unless one text is a prefix of the other.
 fn words(text: &str) -> impl Iterator<Item = u64> + '_ {
     text.as_bytes().chunks(8).map(|chunk| {
         let mut word = [0; 8];
@@ -196,7 +196,7 @@ fn words(text: &str) -> impl Iterator<Item = u64> + '_ {
 }
 
 impl Hash for Name {
-    /// By words of eight folded bytes, in whichever alphabet.
+    /// Hashes words of eight case-folded bytes, in any alphabet.
     fn hash<H: Hasher>(&self, state: &mut H) {
         if self.0.is_ascii() {
             for chunk in self.0.as_bytes().chunks(8) {
@@ -246,7 +246,7 @@ impl From<&str> for Name {
     }
 }
 
-/// The key of a resource: its kind and name.
+/// The kind and name of a resource.
 ///
 /// ```
 /// use watershed_core::Key;
@@ -257,14 +257,14 @@ impl From<&str> for Name {
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Key {
-    /// Its kind.
+    /// Kind of the resource.
     pub kind: Kind,
-    /// Its name.
+    /// Name of the resource.
     pub name: Name,
 }
 
 impl Key {
-    /// The key of a kind and a name.
+    /// Creates the key of a kind and a name.
     pub fn new(kind: impl Into<Kind>, name: impl Into<Name>) -> Self {
         Self {
             kind: kind.into(),
@@ -279,32 +279,32 @@ impl fmt::Display for Key {
     }
 }
 
-/// The condition of a ref on its target.
+/// The requirement of a ref on its target.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Required {
-    /// Only that it is there. No edge of the graph.
+    /// The target exists. Makes no edge in the graph.
     Exists,
-    /// That its last completed invocation has ended, in success or error. A missing target is found missing.
+    /// The target's last invocation has completed, in success or error. A missing target is allowed.
     #[default]
     Completed,
-    /// That its last completed invocation succeeded and saw its present spec version.
+    /// The target's last completed invocation succeeded and saw its present spec version.
     Ready,
 }
 
-/// One resource that another reads.
+/// A reference to a resource that another one reads.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Ref {
     /// Kind of the target.
     pub kind: Kind,
     /// Name of the target.
     pub name: Name,
-    /// The condition on it.
+    /// Requirement on the target.
     pub required: Required,
 }
 
 impl Ref {
-    /// A ref that needs its target's reconcile to be completed.
+    /// Creates a ref that waits until its target's reconcile has completed.
     pub fn completed(kind: impl Into<Kind>, name: impl Into<Name>) -> Self {
         Self {
             kind: kind.into(),
@@ -313,7 +313,7 @@ impl Ref {
         }
     }
 
-    /// A ref that waits until its target is ready.
+    /// Creates a ref that waits until its target is ready.
     pub fn ready(kind: impl Into<Kind>, name: impl Into<Name>) -> Self {
         Self {
             required: Required::Ready,
@@ -321,7 +321,7 @@ impl Ref {
         }
     }
 
-    /// A ref that needs its target to exist, and is no edge.
+    /// Creates a ref that needs its target to exist, and makes no edge.
     pub fn exists(kind: impl Into<Kind>, name: impl Into<Name>) -> Self {
         Self {
             required: Required::Exists,
@@ -329,7 +329,7 @@ impl Ref {
         }
     }
 
-    /// Returns the key by which the ref finds its target.
+    /// Returns the key of the target.
     pub fn key(&self) -> Key {
         Key {
             kind: self.kind.clone(),

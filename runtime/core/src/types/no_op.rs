@@ -7,35 +7,35 @@ use crate::{
     Uid, Work,
 };
 
-/// The last run of a resource, where it found nothing to do.
+/// The last run of a resource, which found nothing to do.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NoOpRun {
-    /// The resource that ran.
+    /// Uid of the resource.
     pub uid: Uid,
-    /// Its number, unique together with the epoch.
+    /// Id of the invocation, unique within its epoch.
     pub id: InvocationId,
-    /// The epoch that it ran under.
+    /// Epoch under which the run acted.
     pub epoch: Epoch,
-    /// The reason why it ran.
+    /// Reason for the run.
     pub reason: Arc<Reason>,
-    /// The time at which it started.
+    /// Time at which the run started.
     pub started_at: Timestamp,
-    /// The time at which it returned.
+    /// Time of the return.
     pub ended_at: Timestamp,
-    /// The work: nothing, or a check.
+    /// Work of the run: none, or a check.
     pub work: Work,
-    /// The number of times that the resource has run, this time included.
+    /// Number of runs of the resource so far, this one included.
     pub runs_total: u64,
 }
 
 impl NoOpRun {
-    /// Returns true if a row knows of a later run, or of this one.
+    /// Returns true if a row already shows this run or a later one.
     pub fn is_in(&self, row: &Row) -> bool {
         let last = row.last_run.as_ref().map(|run| (run.epoch, run.id));
         last >= Some((self.epoch, self.id))
     }
 
-    /// Writes down the run in a row that does not know of it.
+    /// Writes the run to a row that does not show it yet.
     pub fn show_in(&self, row: &mut Row) {
         let last = row.last_run.as_deref();
         let seen = last.and_then(|run| run.seen.clone());
@@ -47,7 +47,8 @@ impl NoOpRun {
         }));
     }
 
-    /// The same as a row tells it; `seen` is what the last stored reconcile saw, and so did this one.
+    /// Returns the run as a row would store it. `seen` are the inputs of the last stored reconcile, which were the
+    /// same.
     pub fn as_last_run(&self, seen: Option<ObservedInputs>, state_version: StateVersion) -> LastRun {
         LastRun {
             id: self.id,

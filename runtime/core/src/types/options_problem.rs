@@ -1,11 +1,10 @@
-//! Options that no controller can work with.
+//! Options with which no controller can work.
 
 use std::sync::Arc;
 
 use crate::{Kind, KindOptions, Limits, NameProblem};
 
-/// The reason why no controller can work with its options: with them something would never run, and nobody would be
-/// told.
+/// Reason why no controller can work with its options: resources would silently never run.
 ///
 /// ```
 /// use watershed_core::{KindOptions, Limits, OptionsProblem};
@@ -18,35 +17,35 @@ use crate::{Kind, KindOptions, Limits, NameProblem};
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionsProblem {
-    /// Nothing can be of a kind of this name.
+    /// The name of a kind is invalid.
     #[error("{:?} can't be a kind: it {problem}", kind.as_str())]
     Kind {
-        /// The kind.
+        /// Kind with the invalid name.
         kind: Kind,
-        /// The mistake in its name.
+        /// Reason why its name is invalid.
         problem: NameProblem,
     },
-    /// Nothing of the kind would ever run.
+    /// The kind's concurrency is 0, so none of its resources would ever run.
     #[error("kind \"{0}\" has a concurrency of 0, expected at least 1")]
     KindConcurrency(Kind),
-    /// Nothing in the pool would ever run.
+    /// The pool's limit is 0, so nothing in it would ever run.
     #[error("pool {pool:?} of kind \"{kind}\" has a limit of 0, expected at least 1")]
     PoolLimit {
-        /// The kind that names the pool.
+        /// Kind that names the pool.
         kind: Kind,
-        /// The pool.
+        /// Name of the pool.
         pool: Arc<str>,
     },
-    /// Nothing would ever run.
+    /// The controller's concurrency is 0, so nothing would ever run.
     #[error("the controller has a concurrency of 0, expected at least 1")]
     Concurrency,
-    /// No call would ever be taken.
+    /// The backlog is 0, so no call would ever be accepted.
     #[error("the controller has a backlog of 0, expected at least 1")]
     Backlog,
 }
 
 impl Limits {
-    /// Checks that a controller can work within these limits, with these kinds.
+    /// Checks that a controller can work with these limits and kinds.
     ///
     /// # Errors
     /// If one of the limits is zero, or a kind's name is none that a resource could have.

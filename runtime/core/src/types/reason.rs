@@ -11,16 +11,16 @@ use crate::{CallId, Key, Uid};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// A caller requested it, or it or what it refers to was edited.
+    /// For requests of callers, and for edits of the resource or of its refs.
     Requested,
-    /// A requeue or a nudge, its parents have finished, or what kept it from running is gone.
+    /// For requeues, nudges, finished parents, and obstacles that are gone.
     Normal,
-    /// The controller started, the resync interval passed, or a failed run is tried again.
+    /// For starts of the controller, resyncs and retries.
     Background,
 }
 
 impl Priority {
-    /// The word used in documents.
+    /// Returns the priority's name in documents.
     pub fn as_str(self) -> &'static str {
         match self {
             Priority::Requested => "requested",
@@ -29,7 +29,7 @@ impl Priority {
         }
     }
 
-    /// The place in the order of starts of what has not waited yet; waiting lowers it, also below 0.
+    /// Returns the place in the order of starts before any wait; waiting lowers it, also below 0.
     pub(crate) fn level(self) -> i64 {
         match self {
             Priority::Requested => 0,
@@ -39,16 +39,16 @@ impl Priority {
     }
 }
 
-/// The running invocations below its resource that a request cancels.
+/// The running invocations below a resource that its request cancels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Cancels {
     None,
-    /// Those of kinds that say `on_timed_ancestor: cancel`.
+    /// Invocations of kinds with `on_timed_ancestor: cancel`.
     Consenting,
     All,
 }
 
-/// One of the ways in which a reconcile is requested.
+/// The sort of a reason: one of the ways in which a reconcile is requested.
 ///
 /// ```
 /// use watershed_core::Trigger;
@@ -62,36 +62,36 @@ pub(crate) enum Cancels {
 pub enum Trigger {
     /// The controller started (request 1).
     Start,
-    /// It was created (2).
+    /// The resource was created (2).
     Created,
-    /// Its spec or refs changed (2).
+    /// The spec or refs changed (2).
     Edited,
-    /// It was renamed (2).
+    /// The resource was renamed (2).
     Renamed,
-    /// It was deleted (2).
+    /// The resource was deleted (2).
     Deleted,
-    /// A resource that one of its refs names appeared or went (2).
+    /// The target of a ref appeared or disappeared (2).
     RefChanged,
-    /// Its parents have finished (3).
+    /// The parents have finished (3).
     Parent,
-    /// A caller requested it (4).
+    /// A caller requested a reconcile (4).
     Requested,
-    /// A caller requested its work to be done again (4).
+    /// A caller requested that the work be done again (4).
     Refresh,
-    /// Its requeue time fell due (5).
+    /// The requeue time was due (5).
     Retrigger,
-    /// The resync interval of its kind passed (6).
+    /// The resync interval passed (6).
     Resync,
-    /// A failed run is tried again (7).
+    /// A failed run is retried (7).
     Retry,
-    /// Something outside moved (8).
+    /// Something outside changed (8).
     Nudge,
-    /// The obstacle to its run is gone (9).
+    /// The obstacle to a run is gone (9).
     Recovered,
 }
 
 impl Trigger {
-    /// All of them.
+    /// All triggers, in order of declaration.
     pub const ALL: [Self; 14] = [
         Trigger::Start,
         Trigger::Created,
@@ -109,7 +109,7 @@ impl Trigger {
         Trigger::Recovered,
     ];
 
-    /// The word used in documents.
+    /// Returns the trigger's name in documents.
     pub fn as_str(self) -> &'static str {
         match self {
             Trigger::Start => "start",
@@ -129,7 +129,7 @@ impl Trigger {
         }
     }
 
-    /// Returns the priority when limits are reached.
+    /// Returns the priority of requests with this trigger.
     pub fn priority(self) -> Priority {
         match self {
             Trigger::Requested
@@ -153,7 +153,7 @@ impl Trigger {
         }
     }
 
-    /// Edits and requests of callers: they cancel what runs.
+    /// Returns true for edits and requests of callers, which cancel running invocations.
     pub fn cancels(self) -> bool {
         matches!(
             self,
@@ -167,12 +167,13 @@ impl Trigger {
         )
     }
 
-    /// Edits and refreshes: what failed was something else. A request to look again asks for the same.
+    /// Returns true for edits and refreshes, which reset the count of failures. A plain request asks for the same work
+    /// again.
     pub fn forgets_failures(self) -> bool {
         self.cancels() && self != Trigger::Requested
     }
 
-    /// Requests that come by the clock, or because something outside moved.
+    /// Returns true for timed requests: by the clock, or after a change outside.
     pub fn is_timed(self) -> bool {
         matches!(
             self,
@@ -191,26 +192,26 @@ impl fmt::Display for Trigger {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
-    /// Another resource: the parent, the ref that changed, what held the name.
+    /// Another resource: the parent, the ref that changed, or the former holder of the name.
     Resource {
-        /// Its uid.
+        /// Uid of that resource.
         uid: Uid,
-        /// The name that it had then.
+        /// Kind and name of that resource at the time.
         key: Key,
     },
-    /// A caller's request or edit.
+    /// A request or edit by a caller.
     Call(CallId),
-    /// An edit made by another resource's invocation.
+    /// An edit by another resource's invocation.
     Invocation {
-        /// The resource that it ran for.
+        /// Uid of the resource that ran.
         uid: Uid,
-        /// The name that it had then.
+        /// Kind and name of that resource at the time.
         key: Key,
     },
 }
 
 impl Cause {
-    /// The resource that is meant, if one is.
+    /// Returns the resource behind the cause; none for a caller.
     pub fn key(&self) -> Option<&Key> {
         match self {
             Cause::Resource { key, .. } | Cause::Invocation { key, .. } => Some(key),
@@ -219,23 +220,23 @@ impl Cause {
     }
 }
 
-/// The most links of a chain that are kept.
+/// Maximum number of links kept in a causal chain.
 pub const CHAIN_MAX: usize = 8;
 
-/// Of a chain that gets too long, so many of the latest links stay, and so many of the first ones.
+/// Number of latest and of first links that remain of a chain that is too long.
 const LATEST_KEPT: usize = 2;
 const FIRST_KEPT: usize = 2;
 
-/// Links of a chain that were left out.
+/// Links omitted from a chain.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OmittedLinks {
-    /// The number of links.
+    /// Number of omitted links.
     pub links: u32,
-    /// The resource that the link before them speaks of.
+    /// Resource of the link before the omitted ones; none if it is the same.
     pub key: Option<Key>,
 }
 
-/// The reason of an invocation with its cause, and the reason before: the latest link of a causal chain.
+/// The reason of an invocation with its cause and the reason before: the latest link of a causal chain.
 ///
 /// Links are shared: all children of a resource have one reason, and that has the one of their parent behind it. A
 /// chain keeps its latest and its first links; of those between it is told how many there were. A link is always
@@ -255,35 +256,35 @@ pub struct OmittedLinks {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reason {
-    /// The request.
+    /// Sort of the reason.
     #[serde(rename = "why")]
     pub trigger: Trigger,
-    /// The cause, if there is one.
+    /// Cause of the reason; none if there is no other than the trigger.
     pub cause: Option<Cause>,
-    /// The origin of the edit behind it, as its author gave it: the path of a file, for instance.
+    /// Origin of the edit behind the reason, as its author named it: the path of a file, for instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Arc<str>>,
-    /// The reason why its cause ran, or was to.
+    /// Reason why the cause ran, or was about to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Arc<Reason>>,
-    /// The links that were left out between the two.
+    /// Links omitted between this reason and the one before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Box<OmittedLinks>>,
 }
 
-/// One link of a chain, as people read it.
+/// One link of a causal chain, as people read it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link<'a> {
-    /// The resource that was requested.
+    /// Resource that was requested.
     pub key: &'a Key,
-    /// The reason. Its cause is the link before.
+    /// Reason of this link; its cause is the link before.
     pub reason: &'a Reason,
-    /// The number of links that were left out right before this one.
+    /// Number of links omitted right before this one.
     pub omitted: u32,
 }
 
 impl Reason {
-    /// A reason without a cause.
+    /// Creates a reason without a cause.
     pub fn bare(trigger: Trigger) -> Self {
         Self {
             trigger,
@@ -294,7 +295,7 @@ impl Reason {
         }
     }
 
-    /// A reason with its cause.
+    /// Creates a reason with a cause.
     pub fn because(trigger: Trigger, cause: Cause) -> Self {
         Self {
             cause: Some(cause),
@@ -302,7 +303,7 @@ impl Reason {
         }
     }
 
-    /// Returns the priority when limits are reached. A retry by hand is a request.
+    /// Returns the priority of the request. A retry by a caller counts as requested.
     pub fn priority(&self) -> Priority {
         match (self.trigger, &self.cause) {
             // Somebody asked for this attempt, and not a timer.
@@ -311,7 +312,7 @@ impl Reason {
         }
     }
 
-    /// The same, with what led to its cause.
+    /// Appends this reason to the chain that led to its cause.
     #[must_use]
     pub fn after(mut self, before: Option<Arc<Reason>>) -> Self {
         self.before = before.map(|before| {
@@ -325,7 +326,7 @@ impl Reason {
         self
     }
 
-    /// A further attempt at what was requested by this reason.
+    /// Creates the reason of a retry of what this reason requested.
     pub(crate) fn retried(failed: &Arc<Reason>) -> Self {
         match failed.trigger {
             // A retry of a retry has the reason of the first failure behind it, and not a link for each attempt.
@@ -337,7 +338,7 @@ impl Reason {
         }
     }
 
-    /// The whole chain that ends in this reason for `key`, the first link first.
+    /// Returns the whole causal chain that ends in this reason for `key`, first link first.
     pub fn chain<'a>(&'a self, key: &'a Key) -> Vec<Link<'a>> {
         let mut key = key;
         let mut chain: Vec<Link<'a>> = Vec::new();
@@ -350,19 +351,19 @@ impl Reason {
         chain
     }
 
-    /// Returns true if the whole chain says no more than that the controller started.
+    /// Returns true if the chain says only that the controller started.
     pub(crate) fn is_only_the_start(&self) -> bool {
         let says_no_more =
             |link: &Reason| matches!(link.trigger, Trigger::Start | Trigger::Parent) && link.cut.is_none();
         self.links().all(says_no_more)
     }
 
-    /// This reason and what led to it, the latest first.
+    /// Lists this reason and those before it, latest first.
     fn links(&self) -> impl Iterator<Item = &Reason> {
         std::iter::successors(Some(self), |reason| reason.before.as_deref())
     }
 
-    /// The resource that the link before this one speaks of, unless it is the same.
+    /// Returns the resource of the link before this one; none if it is the same.
     fn next_key(&self) -> Option<&Key> {
         match &self.cut {
             Some(cut) => cut.key.as_ref(),
@@ -370,7 +371,7 @@ impl Reason {
         }
     }
 
-    /// The same chain with so many of its latest links and the first ones; it speaks of `key`.
+    /// Shortens the chain to some latest and first links; it then speaks of `key`.
     fn shortened(&self, latest: usize, key: Option<Key>) -> Arc<Self> {
         let next = self.next_key().cloned().or(key);
         let mut link = self.clone();

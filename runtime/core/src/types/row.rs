@@ -1,4 +1,4 @@
-//! One stored resource.
+//! The stored row of a resource.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use crate::{
     Timestamp, Uid,
 };
 
-/// That a resource is to be deleted.
+/// The mark of a resource that is to be deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Deletion {
-    /// The time at which it was requested.
+    /// Time of the request.
     pub at: Timestamp,
-    /// The revision of that edit: of several deleted ones of one name, the last is the one that a create takes up.
+    /// Revision of the edit. Among several deleted resources of one name, a create revives the last.
     #[serde(default)]
     pub revision: Revision,
 }
 
-/// Pending operations of a resource: it is no regular work before they are done.
+/// Unfinished operations of a resource, which come before its regular work.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Intents {
-    /// Set while a delete is not finished. Such a resource is not live: its name is free.
+    /// Mark of an unfinished delete; none for a live resource. The name of a deleted resource is free.
     pub deletion: Option<Deletion>,
-    /// Every name since the last completed rename, oldest first, without the present one's spelling. Empty
-    /// when no rename is unfinished.
+    /// Names since the last completed rename, oldest first, without the present spelling. Empty when no rename is
+    /// unfinished.
     pub former_names: Arc<[Name]>,
 }
 
@@ -43,7 +43,7 @@ impl Intents {
     }
 }
 
-/// A resource with all of its stored columns, except the instance, which is the store's.
+/// A resource with all of its stored columns, except the instance, which the store adds.
 ///
 /// Rows are shared: a change makes a new one, so a snapshot stays what it was.
 ///
@@ -73,66 +73,66 @@ impl Intents {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
-    /// Identity, and the key of the row within its instance.
+    /// Identity of the resource, and the key of the row within its instance.
     pub uid: Uid,
-    /// Registered type.
+    /// Kind of the resource.
     pub kind: Kind,
-    /// Present name.
+    /// Present name of the resource.
     pub name: Name,
-    /// The resources that it reads.
+    /// Resources that it reads.
     pub refs: Arc<[Ref]>,
-    /// The resource that it belongs to.
+    /// Uid of the resource that owns it; none for no owner.
     pub owner: Option<Uid>,
     /// Files that declare it.
     pub paths: Arc<[Arc<str>]>,
-    /// Free key-value pairs.
+    /// Free-form labels by key.
     pub labels: Arc<BTreeMap<Arc<str>, Arc<str>>>,
     /// Unfinished delete and rename.
     pub intents: Intents,
-    /// Catalog revision of its last stored change.
+    /// Revision of the last stored change.
     pub revision: Revision,
-    /// Version of spec, refs, name and deletion.
+    /// Counter of changes to spec, refs, name or deletion.
     pub spec_version: SpecVersion,
-    /// Version of its state.
+    /// Counter of changes to the state.
     pub state_version: StateVersion,
-    /// The error of its last completed run, or the cycle that it is on.
+    /// Error of the last completed run, or of the cycle that the resource is on.
     pub error: Option<Arc<Error>>,
-    /// The reason why it can't be used yet, although its last completed run succeeded.
+    /// Reason why the resource can't be used yet, although its last completed run succeeded; none if it can.
     pub unready: Option<Arc<str>>,
-    /// The time at which it is to run again, as its last run returned it.
+    /// Time of the next run, as the last run returned it; none if none is planned.
     pub next_reconcile: Option<Timestamp>,
-    /// Failures in a row.
+    /// Number of failures in a row.
     pub attempts: u32,
-    /// Retry policy of this resource; `None` means that of its kind.
+    /// Retry policy of this resource; none for the policy of its kind.
     pub retry: Option<Arc<RetryPolicy>>,
     /// True if further reconciles are held back.
     pub paused: bool,
-    /// Left out of listings unless requested.
+    /// True if left out of listings unless hidden resources are requested.
     pub hidden: bool,
-    /// Refresh counters.
+    /// Counters of requested refreshes.
     pub refreshes: Refreshes,
-    /// The time at which it was created.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// The time at which it last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// Version of the spec's message.
+    /// Version of the spec message.
     pub spec_format: u32,
-    /// Version of the state's message; 0 while there is no state.
+    /// Version of the state message; 0 while there is no state.
     pub state_format: u32,
-    /// Invocations that returned.
+    /// Number of invocations that have returned.
     pub runs_total: u64,
-    /// The last of them.
+    /// The last of these invocations; none before the first.
     pub last_run: Option<Arc<LastRun>>,
-    /// The time at which a reconcile last succeeded.
+    /// Time of the last successful reconcile; none before the first.
     pub last_success: Option<Timestamp>,
-    /// The desired spec: opaque here; equal specs have equal bytes.
+    /// Desired spec, opaque here; equal specs have equal bytes.
     pub spec: Arc<[u8]>,
-    /// The stored state. None before the first state was written.
+    /// Stored state, opaque here; none before the first is written.
     pub state: Option<Arc<[u8]>>,
 }
 
 impl Row {
-    /// A row of which nothing but its identity and its name is known: no refs, an empty spec, never run.
+    /// Creates a row with only an identity and a name: no refs, an empty spec, never run.
     pub fn new(uid: Uid, kind: impl Into<Kind>, name: impl Into<Name>) -> Self {
         Self {
             uid,
@@ -166,7 +166,7 @@ impl Row {
         }
     }
 
-    /// Returns its key.
+    /// Returns the kind and name.
     pub fn key(&self) -> Key {
         Key {
             kind: self.kind.clone(),

@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Epoch, InvocationId, Reason, Refreshes, SpecVersion, StateVersion, Timestamp, Uid};
 
-/// The phase of an invocation: the method of the reconciler that it runs.
+/// The phase of an invocation: the reconciler's method that runs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Undo the resource.
+    /// Undoes what the resource stands for.
     Delete,
-    /// Move it to its new name.
+    /// Moves the output to the new name.
     Rename,
-    /// Converge it: the only *regular* phase.
+    /// Converges the outside to the spec: the only *regular* phase.
     Reconcile,
 }
 
@@ -25,15 +25,15 @@ pub enum Phase {
 pub enum Work {
     /// Made or replaced something.
     Built,
-    /// Put back in its place what was made before.
+    /// Restored something made before.
     Restored,
-    /// Moved it to another name.
+    /// Moved something to another name.
     Renamed,
-    /// Removed it.
+    /// Removed something that an earlier run had made.
     Dropped,
     /// Looked, and changed nothing.
     Checked,
-    /// Nothing at all.
+    /// Did nothing at all.
     #[default]
     None,
 }
@@ -53,25 +53,26 @@ pub enum Work {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// The work that was done.
+    /// Work that was done.
     pub work: Work,
-    /// The time at which to run again. A time that is past, or too near, counts as the kind's smallest requeue
-    /// interval.
+    /// Time of the next run; none if none is needed. A time that is past or too near is moved to the kind's smallest
+    /// requeue interval.
     pub retrigger: Option<Timestamp>,
-    /// The longest wait from its return to the next run, which comes sooner where `retrigger` says so. It goes by a clock that
-    /// nobody sets; after a restart what is left of it, and never more than all of it.
+    /// Longest wait from the return to the next run, which comes sooner if `retrigger` says so. Measured by the
+    /// monotonic clock; after a restart the rest remains, and never more than the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_after: Option<Duration>,
-    /// It was passed over: nothing was done on purpose, and what was requested is left to a later run.
+    /// True if the run was passed over: it did nothing on purpose, and its requests are left to a later run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passed_over: bool,
-    /// The reason why its resource can't be used yet, although the run succeeded: refs that require `ready` wait.
+    /// Reason why the resource can't be used yet, although the run succeeded: refs that require `ready` wait. None if
+    /// it can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unready: Option<Arc<str>>,
 }
 
 impl Outcome {
-    /// The outcome of a run that did this.
+    /// Creates the outcome of a run that did this work.
     pub fn from_work(work: Work) -> Self {
         Self {
             work,
@@ -79,18 +80,18 @@ impl Outcome {
         }
     }
 
-    /// The outcome of a run that made, replaced or removed something.
+    /// Creates the outcome of a run that made, replaced or removed something.
     pub fn changed() -> Self {
         Self::from_work(Work::Built)
     }
 
-    /// The outcome of a run that found everything as it should be. Such a run leaves no trace but a counter.
+    /// Creates the outcome of a run that found everything as it should be. Such a run leaves only a counter behind.
     pub fn unchanged() -> Self {
         Self::default()
     }
 
-    /// The outcome of a run that did nothing on purpose. Its resource stays as it is, with the error and the versions
-    /// that its last run saw, so that its requests are still open.
+    /// Creates the outcome of a run that did nothing on purpose. The resource keeps its error and observed versions, so
+    /// its requests stay open.
     pub fn passed_over() -> Self {
         Self {
             passed_over: true,
@@ -98,14 +99,14 @@ impl Outcome {
         }
     }
 
-    /// The same of a resource that can't be used yet, with the reason for people.
+    /// Marks the resource as not usable yet, with the reason for people.
     #[must_use]
     pub fn unready(mut self, why: impl Into<Arc<str>>) -> Self {
         self.unready = Some(why.into());
         self
     }
 
-    /// The same, with another run this long after the return.
+    /// Requests another run this long after the return.
     #[must_use]
     pub fn requeue_after(mut self, wait: Duration) -> Self {
         self.requeue_after = Some(wait);
@@ -117,17 +118,16 @@ impl Outcome {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunResult {
-    /// It returned an outcome.
+    /// The run returned an outcome.
     Done(Work),
-    /// It returned an error, or panicked.
+    /// The run returned an error, or panicked.
     Failed,
-    /// It was cancelled; whatever it returned was dropped.
+    /// The run was cancelled; its result was dropped.
     Cancelled,
 }
 
 impl RunResult {
-    /// Returns true if something was made, moved or removed: such runs are what a history is read for, and each has an
-    /// entry of its own.
+    /// Returns true if something was made, moved or removed: such a run always has a history entry of its own.
     pub fn is_work(self) -> bool {
         matches!(
             self,
@@ -139,63 +139,63 @@ impl RunResult {
 /// A ref as a run saw it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ObservedRef {
-    /// The target's uid and state version; none if there was no target.
+    /// Uid and state version of the target; none if it was missing.
     pub target: Option<(Uid, StateVersion)>,
     /// True if the target counted as failed.
     pub failed: bool,
 }
 
-/// The inputs that a completed run saw. If two are equal, a reconciler can't tell them apart.
+/// The inputs that a completed run saw. A reconciler can't tell runs with equal inputs apart.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ObservedInputs {
-    /// Spec version of its resource.
+    /// Spec version of the resource.
     pub spec_version: SpecVersion,
-    /// Refresh counters of its resource.
+    /// Refresh counters of the resource.
     pub refreshes: Refreshes,
-    /// Versions of its kind's spec and state messages.
+    /// Versions of the kind's spec and state messages.
     pub formats: (u32, u32),
-    /// Its refs, in their order.
+    /// Refs in their order.
     pub refs: Arc<[ObservedRef]>,
 }
 
-/// Runs in a row that ended in the same way.
+/// Runs in a row that ended alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Repeats {
-    /// Their number, the last one included.
+    /// Number of runs, the last one included.
     pub runs: u32,
-    /// The time at which the first of them started.
+    /// Start time of the first run.
     pub since: Timestamp,
 }
 
-/// The last invocation of a resource; stored as one blob.
+/// The last invocation of a resource, stored as one blob.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LastRun {
-    /// Its number, unique together with the epoch.
+    /// Id of the invocation, unique within its epoch.
     pub id: InvocationId,
-    /// The epoch that it ran under.
+    /// Epoch under which the run acted.
     pub epoch: Epoch,
-    /// The method that ran.
+    /// Phase that ran.
     pub phase: Phase,
-    /// The reason why it ran.
+    /// Reason for the run.
     pub reason: Arc<Reason>,
-    /// The time at which it started.
+    /// Time at which the run started.
     pub started_at: Timestamp,
-    /// The time at which it returned.
+    /// Time of the return.
     pub ended_at: Timestamp,
-    /// The result.
+    /// Result of the run.
     pub result: RunResult,
-    /// The inputs of the last *completed* reconcile, which may be an earlier one. None if none completed.
+    /// Inputs of the last *completed* reconcile, which may be an earlier run; none if none has completed.
     pub seen: Option<ObservedInputs>,
-    /// The version of its resource's state when that reconcile returned.
+    /// State version of the resource when that reconcile returned.
     #[serde(default)]
     pub state_version: StateVersion,
-    /// Set if that reconcile failed; the error itself may have gone with a cycle since.
+    /// True if that reconcile failed. A cycle may have replaced the error itself since.
     #[serde(default)]
     pub failed: bool,
-    /// The runs that its entry of history stands for, if a next run that ends in the same way may take its place.
+    /// Runs that share the history entry, if the next run may join them; none otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
-    /// The length of the wait for the next run, if that is waited for and not a time of day.
+    /// Length of the wait for the next run; none if that is planned for a wall time, or not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_after: Option<Duration>,
 }

@@ -1,4 +1,4 @@
-//! The stage of resources: published to watchers as unnumbered updates, never stored.
+//! Stages of resources, published to watchers as updates without a revision, and never stored.
 
 use std::sync::Arc;
 
@@ -6,75 +6,75 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, InvocationId, Key, Phase, Reason, Ref, Timestamp, Uid};
 
-/// The reason why a settled resource is settled.
+/// Reason why a settled resource is settled.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settled {
-    /// Its last run succeeded, or nothing has requested it.
+    /// The last run succeeded, or nothing has requested the resource.
     Idle,
-    /// Its last run failed; the error is in its row.
+    /// The last run failed; the error is in the row.
     Failed,
-    /// A failed reconcile, delete or rename is tried again later.
+    /// A failed reconcile, delete or rename will be retried.
     Retrying,
-    /// It is paused, and something requested it.
+    /// The resource is paused and was requested.
     Paused,
-    /// It is on a cycle; its row's error spells it out.
+    /// The resource is on a cycle, which the error in its row describes.
     OnCycle,
-    /// A ref that must exist or be ready is not.
+    /// A required ref does not exist or is not ready.
     WaitingForRef(Ref),
-    /// Its name is still held by another resource.
+    /// Another resource still holds the name.
     WaitingForName {
-        /// The holder of the name.
+        /// Uid of the holder.
         holder: Uid,
-        /// The holder's present name.
+        /// Present kind and name of the holder.
         key: Key,
     },
-    /// An invocation did not return after its cancel: its own, that of a resource above it, or one that has its
-    /// name. It is requested when that returns after all.
+    /// An invocation did not return after its cancel: of this resource, of one above, or of one with its name. Its late
+    /// return requests the resource.
     Abandoned {
-        /// The invocation.
+        /// Id of that invocation.
         invocation: InvocationId,
-        /// The resource.
+        /// Uid of the resource that it ran for.
         holder: Uid,
-        /// The name of that resource.
+        /// Kind and name of that resource.
         key: Key,
     },
-    /// `cancel` stopped it.
+    /// A caller cancelled the run.
     Cancelled,
-    /// No reconciler of its kind is registered here.
+    /// The kind has no reconciler registered here.
     Unsupported,
-    /// Its stored bytes can't be read.
+    /// The stored bytes can't be read.
     Unreadable(Arc<Error>),
 }
 
-/// The stage of a resource.
+/// The stage of a resource: settled, pending or running.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Neither pending nor running.
+    /// Neither pending nor running, for this reason.
     Settled(Settled),
-    /// Asked for, not yet started.
+    /// Requested and not started.
     Pending,
-    /// An invocation runs.
+    /// An invocation is running.
     Running {
-        /// The invocation.
+        /// Id of the invocation.
         invocation: InvocationId,
-        /// The phase.
+        /// Phase that runs.
         phase: Phase,
-        /// The time at which it started.
+        /// Time at which the run started.
         since: Timestamp,
-        /// True if it was cancelled and has not returned.
+        /// True if the invocation was cancelled and has not returned.
         cancelled: bool,
     },
 }
 
-/// A resource's stage with its reason and progress.
+/// The stage of a resource with its reason and progress.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Status {
-    /// The stage.
+    /// Stage, with its details.
     pub stage: Stage,
-    /// The reason why it is pending or running.
+    /// Reason why the resource is pending or running; none if it is settled.
     pub reason: Option<Arc<Reason>>,
-    /// The last progress text of its invocation.
+    /// Latest progress text of the invocation; none before the first.
     pub progress: Option<Arc<str>>,
 }

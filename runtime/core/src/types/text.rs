@@ -1,12 +1,11 @@
-//! Texts that are stored on a resource and with each run: bounded, whoever writes them.
+//! Bounds on the texts that are stored on a resource and with each run.
 
 use std::sync::Arc;
 
-/// The most bytes of one text that is stored: more than anybody reads. Without a bound a message of megabytes would be in
-/// each entry of history.
+/// Maximum number of bytes of a stored text: more than anybody reads, and a bound on every history entry.
 pub const TEXT_MAX: usize = 64 * 1024;
 
-/// Returns the beginning of a text that is too long, and how long it was.
+/// Cuts a text that is too long, and appends its full length.
 pub(crate) fn bounded(text: Arc<str>) -> Arc<str> {
     if text.len() <= TEXT_MAX {
         return text;

@@ -1,10 +1,10 @@
-//! Time in the core: handed in with every input.
+//! Time in the core, handed in with every input.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// Wall time in milliseconds since the Unix epoch. Rows and retrigger times use it.
+/// Wall time in milliseconds since the Unix epoch, for rows and requeue times.
 ///
 /// ```
 /// use std::time::Duration;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// This time plus a duration, saturating.
+    /// Adds a duration, saturating.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
         Self(
@@ -30,7 +30,7 @@ impl Timestamp {
 }
 
 impl From<SystemTime> for Timestamp {
-    /// Rounded down to milliseconds, saturating.
+    /// Rounds down to milliseconds, saturating.
     fn from(time: SystemTime) -> Self {
         match time.duration_since(UNIX_EPOCH) {
             Ok(since) => Timestamp(0).after(since),
@@ -45,7 +45,7 @@ impl From<SystemTime> for Timestamp {
 }
 
 impl From<Timestamp> for SystemTime {
-    /// The nearest time that the system can hold.
+    /// Returns the nearest time that the system can represent.
     fn from(time: Timestamp) -> Self {
         let away = Duration::from_millis(time.0.unsigned_abs());
         let found = match time.0 {
@@ -58,7 +58,7 @@ impl From<Timestamp> for SystemTime {
 
 #[cfg(feature = "jiff")]
 impl From<jiff::Timestamp> for Timestamp {
-    /// Rounded down to milliseconds.
+    /// Rounds down to milliseconds.
     fn from(time: jiff::Timestamp) -> Self {
         let whole = time.as_nanosecond().div_euclid(1_000_000);
         Timestamp(i64::try_from(whole).unwrap_or(i64::MAX))
@@ -69,18 +69,18 @@ impl From<jiff::Timestamp> for Timestamp {
 impl TryFrom<Timestamp> for jiff::Timestamp {
     type Error = jiff::Error;
 
-    /// The same time, if it lies in the years that jiff knows.
+    /// Converts the time, if it lies in the range of jiff.
     fn try_from(time: Timestamp) -> Result<Self, jiff::Error> {
         Self::from_millisecond(time.0)
     }
 }
 
-/// Monotonic time in milliseconds since an arbitrary start. Backoff, deadlines and graces use it.
+/// Monotonic time in milliseconds since an arbitrary start, for backoff, deadlines and graces.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Mono(pub u64);
 
 impl Mono {
-    /// This time plus a duration, saturating.
+    /// Adds a duration, saturating.
     #[must_use]
     pub fn after(self, wait: Duration) -> Self {
         Self(
@@ -89,18 +89,18 @@ impl Mono {
         )
     }
 
-    /// Returns how long ago `earlier` was; zero if it is still to come.
+    /// Returns the time since `earlier`; zero if that is in the future.
     #[must_use]
     pub fn since(self, earlier: Mono) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// The pair of clocks read when an input is taken.
+/// Readings of both clocks when an input is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Now {
-    /// Wall clock; may jump.
+    /// Reading of the wall clock, which may jump.
     pub wall: Timestamp,
-    /// Monotonic clock; never goes back.
+    /// Reading of the monotonic clock, which never goes back.
     pub mono: Mono,
 }

@@ -1,4 +1,4 @@
-//! Something of each rule is broken, and found.
+//! Tests that break each rule once and expect a finding.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Faults that only one part of a rule finds, and states that no rule may take for broken.
+//! Tests of faults that only one part of a rule finds, and of valid states that no rule may report.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The checks of consistency find what is broken by hand, and call it by the rule that it breaks.
+//! Tests that the consistency checks find planted faults, and name the broken rule.
 
 mod breaks;
 mod finer;

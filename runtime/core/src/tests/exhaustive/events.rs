@@ -1,4 +1,4 @@
-//! Events of a small world, and their meaning to the naive reference.
+//! Events of a small world, with their meaning in the naive reference.
 
 use super::model::{Item, Model, NODES_MAX, SPARE};
 

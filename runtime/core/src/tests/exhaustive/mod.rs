@@ -1,5 +1,5 @@
-//! Small worlds whole: every directed graph up to isomorphism, every choice of so many events, every order in which
-//! what runs comes back; each state is visited once.
+//! Exhaustive search of small worlds: every graph up to isomorphism, every sequence of events up to a length, and every
+//! order of returns. Each state is visited once.
 //!
 //! | | graphs | events in an ordinary run | events with `WATERSHED_PROOF=ci` | with `WATERSHED_PROOF=all` |
 //! |---|---|---|---|---|

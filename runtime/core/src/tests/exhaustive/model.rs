@@ -1,4 +1,4 @@
-//! The naive reference for edits, in bits. It shares nothing with the core but the events.
+//! Naive reference for edits, in bit sets. Shares only the events with the core.
 
 /// The most resources.
 pub(super) const NODES_MAX: usize = 4;

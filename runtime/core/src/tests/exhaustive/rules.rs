@@ -1,4 +1,4 @@
-//! The rules as the naive reference sees them, from scratch after each input.
+//! Rules of the naive reference, computed from scratch after each input.
 
 use super::model::{Item, NODES_MAX, bits};
 use super::world::{Check, Run, Stands, World, ensure, mask_of, number};

@@ -1,4 +1,4 @@
-//! Visits every state that so many events can lead to.
+//! Search through every state that a number of events can lead to.
 
 use std::collections::HashMap;
 use std::sync::Mutex;

@@ -1,4 +1,4 @@
-//! The part of a world that decides its future, the same for all that differ in the names of their resources alone.
+//! Canonical state of a world: equal for worlds that differ only in the names of resources.
 //!
 //! Left out are numbers that only ever rise (revisions, versions, invocations), times, and what decides nothing but the
 //! order of starts (reasons, priorities): there is a place for everybody.

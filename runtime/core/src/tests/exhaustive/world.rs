@@ -1,4 +1,4 @@
-//! A core with a store that commits at once, and the naive reference that watches it.
+//! A core with a store that commits at once, checked by the naive reference.
 
 use std::sync::Arc;
 use std::time::Duration;
