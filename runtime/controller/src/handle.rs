@@ -28,7 +28,7 @@ use crate::types::message::Message;
 use crate::types::resource::Resource;
 use crate::types::select::Select;
 
-/// Talks to a running controller. Cheap to clone, usable from any task.
+/// A client of a running controller. Cheap to clone, and usable from any task.
 ///
 /// **Writes** that returned are committed and visible to every later read in this process. Their futures may be
 /// dropped: a call that was on its way is then carried out or not, as a whole.
@@ -90,7 +90,7 @@ pub struct Handle {
     by: Option<Caller>,
 }
 
-/// Lets a function take a handle and a controller in the same way.
+/// Lets functions accept a handle and a controller alike.
 impl AsRef<Handle> for Handle {
     fn as_ref(&self) -> &Handle {
         self
@@ -102,51 +102,51 @@ impl AsRef<Handle> for Handle {
 /// See [`Handle`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Delete {
-    /// Its reconciler removes what it made; the resource goes when that is done.
+    /// Deletes through the reconciler, which first removes its output.
     #[default]
     Graceful,
-    /// At once, giving up on the reconciler; its history says so.
+    /// Deletes at once, without the reconciler; recorded in the history.
     Forced,
 }
 
-/// The kind of refresh that is asked for.
+/// The kind of a refresh.
 ///
 /// See [`Handle`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Refresh {
-    /// Do the work again.
+    /// Does the work again.
     #[default]
     Plain,
-    /// Do it again and forget incremental state.
+    /// Does the work again and forgets incremental state.
     Full,
 }
 
-/// All resources at one revision.
+/// Resources at one revision.
 ///
 /// See [`Handle`] for an example.
 #[derive(Debug, Clone)]
 pub struct Listing {
-    /// The revision; [`Handle::watch`] from here, applied over the listing, converges.
+    /// Revision of the listing. A [`Handle::watch`] from here, applied over the listing, converges.
     pub revision: Revision,
-    /// In order of kind and name. Those whose delete is unfinished, if they were asked for, have their mark.
+    /// Selected resources, in order of kind and name. Those with an unfinished delete carry their mark.
     pub resources: Vec<Resource>,
 }
 
-/// The number of times that a check reads the store to find it as the loop has it: a busy controller may never stand
-/// still.
+/// Number of times that a check reads the store to find the same revision as the loop, since a busy controller may
+/// never stand still.
 const CHECK_LOOKS: u32 = 5;
 
-/// Edits. Each is carried out when it is awaited, and can be awaited further: to the outcome of the run that it asks for,
-/// or until everything below has settled. See [`EditRequest`].
+/// Edits. Each is carried out when awaited; it can also be followed to the outcome of its run, or until everything
+/// below has settled. See [`EditRequest`].
 impl Handle {
-    /// Creates a resource; made by [`Resource::declare`], for instance. Its uid is an earlier one if the deletion of a
-    /// resource of that name is not finished.
+    /// Creates a resource, made with [`Resource::declare`] for instance. Keeps the uid of an earlier resource of that
+    /// name whose delete is unfinished.
     pub fn create(&self, new: NewResource) -> EditRequest<'_> {
         EditRequest::new(self, Ok(Edit::create(new)))
     }
 
-    /// Creates a resource, or gives the one of its kind and name all of its columns: whichever is right when the call is
-    /// carried out. What it does not say, refs and labels for instance, is taken away.
+    /// Creates a resource, or replaces all columns of the one with the same kind and name. Columns that are not set,
+    /// such as refs and labels, are cleared.
     pub fn apply(&self, new: NewResource) -> EditRequest<'_> {
         EditRequest::new(self, Ok(Edit::apply(new)))
     }
@@ -156,13 +156,13 @@ impl Handle {
         EditRequest::new(self, Ok(Edit::update(target, update)))
     }
 
-    /// Gives a resource a new spec.
+    /// Replaces the spec of a resource.
     pub fn update_spec<S: Message>(&self, target: impl Into<Target>, spec: &S) -> EditRequest<'_> {
         let update = Resource::new_spec(spec);
         EditRequest::new(self, update.map(|update| Edit::update(target, update)))
     }
 
-    /// Gives a resource another name; its reconciler moves what it made.
+    /// Renames a resource; its reconciler moves the output.
     ///
     /// A name that another resource is about to give up, because its own rename or delete is unfinished, can be had: the
     /// rename runs, and the reconcile that follows it waits for the name. A rename that was cancelled is tried again, as
@@ -171,12 +171,12 @@ impl Handle {
         EditRequest::new(self, Ok(Edit::rename(target, name)))
     }
 
-    /// Deletes a resource: its reconciler removes what it made, and the resource goes when that is done.
+    /// Deletes a resource: its reconciler removes the output, and then the resource leaves the catalog.
     pub fn delete(&self, target: impl Into<Target>) -> EditRequest<'_> {
         self.delete_with(target, Delete::default())
     }
 
-    /// Deletes a resource in this way.
+    /// Deletes a resource in the given way.
     pub fn delete_with(&self, target: impl Into<Target>, how: Delete) -> EditRequest<'_> {
         let edit = match how {
             Delete::Graceful => Edit::delete(target),
@@ -185,7 +185,7 @@ impl Handle {
         EditRequest::new(self, Ok(edit))
     }
 
-    /// Carries out several edits, all or none, with nothing scheduled in between.
+    /// Applies several edits, all or none, with nothing scheduled in between.
     pub fn edit(&self, batch: impl Into<Batch>) -> BatchRequest<'_> {
         BatchRequest::new(self, batch.into())
     }
@@ -206,7 +206,7 @@ impl Handle {
         }
     }
 
-    /// Refuses what would wait inside an invocation, before anything is carried out.
+    /// Refuses a call that would wait inside an invocation, before any part is carried out.
     pub(crate) fn refuse_inside(&self) -> Result<(), Refusal> {
         if self.by.is_some() {
             return Err(Refusal::FromInside);
@@ -215,14 +215,15 @@ impl Handle {
     }
 }
 
-/// Requests.
+/// Requests for runs of resources.
 impl Handle {
-    /// Asks for a reconcile; returns once the request is recorded.
+    /// Requests a reconcile; returns once the request is recorded.
     pub async fn reconcile(&self, target: impl Into<Target>) -> Result<Request, RequestError> {
         self.request(Call::Reconcile(target.into())).await
     }
 
-    /// Asks for the work to be done although nothing changed. The request is stored: no crash loses or repeats it.
+    /// Requests that the work be done although nothing changed. The request is stored, so that no crash loses or
+    /// repeats it.
     pub async fn refresh(&self, target: impl Into<Target>, how: Refresh) -> Result<Request, RequestError> {
         self.request(Call::Refresh {
             target: target.into(),
@@ -231,43 +232,44 @@ impl Handle {
         .await
     }
 
-    /// Says that something outside moved. Debounced; never cancels the resource's own invocation.
+    /// Reports a change outside. Debounced; never cancels the resource's own invocation.
     pub async fn nudge(&self, target: impl Into<Target>) -> Result<(), RequestError> {
         self.done(Call::Nudge(target.into())).await
     }
 
-    /// Nudges every resource whose requeue time, retry or resync falls due within its kind's nudging interval.
+    /// Nudges every resource whose requeue, retry or resync is due within its kind's nudging interval.
     pub async fn nudge_all(&self) -> Result<(), RequestError> {
         self.done(Call::NudgeAll).await
     }
 
-    /// Cancels the running invocation, and what is pending for this resource alone. A delete that is under way is found by
-    /// the uid of its resource alone, for the name may be another's by now.
+    /// Cancels the running invocation, and the pending requests for this resource alone. A resource that is being
+    /// deleted is found only by uid, because another may have its name.
     pub async fn cancel(&self, target: impl Into<Target>) -> Result<(), RequestError> {
         self.done(Call::Cancel(target.into())).await
     }
 
-    /// Tries now what has failed, its failures forgotten; also a delete or a rename. Does nothing to what has not.
+    /// Retries a failed resource now, with its failures forgotten; also a failed delete or rename. Does nothing to a
+    /// resource that has not failed.
     pub async fn retry(&self, target: impl Into<Target>) -> Result<(), RequestError> {
         self.done(Call::Retry(target.into())).await
     }
 
-    /// Holds further reconciles back; deletes and renames go on, and so do those below. Stored.
+    /// Holds back further reconciles. Deletes and renames go on, and so do the resources below. The pause is stored.
     pub async fn pause(&self, target: impl Into<Target>) -> Result<(), RequestError> {
         self.done(Call::Pause(target.into())).await
     }
 
-    /// Ends a pause; what asked for the resource meanwhile counts as one request.
+    /// Ends a pause. All requests during the pause count as one.
     pub async fn resume(&self, target: impl Into<Target>) -> Result<(), RequestError> {
         self.done(Call::Resume(target.into())).await
     }
 
-    /// Asks for one reconcile although the resource is paused.
+    /// Requests one reconcile of a paused resource.
     pub async fn reconcile_once(&self, target: impl Into<Target>) -> Result<Request, RequestError> {
         self.request(Call::ReconcileOnce(target.into())).await
     }
 
-    /// Says why a resource is not running now, the root cause first.
+    /// Explains why a resource is not running now, root cause first.
     pub async fn explain(&self, target: impl Into<Target>) -> Result<Explanation, RequestError> {
         match self.call(Call::Explain(target.into())).await? {
             Answer::Explained(explanation) => Ok(*explanation),
@@ -313,26 +315,26 @@ impl Handle {
     }
 }
 
-/// Reads.
+/// Reads of the catalog, of history and of metrics.
 impl Handle {
-    /// One resource whole. By name only live ones are found; by uid also one whose delete is unfinished.
+    /// Returns one resource: by name only a live one, by uid also one whose delete is unfinished.
     pub fn get(&self, target: impl Into<Target>) -> Result<Resource, RequestError> {
         Ok(self.shared.view.get(&target.into())?)
     }
 
-    /// The resources that are selected, at one revision; a batch shows whole or not at all.
+    /// Lists the selected resources at one revision. A batch appears whole or not at all.
     pub fn list(&self, select: Select) -> Listing {
         let (revision, mut resources) = self.shared.view.list(|row| select.keeps_row(row));
         resources.retain(|found| select.keeps_status(&found.row, &found.status));
         Listing { revision, resources }
     }
 
-    /// The revision that readers see.
+    /// Returns the revision that readers see.
     pub fn revision(&self) -> Revision {
         self.shared.view.revision()
     }
 
-    /// The kinds that a reconciler of this type was registered for.
+    /// Lists the kinds that a reconciler of this type was registered for.
     pub(crate) fn kinds_of(&self, reconciler: TypeId) -> impl Iterator<Item = &Kind> {
         let kinds = self.shared.kinds.iter();
         kinds
@@ -340,16 +342,17 @@ impl Handle {
             .map(|(_, kind)| kind)
     }
 
-    /// Follows what is committed after `from`: the revision of a listing, or the last that an earlier watch saw, also
-    /// before a restart. Where nothing was removed since, what changed comes first, each row as it is now.
+    /// Follows the changes committed after `from`: the revision of a listing, or the last one that an earlier watch
+    /// saw, even before a restart. If nothing was removed since, the watch first returns the present rows of all
+    /// changed resources.
     ///
     /// A watcher may be as slow as it likes: it costs bounded memory, and at the bound it gets [`Event::Lagged`].
     pub fn watch(&self, from: Revision) -> Watch {
         self.shared.changes.watch(from, &self.shared.view)
     }
 
-    /// The newest entries of a resource's history, newest first, at most `limit`. Runs that found nothing to do leave none:
-    /// they are counted in the resource's row.
+    /// Reads the newest entries of a resource's history, newest first, at most `limit`. Runs that found nothing to do
+    /// have no entry, but are counted in the row.
     pub async fn history(
         &self,
         target: impl Into<Target>,
@@ -359,21 +362,21 @@ impl Handle {
         Ok(self.shared.history(uid, limit).await?)
     }
 
-    /// The newest entries of history of the whole instance, newest first, at most `limit`; those of resources that
-    /// are no longer there are among them.
+    /// Reads the newest history entries of the whole instance, newest first, at most `limit`, including entries of
+    /// removed resources.
     pub async fn recent_history(&self, limit: u32) -> Result<Vec<HistoryRow>, HistoryError> {
         Ok(self.shared.recent(limit).await?)
     }
 
-    /// Returns the controller's numbers of this moment: pending, running and failed resources, and durations. It looks
-    /// at every resource once and asks nothing of the loop.
+    /// Returns the present metrics of the controller: pending, running and failed resources, and durations. Visits
+    /// every resource once, and does not involve the loop.
     pub fn stats(&self) -> Stats {
         self.shared.stats(self.shared.clock.now().wall)
     }
 
-    /// Checks every rule of the controller that is a statement about a state, and compares the stored catalog with the
-    /// loaded one, bit by bit. For whoever suspects the controller itself: the loop stands still meanwhile, about a
-    /// second for a million resources, and the store is read whole.
+    /// Checks every rule of the controller from scratch, and compares the stored catalog with the loaded one. For
+    /// suspected bugs of the controller itself: blocks the loop for about a second per million resources, and reads the
+    /// whole store.
     ///
     /// The two catalogs are [`Compared::Whole`] if nothing was written between the look at one and at the other, which
     /// is tried for a few times; else as far as neither has changed. Where another process holds the instance, that one
@@ -398,12 +401,13 @@ impl Handle {
         unreachable!("the last look returns")
     }
 
-    /// Returns true if this process holds the instance at this moment, and so runs its reconcilers.
+    /// Returns true if this process leads the instance now, and so runs its reconcilers.
     pub fn holds_instance(&self) -> bool {
         self.shared.holds.load(Ordering::SeqCst)
     }
 
-    /// The lease under which this process holds the instance, as it was last renewed.
+    /// Returns the lease under which this process leads, as last renewed; none if it doesn't lead or the lease can't
+    /// expire.
     ///
     /// None while another process holds the instance, and with a store whose lock lasts as long as the process. For what
     /// must not go on beyond it: nobody else holds the instance before [`Lease::expires_at`].
@@ -417,9 +421,9 @@ impl Handle {
     }
 }
 
-/// Waits. Refused from inside an invocation, which would wait for itself.
+/// Waits. Refused inside an invocation, which would wait for itself.
 impl Handle {
-    /// Waits until every resource is settled: nothing runs and nothing is pending. Does not wait for times.
+    /// Waits until every resource has settled: none runs and none is pending. Does not wait for timers.
     ///
     /// Cancel-safe.
     pub async fn wait_until_idle(&self, deadline: impl Into<Option<Duration>>) -> Result<(), WaitError> {
@@ -435,7 +439,7 @@ impl Handle {
         .await
     }
 
-    /// Waits until what stands at a name, if anything, is as `predicate` wants it, and returns it.
+    /// Waits until the resource of this name, or its absence, satisfies `predicate`, and returns it.
     ///
     /// The predicate is asked once at the beginning, then whenever what stands there has changed. Cancel-safe.
     pub async fn wait_until(
@@ -475,12 +479,12 @@ impl Handle {
         Self { shared, by: None }
     }
 
-    /// A handle for use inside an invocation.
+    /// Creates a handle for use inside an invocation.
     pub(crate) fn inside(shared: Arc<Shared>, by: Caller) -> Self {
         Self { shared, by: Some(by) }
     }
 
-    /// Waits until the controller takes no calls any more, for whatever reason. Cancel-safe.
+    /// Waits until the controller accepts no more calls, for any reason. Cancel-safe.
     #[cfg(feature = "stategraph")]
     pub(crate) async fn until_stopped(&self) {
         self.shared.commands.closed().await;
@@ -492,7 +496,7 @@ impl Handle {
         answered(answer).await
     }
 
-    /// Sends a call to the loop; waits while the loop has enough of them.
+    /// Sends a call to the loop; waits while the queue is full.
     async fn send(&self, call: Call, reply: Reply) -> Result<CallId, Refusal> {
         let id = self.shared.call_id();
         let command = Command {
@@ -511,7 +515,7 @@ impl Handle {
         Ok(id)
     }
 
-    /// Returns the reason why a call that the loop never took was not carried out.
+    /// Returns the refusal of a call that the loop never took.
     fn unreachable(&self) -> Refusal {
         match self.shared.stopped.get() {
             Some(StopReason::LeaseLost) => Refusal::LeaseLost,
@@ -520,7 +524,7 @@ impl Handle {
     }
 }
 
-/// The answer to a call that the loop took.
+/// Waits for the answer to a call that was sent.
 pub(crate) async fn answered(
     answer: impl Future<Output = Result<Answer, oneshot::error::RecvError>>,
 ) -> Result<Answer, Refusal> {

@@ -87,7 +87,7 @@ pub use types::kind::KindOptions;
 pub use types::message::{self, Message};
 pub use types::resource::Resource;
 pub use types::select::Select;
-/// The words of the core that every embedder speaks; the others stand in the modules below.
+/// The core's types that every embedder uses; the others are in the modules below.
 pub use watershed_core::{
     Batch, Edit, Error, Expect, Key, Kind, Limits, Name, NewResource, Outcome, Ref, Refusal, RetryPolicy,
     RunOutcome, Timestamp, Uid, Update, Work,
@@ -95,14 +95,14 @@ pub use watershed_core::{
 pub use workers::reconciler::Reconciler;
 pub use workers::reconciler::context::Context;
 
-/// The inputs of a reconciler's [`Context`], and the words of its errors.
+/// Types of a reconciler's [`Context`], and of its errors.
 pub mod reconciler {
     pub use crate::types::error::SetStateError;
     pub use tokio_util::sync::CancellationToken;
     pub use watershed_core::{ErrorKind, OwnedView, Phase, RefView, Refreshes, SourcePosition, TEXT_MAX};
 }
 
-/// The values of a kind's options, see [`KindOptions`].
+/// Types of a kind's options, see [`KindOptions`].
 pub mod kind {
     pub use crate::types::kind::DEFAULT_RETRY;
     pub use watershed_core::{
@@ -110,7 +110,7 @@ pub mod kind {
     };
 }
 
-/// A resource in full: its row, its versions, its status, and the ways to name and list it.
+/// A resource in full: its row, versions and status, and the ways to name and list it.
 pub mod resource {
     pub use crate::api::typed::{ReadError, Typed};
     pub use crate::handle::Listing;
@@ -120,7 +120,7 @@ pub mod resource {
     };
 }
 
-/// Batches, and the ends of edits and requests.
+/// Batches, and the results of edits and requests.
 pub mod request {
     pub use crate::api::controller::DEFAULT_CALL_TIMEOUT;
     pub use crate::handle::edit::BatchRequest;
@@ -128,7 +128,7 @@ pub mod request {
     pub use watershed_core::{Applied, Change, Settlement};
 }
 
-/// The runs of resources, and the reasons for them: see [`Handle::history`].
+/// Runs of resources with their reasons: see [`Handle::history`].
 pub mod history {
     pub use crate::types::error::HistoryError;
     pub use watershed_core::{
@@ -137,24 +137,24 @@ pub mod history {
     };
 }
 
-/// The answers of [`Handle::explain`].
+/// Types of the explanations by [`Handle::explain`].
 pub mod explain {
     pub use watershed_core::{Blocker, Explanation, Subject};
 }
 
-/// The answers of [`Handle::check_consistency`].
+/// Types of the results of [`Handle::check_consistency`].
 pub mod consistency {
     pub use crate::types::error::CheckError;
     pub use watershed_core::{Compared, Consistency, Finding, Rule};
 }
 
-/// Clocks: the machine's, tokio's for tests, and the trait for one's own.
+/// Clocks: the machine's, tokio's for tests, and the trait for others.
 pub mod clock {
     pub use crate::types::clock::{Clock, SystemClock, TokioClock};
     pub use watershed_core::{Mono, Now};
 }
 
-/// Following a catalog: see [`Handle::watch`].
+/// Watches on the catalog: see [`Handle::watch`].
 pub mod watch {
     pub use crate::api::selected::{SelectionEvent, SelectionWatch};
     pub use crate::api::typed::KindWatch;
@@ -162,7 +162,7 @@ pub mod watch {
     pub use watershed_core::{Removed, StatusUpdate};
 }
 
-/// The ends of a controller, wanted or not.
+/// Orderly and other ends of a controller.
 pub mod shutdown {
     pub use crate::api::controller::DROP_GRACE;
     pub use crate::event_loop::host::OnLeaseLost;

@@ -67,7 +67,7 @@ use crate::workers::reconciler::Reconciler;
 use crate::workers::reconciler::context::Context;
 use kept::InState;
 
-/// The context of an invocation, as a [`Renderer`] gets it.
+/// Context of an invocation, as a [`Renderer`] receives it.
 ///
 /// ```
 /// use watershed_controller::stategraph::{GraphContext, Renderer};
@@ -79,7 +79,7 @@ use kept::InState;
 /// ```
 pub type GraphContext<R> = Context<GraphReconciler<R>>;
 
-/// Says what the items of a resource are.
+/// Renders the spec of a resource as the items of a graph.
 ///
 /// ```
 /// # use serde_json::{Value, json};
@@ -114,12 +114,12 @@ pub type GraphContext<R> = Context<GraphReconciler<R>>;
 /// }
 /// ```
 pub trait Renderer: Sized + Send + Sync + 'static {
-    /// The spec of the resource.
+    /// Type of the resource's spec.
     type Spec: Message;
-    /// The value of an item, as its handlers understand it.
+    /// Type of an item's value, as its handlers understand it.
     type Value: Value;
 
-    /// Puts every item that the spec asks for into the intended graph, which is empty.
+    /// Adds every item that the spec asks for to the intended graph, which is empty.
     ///
     /// # Errors
     /// Why the spec cannot be rendered; nothing is touched then.
@@ -129,8 +129,8 @@ pub trait Renderer: Sized + Send + Sync + 'static {
         intended: &mut Graph<Self::Value>,
     ) -> Result<(), Box<Error>>;
 
-    /// Puts the external items that are there into the current graph, and takes out those that are gone.
-    /// By default there are none.
+    /// Adds the external items that exist to the current graph, and removes those that don't. By default there are
+    /// none.
     ///
     /// # Errors
     /// Why the surroundings cannot be told; nothing is touched then.
@@ -144,7 +144,7 @@ pub trait Renderer: Sized + Send + Sync + 'static {
     }
 }
 
-/// The state of such a resource: its current graph, with what is under way and what failed.
+/// State of a resource with a graph: the current graph, with pending operations and failures.
 ///
 /// ```
 /// use serde_json::{Value, json};
@@ -166,7 +166,7 @@ pub struct GraphState<V: Value>(pub Graph<V>);
 impl<V: Value> Message for GraphState<V> {
     const FORMAT: u32 = 1;
 
-    /// The graph lists its items in order, so that equal graphs give equal bytes if equal values do.
+    /// Encodes the graph with its items in order, so that equal graphs have equal bytes if equal values do.
     fn encode(&self) -> Result<Vec<u8>, EncodeError> {
         serde_json::to_vec(&self.0).map_err(|error| EncodeError {
             type_name: std::any::type_name::<Self>(),
@@ -184,7 +184,7 @@ impl<V: Value> Message for GraphState<V> {
     }
 }
 
-/// Reconciles a resource by converging its graph. Cheap to clone; clones share the operations under way.
+/// A reconciler that converges the graph of a resource. Cheap to clone; clones share the operations under way.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -252,7 +252,7 @@ impl<R: Renderer> std::fmt::Debug for GraphReconciler<R> {
 }
 
 impl<R: Renderer> GraphReconciler<R> {
-    /// From what renders and what performs.
+    /// Creates a reconciler from a renderer and the executor of its items.
     pub fn new(renderer: R, executor: Executor<R::Value>) -> Self {
         Self {
             parts: Arc::new(Parts { renderer, executor }),
@@ -260,7 +260,8 @@ impl<R: Renderer> GraphReconciler<R> {
         }
     }
 
-    /// Looks for drift again when so much time has passed. Without it, whenever the resource is asked for.
+    /// Sets the longest time between checks for drift. Without it, drift is checked only when the resource is
+    /// requested.
     #[must_use]
     pub fn check_every(self, interval: Duration) -> Self {
         Self {
@@ -269,8 +270,8 @@ impl<R: Renderer> GraphReconciler<R> {
         }
     }
 
-    /// Asks for a resource whenever one of its background operations has ended. Spawn this where handlers
-    /// go on in the background; it ends with the controller, whatever still goes on.
+    /// Requests a resource whenever one of its background operations has ended. Spawn this if handlers continue in the
+    /// background; it ends with the controller, even if operations remain.
     pub async fn follow(self, controller: Handle) {
         tokio::select! {
             () = controller.until_stopped() => {}
@@ -286,7 +287,7 @@ impl<R: Renderer> GraphReconciler<R> {
         }
     }
 
-    /// The graph as it was left, with all that can be observed in doubt.
+    /// Returns the stored graph, with every observable item in doubt.
     fn current(&self, context: &Context<Self>) -> Graph<R::Value> {
         let name = kept::graph_name(context.uid());
         let stored = context.state().map(|state| state.0.clone());
@@ -355,7 +356,7 @@ impl<R: Renderer> Reconciler for GraphReconciler<R> {
     }
 }
 
-/// For tests and tools: the resource that a graph belongs to.
+/// Returns the resource that a graph belongs to; for tests and tools.
 ///
 /// ```
 /// use watershed_controller::Resource;

@@ -25,7 +25,7 @@ mod made_of {
     pub(crate) use shuttle::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
     use tokio::sync::futures::Notified;
 
-    /// Lets the checker decide who goes on.
+    /// An atomic flag whose accesses let the checker switch threads.
     #[derive(Debug, Default)]
     struct Switch(AtomicBool);
 

@@ -1,4 +1,4 @@
-//! Starting and stopping a controller.
+//! Start and stop of a controller.
 
 mod operations;
 
@@ -30,17 +30,16 @@ use crate::types::message::{self, Message};
 use crate::workers::invocation::{Runner, TypedRunner};
 use crate::workers::reconciler::Reconciler;
 
-/// Calls on their way to the loop: enough to fill its next turn, little enough to push back on a storm.
+/// Capacity of the queue of calls to the loop: enough to fill a turn, few enough to push back under overload.
 const COMMANDS: usize = 1_024;
 
-/// The time that a call waits for a process that holds the instance, unless something else is set: longer than a lease
-/// of Postgres lasts, so that a takeover is not noticed.
+/// Default time that a call waits for a leader: longer than a Postgres lease, so that callers don't notice a takeover.
 pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The time that invocations get to return when a controller is dropped without a [`Controller::shutdown`].
+/// Grace period for invocations when a controller is dropped without [`Controller::shutdown`].
 pub const DROP_GRACE: Duration = Duration::from_secs(10);
 
-/// A running controller. It ends when this is dropped, or in order by [`shutdown`](Self::shutdown).
+/// A running controller. Dropping it ends the controller; [`shutdown`](Self::shutdown) ends it in order.
 ///
 /// Everything else it does as the [`Handle`] for other tasks does, of which any number can be cloned.
 ///
@@ -84,7 +83,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Begins to describe a controller.
+    /// Returns a builder with every default.
     pub fn builder() -> Builder {
         Builder {
             instance: Arc::from("default"),
@@ -100,13 +99,13 @@ impl Controller {
         }
     }
 
-    /// A handle for other tasks. It does not keep the controller running.
+    /// Returns a handle for other tasks, which does not keep the controller running.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Stops in order: takes no further calls, cancels what runs, waits up to `grace` for it, commits, and gives the
-    /// lease back. Asked again meanwhile, the grace is over at once.
+    /// Stops in order: accepts no further calls, cancels invocations, waits up to `grace` for them, commits, and gives
+    /// the lease back. A second call ends the grace period at once.
     ///
     /// Reads go on after it. Cancel-safe: the shutdown goes on without the future.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), ShutdownError> {
@@ -114,10 +113,10 @@ impl Controller {
         self.run().await
     }
 
-    /// Waits until the controller has stopped, for whatever reason: it was shut down, its store failed for too long,
-    /// another controller took the instance ([`ShutdownError::LeaseLost`]), or the runtime that it ran on has ended. None of these ends the process; after
-    /// a lost lease another controller may be started, which stands by until the lease is free. One that was told to
-    /// campaign ([`OnLeaseLost::Campaign`], [`Builder::join`]) does so itself, and this goes on waiting.
+    /// Waits until the controller has stopped, for any reason: a shutdown, a failing store, a lost lease
+    /// ([`ShutdownError::LeaseLost`]), or the end of the async runtime. A controller that campaigns for the lease
+    /// ([`OnLeaseLost::Campaign`], [`Builder::join`]) survives its loss, and this goes on waiting. After other losses a
+    /// new controller may be started, which waits until the lease is free.
     ///
     /// Cancel-safe.
     pub async fn run(&self) -> Result<(), ShutdownError> {
@@ -165,7 +164,7 @@ impl Drop for Controller {
     }
 }
 
-/// Describes a controller before it starts.
+/// Configuration of a controller before it starts.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -235,7 +234,7 @@ impl fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// The instance whose catalog is controlled; `default` unless set.
+    /// Sets the instance whose catalog is controlled; `default` unless set.
     #[must_use]
     pub fn instance(mut self, instance: impl Into<Arc<str>>) -> Self {
         self.instance = instance.into();
@@ -249,7 +248,7 @@ impl Builder {
         self
     }
 
-    /// The bounds of the controller.
+    /// Sets the limits of the controller.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -263,7 +262,7 @@ impl Builder {
         self
     }
 
-    /// Registers a kind: its name alone, or with [options](crate::KindOptions).
+    /// Registers a kind with its reconciler, by name or with [options](crate::KindOptions).
     #[must_use]
     pub fn kind<R: Reconciler>(mut self, options: impl Into<crate::KindOptions>, reconciler: R) -> Self {
         let mut options = options.into().0;
@@ -282,7 +281,7 @@ impl Builder {
     }
 
     /// Registers a kind that has no reconciler here: its resources can be created, are not run, and are listed as
-    /// unsupported. It may be registered more than once.
+    /// unsupported. May be repeated for the same kind.
     #[must_use]
     pub fn passive_kind(mut self, kind: impl Into<Kind>) -> Self {
         let mut options = KindOptions::new(kind);
@@ -291,7 +290,7 @@ impl Builder {
         self
     }
 
-    /// Sets the reaction to a lost lease; by default the controller stops. To go on, the store must be one that
+    /// Sets the reaction to a lost lease; by default the controller stops. To campaign, the store must be one that
     /// processes share.
     #[must_use]
     pub fn on_lease_lost(mut self, on_lease_lost: OnLeaseLost) -> Self {
@@ -299,17 +298,16 @@ impl Builder {
         self
     }
 
-    /// Sets the time that a call may wait, where another process holds the instance, until that one takes it;
-    /// [`DEFAULT_CALL_TIMEOUT`] unless set. It is then taken back and refused as
-    /// [`Refusal::Unattended`](watershed_core::Refusal::Unattended).
+    /// Sets the time that a call waits for a leader in another process to accept it; [`DEFAULT_CALL_TIMEOUT`] unless
+    /// set. Then the call is withdrawn and refused as [`Refusal::Unattended`](watershed_core::Refusal::Unattended).
     #[must_use]
     pub fn call_timeout(mut self, call_timeout: Duration) -> Self {
         self.call_timeout = call_timeout;
         self
     }
 
-    /// Opens the catalog, asks for what a start asks for, and runs on the current tokio runtime. Where another process
-    /// holds the instance, this waits for it, or refuses, as the store was told.
+    /// Opens the catalog, makes the requests of a start, and runs on the current tokio runtime. If another process
+    /// holds the instance, this waits or fails, as the store is configured.
     ///
     /// Every resource whose bytes its kind can't read is kept untouched and listed with the error; resources of
     /// kinds that are not registered are listed as unsupported.
@@ -325,8 +323,8 @@ impl Builder {
         self.take().await?.start().await
     }
 
-    /// Takes the instance and reads its catalog as [`start`](Self::start) does, and runs nothing yet: what depends on the
-    /// catalog can be set up first.
+    /// Takes the lease and reads the catalog as [`start`](Self::start) does, without running anything yet: for set-up
+    /// that depends on the catalog.
     ///
     /// # Errors
     /// As [`start`](Self::start), but for a catalog that contradicts itself.
@@ -343,8 +341,8 @@ impl Builder {
         })
     }
 
-    /// Takes part in an instance that processes share: returns at once with handles that can do everything, holds the
-    /// instance as soon as nobody else does, and stands by again whenever the lease is lost.
+    /// Joins an instance that processes share: returns at once with working handles, leads as soon as the lease is
+    /// free, and follows again whenever the lease is lost.
     ///
     /// # Errors
     /// When a limit is zero or a kind's name can't be one, and when the catalog can't be read, or the store can't be
@@ -357,8 +355,7 @@ impl Builder {
         self.follow(Role::Candidate).await
     }
 
-    /// Reads an instance that processes share, and asks those who hold it; never holds it itself, so no kinds need be
-    /// registered.
+    /// Follows an instance that processes share, and sends calls to its leader. Never leads, so it needs no kinds.
     ///
     /// # Errors
     /// As [`join`](Self::join).
@@ -383,7 +380,7 @@ impl Builder {
         Ok(ends.run(member, Leadership::Following(inbox)))
     }
 
-    /// Everything but the loop, over a catalog as it was found.
+    /// Creates everything but the loop, from a catalog just read.
     pub(crate) fn member(
         self,
         stored: &Stored,
@@ -441,7 +438,7 @@ impl Builder {
     }
 }
 
-/// An instance that this process holds, and does not run yet. Dropped, the instance is given back.
+/// An instance whose lease this process holds, but does not run yet. Dropping it gives the lease back.
 #[derive(Debug)]
 pub struct Taken {
     builder: Builder,
@@ -449,12 +446,12 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Returns the catalog as it was found.
+    /// Returns the catalog as it was read.
     pub fn stored(&self) -> &Stored {
         &self.opened.stored
     }
 
-    /// Asks for what a start asks for, and runs on the current tokio runtime.
+    /// Makes the requests of a start, and runs on the current tokio runtime.
     ///
     /// # Errors
     /// When the catalog contradicts itself.
@@ -481,7 +478,7 @@ impl Taken {
     }
 }
 
-/// The controller's ends of the channels to its process's part.
+/// Channel ends that a controller keeps to its participant.
 pub(crate) struct Ends {
     shutdown: watch::Sender<Option<Duration>>,
 }
@@ -512,7 +509,7 @@ impl Ends {
     }
 }
 
-/// Tells everybody who waits for a controller of its end, also where its task is dropped before that or panics.
+/// Guard that reports the end of a controller to everybody who waits for it, even if its task panics or is dropped.
 struct Ending {
     shared: Arc<Shared>,
     end: watch::Sender<Option<Stop>>,

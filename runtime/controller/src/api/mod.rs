@@ -1,4 +1,4 @@
-//! The public interface above the handle: a controller from its start to its end, and resources in terms of a kind's types.
+//! The public interface above the handle: a controller from start to end, and typed resources of a kind.
 
 pub(crate) mod controller;
 pub(crate) mod selected;

@@ -1,4 +1,4 @@
-//! Following a selection of resources.
+//! Watches on selections of resources.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::types::resource::Resource;
 use crate::types::select::Select;
 
 impl Handle {
-    /// Lists the resources that are selected, and follows them from there: by kind, labels, owner, phase and health.
+    /// Lists the selected resources and follows the selection: by kind, labels, owner, phase and health.
     ///
     /// ```
     /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -63,36 +63,36 @@ impl Handle {
     }
 }
 
-/// Follows a selection of resources, see [`Handle::watch_selected`].
+/// A watch on a selection of resources, see [`Handle::watch_selected`].
 #[derive(Debug)]
 pub struct SelectionWatch {
     handle: Handle,
     watch: Watch,
     select: Select,
-    /// The resources that were selected when they were last seen.
+    /// Resources that were in the selection at the last look.
     members: BTreeSet<Uid>,
 }
 
-/// One thing that a watcher of a selection sees.
+/// An event of a watch on a selection.
 ///
 /// See [`Handle::watch_selected`] for an example.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SelectionEvent {
     /// Resources of the selection have changed.
     Changed {
-        /// The catalog's revision with the changes.
+        /// Revision of the catalog with the changes.
         revision: Revision,
-        /// Those that are selected now, each as it is now: new ones, changed ones, and ones with another status.
+        /// Present values of the selected resources that are new, changed, or have another status.
         resources: Vec<Resource>,
-        /// Those that are selected no longer, or have left the catalog.
+        /// Resources that left the selection or the catalog.
         left: Vec<Uid>,
     },
-    /// This watcher has missed something. It gets nothing more; list and watch again.
+    /// The watch has missed changes and ends; list and watch again.
     Lagged,
 }
 
 impl SelectionWatch {
-    /// The next event; none when the controller has stopped or after [`SelectionEvent::Lagged`].
+    /// Waits for the next event; none after the controller has stopped or after [`SelectionEvent::Lagged`].
     ///
     /// Cancel-safe: no event is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<SelectionEvent> {
@@ -112,7 +112,8 @@ impl SelectionWatch {
         }
     }
 
-    /// Looks at resources as they are now; none if nothing of the selection is among them.
+    /// Compares the present values of touched resources with the selection; none if nothing in the selection is
+    /// affected.
     fn look_at(&mut self, touched: BTreeSet<Uid>) -> Option<SelectionEvent> {
         let (mut resources, mut left) = (Vec::new(), Vec::new());
         for uid in touched {

@@ -1,4 +1,4 @@
-//! The resources of one kind, in terms of its reconciler's types.
+//! Typed access to the resources of one kind.
 
 use std::any::TypeId;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::types::select::Select;
 use crate::workers::reconciler::Reconciler;
 
 impl Handle {
-    /// The resources of the kind that this reconciler was registered for, in terms of its types.
+    /// Returns the resources of the kind that this reconciler was registered for, with its types.
     ///
     /// # Panics
     /// If the reconciler was registered for no kind, or for several.
@@ -34,7 +34,7 @@ impl Handle {
     }
 }
 
-/// The resources of one kind, see [`Handle::resources`].
+/// The resources of one kind with their types, see [`Handle::resources`].
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -74,32 +74,32 @@ pub struct Resources<R> {
     reconciler: PhantomData<fn() -> R>,
 }
 
-/// A resource with its types.
+/// A resource with its decoded spec and state.
 ///
 /// See [`Resources`] for an example.
 pub struct Typed<R: Reconciler> {
-    /// The spec.
+    /// Spec, decoded to the kind's type.
     pub spec: R::Spec,
-    /// The state; none before the first one was written.
+    /// State, decoded to the kind's type; none before the first is written.
     pub state: Option<R::State>,
-    /// Everything else.
+    /// The undecoded resource: row and status.
     pub resource: Resource,
 }
 
-/// The error of reading a resource with its types.
+/// Errors of reading a resource with its types.
 ///
 /// See [`Resources`] for an example.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// There is no such resource.
+    /// The resource was not found.
     #[error(transparent)]
     Refused(#[from] RequestError),
-    /// Its bytes are not of these types.
+    /// The stored bytes don't decode to these types.
     #[error("can't read \"{key}\"")]
     Unreadable {
-        /// The resource.
+        /// Kind and name of the resource.
         key: Key,
-        /// The mistake in the bytes.
+        /// Error of the decoder.
         source: DecodeError,
     },
 }
@@ -158,7 +158,7 @@ impl<R> Resources<R> {
 }
 
 impl<R: Reconciler> Resources<R> {
-    /// One resource.
+    /// Returns the resource with this name.
     ///
     /// # Errors
     /// If there is none of that name, or its bytes can't be read.
@@ -166,7 +166,7 @@ impl<R: Reconciler> Resources<R> {
         Typed::read(self.handle.get(self.key(name))?)
     }
 
-    /// All that are not hidden and not being deleted, in order of their names.
+    /// Lists the resources that are neither hidden nor being deleted, in order of their names.
     ///
     /// # Errors
     /// If the bytes of one can't be read.
@@ -175,8 +175,8 @@ impl<R: Reconciler> Resources<R> {
         listing.resources.into_iter().map(Typed::read).collect()
     }
 
-    /// Makes the declaration of a resource of this kind, for [`Handle::create`] and [`Handle::apply`]: its fields say what
-    /// is beside the spec.
+    /// Creates the declaration of a resource of this kind, for [`Handle::create`] and [`Handle::apply`]. Further
+    /// columns are set in its fields.
     ///
     /// # Errors
     /// If the spec has no bytes.
@@ -184,27 +184,27 @@ impl<R: Reconciler> Resources<R> {
         Resource::declare(self.kind.as_str(), name, spec)
     }
 
-    /// Creates a resource with this spec, as [`Handle::create`].
+    /// Creates a resource with this spec, as [`Handle::create`] does.
     pub fn create(&self, name: &str, spec: &R::Spec) -> EditRequest<'_> {
         EditRequest::new(&self.handle, self.declare(name, spec).map(Edit::create))
     }
 
-    /// Creates a resource with this spec and nothing else, or makes the one of that name such, as [`Handle::apply`].
+    /// Creates a resource with only this spec, or replaces all columns of the existing one, as [`Handle::apply`] does.
     pub fn apply(&self, name: &str, spec: &R::Spec) -> EditRequest<'_> {
         EditRequest::new(&self.handle, self.declare(name, spec).map(Edit::apply))
     }
 
-    /// Gives a resource another spec and leaves its other columns alone, as [`Handle::update_spec`].
+    /// Replaces the spec of a resource and keeps its other columns, as [`Handle::update_spec`] does.
     pub fn update(&self, name: impl Into<Name>, spec: &R::Spec) -> EditRequest<'_> {
         self.handle.update_spec(self.key(name), spec)
     }
 
-    /// Deletes a resource by its reconciler, as [`Handle::delete`].
+    /// Deletes a resource through its reconciler, as [`Handle::delete`] does.
     pub fn delete(&self, name: impl Into<Name>) -> EditRequest<'_> {
         self.handle.delete(self.key(name))
     }
 
-    /// Asks for a reconcile, as [`Handle::reconcile`].
+    /// Requests a reconcile, as [`Handle::reconcile`] does.
     ///
     /// # Errors
     /// If there is none of that name.
@@ -212,7 +212,7 @@ impl<R: Reconciler> Resources<R> {
         self.handle.reconcile(self.key(name)).await
     }
 
-    /// Follows what is committed after `from`, as [`Handle::watch`], of this kind alone.
+    /// Follows the changes of this kind committed after `from`, as [`Handle::watch`] does.
     pub fn watch(&self, from: Revision) -> KindWatch {
         KindWatch {
             watch: self.handle.watch(from),
@@ -221,7 +221,7 @@ impl<R: Reconciler> Resources<R> {
     }
 }
 
-/// Follows the resources of one kind, see [`Resources::watch`].
+/// A watch on the resources of one kind, see [`Resources::watch`].
 #[derive(Debug)]
 pub struct KindWatch {
     watch: Watch,
@@ -229,8 +229,8 @@ pub struct KindWatch {
 }
 
 impl KindWatch {
-    /// The next event with something of the kind: [`Event::Changed`] with its rows alone, or [`Event::Lagged`]. None as
-    /// for [`Watch::next`].
+    /// Waits for the next event of the kind: [`Event::Changed`] with only its rows, or [`Event::Lagged`]. None as for
+    /// [`Watch::next`].
     ///
     /// Cancel-safe.
     pub async fn next(&mut self) -> Option<Event> {

@@ -1,4 +1,4 @@
-//! The leader's server for calls of other processes: claims them, hands them to the loop, and stores the answers.
+//! The leader's server for calls of other processes: claims the calls, hands them to the loop, and stores the answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::inbox::remote_reply::{RemoteReply, record};
 use crate::inbox::shared::Shared;
 use crate::store::{Answers, ClaimedCall, Exchange, Interest};
 
-/// Calls that are taken at once: as many as the loop takes in a turn, about.
+/// Maximum number of calls claimed at once, which the loop takes within a few turns.
 const AT_ONCE: u32 = 512;
-/// The interval at which calls of callers that are gone are looked for.
+/// Interval between searches for calls whose callers are gone.
 const TIDY: Duration = Duration::from_secs(60);
-/// The pause before the store is asked again after a failure.
+/// Pause before a retry after a failure of the store.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Claims calls and writes answers for as long as the loop runs.
+/// Task that claims calls of other processes while the loop runs.
 pub(crate) struct CallServer {
     pub(crate) exchange: Arc<dyn Exchange>,
     pub(crate) epoch: Epoch,
@@ -28,7 +28,7 @@ pub(crate) struct CallServer {
 }
 
 impl CallServer {
-    /// Hands calls of other processes to the loop, in their order.
+    /// Claims calls of other processes and hands them to the loop, in order.
     pub(crate) async fn run(self, out: mpsc::UnboundedSender<Answers>) {
         let mut calls = self.exchange.follow(Interest::Calls);
         let mut tidied = Instant::now();
@@ -65,7 +65,7 @@ impl CallServer {
         }
     }
 
-    /// A call as the loop takes it; one that is not understood is answered at once.
+    /// Converts a claimed call to a command for the loop. A call that can't be read is answered at once.
     fn command(&self, taken: &ClaimedCall, out: &mpsc::UnboundedSender<Answers>) -> Option<Command> {
         let call = serde_json::from_str::<Call>(&taken.call)
             .map_err(|_| Refusal::NotUnderstood)
@@ -101,7 +101,7 @@ impl CallServer {
         })
     }
 
-    /// Refuses specs that the kinds of this process can't read; the caller's process may have other kinds.
+    /// Refuses a call with specs that the kinds of this process can't read; the caller's process may have other kinds.
     fn checked(&self, call: Call) -> Result<Call, Refusal> {
         if let Call::Apply(batch) | Call::ApplyAndAwait(batch) = &call {
             self.shared.check_specs(batch)?;
@@ -109,7 +109,7 @@ impl CallServer {
         Ok(call)
     }
 
-    /// Callers that are gone wait for nothing any more.
+    /// Drops the calls of callers that are gone.
     async fn forget_orphans(&self, open: &mut Vec<(Uuid, CallId)>) {
         let Ok(present) = self.exchange.clean_up().await else {
             return;
@@ -124,12 +124,13 @@ impl CallServer {
     }
 }
 
-/// Turns a request that an earlier holder has recorded into one that is asked for again, so that nothing counts twice.
+/// Replaces a call that an earlier leader has partly answered by one for the remaining answers, so that nothing counts
+/// twice.
 fn resume(call: Call, first: Option<&str>) -> Call {
     recorded_as(first.and_then(|text| serde_json::from_str(text).ok()), call)
 }
 
-/// Turns a call whose first answer is this into one that asks for the rest.
+/// Replaces a call with this first answer by one for the remaining answers.
 pub(crate) fn recorded_as(first: Option<Answer>, call: Call) -> Call {
     match (first, call) {
         (Some(Answer::Recorded(uid)), Call::ReconcileOnce(_)) => Call::ReconcileOnce(Target::Uid(uid)),
@@ -139,7 +140,7 @@ pub(crate) fn recorded_as(first: Option<Answer>, call: Call) -> Call {
     }
 }
 
-/// Writes answers that go with no commit, until the lease is lost or the loop is gone.
+/// Writes answers that belong to no commit, until the lease is lost or the loop has ended.
 pub(crate) async fn write_answers(
     exchange: Arc<dyn Exchange>,
     epoch: Epoch,
@@ -161,7 +162,7 @@ pub(crate) async fn write_answers(
     }
 }
 
-/// One entry for each call.
+/// Merges the answers to each call into one entry.
 fn merged(given: Vec<Answers>) -> Vec<Answers> {
     let mut whole: Vec<Answers> = Vec::with_capacity(given.len());
     let mut places: std::collections::HashMap<Uuid, usize> = std::collections::HashMap::new();
@@ -183,7 +184,7 @@ fn merged(given: Vec<Answers>) -> Vec<Answers> {
     whole
 }
 
-/// Parses an answer of [`Answers`].
+/// Parses one answer of [`Answers`].
 pub(crate) fn read(text: Option<&str>) -> Option<Answer> {
     let text = text?;
     let answer = serde_json::from_str(text);

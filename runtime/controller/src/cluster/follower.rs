@@ -1,4 +1,4 @@
-//! A follower: applies the leader's commits to its view, and submits its calls to the leader through the store.
+//! A follower: applies the leader's commits to its view, and submits calls to the leader through the store.
 //!
 //! Invariants:
 //! 1. A call is answered once: by the leader, or here when its timeout is over.
@@ -22,24 +22,25 @@ use crate::inbox::shared::Shared;
 use crate::store::{Answers, Exchange, Interest, Opened, RemoteCall, StoreError, Wake};
 use crate::tasks::AbortOnDrop;
 
-/// Calls of one process that wait for answers: as many as a loop takes before it pushes back.
+/// Maximum number of open calls of one process: as many as a loop queues before it pushes back.
 const OPEN_MAX: usize = 1_024;
-/// The interval at which the leader is reminded of open calls, and answers are looked for although none was announced.
+/// Interval at which the leader is reminded of open calls and the store is polled for answers, in case a notification
+/// was lost.
 const REMIND: Duration = Duration::from_secs(1);
-/// The interval at which commits are looked for although none was announced.
+/// Interval at which the store is polled for commits, in case a notification was lost.
 const POLL: Duration = Duration::from_secs(10);
-/// The interval at which the store is told that this process is still there.
+/// Interval at which a process tells the store that it is alive.
 const TOUCH: Duration = Duration::from_secs(60);
-/// The time that one read of the store may take.
+/// Timeout of one read of the store.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The end of following.
+/// Reasons why following ends: a shutdown, or the lease was won.
 pub(crate) enum FollowEnd {
     ShutDown,
     Won(Box<Opened>),
 }
 
-/// A call that was sent and waits for its answers.
+/// A call that was submitted and waits for answers.
 #[derive(Debug)]
 struct PendingCall {
     id: CallId,
@@ -47,7 +48,7 @@ struct PendingCall {
     reply: Reply,
     since: Instant,
     in_store: InStore,
-    /// The first answer, if the request stands and its outcome is waited for.
+    /// First answer, if the request is recorded and its outcome is still awaited.
     recorded: Option<Answer>,
 }
 
@@ -60,7 +61,7 @@ enum InStore {
 }
 
 impl PendingCall {
-    /// Returns true if the call has waited for longer than the timeout. Calls that wait by themselves have none.
+    /// Returns true if the call has waited for longer than the timeout. Calls that only wait are never overdue.
     fn is_overdue(&self, call_timeout: Duration) -> bool {
         let waits = self.recorded.is_some()
             || (matches!(self.call, Call::WaitUntilIdle) && self.in_store == InStore::Yes);
@@ -68,7 +69,7 @@ impl PendingCall {
     }
 }
 
-/// One thing that happened.
+/// An event for the follower's loop.
 enum Event {
     ShutDown,
     Won(Option<Opened>),
@@ -78,7 +79,7 @@ enum Event {
     Time,
 }
 
-/// The state of a process without the lease.
+/// State of a process that does not hold the lease.
 pub(crate) struct Follower {
     shared: Arc<Shared>,
     exchange: Arc<dyn Exchange>,
@@ -86,7 +87,7 @@ pub(crate) struct Follower {
     call_timeout: Duration,
     open: HashMap<Uuid, PendingCall>,
     ids: HashMap<CallId, Uuid>,
-    /// In the order in which they came, and not in the store yet.
+    /// Calls that are not in the store yet, in order of arrival.
     to_store: Vec<Uuid>,
     touched: Instant,
 }
@@ -105,7 +106,7 @@ impl Follower {
         }
     }
 
-    /// Follows until the shutdown, or until the campaign is won.
+    /// Follows the leader until a shutdown, or until the lease is won.
     pub(crate) async fn follow(
         &mut self,
         inbox: &mut Inbox,
@@ -151,7 +152,7 @@ impl Follower {
         }
     }
 
-    /// Waits for one thing; every arm is cancel-safe.
+    /// Waits for the next event. Cancel-safe.
     async fn next(
         &self,
         inbox: &mut Inbox,
@@ -212,7 +213,7 @@ impl Follower {
         self.to_store.push(key);
     }
 
-    /// Stores calls for the leader. A failure is tried again: submitting a call twice counts once.
+    /// Submits calls to the store. A failure is retried, because submitting a call twice counts once.
     async fn store_calls(&mut self) {
         let keys = self.to_store.iter().filter(|key| self.open.contains_key(*key));
         let keys: Vec<Uuid> = keys.copied().collect();
@@ -292,7 +293,7 @@ impl Follower {
         }
     }
 
-    /// Publishes the difference between a whole catalog and the view.
+    /// Publishes the difference between a newly read catalog and the view.
     pub(crate) fn adopt(&self, stored: &Stored) {
         let view = &self.shared.view;
         let known: HashSet<Uid> = stored.rows.iter().map(|entry| entry.row.uid).collect();
@@ -323,7 +324,7 @@ impl Follower {
         });
     }
 
-    /// Answers callers, and removes calls with their last answer from the store.
+    /// Answers callers, and removes calls from the store after their last answer.
     async fn deliver(&mut self, answers: Vec<Answers>) {
         let seen = self.shared.view.revision();
         let present: HashSet<Uuid> = answers.iter().map(|given| given.id).collect();
@@ -390,7 +391,7 @@ impl Follower {
         }
     }
 
-    /// Ends the wait for an answer with a refusal of our own.
+    /// Ends a call with a refusal by this process.
     fn close(&mut self, key: Uuid, refusal: Refusal) {
         let Some(open) = self.open.remove(&key) else {
             return;
@@ -405,7 +406,7 @@ impl Follower {
         }
     }
 
-    /// Nobody waits for the answers to this call any more.
+    /// Forgets a call whose caller is gone, also in the store.
     async fn forget(&mut self, call: CallId) {
         let Some(key) = self.ids.remove(&call) else { return };
         if self.open.remove(&key).is_some() {
@@ -457,8 +458,7 @@ impl Follower {
         }
     }
 
-    /// This process holds the instance now: what an earlier holder left unanswered was not carried out, and is taken
-    /// from the store to be done here.
+    /// Takes the unanswered calls back from the store when this process has become the leader, to carry them out here.
     pub(crate) async fn reclaim(&mut self) -> Vec<Command> {
         if self.open.is_empty() {
             return Vec::new();
@@ -490,7 +490,7 @@ impl Follower {
     }
 }
 
-/// Derives a status from a row alone.
+/// Derives a status from a row, as far as the row shows it.
 pub(crate) fn status_from_row(row: &Row) -> StatusUpdate {
     let settled = if row.error.is_some() {
         Settled::Failed
@@ -508,7 +508,7 @@ pub(crate) fn status_from_row(row: &Row) -> StatusUpdate {
     }
 }
 
-/// Returns the store's answer if it comes in time. A failure is logged; the next poll tries again.
+/// Returns the store's answer, or none if it fails or comes too late. The next poll tries again.
 async fn within_timeout<T>(answer: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
     match timeout(STORE_TIMEOUT, answer).await {
         Ok(Ok(answer)) => Some(answer),
@@ -520,7 +520,7 @@ async fn within_timeout<T>(answer: impl Future<Output = Result<T, StoreError>>) 
     }
 }
 
-/// Takes all pending wake-ups: together they are one reason to catch up.
+/// Takes all pending wake-ups, which together cause only one catch-up.
 async fn drain(wake: &mut dyn Wake) {
     loop {
         tokio::select! {

@@ -10,12 +10,12 @@ use crate::inbox::call::Signal;
 use crate::inbox::shared::Shared;
 use crate::store::Catalog;
 
-/// Part of the term after which the lease is renewed: two tries may fail before anything is held back.
+/// Divisor of the lease's term: the time between renewals. Two attempts may fail before anything is held back.
 const RENEW: u32 = 4;
-/// Part of the term between tries that fail.
+/// Divisor of the lease's term: the pause after a failed renewal.
 const RETRY: u32 = 16;
 
-/// Renews the lease of a catalog for as long as the loop is there and the lease is ours.
+/// Renews the lease of a catalog until the lease is lost or the loop has ended.
 pub(crate) async fn keep(
     catalog: Arc<dyn Catalog>,
     signals: mpsc::UnboundedSender<Signal>,

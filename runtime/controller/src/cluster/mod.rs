@@ -1,4 +1,4 @@
-//! Several processes of one instance: one holds the lease and leads, the others follow its commits.
+//! Several processes of one instance: one leads under the lease, the others follow its commits.
 
 mod call_server;
 mod follower;

@@ -1,4 +1,4 @@
-//! A participant of an instance: leads it under the lease, or follows the leader.
+//! A participant of an instance, which leads under the lease or follows the leader.
 //!
 //! The handles are the same in both cases. What they ask for comes out of one inbox, which goes to the loop while this
 //! process holds the instance, and to [`Follower`] while another one does.
@@ -27,14 +27,14 @@ use crate::types::clock::Clock;
 use crate::workers::Workers;
 use crate::workers::invocation::{Runner, UNREADABLE};
 
-/// The pause after a failed attempt to take the lease.
+/// Pause after a failed attempt to take the lease.
 const CAMPAIGN_AGAIN: Duration = Duration::from_secs(1);
 
-/// Everything that a process needs to lead an instance, any number of times.
+/// Everything that a process needs to lead or follow an instance, any number of times.
 pub(crate) struct Participant {
     pub(crate) instance: Arc<str>,
-    /// None where processes don't share the instance, which is then taken once. The open catalog is the last to hold the
-    /// store there, so that closing the catalog gives everything back before the controller says that it has ended.
+    /// Store for further leases; none if processes don't share the instance. The open catalog then holds the last
+    /// reference to the store, so that closing the catalog releases everything before the controller reports its end.
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) limits: Limits,
     pub(crate) kinds: Vec<KindOptions>,
@@ -43,28 +43,28 @@ pub(crate) struct Participant {
     pub(crate) shared: Arc<Shared>,
     pub(crate) on_lease_lost: OnLeaseLost,
     pub(crate) role: Role,
-    /// The time that a call may wait for a process that holds the instance.
+    /// Time that a call may wait for a leader.
     pub(crate) call_timeout: Duration,
     pub(crate) span: Span,
 }
 
-/// The role of a process.
+/// Role of a process in an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Leads whenever it can take the lease.
+    /// A process that leads whenever it can take the lease.
     Candidate,
-    /// Only follows.
+    /// A process that only follows.
     Follower,
 }
 
-/// The present side of a process: leader or follower.
+/// Present state of a participant: leading or following.
 pub(crate) enum Leadership {
     Leading(Box<Host>),
     Following(Inbox),
 }
 
 impl Participant {
-    /// Leads and follows in turns until the controller stops.
+    /// Leads and follows in turn until the controller stops.
     pub(crate) async fn serve(&self, mut seat: Leadership) -> Stop {
         loop {
             seat = match seat {
@@ -85,7 +85,7 @@ impl Participant {
         }
     }
 
-    /// Follows the leader until this process has the lease itself.
+    /// Follows the leader until this process has won the lease itself.
     async fn follow(&self, mut inbox: Inbox) -> Result<Box<Host>, Stop> {
         let (Some(exchange), Some(store)) = (&self.shared.exchange, &self.store) else {
             return Err(self.stopped(StopReason::LeaseLost, &mut inbox).await);
@@ -139,7 +139,7 @@ impl Participant {
         })
     }
 
-    /// The loop over a catalog whose lease was taken; it has to begin.
+    /// Creates the loop for a catalog whose lease was taken. The caller must begin it.
     pub(crate) fn host(
         &self,
         mut stored: Stored,
@@ -213,7 +213,7 @@ impl Participant {
 }
 
 impl Shared {
-    /// Shows of every resource what its row says by itself: how it stands is known to its holder alone.
+    /// Resets every status to what the row shows, since only the leader knows more.
     pub(crate) fn forget_standing(&self) {
         let mut statuses = Vec::new();
         self.view.each(|row, _, _| statuses.push(status_from_row(row)));
@@ -225,7 +225,7 @@ impl Shared {
     }
 }
 
-/// Finds the rows whose bytes can't be read here, and those that need no look; formats that are known are read by their kinds.
+/// Marks the rows whose bytes can't be read here, and those that may rest. Known formats are read by their kinds.
 fn judge_stored(stored: &mut Stored, runners: &BTreeMap<Kind, Arc<dyn Runner>>) {
     for entry in &mut stored.rows {
         let Some(runner) = runners.get(&entry.row.kind) else {

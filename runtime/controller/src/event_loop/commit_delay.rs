@@ -6,30 +6,30 @@
 //! the next one waits for as many calls as were answered, as long as they keep coming; other tasks run meanwhile. A
 //! caller from further away comes too late for that and costs the others a few microseconds, once.
 
-/// So many turns without a call end the wait. One would do if all callers ran on the loop's thread;
-/// another thread may have taken some of them over.
+/// Number of turns without a call that ends the wait. On one thread a single turn would do, but other threads may have
+/// taken some callers over.
 const MAX_QUIET_TURNS: u32 = 64;
 
-/// A commit of so many rows gains little from further ones, and while it is written the loop takes up the next.
+/// Number of rows from which a commit is not delayed, because further rows gain little.
 const LARGE_COMMIT: usize = 256;
 
-/// The callers that are expected to call again.
+/// Estimate of the callers that will call again soon.
 #[derive(Debug, Default)]
 pub(crate) struct CommitDelay {
-    /// True if the commit under way takes its time; one that is over at once is not worth a wait.
+    /// True if the commit under way is slow. A commit that completes at once is not worth a wait.
     is_slow: bool,
-    /// Those who were answered with the last commit and have not called since.
+    /// Number of callers that were answered with the last commit and have not called since.
     expected_callers: usize,
     quiet_turns_left: u32,
 }
 
 impl CommitDelay {
-    /// Notes a commit that was begun and is not over.
+    /// Notes that a commit was begun and has not completed at once.
     pub(crate) fn begun(&mut self) {
         self.is_slow = true;
     }
 
-    /// Notes the end of the commit, with which so many calls are answered.
+    /// Notes the end of a commit, which releases this many answers.
     pub(crate) fn committed(&mut self, answers: usize) {
         if std::mem::take(&mut self.is_slow) {
             self.expected_callers = answers;
@@ -43,7 +43,7 @@ impl CommitDelay {
         self.quiet_turns_left = MAX_QUIET_TURNS;
     }
 
-    /// Returns true if a commit of so many rows should wait for another turn; it counts as one.
+    /// Returns true if a commit of this many rows should wait for another turn, and counts that turn.
     pub(crate) fn delays(&mut self, rows: usize) -> bool {
         let waits = self.expected_callers > 0 && (1..LARGE_COMMIT).contains(&rows);
         if waits {

@@ -1,5 +1,5 @@
-//! The committer: finishes slow commits in a task of its own, for a dropped commit has an unknown outcome, and the loop
-//! drops futures.
+//! The committer: completes slow commits in a task of its own. The loop drops futures, and a dropped commit would have
+//! an unknown outcome.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,14 +15,14 @@ use crate::inbox::shared::Shared;
 use crate::store::{Answers, BoxFuture, Catalog};
 use crate::tasks::panics;
 
-/// The most rows of a commit that the loop begins itself: a store that is done at once has done no more than that
-/// meanwhile, and spares the way to another task and back.
+/// Maximum number of rows in a commit that the loop itself begins: a fast store completes such a commit without a
+/// switch of tasks.
 const AT_ONCE: usize = 128;
 
 /// A commit that was begun.
 pub(crate) type Begun = BoxFuture<'static, Signal>;
 
-/// Begins a commit. One that is over already says how it went; others go to [`run`].
+/// Begins a commit. Returns its result if it completes at once, or the future for [`run`].
 pub(crate) fn begin(
     shared: &Arc<Shared>,
     catalog: &Arc<dyn Catalog>,
@@ -41,7 +41,7 @@ pub(crate) fn begin(
     }
 }
 
-/// Sees one commit after the other through until the loop ends. The core asks for one at a time.
+/// Completes commits one after the other until the loop ends. The core has one commit under way at a time.
 pub(crate) async fn run(
     mut commits: mpsc::Receiver<Begun>,
     signals: mpsc::UnboundedSender<Signal>,

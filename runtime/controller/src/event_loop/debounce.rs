@@ -1,36 +1,35 @@
-//! Debounces nudges before the core sees them: the first counts at once, further ones once they pause, or when one has
-//! waited for long.
+//! Debouncing of nudges before the core sees them: the first counts at once, later ones after a pause, or after a long
+//! wait.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use watershed_core::{Kind, KindOptions, Mono, Nudging, Uid};
 
-/// The nudges of one resource.
+/// Recent nudges of one resource.
 #[derive(Debug, Clone, Copy)]
 struct Nudged {
     nudging: Nudging,
-    /// The time at which the last one counted.
+    /// Time of the last accepted nudge.
     last: Mono,
-    /// The times at which the first of those that wait came, and at which they count.
+    /// Arrival of the first waiting nudge, and the time at which it will be accepted; none if none waits.
     waiting: Option<(Mono, Mono)>,
 }
 
 impl Nudged {
-    /// Returns true if the next one counts at once.
+    /// Returns true if the next nudge is accepted at once.
     fn rests(&self, now: Mono) -> bool {
         self.waiting.is_none() && now.since(self.last) >= self.nudging.interval
     }
 }
 
-/// Recent nudges. A resource is forgotten once its interval is over, so no more is kept than was nudged within the
-/// longest interval.
+/// Recent nudges of all resources. A resource is forgotten after its interval, which bounds the memory.
 #[derive(Debug)]
 pub(crate) struct Debouncer {
     kinds: HashMap<Kind, Nudging>,
     nudged: HashMap<Uid, Nudged>,
-    /// Those that wait, by when they count.
+    /// Waiting nudges, in order of the time at which each is accepted.
     due: BTreeSet<(Mono, Uid)>,
-    /// Resources with the time at which each may be forgotten, in the order in which nudges counted.
+    /// Resources with the time at which each may be forgotten, in the order of accepted nudges.
     forget: VecDeque<(Mono, Uid)>,
 }
 
@@ -47,7 +46,7 @@ impl Debouncer {
         }
     }
 
-    /// Takes a nudge; returns whether it counts now. One that does not is handed out by [`take`](Self::take) later.
+    /// Takes a nudge; returns true if it is accepted now. Otherwise [`take`](Self::take) returns it later.
     pub(crate) fn admit(&mut self, now: Mono, uid: Uid, kind: &Kind) -> bool {
         self.forget_old(now);
         let nudging = self.kinds.get(kind).copied().unwrap_or_default();
@@ -69,12 +68,12 @@ impl Debouncer {
         false
     }
 
-    /// Returns the time at which the next one counts that waits.
+    /// Returns the time at which the next waiting nudge is accepted.
     pub(crate) fn due(&self) -> Option<Mono> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Takes a resource whose nudge has waited long enough.
+    /// Takes a resource whose waiting nudge is due.
     pub(crate) fn take(&mut self, now: Mono) -> Option<Uid> {
         self.due().filter(|due| *due <= now)?;
         let (_, uid) = self.due.pop_first()?;

@@ -1,4 +1,4 @@
-//! The driver: the task of the loop, which runs its turns.
+//! The driver: the task that runs the loop turn by turn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::event_loop::timer::Timer;
 use crate::inbox::call::{Inbox, changed};
 
 impl Host {
-    /// Runs until the core stops, then gives everything back.
+    /// Runs until the core stops, then releases all resources.
     pub(crate) async fn run(mut self: Box<Self>) -> (Stop, Inbox) {
         let shared = Arc::clone(&self.shared);
         let mut shutdown = self.inbox.shutdown.clone();
@@ -45,7 +45,7 @@ impl Host {
     }
 }
 
-/// The grace period of a shutdown that was asked for since the last look.
+/// Returns the grace period of a shutdown requested since the last look; none without one.
 fn asked(shutdown: &mut watch::Receiver<Option<Duration>>) -> Option<Duration> {
     let is_new = shutdown.has_changed().unwrap_or(false);
     is_new.then(|| *shutdown.borrow_and_update()).flatten()
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Goes until it breaks.
+    /// A clock that panics once it is told to.
     struct Breaking {
         clock: SystemClock,
         is_broken: Arc<AtomicBool>,

@@ -29,14 +29,14 @@ use crate::workers::Workers;
 use crate::workers::invocation::{Invocation, Runner};
 use crate::workers::reconciler::context::InvocationChannel;
 
-/// Things of each sort taken before effects are carried out: enough to share what a turn costs, little enough that
-/// answers don't wait. While a commit is under way the turns go on and gather what the next one writes.
+/// Maximum number of inputs of each sort per turn: enough to share the cost of a turn, few enough that answers don't
+/// wait. Turns go on during a commit, and gather the next one.
 const TURN: usize = 64;
 
-/// The time that a store may take to close.
+/// Time limit for a store to close.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Everything that the loop owns.
+/// State that the loop owns.
 pub(crate) struct Host {
     pub(crate) core: Core,
     pub(crate) epoch: Epoch,
@@ -45,66 +45,67 @@ pub(crate) struct Host {
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) runners: Arc<BTreeMap<Kind, Arc<dyn Runner>>>,
     pub(crate) commits: mpsc::Sender<Begun>,
-    /// Commits that were over when they were begun.
+    /// Commits that completed as soon as they were begun.
     pub(crate) committed: VecDeque<Signal>,
     pub(crate) commit_delay: CommitDelay,
     pub(crate) inbox: Inbox,
-    /// Signals of the tasks of this loop.
+    /// Signals from the tasks of this loop.
     pub(crate) signals: Signals,
     pub(crate) signals_out: SignalsOut,
-    /// The reaction to a lost lease.
+    /// Reaction to a lost lease.
     pub(crate) on_lease_lost: OnLeaseLost,
     pub(crate) calls: PendingCalls,
     pub(crate) running: HashMap<InvocationId, Arc<InvocationChannel>, FxBuildHasher>,
-    /// Started and not handed to the workers yet.
+    /// Started invocations that the workers don't have yet.
     pub(crate) starting: Vec<Invocation>,
     pub(crate) workers: Workers,
     pub(crate) timer: Option<Mono>,
-    /// Nudges, which are debounced before the core sees them.
+    /// Debouncer of nudges, in front of the core.
     pub(crate) debouncer: Debouncer,
-    /// The end of the loop, until the driver takes it up.
+    /// End of the loop, until the driver handles it.
     pub(crate) stop: Option<Stop>,
-    /// As it was last renewed, if it can run out.
+    /// Lease as last renewed; none if it can't expire.
     pub(crate) lease: Option<Lease>,
-    /// Those that write commits and keep the lease.
+    /// Tasks that write commits, renew the lease and serve other processes.
     pub(crate) tasks: Vec<AbortOnDrop<()>>,
     pub(crate) effects: Vec<Effect>,
-    /// Closes the catalog to handles when the loop goes without [`end`](Self::end).
+    /// Guard that closes the catalog to handles if the loop ends without [`end`](Self::end).
     pub(crate) opened: OpenedCatalog,
 }
 
-/// Something that a turn has taken from a queue.
+/// An input that a turn has taken from a queue.
 #[derive(Debug)]
 pub(crate) enum Inbound {
     Signal(Signal),
     Call(Command),
 }
 
-/// The reaction of a process to the loss of its lease.
+/// Reaction of a process to the loss of its lease.
 ///
 /// See [`Builder`](crate::Builder) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnLeaseLost {
-    /// Its controller stops, and [`Controller::run`](crate::Controller::run) says why.
+    /// Stops the controller; [`Controller::run`](crate::Controller::run) returns the reason.
     #[default]
     Stop,
-    /// It stands by for the lease again; its handles go on, for another process answers them meanwhile.
+    /// Follows, and campaigns for the lease again. Handles keep working, because another process answers them
+    /// meanwhile.
     Campaign,
 }
 
-/// The step that follows a turn.
+/// Step of the driver after a turn.
 pub(crate) enum AfterTurn {
-    /// Nothing, until something comes or a time is reached.
+    /// Wait for an input or a timer.
     Idle,
-    /// Another turn: more is there already.
+    /// Run another turn, because more inputs wait.
     MoreWaits,
-    /// Another turn after other tasks had theirs: they are about to call.
+    /// Run another turn after other tasks, which are about to call.
     CommitDelayed,
-    /// The end.
+    /// End the loop.
     Stopped(Stop),
 }
 
-/// The end of a loop.
+/// End of a loop, with its reason.
 #[derive(Debug, Clone)]
 pub(crate) struct Stop {
     pub(crate) reason: StopReason,
@@ -112,8 +113,8 @@ pub(crate) struct Stop {
 }
 
 impl Host {
-    /// Carries out what the start asked for, and takes the first calls. Readers have been shown the catalog as it was
-    /// found: they see that before the first invocation starts.
+    /// Carries out the effects of the start, and takes the first calls. Readers see the stored catalog before the first
+    /// invocation starts.
     pub(crate) fn begin(&mut self, calls: Vec<Command>) {
         let stop = self.carry_out();
         debug_assert!(stop.is_none(), "the core stopped before it began");
@@ -123,7 +124,7 @@ impl Host {
         }
     }
 
-    /// Takes what is there and carries out what comes of it.
+    /// Takes the waiting inputs, and carries out the resulting effects.
     pub(crate) fn turn(&mut self) -> AfterTurn {
         if let Some(stop) = &self.stop {
             return AfterTurn::Stopped(stop.clone());
@@ -154,7 +155,7 @@ impl Host {
         }
     }
 
-    /// Hands the core an input that did not come through a channel.
+    /// Hands the core an input that comes through no channel.
     pub(crate) fn inject(&mut self, input: Input) {
         self.core.handle(self.clock.now(), input, &mut self.effects);
     }
@@ -177,7 +178,7 @@ impl Host {
         lengths.begins.note(self.starting.len() + self.workers.queued());
     }
 
-    /// Records the lengths that the queues have reached since the last turn.
+    /// Records the longest lengths that the queues have reached since the last turn.
     fn note_high_water(&self) {
         let lengths = &self.shared.metrics.lengths;
         lengths.calls.note_high_water(self.inbox.commands.len());
@@ -196,18 +197,18 @@ impl Host {
         times.into_iter().flatten().min()
     }
 
-    /// Returns the time at which the core has something to do, or a nudge has waited long enough.
+    /// Returns the time of the core's next timer or of the next waiting nudge.
     fn due(&self) -> Option<Instant> {
         let due = [self.timer, self.debouncer.due()].into_iter().flatten().min();
         due.map(|due| self.clock.start() + Duration::from_millis(due.0))
     }
 
-    /// Returns the time at which the lease is less sure than now.
+    /// Returns the time at which the lease becomes less certain.
     fn lease_change(&self) -> Option<Instant> {
         self.lease.map(|lease| lease.next_change(Instant::now()))
     }
 
-    /// Takes what is there, and some of each sort: however much of one there is, it doesn't keep the others out.
+    /// Drains every queue up to its bound, so that none starves another.
     fn drain(&mut self, now: Now) {
         if let Some(signal) = self.committed.pop_front() {
             self.input(now, Inbound::Signal(signal));
@@ -263,7 +264,7 @@ impl Host {
         }
     }
 
-    /// Turns a signal into the core's input.
+    /// Turns a signal into an input for the core.
     fn take(&mut self, now: Now, signal: Signal) {
         let input = match signal {
             Signal::Renewed => {
@@ -310,7 +311,7 @@ impl Host {
         self.core.handle(now, input, &mut self.effects);
     }
 
-    /// Takes a call. One of an invocation that ran when this process held the instance before is refused.
+    /// Takes a call. Refuses one from an invocation of an earlier epoch of this process.
     fn call(&mut self, now: Now, command: Command) {
         let Command {
             id,
@@ -349,7 +350,7 @@ impl Host {
             .handle(now, Input::Call { id, by, call }, &mut self.effects);
     }
 
-    /// Carries out the core's effects, in order.
+    /// Carries out the core's effects in order; returns the stop if there is one.
     fn carry_out(&mut self) -> Option<Stop> {
         let mut effects = std::mem::take(&mut self.effects);
         let mut stop = None;
@@ -401,7 +402,7 @@ impl Host {
         }
     }
 
-    /// Hands to the workers what was started, unless the lease is in doubt; then it waits for the next turn.
+    /// Hands started invocations to the workers, unless the lease is in doubt; then they wait for the next turn.
     fn begin_starting(&mut self) {
         if !self.starting.is_empty() && self.lease_status() == LeaseStatus::Valid {
             let begins = self.workers.begin(&mut self.starting);
@@ -428,8 +429,8 @@ impl Host {
         self.starting.push(begun);
     }
 
-    /// Leaves nothing behind: calls that were never taken are refused, tasks that did not return are dropped, the
-    /// catalog is closed. Readers keep the last snapshot. Who campaigns again keeps its handles.
+    /// Releases everything: refuses waiting calls, drops unreturned invocations, and closes the catalog. Readers keep
+    /// the last snapshot; a process that campaigns again keeps its handles.
     pub(crate) async fn end(&mut self, stop: &Stop) {
         self.shared.holds.store(false, Ordering::SeqCst);
         let goes_on = stop.reason == StopReason::LeaseLost && self.on_lease_lost == OnLeaseLost::Campaign;

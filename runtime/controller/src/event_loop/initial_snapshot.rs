@@ -1,5 +1,4 @@
-//! The initial snapshot for readers: a large one is filled in another thread while the core loads the catalog in this
-//! one.
+//! The initial snapshot for readers. A large one is filled in another thread while the core loads the catalog.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -10,14 +9,14 @@ use watershed_core::Stored;
 use crate::inbox::shared::Shared;
 use crate::tasks;
 
-/// So many resources take some milliseconds, and another thread is worth it.
+/// Number of resources from which another thread is worthwhile: they take some milliseconds.
 const LARGE: usize = 10_000;
 
-/// The view while it is being filled.
+/// The view while it is being filled; none if it was filled at once.
 pub(crate) struct InitialSnapshot(Option<JoinHandle<()>>);
 
 impl InitialSnapshot {
-    /// Begins to fill the view, before anybody reads or publishes.
+    /// Begins to fill the view, before the first read or publish.
     pub(crate) fn begin(shared: &Arc<Shared>, stored: &Stored) -> Self {
         let rows = stored.rows.iter().map(|stored| Arc::clone(&stored.row));
         let rows = Vec::from_iter(rows);
@@ -29,7 +28,7 @@ impl InitialSnapshot {
         Self(Some(tasks::spawn_blocking(move || shared.view.fill(rows))))
     }
 
-    /// Waits until the view is whole.
+    /// Waits until the view is filled.
     pub(crate) async fn end(self) {
         let Some(snapshot) = self.0 else { return };
         if let Err(error) = snapshot.await

@@ -1,4 +1,4 @@
-//! The event loop: owns the core, feeds it what happens, and carries out what it decides.
+//! The event loop: owns the core, feeds it inputs, and carries out its effects.
 //!
 //! [`host`] holds the core and makes one turn at a time; [`driver`] is the loop's task, which runs the turns.
 

@@ -1,4 +1,4 @@
-//! The driver's timer: its time moves at nearly every turn and is seldom reached.
+//! The driver's timer, which is moved at nearly every turn and seldom fires.
 //!
 //! A timer that is set anew wakes the thread that waits for timers. With two threads that costs more than most turns do,
 //! and a thread that was woken looks for work, which it takes from the one that has it at hand. So a timer stays set when
@@ -9,7 +9,7 @@ use std::pin::Pin;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer that stays registered when its time moves later.
+/// A timer that stays registered when it is moved to a later time.
 #[derive(Debug)]
 pub(crate) struct Timer(Pin<Box<Sleep>>);
 
@@ -18,7 +18,7 @@ impl Timer {
         Self(Box::pin(sleep_until(Instant::now())))
     }
 
-    /// Waits until this time, for ever without one. What it was set for before may wake the task once, for nothing.
+    /// Waits until this time, or forever if there is none. An earlier registered time may cause one spurious wake-up.
     ///
     /// Cancel-safe.
     pub(crate) async fn at(&mut self, due: Option<Instant>) {
@@ -48,7 +48,7 @@ mod tests {
 
     const STEP: Duration = Duration::from_secs(1);
 
-    /// Returns true if it goes off within a step, and how many steps after `start` that is.
+    /// Waits one step for the timer; returns whether it fired, and the number of steps since `start`.
     async fn goes_off(timer: &mut Timer, start: Instant, due: Option<u32>) -> (bool, u32) {
         let due = due.map(|steps| start + STEP * steps);
         let went_off = timeout(STEP, timer.at(due)).await.is_ok();

@@ -1,4 +1,4 @@
-//! Edits on their way: carried out when they are awaited, and followed to what comes of them.
+//! Edits before and after they are awaited: carried out when awaited, then followed to their outcomes.
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
@@ -12,11 +12,11 @@ use crate::handle::request::{AppliedBatch, Request};
 use crate::types::error::EditError;
 use crate::types::message::EncodeError;
 
-/// A future that is boxed for [`IntoFuture`].
+/// A boxed future for [`IntoFuture`].
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// One edit, as [`Handle::create`], [`Handle::apply`], [`Handle::update`], [`Handle::rename`] and [`Handle::delete`]
-/// make it. Nothing happens before it is awaited, in one of these ways:
+/// One edit, made by [`Handle::create`], [`Handle::apply`], [`Handle::update`], [`Handle::rename`] and
+/// [`Handle::delete`]. Nothing happens before it is awaited, in one of these ways:
 ///
 /// - `.await` carries it out and returns the resource's uid once that is committed;
 /// - [`.outcome(deadline)`](Self::outcome) waits also for the run that it asks for, and returns how that ended;
@@ -68,19 +68,19 @@ impl<'a> EditRequest<'a> {
         Self { handle, edit }
     }
 
-    /// Refuses the edit unless `expect` holds. Without it an edit expects nothing.
+    /// Sets preconditions, unless which the edit is refused. Without them any resource is edited.
     pub fn expecting(mut self, expect: Expect) -> Self {
         self.edit = self.edit.map(|edit| edit.expecting(expect));
         self
     }
 
-    /// Says where the edit comes from, as a text for people: the path of a file, for instance.
+    /// Sets the origin of the edit, as text for people: the path of a file, for instance.
     pub fn with_origin(mut self, origin: impl Into<Arc<str>>) -> Self {
         self.edit = self.edit.map(|edit| edit.with_origin(origin));
         self
     }
 
-    /// Carries the edit out; returns once it is committed, with a handle for what comes of it.
+    /// Carries out the edit; returns once it is committed, with a handle to follow it.
     pub async fn follow(self) -> Result<Request, EditError> {
         let batch = Batch::from(self.edit?);
         let (applied, waits) = self.handle.carry_out_and_follow(batch).await?;
@@ -88,8 +88,8 @@ impl<'a> EditRequest<'a> {
         Ok(Request { uid, waits })
     }
 
-    /// Carries the edit out and waits for the outcome of the run that it asks for, see [`Request::outcome`]. Where it
-    /// asks for none, because it changes nothing or the resource is paused, [`RunOutcome::NotRun`] says so.
+    /// Carries out the edit and waits for the outcome of the requested run, see [`Request::outcome`]. If no run is
+    /// requested, because nothing changes or the resource is paused, the outcome is [`RunOutcome::NotRun`].
     ///
     /// The deadline counts from the commit; [`DEFAULT_DEADLINE`](crate::request::DEFAULT_DEADLINE) if it is none.
     ///
@@ -101,7 +101,7 @@ impl<'a> EditRequest<'a> {
         request.outcome(deadline).await.map_err(EditError::Wait)
     }
 
-    /// Carries the edit out and waits until the resource and its descendants have settled, see [`Request::settled`].
+    /// Carries out the edit and waits until the resource and its descendants have settled, see [`Request::settled`].
     ///
     /// The deadline counts from the commit; [`DEFAULT_DEADLINE`](crate::request::DEFAULT_DEADLINE) if it is none.
     ///
@@ -126,12 +126,12 @@ impl<'a> IntoFuture for EditRequest<'a> {
     }
 }
 
-/// The resource of a batch of one edit.
+/// Returns the only resource of a batch of one edit.
 fn only(applied: &Applied) -> Result<Uid, Refusal> {
     applied.uids.first().copied().ok_or(Refusal::OutcomeUnknown)
 }
 
-/// A batch of edits, as [`Handle::edit`] makes it: like an [`EditRequest`], of several resources.
+/// A batch of edits, made by [`Handle::edit`]: like an [`EditRequest`], for several resources.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -174,21 +174,20 @@ impl<'a> BatchRequest<'a> {
         Self { handle, batch }
     }
 
-    /// Carries the batch out; returns once it is committed, with a handle for what comes of it.
+    /// Carries out the batch; returns once it is committed, with a handle to follow it.
     pub async fn follow(self) -> Result<AppliedBatch, EditError> {
         let (applied, waits) = self.handle.carry_out_and_follow(self.batch).await?;
         Ok(AppliedBatch { applied, waits })
     }
 
-    /// Carries the batch out and waits for the outcome of each of its edits, in their order, as
-    /// [`EditRequest::outcome`].
+    /// Carries out the batch and waits for the outcome of each edit, in order, as [`EditRequest::outcome`] does.
     pub async fn outcomes(self, deadline: impl Into<Option<Duration>>) -> Result<Vec<RunOutcome>, EditError> {
         self.handle.refuse_inside()?;
         let mut applied = self.follow().await?;
         applied.outcomes(deadline).await.map_err(EditError::Wait)
     }
 
-    /// Carries the batch out and waits for all of its resources as [`EditRequest::settled`].
+    /// Carries out the batch and waits for all of its resources, as [`EditRequest::settled`] does.
     pub async fn settled(self, deadline: impl Into<Option<Duration>>) -> Result<Settlement, EditError> {
         self.handle.refuse_inside()?;
         let mut applied = self.follow().await?;

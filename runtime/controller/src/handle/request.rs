@@ -1,4 +1,4 @@
-//! A request for a reconcile that was recorded, and what becomes of it.
+//! A recorded request for a reconcile, with its outcome and settlement.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use watershed_core::{Answer, Applied, CallId, Refusal, RunOutcome, Settlement, U
 use crate::inbox::shared::Shared;
 use crate::types::error::WaitError;
 
-/// A recorded request, see [`Handle::reconcile`](crate::Handle::reconcile). Dropping it takes nothing back.
+/// A recorded request, see [`Handle::reconcile`](crate::Handle::reconcile). Dropping it does not withdraw the request.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -49,14 +49,14 @@ pub struct Request {
 }
 
 impl Request {
-    /// The resource that it is for.
+    /// Returns the uid of the requested resource.
     pub fn uid(&self) -> Uid {
         self.uid
     }
 
-    /// Waits for the first run that started after the request and completed; cancelled ones are passed over. Where
-    /// none can come, the outcome says why. After an edit it is the first run that saw the edit; after a delete
-    /// [`RunOutcome::Deleted`], or the failure of the first attempt.
+    /// Waits for the first uncancelled run that started after the request, and returns its outcome; if no run can come,
+    /// the outcome is the reason. After an edit that is the first run that saw the edit; after a delete,
+    /// [`RunOutcome::Deleted`] or the failure of the first attempt.
     ///
     /// At most until the deadline, or [`DEFAULT_DEADLINE`] if it is none. Cancel-safe, and can be asked again: also after
     /// a [`WaitError::Deadline`], and after the outcome was seen.
@@ -68,8 +68,8 @@ impl Request {
         }
     }
 
-    /// Waits until the resource and its descendants at the time of the request have each settled once after it; after a
-    /// delete, until the resource has left the catalog, however often that is tried.
+    /// Waits until the resource and its descendants at the time of the request have each settled once. After a delete,
+    /// waits until the resource has left the catalog, however many attempts that takes.
     ///
     /// Deadline, cancel safety and repetition are as for [`outcome`](Self::outcome).
     pub async fn settled(&mut self, deadline: impl Into<Option<Duration>>) -> Result<Settlement, WaitError> {
@@ -77,8 +77,8 @@ impl Request {
     }
 }
 
-/// A batch that was carried out, see [`BatchRequest::follow`](crate::request::BatchRequest::follow). Dropping it takes nothing
-/// back.
+/// A committed batch, see [`BatchRequest::follow`](crate::request::BatchRequest::follow). Dropping it does not undo the
+/// batch.
 #[derive(Debug)]
 pub struct AppliedBatch {
     pub(crate) applied: Applied,
@@ -86,12 +86,12 @@ pub struct AppliedBatch {
 }
 
 impl AppliedBatch {
-    /// The revision with the batch in it, and the resources of its edits.
+    /// Returns the revision with the batch, and the resources of its edits.
     pub fn applied(&self) -> &Applied {
         &self.applied
     }
 
-    /// Waits for the outcomes of the resources of all edits, in the order of the edits, each as [`Request::outcome`].
+    /// Waits for the outcome of each edit's resource, in the order of the edits, as [`Request::outcome`] does.
     pub async fn outcomes(
         &mut self,
         deadline: impl Into<Option<Duration>>,
@@ -103,13 +103,13 @@ impl AppliedBatch {
         }
     }
 
-    /// Waits for the resources of all edits as [`Request::settled`].
+    /// Waits for the resources of all edits, as [`Request::settled`] does.
     pub async fn settled(&mut self, deadline: impl Into<Option<Duration>>) -> Result<Settlement, WaitError> {
         self.waits.settled(deadline.into()).await
     }
 }
 
-/// The answers to a request that are still to come.
+/// The open answers to a request.
 #[derive(Debug)]
 pub(crate) struct Waits {
     pub(crate) outcome: Promise<Answer>,
@@ -129,7 +129,7 @@ impl Waits {
         within(deadline, self.settled.get()).await
     }
 
-    /// An invocation that waits for another would hold what that one waits for.
+    /// Refuses the wait inside an invocation, which could hold up what it waits for.
     fn refuse_inside(&self) -> Result<(), WaitError> {
         if self.inside {
             Err(Refusal::FromInside.into())
@@ -139,7 +139,7 @@ impl Waits {
     }
 }
 
-/// An answer that comes once and stays.
+/// An answer that arrives once and remains available.
 #[derive(Debug)]
 pub(crate) enum Promise<T> {
     Awaited(oneshot::Receiver<T>),
@@ -159,10 +159,10 @@ impl<T: Clone> Promise<T> {
     }
 }
 
-/// The longest wait of a call that names no deadline: longer than most runs, short enough for a person to notice.
+/// Longest wait of a call without a deadline: longer than most runs, short enough for a person to notice.
 pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
 
-/// Waits for an answer, at most so long; `Duration::MAX` is as good as for ever.
+/// Waits for an answer up to a deadline; `Duration::MAX` means forever.
 pub(crate) async fn within<T>(
     deadline: impl Into<Option<Duration>>,
     answer: impl Future<Output = Result<T, Refusal>>,
@@ -174,7 +174,7 @@ pub(crate) async fn within<T>(
     }
 }
 
-/// Tells the loop on drop that nobody waits for a call's answers any more.
+/// Guard that tells the loop on drop that no further answers to a call are awaited.
 #[derive(Debug)]
 pub(crate) struct Forget {
     pub(crate) id: CallId,

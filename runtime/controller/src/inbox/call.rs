@@ -20,18 +20,18 @@ pub(crate) struct Command {
     pub(crate) by: Option<Caller>,
     pub(crate) call: Call,
     pub(crate) reply: Reply,
-    /// The time at which it was sent.
+    /// Time at which the call was sent.
     pub(crate) sent: Instant,
 }
 
-/// The invocation that a call comes from; its number says nothing without the epoch.
+/// The invocation that makes a call; its id is unique only within the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Caller {
     pub(crate) epoch: Epoch,
     pub(crate) invocation: InvocationId,
 }
 
-/// A signal to the loop: taken at any time, however many calls wait.
+/// A signal to the loop, taken at any time, however many calls wait.
 ///
 /// The channel has no bound of its own because each sender has one: an invocation returns once, has one progress
 /// text and one state write on the way, one commit is under way, and the lease has one keeper.
@@ -44,7 +44,7 @@ pub(crate) enum Signal {
     },
     /// An invocation has left a new progress text in its slot.
     Progress(InvocationId),
-    /// An invocation writes its own state: in order with its return.
+    /// An invocation writes its state; kept in order with its return.
     WriteState(Command),
     /// The commit under way has ended.
     Committed {
@@ -53,28 +53,28 @@ pub(crate) enum Signal {
     },
     /// The lease of the catalog was renewed.
     Renewed,
-    /// Somebody else has it.
+    /// Another process has taken the lease.
     LeaseLost,
 }
 
-/// The two queues of signals to the loop. Signals that a caller waits for overtake the others; each sender has one of
-/// them, so that its own signals stay in order.
+/// Senders of the two queues of signals to the loop. Urgent signals, which a caller waits for, overtake the others.
+/// Each sender uses only one queue, so its own signals stay in order.
 #[derive(Debug, Clone)]
 pub(crate) struct SignalsOut {
-    /// For commits, the lease, and what a caller has asked for.
+    /// Queue for commits, the lease, and invocations that a caller requested.
     pub(crate) urgent: mpsc::UnboundedSender<Signal>,
-    /// For all the other invocations.
+    /// Queue for all other invocations.
     pub(crate) ordinary: mpsc::UnboundedSender<Signal>,
 }
 
-/// The loop's side of them.
+/// Receivers of the two queues of signals.
 #[derive(Debug)]
 pub(crate) struct Signals {
     pub(crate) urgent: mpsc::UnboundedReceiver<Signal>,
     pub(crate) ordinary: mpsc::UnboundedReceiver<Signal>,
 }
 
-/// A new pair of ways.
+/// Creates the queues of signals.
 pub(crate) fn signals() -> (SignalsOut, Signals) {
     let (urgent_out, urgent) = mpsc::unbounded_channel();
     let (ordinary_out, ordinary) = mpsc::unbounded_channel();
@@ -85,8 +85,7 @@ pub(crate) fn signals() -> (SignalsOut, Signals) {
     (out, Signals { urgent, ordinary })
 }
 
-/// The receivers of all that handles ask for. They outlive the loop where a process takes part in an instance for
-/// longer than it holds it.
+/// Receivers of everything that handles send. They outlive a loop whose process may lead again.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) shutdown: watch::Receiver<Option<Duration>>,
@@ -94,7 +93,7 @@ pub(crate) struct Inbox {
     pub(crate) commands: mpsc::Receiver<Command>,
 }
 
-/// The grace period of the next shutdown that is asked for.
+/// Waits for the next shutdown request, and returns its grace period.
 pub(crate) async fn changed(shutdown: &mut watch::Receiver<Option<Duration>>) -> Duration {
     loop {
         if shutdown.changed().await.is_err() {
@@ -107,22 +106,22 @@ pub(crate) async fn changed(shutdown: &mut watch::Receiver<Option<Duration>>) ->
     }
 }
 
-/// The receiver of the answers to a call. A caller that is gone is no error.
+/// The receiver of a call's answers. A caller that is gone is no error.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// Calls with one answer.
+    /// For calls with one answer.
     Once(oneshot::Sender<Answer>),
-    /// Requests for a reconcile and awaited edits, which have three.
+    /// For requests for a reconcile and awaited edits, which have three answers.
     Request(Box<RequestReply>),
-    /// Calls of other processes, which find the answers in the store.
+    /// For calls of other processes, which find the answers in the store.
     Remote(Box<RemoteReply>),
 }
 
 #[derive(Debug)]
 pub(crate) struct RequestReply {
-    /// For what says that the request stands, or why it does not.
+    /// Receives the acceptance of the request, or its refusal.
     pub(crate) recorded: Option<oneshot::Sender<Answer>>,
-    /// For the outcome, or the outcomes of a batch.
+    /// Receives the outcome, or the outcomes of a batch.
     pub(crate) outcome: Option<oneshot::Sender<Answer>>,
     pub(crate) settled: Option<oneshot::Sender<Settlement>>,
 }
@@ -131,7 +130,7 @@ pub(crate) struct RequestReply {
 #[derive(Debug, Default)]
 pub(crate) struct PendingCalls {
     replies: HashMap<CallId, Reply>,
-    /// The number of those that belong to other processes.
+    /// Number of open calls of other processes.
     remote: usize,
 }
 
@@ -184,8 +183,8 @@ impl PendingCalls {
         given
     }
 
-    /// Hands an answer to its caller; after the last one the call is closed. How many other calls are open is said
-    /// before that: the caller may want to know at once.
+    /// Hands an answer to its caller, and closes the call after the last one. The number of open calls is reported
+    /// first, because the caller may look at it at once.
     pub(crate) fn answer(
         &mut self,
         id: CallId,
@@ -204,7 +203,7 @@ impl PendingCalls {
 }
 
 impl Reply {
-    /// Sends one answer, which speaks of this revision; returns what is still to be answered.
+    /// Sends one answer, valid as of this revision; returns the reply for the remaining ones.
     pub(crate) fn answer(self, answer: Answer, revision: Revision) -> Option<Reply> {
         match self {
             Reply::Once(caller) => {

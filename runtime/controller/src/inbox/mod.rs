@@ -1,5 +1,4 @@
-//! The way from handles and invocations to the event loop and back: calls, signals, replies, and the state that both sides
-//! share.
+//! The way between handles or invocations and the event loop: calls, signals, replies, and shared state.
 
 pub(crate) mod call;
 pub(crate) mod remote_reply;

@@ -7,14 +7,14 @@ use watershed_core::{Answer, Refusal, Revision, RunOutcome, Settlement};
 
 use crate::store::Answers;
 
-/// The answers to a call of another process, as far as they came.
+/// Collector of the answers to a call of another process.
 #[derive(Debug)]
 pub(crate) struct RemoteReply {
-    /// All that was answered: each answer repeats the ones before, for they may reach the store in any order.
+    /// All answers so far. Each write repeats them, because writes may reach the store in any order.
     said: Answers,
-    /// The answers that are still to come.
+    /// Answers that are still open.
     open: Open,
-    /// Answers that go with the commit under way, and are not given twice.
+    /// Number of answers that the commit under way stores, and that are not sent again.
     in_commit: usize,
     out: mpsc::UnboundedSender<Answers>,
 }
@@ -41,7 +41,7 @@ impl Open {
 }
 
 impl RemoteReply {
-    /// No answer to the call `id` yet. A request is answered up to three times, anything else once.
+    /// Creates a reply without answers to the call `id`. A request gets up to three answers, other calls one.
     pub(crate) fn new(id: Uuid, is_request: bool, out: mpsc::UnboundedSender<Answers>) -> Self {
         let open = match is_request {
             true => Open::Request {
@@ -61,7 +61,7 @@ impl RemoteReply {
         }
     }
 
-    /// Returns the answers that the commit of the call stores with it; none if the next leader has to answer.
+    /// Returns the answers that the call's commit stores with its changes; none if the next leader has to answer.
     pub(crate) fn with_commit(&mut self, answers: &[&Answer], revision: Revision) -> Option<Answers> {
         self.in_commit = answers.len();
         let mut given = self.said.clone();
@@ -78,7 +78,7 @@ impl RemoteReply {
         Some(given)
     }
 
-    /// Gives an answer to its caller, unless a commit did; returns what is still to be answered.
+    /// Sends an answer, unless a commit has stored it; returns the reply for the remaining answers.
     pub(crate) fn answer(mut self: Box<Self>, answer: &Answer, revision: Revision) -> Option<Box<Self>> {
         let open = self.open.after(answer);
         if !is_of_this_holder(answer) {
@@ -96,7 +96,7 @@ impl RemoteReply {
     }
 }
 
-/// Returns true if an answer says nothing but that this holder is about to go: the next one will know more.
+/// Returns true if an answer only says that this leader is about to stop: the next leader gives the real one.
 fn is_of_this_holder(answer: &Answer) -> bool {
     let is_no_outcome =
         |outcome: &RunOutcome| matches!(outcome, RunOutcome::ShutDown | RunOutcome::LeaseLost);

@@ -1,4 +1,4 @@
-//! The state that handles and the event loop share.
+//! State that handles and the event loop share.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -22,32 +22,32 @@ use crate::tasks::panics;
 use crate::types::clock::Clock;
 use crate::types::message::DecodeError;
 
-/// Reads the bytes of a spec that was written under this format.
+/// A function that checks whether spec bytes of this format can be decoded.
 pub(crate) type SpecCheck = fn(u32, &[u8]) -> Result<(), DecodeError>;
 
-/// The state that handles and the event loop share.
+/// State that handles and the event loop share.
 pub(crate) struct Shared {
     pub(crate) commands: mpsc::Sender<Command>,
-    /// Calls that were dropped before their last answer.
+    /// Sender of calls whose callers are gone.
     pub(crate) forgotten: mpsc::UnboundedSender<CallId>,
     pub(crate) view: View,
     pub(crate) changes: ChangeLog,
     pub(crate) metrics: Metrics,
     pub(crate) clock: Arc<dyn Clock>,
-    /// Open while this process holds the instance, and after that what it was; none before.
+    /// The open catalog while this process leads, and the closed one afterwards; none before.
     pub(crate) catalog: RwLock<Option<Arc<dyn Catalog>>>,
-    /// The store's exchange with other processes of the instance.
+    /// The store's exchange with other processes of the instance; none if the store is not shared.
     pub(crate) exchange: Option<Arc<dyn Exchange>>,
-    /// True if this process holds the instance.
+    /// True while this process leads the instance.
     pub(crate) holds: AtomicBool,
     pub(crate) next_call: AtomicU64,
-    /// The reconcilers that were registered, and for which kinds.
+    /// Types of the registered reconcilers, each with its kind.
     pub(crate) kinds: Vec<(TypeId, Kind)>,
-    /// The readers of the specs of these kinds.
+    /// Checks of specs, by kind.
     pub(crate) specs: BTreeMap<Kind, SpecCheck>,
     /// Wakes the loop while this process leads.
     pub(crate) wake_up: Notify,
-    /// Set when the loop has ended.
+    /// Reason why the controller has stopped; unset while it runs.
     pub(crate) stopped: OnceLock<StopReason>,
 }
 
@@ -65,7 +65,7 @@ impl Shared {
         CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Refuses a batch with a spec that its kind can't read, as far as kinds are registered here.
+    /// Refuses a batch with a spec that its kind can't read. Kinds that are not registered here are not checked.
     pub(crate) fn check_specs(&self, batch: &Batch) -> Result<(), Refusal> {
         batch.edits.iter().try_for_each(|edit| match &edit.change {
             Change::Create(new) | Change::Apply(new) => {
@@ -99,14 +99,14 @@ impl Shared {
         })
     }
 
-    /// Publishes to readers first, then to watchers: a change that a watcher gets can be read.
+    /// Publishes to readers first and then to watchers, so that a change reported to a watcher can be read.
     pub(crate) fn publish(&self, publish: Publish) {
         self.changes.announce(&publish);
         self.view.apply(&publish, self.clock.now().wall);
         self.changes.publish(publish);
     }
 
-    /// Ends what handles wait for: calls that were never taken are refused, watchers come to an end.
+    /// Ends what handles wait for: refuses calls that were never taken, and ends watches.
     pub(crate) async fn stop(&self, reason: &StopReason, inbox: &mut Inbox) {
         let _ = self.stopped.set(reason.clone());
         let refusal = match reason {
@@ -125,8 +125,8 @@ impl Shared {
         self.changes.end();
     }
 
-    /// Ends what handles wait for when the loop has gone without a word. Calls are refused already, for their receiver has
-    /// gone with the loop.
+    /// Ends what handles wait for after the loop is gone without an orderly end. Calls already fail, because their
+    /// receiver is gone.
     pub(crate) fn stop_without_loop(&self, reason: StopReason) {
         self.holds.store(false, Ordering::SeqCst);
         let _ = self.stopped.set(reason);
@@ -137,13 +137,13 @@ impl Shared {
         self.changes.end();
     }
 
-    /// Nobody waits for the answers to a call any more. A loop that has ended has forgotten everything.
+    /// Tells the loop that no caller waits for a call any more. Without a loop nothing needs to be forgotten.
     pub(crate) fn forget(&self, call: CallId) {
         let _ = self.forgotten.send(call);
         self.wake();
     }
 
-    /// Wakes the loop, which takes what was sent to it before. A loop that is in a turn runs another one.
+    /// Wakes the loop, which then takes everything sent before. During a turn, this causes another one.
     pub(crate) fn wake(&self) {
         self.wake_up.notify_one();
     }
@@ -162,13 +162,13 @@ impl Shared {
         }
     }
 
-    /// The lease, while this process holds one that can run out.
+    /// Returns the lease while this process leads; none if the lease can't expire.
     pub(crate) fn lease(&self) -> Option<Lease> {
         let holds = self.holds.load(Ordering::SeqCst);
         self.catalog().filter(|_| holds)?.lease()
     }
 
-    /// The stored catalog, if this process holds the instance.
+    /// Reads the stored catalog if this process leads.
     pub(crate) async fn read(&self) -> Result<Option<Stored>, StoreError> {
         let holds = self.holds.load(Ordering::SeqCst);
         match self.catalog().filter(|_| holds) {
@@ -194,8 +194,8 @@ impl Shared {
     }
 }
 
-/// Closes the catalog to handles when the loop goes without closing it, with the runtime for example: whatever the
-/// catalog holds, the lock on a file for example, goes with the loop, however many handles are left.
+/// Guard that withdraws the catalog from handles if the loop ends without closing it, as when the runtime is dropped.
+/// What the catalog holds, such as a file lock, is then released, however many handles remain.
 #[derive(Debug)]
 pub(crate) struct OpenedCatalog {
     shared: Arc<Shared>,

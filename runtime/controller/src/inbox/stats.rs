@@ -1,4 +1,4 @@
-//! The numbers of a controller, gathered from the state that handles and the event loop share.
+//! Metrics of a controller, gathered from the state that handles and the event loop share.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::metrics::stats::{Commits, Convergence, Invocations, Lag, LeaseAge, Qu
 use crate::sync::AtomicU64;
 
 impl Shared {
-    /// Returns the numbers as they are at this moment, `now` by the controller's clock.
+    /// Returns the present metrics; `now` is the time of the controller's clock.
     pub(crate) fn stats(&self, now: Timestamp) -> Stats {
         let at = Instant::now();
         let metrics = &self.metrics;

@@ -1,4 +1,4 @@
-//! Between the loop and those that it serves: cancels, progress, numbers, and the end.
+//! Interleavings of the loop and its clients: cancels, progress, metrics, and the end.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Two threads that exchange a value and a flag, under the memory model: every order, and every value of a read.
+//! Interleavings of two threads that exchange a value and a flag, under the memory model: every order, and every value
+//! that a read may return.
 //!
 //! `flag_cell.rs` is built here a second time, over a checker's atomics. Its cell is the real one for what it holds, and
 //! promises no more than that one does: whoever finds the thing sees what was written before it was put there.

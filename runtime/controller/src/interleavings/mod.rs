@@ -37,14 +37,14 @@ use crate::inbox::call::Inbox;
 use crate::inbox::shared::Shared;
 use crate::read::view::tests::uid;
 
-/// Orders of each sort.
+/// Number of random schedules, and again of schedules with few switches.
 const SCHEDULES: usize = 1_000;
-/// Switches at places that the scheduler chooses, of those orders that have few.
+/// Number of thread switches in a schedule with few switches.
 const SWITCHES: usize = 3;
-/// Debug builds need more than the checker gives.
+/// Stack size of a checked thread: debug builds need more than the default.
 const STACK_BYTES: usize = 512 * 1024;
 
-/// Runs it in many orders.
+/// Runs `body` under many schedules.
 fn explore(body: impl Fn() + Send + Sync + 'static) {
     let count = std::env::var("WATERSHED_SCHEDULES").ok();
     let count = count.map_or(SCHEDULES, |text| text.parse().expect("a number of schedules"));
@@ -56,7 +56,7 @@ fn explore(body: impl Fn() + Send + Sync + 'static) {
     Runner::new(PctScheduler::new_from_seed(2, SWITCHES, count), config).run(move || few());
 }
 
-/// The state that handles and a loop share, over an empty catalog, and the loop's side of it.
+/// Creates the state that handles and a loop share, over an empty catalog, and the receivers of the loop.
 fn shared() -> (Arc<Shared>, Inbox) {
     let (member, inbox, ends) = Controller::builder().member(&Stored::default(), None, Role::Candidate);
     drop(ends);

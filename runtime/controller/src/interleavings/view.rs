@@ -1,4 +1,4 @@
-//! Snapshots: one thread publishes, others read.
+//! Interleavings of snapshots: one thread publishes, others read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,12 +14,13 @@ use super::{explore, publish, removed};
 use crate::read::view::View;
 use crate::read::view::tests::{row, uid};
 
-/// The last revision that each test publishes.
+/// Last revision that each test publishes.
 const LAST: u64 = 6;
 
 type Catalog = BTreeMap<Uid, (String, Revision)>;
 
-/// Published one after the other: one row is changed in place, two are kept as they were for who lists.
+/// Returns the publishes of a test, in order. Some rows are changed in place, others keep their former version for
+/// listings.
 fn publishes() -> Vec<Publish> {
     (1..=LAST)
         .map(|revision| match revision % 3 {
@@ -33,12 +34,12 @@ fn publishes() -> Vec<Publish> {
         .collect()
 }
 
-/// The second resource under the name that the first leaves.
+/// Returns the second resource with the name that the first one leaves.
 fn other(revision: u64) -> Arc<Row> {
     row(1, &format!("n{}", (revision + 1) % 2), revision)
 }
 
-/// The catalog at each revision, from nothing.
+/// Returns the expected catalog at each revision, from an empty one.
 fn catalogs() -> Vec<Catalog> {
     let mut catalogs = vec![Catalog::new()];
     for publish in publishes() {
@@ -54,7 +55,7 @@ fn catalogs() -> Vec<Catalog> {
     catalogs
 }
 
-/// Publishes in a thread of its own; says how far it has come.
+/// Publishes in a thread of its own; returns the thread and the revision that it has reached.
 fn publishing(view: &Arc<View>, publishes: Vec<Publish>) -> (thread::JoinHandle<()>, Arc<AtomicU64>) {
     let (view, told) = (Arc::clone(view), Arc::new(AtomicU64::new(0)));
     let tells = Arc::clone(&told);
@@ -227,7 +228,7 @@ fn ran(runs_total: u64) -> Publish {
     }
 }
 
-/// A row that tells of so many runs.
+/// Returns a row with this number of runs.
 fn after(runs_total: u64, revision: u64) -> Arc<Row> {
     let mut row = Row::clone(&row(0, "n0", revision));
     no_op(runs_total).show_in(&mut row);

@@ -1,4 +1,4 @@
-//! Wake-ups: of those who read a feed, and of workers.
+//! Interleavings of wake-ups: of log readers, and of workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

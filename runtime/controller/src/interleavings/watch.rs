@@ -1,4 +1,4 @@
-//! ChangeLog: one thread publishes, others follow, leave and come back.
+//! Interleavings of the change log: one thread publishes, others follow, leave and return.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::inbox::shared::Shared;
 use crate::read::view::tests::{row, uid};
 use crate::read::watch::{Event, Watch};
 
-/// The last revision that each test publishes: more than what is held for who comes back.
+/// Last revision that each test publishes: more than the log keeps for a watcher that returns.
 const LAST: u64 = 7;
-/// The revision at which a resource goes.
+/// Revision at which a resource is removed.
 const GOES: u64 = 5;
 
-/// The rows' revisions.
+/// Revision of each row, by uid.
 type Catalog = BTreeMap<Uid, Revision>;
 
 fn publishes() -> Vec<Publish> {
@@ -35,7 +35,7 @@ fn publishes() -> Vec<Publish> {
     (1..=LAST).map(one).collect()
 }
 
-/// The catalog at each revision.
+/// Returns the expected catalog at each revision.
 fn catalogs() -> Vec<Catalog> {
     let mut catalogs = vec![Catalog::new()];
     for publish in publishes() {
@@ -57,14 +57,14 @@ fn publishing(shared: &Arc<Shared>) -> thread::JoinHandle<()> {
     })
 }
 
-/// A reader that has listed or followed so far.
+/// A watcher, with the catalog that it has reconstructed.
 struct Follower {
     shared: Arc<Shared>,
     at: Revision,
     seen: Catalog,
 }
 
-/// The end of a while of following.
+/// Reason why a watcher stopped following.
 #[derive(Debug, PartialEq)]
 enum Left {
     Lagged,
@@ -82,7 +82,7 @@ impl Follower {
         }
     }
 
-    /// Follows for so many events, or until nothing more comes.
+    /// Follows for a number of events, or until no more come.
     fn follow(&mut self, mut watch: Watch, events: usize) -> Left {
         for _ in 0..events {
             match block_on(watch.next()) {
@@ -112,7 +112,7 @@ impl Follower {
         Left::Enough
     }
 
-    /// Checks that a watcher that gets a change can read it.
+    /// Checks that a change reported to a watcher can be read.
     fn can_read(&self, told: Revision) {
         assert!(self.shared.view.revision() >= told);
         for (uid, revision) in &catalogs()[told.0 as usize] {

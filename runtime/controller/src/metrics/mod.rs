@@ -1,4 +1,4 @@
-//! Counters of the host: plain numbers that anybody may read at any time.
+//! Counters of the host, which anybody may read at any time.
 
 mod prometheus;
 pub(crate) mod queue_depth;
@@ -13,10 +13,10 @@ use watershed_core::{ErrorKind, Returned, Timestamp};
 use crate::metrics::queue_depth::Lengths;
 use crate::sync::{AtomicI64, AtomicU64, Mutex, Unpoisoned};
 
-/// The least time for which the longest of something is remembered; at most twice that.
+/// Least time for which a maximum is remembered; twice that at most.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// The numbers of one controller.
+/// Counters and durations of one controller.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     pub(crate) started: AtomicU64,
@@ -24,7 +24,7 @@ pub(crate) struct Metrics {
     pub(crate) failed: AtomicU64,
     pub(crate) commits: Durations,
     pub(crate) failed_commits: AtomicU64,
-    /// From the moment when a call was sent to that when the loop took it.
+    /// Time from sending a call until the loop takes it.
     pub(crate) lag: Durations,
     pub(crate) lengths: Lengths,
     convergence: Convergence,
@@ -54,18 +54,19 @@ impl Metrics {
         count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The loop says after each turn whether everything is settled.
+    /// Records after each turn whether everything has settled.
     pub(crate) fn settled(&self, is_idle: bool, now: Timestamp) {
         self.convergence.settled(is_idle, now);
     }
 
-    /// Returns the time at which everything was last settled, and how many milliseconds that took.
+    /// Returns the time at which everything last settled, and how many milliseconds that took; none before the first
+    /// time.
     pub(crate) fn last_convergence(&self) -> Option<(Timestamp, u64)> {
         self.convergence.last()
     }
 }
 
-/// Durations of something: the last, and the longest of the last minute or two.
+/// Durations of an operation: the last one, and the longest of the last minute or two.
 #[derive(Debug)]
 pub(crate) struct Durations {
     count: AtomicU64,
@@ -73,7 +74,7 @@ pub(crate) struct Durations {
     longest: Mutex<Windows>,
 }
 
-/// The longest of this window and of the one before.
+/// Longest durations of the present and the previous window.
 #[derive(Debug)]
 struct Windows {
     began: Instant,
@@ -138,12 +139,13 @@ fn microseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// The last time when everything settled.
+/// The last time at which everything settled.
 #[derive(Debug)]
 struct Convergence {
-    /// The time at which something became unsettled that has not settled since; `NEVER` while all is settled.
+    /// Start of the present unsettled period; `NEVER` while everything is settled.
     unsettled_at: AtomicI64,
-    /// The time at which that was, and for how many milliseconds something had been unsettled: read as one.
+    /// Time of the last settling, and the length of the unsettled period before, in milliseconds; none before the
+    /// first.
     last: Mutex<Option<(Timestamp, u64)>>,
 }
 

@@ -1,9 +1,9 @@
-//! Prometheus' text format.
+//! The Prometheus text format.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 
-/// A page of numbers in Prometheus' text format, each with the labels of the page; names begin with `watershed_`.
+/// A page of metrics in the Prometheus text format, each with the page's labels; names begin with `watershed_`.
 ///
 /// ```
 /// use watershed_controller::stats::Page;
@@ -24,7 +24,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// An empty page.
+    /// Creates an empty page with these labels.
     pub fn new(labels: &[(&str, &str)]) -> Self {
         Self {
             labels: listed(labels),
@@ -32,13 +32,13 @@ impl Page {
         }
     }
 
-    /// Adds a number that rises and falls.
+    /// Adds a gauge: a number that rises and falls.
     pub fn gauge(&mut self, name: &str, help: &str, value: u64) {
         self.head(name, help, "gauge");
         self.sample(name, "", value);
     }
 
-    /// Adds a number that only rises.
+    /// Adds a counter: a number that only rises.
     pub fn counter(&mut self, name: &str, help: &str, value: u64) {
         self.head(name, help, "counter");
         self.sample(name, "", value);
@@ -50,7 +50,7 @@ impl Page {
         self.sample(name, "", seconds(micros));
     }
 
-    /// Adds one number for each value of a label.
+    /// Adds a metric with one number per value of a label.
     pub fn by(&mut self, name: &str, help: &str, label: &str, values: &BTreeMap<String, u64>) {
         let samples: Vec<_> = values
             .iter()
@@ -59,7 +59,7 @@ impl Page {
         self.family(name, help, &samples);
     }
 
-    /// Adds one number for each set of labels.
+    /// Adds a metric with one number per set of labels.
     pub fn family(&mut self, name: &str, help: &str, samples: &[(Vec<(&str, &str)>, impl Display)]) {
         self.head(name, help, "gauge");
         for (labels, value) in samples {
@@ -67,7 +67,7 @@ impl Page {
         }
     }
 
-    /// Returns the page.
+    /// Returns the text of the page.
     pub fn into_text(self) -> String {
         self.text
     }
@@ -94,7 +94,7 @@ impl Page {
     }
 }
 
-/// Returns microseconds as seconds with three digits, as a value of [`Page::family`].
+/// Formats microseconds as seconds with three digits, as a value of [`Page::family`].
 pub fn seconds(micros: u64) -> String {
     format!("{}.{:03}", micros / 1_000_000, micros % 1_000_000 / 1_000)
 }

@@ -1,4 +1,4 @@
-//! Lengths of a controller's queues: now, and at most so far.
+//! Lengths of a controller's queues: at present, and the longest so far.
 //!
 //! The loop notes the lengths at each turn; nobody else writes them. A queue that only grows is a leak, and one that is
 //! long says who is slow.
@@ -9,34 +9,35 @@ use serde::Serialize;
 
 use crate::sync::AtomicU64;
 
-/// The queues inside the controller of this process.
+/// Lengths of the queues inside the controller of this process.
 ///
 /// Part of [`Stats`](crate::stats::Stats). At rest nothing waits but what is kept for watchers who come back.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct QueueDepths {
-    /// Calls on their way to the loop. At most 1,024; who calls when these are there waits outside.
+    /// Calls on their way to the loop, at most 1,024; further callers wait outside the queue.
     pub calls: QueueDepth,
-    /// Calls that the loop has taken and not answered for the last time: waits for an outcome are among them, and states
-    /// that wait for the commit under way to end.
+    /// Calls that the loop has taken and that lack an answer, including waits for an outcome and uncommitted state
+    /// writes.
     pub answers: QueueDepth,
-    /// Returns, state writes, progress and ends of commits on their way to the loop. Each invocation has at most three.
+    /// Signals on their way to the loop: returns, state writes, progress and ends of commits. At most three per
+    /// invocation.
     pub signals: QueueDepth,
-    /// Calls whose callers have gone, on their way to the loop.
+    /// Calls whose callers are gone, on their way to the loop.
     pub forgotten: QueueDepth,
-    /// Started invocations that no worker has begun. At most as many as may run.
+    /// Started invocations that no worker has begun, at most as many as may run.
     pub begins: QueueDepth,
-    /// Bytes, about, that are held for those who watch: at most 16 MiB and one change.
+    /// Approximate number of bytes held for watchers: at most 16 MiB and one change.
     pub watched_bytes: u64,
 }
 
-/// The length of a queue.
+/// Length of a queue, at present and at most.
 ///
 /// Part of [`QueueDepths`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct QueueDepth {
-    /// As the loop saw it last.
+    /// Length at the loop's last look.
     pub now: u64,
-    /// The longest that it saw since the controller started.
+    /// Longest length that the loop saw since the controller started.
     pub most: u64,
 }
 
@@ -52,7 +53,7 @@ impl QueueDepths {
         }
     }
 
-    /// The queues by their names.
+    /// Returns the queues with their names.
     pub fn queues(&self) -> [(&'static str, QueueDepth); 5] {
         [
             ("calls", self.calls),
@@ -64,7 +65,7 @@ impl QueueDepths {
     }
 }
 
-/// The lengths as the loop notes them.
+/// Queue lengths, as the loop records them.
 #[derive(Debug)]
 pub(crate) struct Lengths {
     pub(crate) calls: Length,
@@ -86,7 +87,7 @@ impl Lengths {
     }
 }
 
-/// The length of one queue.
+/// Recorded length of one queue.
 #[derive(Debug)]
 pub(crate) struct Length {
     now: AtomicU64,
@@ -101,13 +102,13 @@ impl Length {
         }
     }
 
-    /// Only the loop notes.
+    /// Records the present length. Called only by the loop.
     pub(crate) fn note(&self, length: usize) {
         self.now.store(length as u64, Ordering::Relaxed);
         self.note_high_water(length);
     }
 
-    /// Notes a length that is about to change again.
+    /// Records a length that may be a maximum, without making it the present one.
     pub(crate) fn note_high_water(&self, length: usize) {
         let length = length as u64;
         if length > self.most.load(Ordering::Relaxed) {

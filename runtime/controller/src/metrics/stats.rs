@@ -1,4 +1,4 @@
-//! Numbers for whoever operates a controller, as a value, as JSON and in Prometheus' text format.
+//! Metrics for operators, as a value, as JSON and in the Prometheus text format.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use watershed_core::{ErrorKind, Revision, Row, Settled, Stage, Status, Timestamp
 pub use crate::metrics::prometheus::{Page, seconds};
 pub use crate::metrics::queue_depth::{QueueDepth, QueueDepths};
 
-/// The numbers of a controller at one moment; see [`Handle::stats`](crate::Handle::stats).
+/// Metrics of a controller at one moment; see [`Handle::stats`](crate::Handle::stats).
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -42,111 +42,109 @@ pub use crate::metrics::queue_depth::{QueueDepth, QueueDepths};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Stats {
-    /// The catalog's revision.
+    /// Revision of the catalog.
     pub revision: Revision,
-    /// All resources, deleted ones included whose delete is unfinished.
+    /// Number of resources, including those with an unfinished delete.
     pub resources: u64,
-    /// Pending ones, by the priority of what asked for them, which says who starts first: see
-    /// [`Priority`](crate::history::Priority).
+    /// Number of pending resources, by the priority of their request; see [`Priority`](crate::history::Priority).
     pub pending: BTreeMap<String, u64>,
-    /// Pending ones, by the reason that they were asked for.
+    /// Number of pending resources, by the trigger of their request.
     pub pending_by_reason: BTreeMap<String, u64>,
-    /// For how long the one has been pending that is so for longest.
+    /// Longest time that a resource has been pending, in milliseconds.
     pub oldest_pending_ms: u64,
-    /// Running invocations.
+    /// Number of running invocations.
     pub running: u64,
-    /// For how long the oldest of them runs.
+    /// Longest time that an invocation has been running, in milliseconds.
     pub longest_running_ms: u64,
-    /// Those of them that were cancelled and have not returned.
+    /// Number of running invocations that were cancelled and have not returned.
     pub stuck: u64,
-    /// Settled ones, by why they are settled: `idle`, `failed`, `retrying`, `paused` and so on.
+    /// Number of settled resources, by the reason: `idle`, `failed`, `retrying`, `paused` and so on.
     pub settled: BTreeMap<String, u64>,
-    /// Resources whose last run failed by itself, whatever they do now.
+    /// Number of resources whose last run failed by itself, in any stage.
     pub failed: u64,
-    /// Resources whose last run gave up because of the failure of a ref.
+    /// Number of resources whose last run gave up because a ref had failed.
     pub blocked: u64,
-    /// Resources whose reconciles are held back.
+    /// Number of resources whose reconciles are held back.
     pub paused: u64,
-    /// Failures in a row, of all resources together.
+    /// Sum of the failures in a row of all resources.
     pub retries: u64,
-    /// Invocations since the controller started.
+    /// Counts of invocations since the controller started.
     pub invocations: Invocations,
-    /// Commits since the controller started.
+    /// Counts and durations of commits since the controller started.
     pub commits: Commits,
-    /// The time that calls waited for the loop.
+    /// Time that calls waited for the loop.
     pub loop_lag: Lag,
-    /// The queues inside the controller, where this process holds the instance.
+    /// Lengths of the queues inside the controller, while this process leads.
     pub waiting: QueueDepths,
-    /// The lease, if it can run out.
+    /// Age of the lease; none if it can't expire.
     pub lease: Option<LeaseAge>,
-    /// The time at which everything was last settled.
+    /// Last time at which everything settled; none before the first.
     pub last_convergence: Option<Convergence>,
 }
 
-/// Counts of invocations.
+/// Counts of invocations since the controller started.
 ///
 /// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Invocations {
-    /// Started.
+    /// Number of started invocations.
     pub started: u64,
-    /// Returned an outcome.
+    /// Number of invocations that succeeded.
     pub done: u64,
-    /// Returned an error, or panicked.
+    /// Number of invocations that failed or panicked, without those that gave up because a ref had failed.
     pub failed: u64,
 }
 
-/// Counts and times of commits.
+/// Counts and durations of commits.
 ///
 /// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Commits {
-    /// Tried.
+    /// Number of attempts to commit.
     pub tried: u64,
-    /// Failed; they were tried again.
+    /// Number of failed attempts.
     pub failed: u64,
-    /// The time that the last one took, in microseconds.
+    /// Duration of the last commit, in microseconds.
     pub last_us: u64,
-    /// The longest of the last minute.
+    /// Longest duration in the last minute or two, in microseconds.
     pub longest_us: u64,
 }
 
-/// The time that calls waited.
+/// Time that calls waited for the loop.
 ///
 /// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Lag {
-    /// The last one, in microseconds.
+    /// Wait of the last call, in microseconds.
     pub last_us: u64,
-    /// The longest of the last minute.
+    /// Longest wait in the last minute or two, in microseconds.
     pub longest_us: u64,
 }
 
-/// A lease that can run out.
+/// Age and term of a lease that can expire.
 ///
 /// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct LeaseAge {
-    /// The time since it was renewed.
+    /// Time since the last renewal, in milliseconds.
     pub age_ms: u64,
-    /// The time that it lasts.
+    /// Time that a renewal lasts, in milliseconds.
     pub term_ms: u64,
 }
 
-/// A time when everything had settled.
+/// The last time at which everything settled.
 ///
 /// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Convergence {
-    /// The time.
+    /// Time at which the last resource settled.
     pub at: Timestamp,
-    /// The time that something had been pending or running until then.
+    /// Length of the unsettled period before that, in milliseconds.
     pub took_ms: u64,
 }
 
 impl Stats {
-    /// Counts one more resource, which stands as it does for so many milliseconds. For the numbers of a catalog that
-    /// nobody runs.
+    /// Counts one more resource, whose status is `age_ms` old. For the metrics of a catalog that no process runs.
     pub fn add(&mut self, row: &Row, status: &Status, age_ms: i64) {
         self.resources += 1;
         match &row.error {
@@ -178,7 +176,7 @@ impl Stats {
         }
     }
 
-    /// The numbers in Prometheus' text format, each with the given labels: `[("instance", "flights")]`.
+    /// Formats the metrics in the Prometheus text format, each with these labels: `[("instance", "flights")]`.
     pub fn to_prometheus(&self, labels: &[(&str, &str)]) -> String {
         let mut page = Page::new(labels);
         self.at_rest(&mut page);
@@ -186,7 +184,7 @@ impl Stats {
         page.into_text()
     }
 
-    /// Adds the numbers of the catalog, which are as true where nobody runs it.
+    /// Adds the metrics of the catalog, which are valid even if no process runs it.
     pub fn at_rest(&self, page: &mut Page) {
         page.gauge("resources", "Resources of the catalog.", self.resources);
         page.by(
@@ -237,7 +235,7 @@ impl Stats {
         page.gauge("retries", "Failures in a row, of all resources.", self.retries);
     }
 
-    /// Adds the numbers that a process counts while it runs the catalog.
+    /// Adds the metrics that a process counts while it runs the catalog.
     pub fn write_process(&self, page: &mut Page) {
         page.counter(
             "invocations_started_total",
@@ -330,7 +328,7 @@ impl Stats {
     }
 }
 
-/// The word for why something is settled, as documents have it.
+/// Returns the name of a reason for being settled, as used in documents.
 fn word(why: &Settled) -> String {
     if *why == Settled::Idle {
         return "idle".to_owned();

@@ -1,4 +1,4 @@
-//! Reading: the committed catalog with the status of each resource, and the changes to it.
+//! Reads of the committed catalog with the status of each resource, and of its changes.
 
 pub(crate) mod ring_log;
 pub(crate) mod view;

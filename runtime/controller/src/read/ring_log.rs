@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::sync::{Mutex, MutexGuard, Notify, Unpoisoned};
 
-/// The shared log; clones are handles to one and the same.
+/// The shared log; clones are handles to the same log.
 #[derive(Debug)]
 pub(crate) struct RingLog<T> {
     shared: Arc<LogInner<T>>,
@@ -25,12 +25,12 @@ struct LogInner<T> {
     bounds: Bounds,
 }
 
-/// The bounds of a log, in bytes.
+/// Bounds of a log, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    /// For readers that come later, of what all others have read.
+    /// Bytes kept for later readers after all present ones have read them.
     pub(crate) kept: usize,
-    /// In all: how far behind a reader may fall.
+    /// Bytes kept in all, and so how far behind a reader may fall.
     pub(crate) bound: usize,
 }
 
@@ -44,7 +44,7 @@ struct Log<T> {
 }
 
 impl<T> Log<T> {
-    /// Drops from the front what is held in vain.
+    /// Drops the entries beyond the bounds from the front, and returns them.
     fn trim(&mut self, bounds: Bounds) -> Vec<Arc<T>> {
         let mut gone = Vec::new();
         let slowest = self.cursors.keys().next().copied().unwrap_or(u64::MAX);
@@ -90,7 +90,7 @@ impl<T> Clone for RingLog<T> {
 }
 
 impl<T> RingLog<T> {
-    /// An empty log.
+    /// Creates an empty log.
     pub(crate) fn new(bounds: Bounds) -> Self {
         let log = Log {
             first: 0,
@@ -108,7 +108,7 @@ impl<T> RingLog<T> {
         }
     }
 
-    /// Appends an entry that weighs `weight` bytes and returns what had to go for it, oldest first.
+    /// Appends an entry of `weight` bytes; returns the entries dropped for it, oldest first.
     pub(crate) fn push(&self, weight: usize, entry: T) -> Vec<Arc<T>> {
         let mut log = self.shared.lock();
         log.entries.push_back((weight, Arc::new(entry)));
@@ -119,23 +119,23 @@ impl<T> RingLog<T> {
         gone
     }
 
-    /// Returns true if anybody follows the log at this moment.
+    /// Returns true if the log has a reader now.
     pub(crate) fn has_readers(&self) -> bool {
         !self.shared.lock().cursors.is_empty()
     }
 
-    /// Returns the weight of its entries, in bytes.
+    /// Returns the weight of all entries, in bytes.
     pub(crate) fn weight(&self) -> usize {
         self.shared.lock().weight
     }
 
-    /// Lets readers come to an end once they have read what is there.
+    /// Ends the log: readers end after the entries that remain.
     pub(crate) fn end(&self) {
         self.shared.lock().ended = true;
         self.shared.grew.notify_waiters();
     }
 
-    /// Follows the log from the first entry for which `passed` is false, or from its end.
+    /// Creates a reader at the first entry for which `passed` is false, or at the end of the log.
     pub(crate) fn follow(&self, passed: impl Fn(&T) -> bool) -> Reader<T> {
         let mut log = self.shared.lock();
         let passed = log.entries.iter().take_while(|(_, entry)| passed(entry)).count();
@@ -149,27 +149,27 @@ impl<T> RingLog<T> {
 }
 
 impl<T> LogInner<T> {
-    /// A panic while the log is locked leaves it whole: every change of it is complete before anything can panic.
+    /// Locks the log, even after a panic: no change leaves it incomplete.
     fn lock(&self) -> MutexGuard<'_, Log<T>> {
         self.log.lock().unpoisoned()
     }
 }
 
-/// One reader's cursor in the log.
+/// A reader's cursor in the log.
 #[derive(Debug)]
 pub(crate) struct Reader<T> {
     log: RingLog<T>,
     next: u64,
 }
 
-/// The result of a read.
+/// Result of a read.
 #[derive(Debug)]
 pub(crate) enum Read<T> {
     /// The next entry.
     Entry(Arc<T>),
     /// The next entry was dropped before it was read.
     Lagged,
-    /// There is nothing more and there never will be.
+    /// The log has ended.
     Ended,
 }
 
@@ -191,7 +191,7 @@ impl<T> Reader<T> {
         }
     }
 
-    /// The next entry if there is one now.
+    /// Returns the next entry if there is one now.
     pub(crate) fn try_read(&mut self) -> Option<Read<T>> {
         let mut log = self.log.shared.lock();
         if self.next < log.first {

@@ -1,4 +1,4 @@
-//! Following the catalog.
+//! Watches on the catalog.
 //!
 //! What is published goes into one bounded [`RingLog`]; each watcher has a cursor in it and reads at its own pace. A
 //! watcher that falls too far behind finds its cursor gone and is told so; it costs nobody anything meanwhile.
@@ -12,9 +12,8 @@ use crate::read::ring_log::{Bounds, Read, Reader, RingLog};
 use crate::read::view::View;
 use crate::sync::{AtomicU64, Mutex, Unpoisoned};
 
-/// The bytes of published events that are held: for those who watch, a moment of a storm; for those who come back
-/// later, some minutes of editing by hand. Every controller of a process fills its own, and a reader that falls behind
-/// lists again.
+/// Bounds of the held events, in bytes: for a watcher in an overload, and, less, for one that returns after some
+/// minutes. Each controller of a process has a log of its own; a reader that falls behind lists again.
 const LOG_BOUNDS: Bounds = if cfg!(all(test, feature = "interleavings")) {
     // A few rows.
     Bounds {
@@ -28,23 +27,23 @@ const LOG_BOUNDS: Bounds = if cfg!(all(test, feature = "interleavings")) {
     }
 };
 
-/// The approximate weight of a removal or a change of status.
+/// Approximate weight of a removal or a status change, in bytes.
 const CHANGE_WEIGHT: usize = 256;
 
-/// The weight of a row on the heap beyond the parts that are counted: its reason, and the counts of shared parts.
+/// Approximate weight of a row's uncounted parts on the heap, in bytes: its reason, and the counts of shared parts.
 const SHARED_WEIGHT: usize = 512;
 
-/// One thing that a watcher sees.
+/// An event of a watch.
 ///
 /// See [`Watch`] for an example.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The changes of a commit, in whole batches.
     Changed(Changes),
-    /// Statuses and no-op runs, which change no row; belongs to no revision and isn't repeated to those who come later.
+    /// Statuses and no-op runs, which change no row. Belongs to no revision, and is not repeated to later watchers.
     Status(Vec<StatusUpdate>),
-    /// This watcher has missed something. It gets nothing more. Watch again from the last revision that it saw; if that
-    /// says the same at once, list again, and watch from there.
+    /// The watch has missed changes and ends. Watch again from the last revision seen; if that lags at once as well,
+    /// list again and watch from there.
     Lagged,
 }
 
@@ -53,11 +52,11 @@ pub enum Event {
 /// See [`Watch`] for an example.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changes {
-    /// The catalog's revision with them.
+    /// Revision of the catalog after the changes.
     pub revision: Revision,
     /// New and changed rows.
     pub rows: Vec<Arc<Row>>,
-    /// Resources that are no longer in the catalog.
+    /// Resources that left the catalog.
     pub removed: Vec<Removed>,
 }
 
@@ -100,7 +99,7 @@ pub struct Changes {
 #[derive(Debug)]
 pub struct Watch {
     from: Revision,
-    /// Changes before the cursor.
+    /// Changes between the start of the watch and the cursor, returned first; none if the log has everything.
     first: Option<Changes>,
     cursor: Cursor,
 }
@@ -108,13 +107,13 @@ pub struct Watch {
 #[derive(Debug)]
 enum Cursor {
     Following(Reader<Event>),
-    /// The watcher has lagged, and has not been told yet.
+    /// The watcher has lagged, and does not know yet.
     Lagging,
     Ended,
 }
 
 impl Watch {
-    /// The next event; none when the controller has stopped or after [`Event::Lagged`].
+    /// Waits for the next event; none after the controller has stopped or after [`Event::Lagged`].
     ///
     /// Cancel-safe: no event is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<Event> {
@@ -147,18 +146,18 @@ impl Watch {
     }
 }
 
-/// The log of changes that watchers may still see.
+/// The log of changes for watchers.
 #[derive(Debug)]
 pub(crate) struct ChangeLog {
     log: RingLog<Event>,
-    /// The highest revision that is not, or no longer, in the log.
+    /// Highest revision whose changes are not in the log, or no longer.
     removed: Mutex<Revision>,
-    /// The revision at which a resource was last removed.
+    /// Revision at which a resource was last removed.
     last_removal: AtomicU64,
 }
 
 impl ChangeLog {
-    /// Nothing was published yet but the catalog as it was found.
+    /// Creates a log that begins after the stored catalog.
     pub(crate) fn since(revision: Revision, last_removal: Option<Revision>) -> Self {
         Self {
             log: RingLog::new(LOG_BOUNDS),
@@ -167,14 +166,14 @@ impl ChangeLog {
         }
     }
 
-    /// Takes note of removals, before readers see them: whoever finds rows without them knows that they are missing.
+    /// Records removals before readers see them, so that a watcher whose rows lack them can tell.
     pub(crate) fn announce(&self, publish: &Publish) {
         if !publish.removed.is_empty() {
             self.last_removal.store(publish.revision.0, Ordering::SeqCst);
         }
     }
 
-    /// Shows watchers what was published. What belongs to no revision is left out while nobody watches.
+    /// Publishes changes to watchers. Statuses are dropped while there are none.
     pub(crate) fn publish(&self, publish: Publish) {
         if !publish.rows.is_empty() || !publish.removed.is_empty() {
             let (revision, rows, removed) = (publish.revision, publish.rows, publish.removed);
@@ -212,7 +211,7 @@ impl ChangeLog {
         }
     }
 
-    /// Watches everything after `from`. A revision that is not there yet is that of another catalog.
+    /// Creates a watch on everything after `from`. A revision later than the present one belongs to another catalog.
     ///
     /// What the log no longer has, or never had because it was before the start, is seen in the rows themselves,
     /// unless something was removed since.
@@ -257,13 +256,13 @@ impl ChangeLog {
         Cursor::Following(reader)
     }
 
-    /// Returns true if the log has all after `from`. Asked after the cursor is taken: what goes from then on is
-    /// noticed by the cursor itself.
+    /// Returns true if the log has every change after `from`. Called after the cursor is taken, which itself notices
+    /// later losses.
     fn is_followed(&self, from: Revision) -> bool {
         from >= *self.removed.lock().unpoisoned()
     }
 
-    /// Returns the bytes that are held for watchers.
+    /// Returns the number of bytes held for watchers.
     pub(crate) fn held_bytes(&self) -> usize {
         self.log.weight()
     }
@@ -273,8 +272,8 @@ impl ChangeLog {
     }
 }
 
-/// Returns the weight of a version of a row that nothing else holds. Refs, paths and labels are left out: versions
-/// share them.
+/// Returns the weight of a row's unshared parts, in bytes. Versions of a row share refs, paths and labels, which are
+/// not counted.
 fn weight(row: &Row) -> usize {
     let run = row.last_run.as_ref().map_or(0, |run| {
         let refs = run.seen.as_ref().map_or(0, |seen| size_of_val(&*seen.refs));

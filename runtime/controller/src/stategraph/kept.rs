@@ -6,7 +6,7 @@ use watershed_stategraph::{Fingerprint, Graph, PersistFuture, Persister};
 use super::{GraphReconciler, GraphState, Renderer};
 use crate::workers::reconciler::context::Context;
 
-/// The graph of a resource is named after its identity, so that a rename changes nothing.
+/// Returns the name of a resource's graph: its uid, so that a rename changes nothing.
 pub(super) fn graph_name(uid: Uid) -> String {
     uid.to_string()
 }
@@ -15,10 +15,10 @@ pub(super) fn uid_of(graph: &str) -> Option<Uid> {
     uuid::Uuid::parse_str(graph).ok().map(Uid)
 }
 
-/// Writes the graph as the state of an invocation's resource, and waits until it is durable.
+/// Persister that writes the graph as the state of an invocation's resource, and waits until it is durable.
 pub(super) struct InState<R: Renderer> {
     context: Context<GraphReconciler<R>>,
-    /// The graph that the catalog holds: it is not written again.
+    /// Fingerprint of the graph in the catalog, which is not written again; none before the first.
     written: Option<Fingerprint>,
 }
 

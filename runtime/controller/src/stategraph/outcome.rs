@@ -1,14 +1,15 @@
-//! The outcome of a call for its resource.
+//! Outcome of a convergence for its resource.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use watershed_core::{Error, Outcome, Work};
 use watershed_stategraph::{Graph, Report, Timestamp, Value};
 
-/// Failures named in an error: enough to see what they have in common.
+/// Maximum number of failures named in an error: enough to see what they have in common.
 const MOST_NAMED: usize = 3;
 
-/// Failed items are an error of the resource. Pending ones are not: they wait for something to appear.
+/// Converts a report to an outcome. Failed items fail the resource; pending ones don't, because they wait for something
+/// to appear.
 pub(super) fn from_report(report: &Report, check_every: Option<Duration>) -> Result<Outcome, Box<Error>> {
     // Both are waits: a clock that is set back makes neither longer.
     let requeue_after = report.status.next.map(until).into_iter().chain(check_every).min();
@@ -32,7 +33,7 @@ pub(super) fn from_report(report: &Report, check_every: Option<Duration>) -> Res
     })
 }
 
-/// A delete is done when nothing of ours is left.
+/// Checks that a delete has removed every item of the graph that is not external.
 pub(super) fn check_delete<V: Value>(report: &Report, current: &Graph<V>) -> Result<(), Box<Error>> {
     if let Some(mut error) = failure(report) {
         error.retry_after = report.status.next.map(until);

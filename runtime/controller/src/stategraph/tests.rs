@@ -1,4 +1,4 @@
-//! Operations that outlive their invocation, and items that somebody else brings and takes away.
+//! Tests of operations that outlive their invocation, and of external items that come and go.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

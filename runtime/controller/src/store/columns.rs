@@ -16,44 +16,44 @@ use watershed_core::{
 
 use super::{ColumnError, StoreError};
 
-/// The type of a column.
+/// Type of a column, mapped by each database to its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
-    /// An identity, or none.
+    /// A uid; may be null.
     Uid,
     /// The text of a kind or a name.
     Name,
-    /// JSON that people look at, or none.
+    /// JSON that people may read; may be null.
     Json,
-    /// JSON that is too long to be looked at, or none.
+    /// JSON too long for people to read; may be null.
     Document,
-    /// A number with a sign, or none.
+    /// A signed integer; may be null.
     Integer,
-    /// True or false.
+    /// A boolean; never null.
     Flag,
-    /// A message, or none.
+    /// An encoded message; may be null.
     Bytes,
 }
 
-/// A value on its way to or from a column.
+/// A value that is written to or read from a column.
 #[derive(Debug)]
 pub(super) enum Cell<'a> {
     Uid(Option<Uuid>),
     Name(Cow<'a, str>),
-    /// Of both types of JSON.
+    /// A text of either JSON type.
     Json(Option<Cow<'a, str>>),
     Integer(Option<i64>),
     Flag(bool),
     Bytes(Option<&'a [u8]>),
 }
 
-/// A row of a database that gives its cells.
+/// A row of a database, read cell by cell.
 pub(super) trait Source {
-    /// The cell of the column at `index`, which has this type.
+    /// Returns the cell at `index`, read as this type.
     fn cell(&self, index: usize, of: Type) -> Result<Cell<'_>, ColumnError>;
 }
 
-/// One column of a table, with how it is filled from a `T` and how it fills one.
+/// A column of a table, with functions that read a `T`'s value and set it.
 pub(super) struct Column<T> {
     pub(super) name: &'static str,
     pub(super) of: Type,
@@ -61,7 +61,7 @@ pub(super) struct Column<T> {
     set: fn(&mut T, Cell<'_>) -> Result<(), ColumnError>,
 }
 
-/// The column of a field.
+/// Defines the column of a field.
 macro_rules! column {
     ($name:expr, $table:ident.$($field:ident).+) => {
         Column {
@@ -76,7 +76,7 @@ macro_rules! column {
     };
 }
 
-/// The columns of a resource after `instance` and `epoch`, in the order in which they are written and read.
+/// Columns of a resource after `instance` and `epoch`, in the order in which they are written and read.
 pub(super) const RESOURCE: [Column<Row>; 29] = [
     column!("uid", Row.uid),
     column!("kind", Row.kind),
@@ -109,8 +109,8 @@ pub(super) const RESOURCE: [Column<Row>; 29] = [
     column!("unready", Row.unready),
 ];
 
-/// The columns of an entry of history after `instance`, `epoch` and `revision`. The last holds the whole entry; the
-/// others are there to be searched.
+/// Columns of a history entry after `instance`, `epoch` and `revision`. The last has the whole entry; the others are
+/// for searches.
 pub(super) const HISTORY: [Column<HistoryRow>; 6] = [
     column!("uid", HistoryRow.uid),
     column!("invocation", HistoryRow.invocation),
@@ -128,7 +128,7 @@ pub(super) const HISTORY: [Column<HistoryRow>; 6] = [
     },
 ];
 
-/// The names of columns, as statements list them.
+/// Joins the names of columns with commas, for a statement.
 pub(super) fn names<T>(columns: &[Column<T>]) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
     names.join(", ")
@@ -159,7 +159,7 @@ pub(super) fn resource(source: &impl Source) -> Result<StoredRow, ColumnError> {
     })
 }
 
-/// Reads entries of history from rows of an epoch and an entry.
+/// Reads history entries from rows of an epoch and an entry.
 pub(super) fn history(rows: &[impl Source]) -> Result<Vec<HistoryRow>, StoreError> {
     let entries = rows.iter().map(|row| {
         Ok(HistoryRow {
@@ -172,30 +172,30 @@ pub(super) fn history(rows: &[impl Source]) -> Result<Vec<HistoryRow>, StoreErro
     entries.map_err(unreadable("read the history"))
 }
 
-/// Reads one value.
+/// Reads the value of a column.
 pub(super) fn value<T: Value>(source: &impl Source, index: usize) -> Result<T, ColumnError> {
     T::from_cell(source.cell(index, T::TYPE)?)
 }
 
-/// The error of a column that can't be read.
+/// Returns a converter to the error of a column that can't be read.
 pub(super) fn unreadable(doing: &'static str) -> impl Fn(ColumnError) -> StoreError {
     move |source| StoreError::Database { doing, source }
 }
 
-/// Integers of databases have a sign; counters never come near it.
+/// Converts a counter to a database's signed integer, saturating; no counter comes near that.
 pub(super) fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A value that has a column.
+/// A value with a column of its own.
 pub(super) trait Value: Sized {
-    /// The type of its column.
+    /// Type of the column.
     const TYPE: Type;
 
-    /// The cell to be written.
+    /// Converts the value to a cell.
     fn to_cell(&self) -> Result<Cell<'_>, ColumnError>;
 
-    /// The value of a cell of its type.
+    /// Converts a cell of the right type to the value.
     fn from_cell(cell: Cell<'_>) -> Result<Self, ColumnError>;
 }
 
@@ -208,7 +208,7 @@ impl Cell<'_> {
         value.ok_or_else(|| "a value is missing".into())
     }
 
-    /// The error of a cell that is not of the type that was asked for.
+    /// Returns the error of a cell whose type is not the requested one.
     pub(super) fn mistyped<T>(&self) -> Result<T, ColumnError> {
         Err(format!("a cell of another type: {self:?}").into())
     }
@@ -305,7 +305,8 @@ impl Value for Arc<[u8]> {
     }
 }
 
-/// A forced delete has no invocation, and is the last entry of its resource.
+/// Stored as the largest integer if there is none: a forced delete has no invocation, and is the last entry of its
+/// resource.
 impl Value for Option<InvocationId> {
     const TYPE: Type = Type::Integer;
 
@@ -354,7 +355,7 @@ macro_rules! names {
 
 names!(Kind Name);
 
-/// Numbers, by how one becomes an integer and is made of one.
+/// Implements [`Value`] for integer types, by their conversions.
 macro_rules! integers {
     ($($value:ty: |$it:ident| $to:expr, |$integer:ident| $from:expr;)*) => {$(
         impl Value for $value {
@@ -383,7 +384,8 @@ integers! {
     StateVersion: |it| integer(it.0), |number| StateVersion(u64::try_from(number)?);
 }
 
-/// Values with one JSON text each. Maps of the core are ordered, so equal values have equal text.
+/// Implements [`Value`] for types with one JSON text per value. Maps of the core are ordered, so equal values have
+/// equal texts.
 macro_rules! json {
     ($($value:ty)*) => {$(
         impl Value for $value {
@@ -430,7 +432,7 @@ optional_json! {
 mod tests {
     use super::*;
 
-    /// Cells that were written, as a database gives them back.
+    /// Written cells, which a test reads back as from a database.
     struct Written<'a>(Vec<Cell<'a>>);
 
     impl Source for Written<'_> {
@@ -452,7 +454,7 @@ mod tests {
         Written(cells.collect::<Result<_, _>>().unwrap())
     }
 
-    /// A row in which no field has the value of a new one.
+    /// Returns a row without a single default value.
     fn full() -> Row {
         let text = |text: &str| Arc::<str>::from(text);
         Row {

@@ -1,27 +1,27 @@
-//! The common part of stores of rows: reasons why commits fail, and the times at which history is cut to its bounds.
+//! The common part of SQL stores: reasons why commits fail, and the schedule for cutting history to its bounds.
 
 use rustc_hash::FxBuildHasher;
 use watershed_core::{CommitError, HistoryRow, Uid};
 
 use super::ColumnError;
 
-/// Entries of history that a resource may have beyond its bound before they are looked for: the search costs more
-/// than the entries.
+/// Number of history entries that a resource may have beyond its bound before a cut, because a search costs more than
+/// the entries.
 const HISTORY_SLACK: u32 = 32;
 
-/// The interval between two looks for old history, by the times of the entries: an hour.
+/// Interval between cuts of old history, by the times of the entries: an hour, in milliseconds.
 const AGE_INTERVAL_MS: i64 = 60 * 60 * 1000;
 
-/// The times at which the history of an instance was last cut to its bounds.
+/// Record of the last cuts of an instance's history.
 #[derive(Debug, Default)]
 pub(super) struct Cuts {
-    /// By resource, entries written since. One that is not here was not cut by us yet.
+    /// Number of entries written since the last cut, by resource. A missing resource was not cut by this process yet.
     since: std::collections::HashMap<Uid, u32, FxBuildHasher>,
     aged_at: Option<i64>,
 }
 
 impl Cuts {
-    /// The resources whose history may be longer than its bound.
+    /// Returns the resources whose history may exceed its bound.
     pub(super) fn due(&self, history: &[HistoryRow]) -> Vec<Uid> {
         let mut uids: Vec<Uid> = history.iter().map(|entry| entry.uid).collect();
         uids.sort_unstable();
@@ -34,7 +34,7 @@ impl Cuts {
         uids
     }
 
-    /// The time of the commit if it is time to look for old history.
+    /// Returns the commit's time, in ms, if old history is due to be cut.
     pub(super) fn age_due(&self, history: &[HistoryRow]) -> Option<i64> {
         let now = history.last()?.ended_at.0;
         self.aged_at
@@ -42,7 +42,7 @@ impl Cuts {
             .then_some(now)
     }
 
-    /// A commit with this history is through, and with it what was cut.
+    /// Records a commit with this history, and the cuts made with it.
     pub(super) fn done(&mut self, history: &[HistoryRow], cut: &[Uid], aged: Option<i64>) {
         for entry in history {
             *self.since.entry(entry.uid).or_default() += 1;
@@ -54,11 +54,11 @@ impl Cuts {
     }
 }
 
-/// The reason why a commit was not written.
+/// Reason why a commit was not written.
 #[derive(Debug)]
 pub(super) enum Failure {
     LeaseLost,
-    /// The disk has no room: of the databases, SQLite alone says so.
+    /// The disk is full. SQLite is the only database that reports this.
     #[cfg_attr(
         not(feature = "sqlite"),
         expect(dead_code, reason = "the other databases don't tell")
@@ -94,7 +94,8 @@ impl From<Failure> for CommitError {
 }
 
 impl Failure {
-    /// The epoch is checked where the revision moves: no row moves without the lease.
+    /// Returns an error unless one row was changed: the statement moves the revision only with the right epoch, so no
+    /// commit succeeds without the lease.
     pub(super) fn unless_moved(rows: u64) -> Result<(), Self> {
         if rows == 1 { Ok(()) } else { Err(Self::LeaseLost) }
     }

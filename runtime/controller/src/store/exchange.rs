@@ -12,7 +12,7 @@ use watershed_core::{CommitError, Epoch, HistoryRow, Revision, Row, Stored, Uid}
 
 use super::{BoxFuture, StoreError};
 
-/// A call that is left for the holder. Its text is JSON.
+/// A call that is left for the leader, as JSON.
 ///
 /// ```
 /// use watershed_controller::store::exchange::RemoteCall;
@@ -23,13 +23,13 @@ use super::{BoxFuture, StoreError};
 /// ```
 #[derive(Debug, Clone)]
 pub struct RemoteCall {
-    /// Fresh; asking twice with one id is asking once.
+    /// A fresh id. Submitting an id twice counts once.
     pub id: Uuid,
-    /// The call.
+    /// The call as JSON.
     pub call: String,
 }
 
-/// A call as the holder finds it.
+/// A call that the leader has claimed.
 ///
 /// ```
 /// use watershed_controller::store::exchange::{RemoteCall, ClaimedCall};
@@ -40,15 +40,15 @@ pub struct RemoteCall {
 /// ```
 #[derive(Debug, Clone)]
 pub struct ClaimedCall {
-    /// Its id.
+    /// Id of the call.
     pub id: Uuid,
-    /// The call.
+    /// The call as JSON.
     pub call: String,
-    /// The answer of an earlier holder before it was gone: that the request stands.
+    /// First answer of an earlier leader as JSON: the request is recorded. None if there was no answer yet.
     pub first: Option<String>,
 }
 
-/// Answers to one call, by holder or for its caller; none is not given yet. Texts are JSON.
+/// Answers to one call, as JSON; none for those not given yet.
 ///
 /// ```
 /// use watershed_controller::resource::Revision;
@@ -60,21 +60,21 @@ pub struct ClaimedCall {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answers {
-    /// The id of the call.
+    /// Id of the call.
     pub id: Uuid,
-    /// The answer, or that a request stands.
+    /// First answer: the result, or that a request is recorded.
     pub first: Option<String>,
-    /// The outcome of a request.
+    /// Outcome of a request.
     pub outcome: Option<String>,
-    /// That everything below has settled.
+    /// Answer that the resource and its descendants have settled.
     pub settled: Option<String>,
-    /// No more answers will come.
+    /// True if no more answers will come.
     pub done: bool,
-    /// The catalog's revision that the answers speak of.
+    /// Revision of the catalog for which the answers are valid.
     pub revision: Revision,
 }
 
-/// The commits after a revision, all of one moment.
+/// The changes after a revision, as of one moment.
 ///
 /// ```
 /// use watershed_controller::resource::Revision;
@@ -85,11 +85,11 @@ pub struct Answers {
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct Delta {
-    /// The revision now.
+    /// Present revision of the catalog.
     pub revision: Revision,
-    /// Rows that are new or changed.
+    /// New and changed rows.
     pub rows: Vec<Arc<Row>>,
-    /// Resources that went, with the revision of that.
+    /// Removed resources, each with the revision of its removal.
     pub removed: Vec<(Uid, Revision)>,
 }
 
@@ -103,13 +103,13 @@ pub struct Delta {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// Calls that are left for the holder.
+    /// Calls that are left for the leader.
     Calls,
     /// Commits, and answers to this caller.
     Answers(Uuid),
 }
 
-/// Wakes a process; now and then for nothing.
+/// A source of wake-ups for a process, some of which may be spurious.
 ///
 /// ```
 /// use std::time::Duration;
@@ -135,13 +135,13 @@ pub enum Interest {
 /// # }
 /// ```
 pub trait Wake: fmt::Debug + Send {
-    /// Waits until something of interest has happened, or may have.
+    /// Waits until an event of interest has happened, or may have.
     ///
     /// Cancel-safe.
     fn next(&mut self) -> BoxFuture<'_, ()>;
 }
 
-/// One instance as its processes see it that do not, or not yet, hold it.
+/// An instance as seen by processes that don't lead it, with the calls that they leave for the leader.
 ///
 /// ```
 /// use watershed_controller::store::{MemoryStore, Store};
@@ -150,42 +150,42 @@ pub trait Wake: fmt::Debug + Send {
 /// assert!(MemoryStore::new().exchange("default").is_none());
 /// ```
 pub trait Exchange: fmt::Debug + Send + Sync + 'static {
-    /// The whole catalog, with the revision at which something was last removed.
+    /// Reads the whole catalog, with the revision at which a resource was last removed.
     fn read(&self) -> BoxFuture<'_, Result<(Stored, Revision), StoreError>>;
 
-    /// Reads the commits after `from`; none if that is too long ago to be told apart from the whole.
+    /// Reads the changes after `from`; none if that is so long ago that the whole catalog must be read.
     fn later(&self, from: Revision) -> BoxFuture<'_, Result<Option<Delta>, StoreError>>;
 
-    /// As [`Catalog::history`](super::Catalog::history).
+    /// Reads the newest history of a resource, as [`Catalog::history`](super::Catalog::history) does.
     fn history(&self, uid: Uid, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>>;
 
-    /// As [`Catalog::recent`](super::Catalog::recent).
+    /// Reads the newest history of the instance, as [`Catalog::recent`](super::Catalog::recent) does.
     fn recent(&self, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>>;
 
-    /// Leaves calls for the holder, in this order, and wakes it; also without any.
+    /// Leaves calls for the leader, in this order, and wakes it, even if there are none.
     fn submit<'a>(&'a self, caller: Uuid, calls: &'a [RemoteCall]) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// All calls of a caller that are there, with the answers so far.
+    /// Reads all stored calls of a caller, with the answers so far.
     fn answers(&self, caller: Uuid) -> BoxFuture<'_, Result<Vec<Answers>, StoreError>>;
 
-    /// Takes calls back that no holder has taken; says which.
+    /// Withdraws the calls that no leader has claimed; returns their ids.
     fn withdraw<'a>(&'a self, calls: &'a [Uuid]) -> BoxFuture<'a, Result<Vec<Uuid>, StoreError>>;
 
-    /// Forgets calls: their answers were read, or are of no use.
+    /// Removes calls whose answers were read, or are not needed.
     fn forget<'a>(&'a self, calls: &'a [Uuid]) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Says that a caller is still there.
+    /// Records that a caller is still alive.
     fn touch(&self, caller: Uuid) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Takes calls that no holder of this epoch has taken, in the order in which they came, at most `limit`.
+    /// Claims calls that no leader of this epoch has claimed yet, in order of arrival, at most `limit`.
     fn claim(&self, epoch: Epoch, limit: u32) -> BoxFuture<'_, Result<Vec<ClaimedCall>, StoreError>>;
 
-    /// Answers calls that this epoch took, and wakes their callers.
+    /// Stores answers to calls that this epoch claimed, and wakes their callers.
     fn answer<'a>(&'a self, epoch: Epoch, given: &'a [Answers]) -> BoxFuture<'a, Result<(), CommitError>>;
 
-    /// Forgets the calls of callers that are long gone; the ids of those that are open.
+    /// Removes the calls of callers that are long gone; returns the ids of those that are open.
     fn clean_up(&self) -> BoxFuture<'_, Result<Vec<Uuid>, StoreError>>;
 
-    /// Wakes a process from now on.
+    /// Returns a source of wake-ups for this interest, from now on.
     fn follow(&self, interest: Interest) -> Box<dyn Wake>;
 }

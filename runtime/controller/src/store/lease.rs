@@ -1,34 +1,35 @@
-//! Leases that run out, and how sure a holder may be of one.
+//! Leases that expire, and how certain a holder may be of one.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A lease that runs out unless it is renewed.
+/// A lease that expires unless it is renewed.
 ///
 /// See [`Catalog::lease`](super::Catalog::lease).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// The time that it lasts.
+    /// Time that the lease lasts after each renewal.
     pub term: Duration,
-    /// The time at which it was last asked for, which is before it was given: nobody else can have it before `since` +
-    /// `term`.
+    /// Time at which the last renewal was requested, which is before it was granted: no other process can have the
+    /// lease before `since` + `term`.
     pub since: Instant,
 }
 
-/// The status of a lease.
+/// Certainty of a lease, which decides what its holder may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LeaseStatus {
-    /// Everything.
+    /// The holder may do everything.
     Valid,
-    /// Nothing starts; running invocations go on: half of the term has passed without a renewal.
+    /// Half of the term has passed without a renewal: nothing starts, but running invocations go on.
     Expiring,
-    /// Nothing: two thirds have passed. What runs has the rest to return before anybody else may begin.
+    /// Two thirds of the term have passed: the holder stops, and running invocations have the rest of the term to
+    /// return.
     Expired,
 }
 
 impl Lease {
-    /// The time at which another process may take it, unless it is renewed before.
+    /// Returns the time at which another process may take the lease, unless it is renewed.
     pub fn expires_at(&self) -> Instant {
         self.since + self.term
     }
@@ -51,7 +52,7 @@ impl Lease {
         }
     }
 
-    /// Returns the time at which less may be done than now.
+    /// Returns the time at which the status becomes worse.
     pub(crate) fn next_change(&self, now: Instant) -> Instant {
         if now < self.expiring_at() {
             self.expiring_at()

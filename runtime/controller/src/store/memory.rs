@@ -1,4 +1,4 @@
-//! A store that keeps its catalogs in memory: for tests, and for embedders that declare everything anew at start.
+//! A store that keeps its catalogs in memory: for tests, and for embedders that declare everything anew at a start.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::BuildHasher;
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::sync::Unpoisoned;
 
-/// Catalogs that live as long as the store; clones share them, so a controller can be started again on one.
+/// Catalogs that live as long as the store. Clones share them, so that a controller can be restarted.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -57,7 +57,7 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }
@@ -90,15 +90,15 @@ impl Store for MemoryStore {
     }
 }
 
-/// The stored data of one instance.
+/// Stored data of one instance.
 #[derive(Debug, Default)]
 struct Instance {
     epoch: Epoch,
     revision: Revision,
     last_removal: Revision,
-    /// Index by the uid in the row itself, so that a large catalog stores each uid once.
+    /// Rows, hashed by the uid in each row, so that a large catalog stores each uid once.
     rows: HashTable<Arc<Row>>,
-    /// By resource, oldest first.
+    /// History entries by resource, oldest first.
     history: HashMap<Uid, VecDeque<Entry>, FxBuildHasher>,
 }
 
@@ -187,7 +187,7 @@ impl Instance {
     }
 }
 
-/// One opened instance.
+/// The open catalog of one instance.
 #[derive(Debug)]
 struct MemoryCatalog {
     instance: Arc<Mutex<Instance>>,

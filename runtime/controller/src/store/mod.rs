@@ -1,4 +1,4 @@
-//! Stores of catalogs.
+//! Stores of catalogs: in memory, in SQLite and in Postgres.
 //!
 //! A [`Store`] holds the catalogs of any number of instances. Opening one takes its lease: the epoch rises, and every
 //! commit of an earlier holder is refused from then on. What is open is a [`Catalog`].
@@ -45,17 +45,17 @@ pub use prefix::TablePrefix;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteReader, SqliteStore};
 
-/// The words of the core that stores speak.
+/// The core's types that stores use.
 pub use watershed_core::{Commit, CommitError, CommitId, Epoch, Stored, StoredRow, Write};
 
-/// A future behind a pointer, so that the traits can be used without knowing the store.
+/// A boxed future, so that the traits work as trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Entries of history kept for one resource, of runs that did [work](watershed_core::RunResult::is_work), and as many of
-/// others: enough to see a pattern, little enough to never matter. Failures, however many, push no build out.
+/// Maximum number of history entries per resource for runs that did [work](watershed_core::RunResult::is_work), and
+/// again for others. No number of failures removes the entry of a build.
 pub const HISTORY_PER_RESOURCE: u32 = 100;
 
-/// The texts in an entry by which a run is known that did work.
+/// Texts in an entry that mark a run which did work.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 const WORK_IN_HISTORY: [&str; 4] = [
     r#""result":{"done":"built"}"#,
@@ -64,17 +64,17 @@ const WORK_IN_HISTORY: [&str; 4] = [
     r#""result":{"done":"dropped"}"#,
 ];
 
-/// The time that an entry of history is kept, in milliseconds: 90 days.
+/// Age at which a history entry is removed, in milliseconds: 90 days.
 pub const HISTORY_AGE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 
-/// The least age of an entry of history that says what time it is, in milliseconds: a day. Age counts from
-/// the latest such entry, so that a clock which is wrong once, and years ahead, makes nothing old.
+/// Minimum age of the history entry that serves as the present time, in milliseconds: a day. Ages count from the latest
+/// such entry, so that a clock that once runs years ahead makes nothing old.
 pub const HISTORY_SIGHTING_MS: i64 = 24 * 60 * 60 * 1000;
 
-/// The most entries of history that are read at once: more than a person looks at.
+/// Maximum number of history entries in one read: more than a person looks at.
 pub const HISTORY_AT_ONCE: u32 = 10_000;
 
-/// Holds the catalogs of instances.
+/// A place for the catalogs of instances.
 ///
 /// ```
 /// use watershed_controller::store::{BoxFuture, MemoryStore, Opened, Store, StoreError};
@@ -102,17 +102,17 @@ pub const HISTORY_AT_ONCE: u32 = 10_000;
 /// # }
 /// ```
 pub trait Store: fmt::Debug + Send + Sync + 'static {
-    /// Takes the lease of an instance and reads its catalog; an instance that is not there yet is empty.
+    /// Takes the lease of an instance and reads its catalog. A new instance is empty.
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>>;
 
-    /// Returns the exchange for processes that do not hold an instance; none if the store is no place for several
-    /// processes, as by default.
+    /// Returns the exchange for processes that don't lead the instance; none, as by default, if processes can't share
+    /// the store.
     fn exchange(&self, _instance: &str) -> Option<Arc<dyn Exchange>> {
         None
     }
 }
 
-/// A pointer to a store is a store: a box, or a share of one that others have too.
+/// Makes a pointer to a store a store: a box or an `Arc`, for example.
 impl<P> Store for P
 where
     P: Deref<Target: Store> + fmt::Debug + Send + Sync + 'static,
@@ -126,35 +126,35 @@ where
     }
 }
 
-/// Anything that keeps a value from being bound to a statement or read from a row.
+/// Any error of binding a value to a statement or reading one from a row.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) type ColumnError = Box<dyn StdError + Send + Sync>;
 
-/// A catalog as it was found.
+/// An opened catalog, with the contents found.
 ///
 /// See [`Store`] for an example.
 #[derive(Debug)]
 pub struct Opened {
-    /// Its rows, its revision, and the epoch that is now held.
+    /// Rows and revision, and the epoch that is now held.
     pub stored: Stored,
     /// The catalog that takes commits.
     pub catalog: Box<dyn Catalog>,
 }
 
-/// The catalog of one instance, open under one epoch. Dropping it gives up nothing that was committed.
+/// The catalog of one instance, open under one epoch. Dropping it loses nothing that was committed.
 ///
 /// What [`Store`] opens; its example wraps one.
 pub trait Catalog: fmt::Debug + Send + Sync + 'static {
-    /// Writes a commit: all of it or nothing, only if the store still holds the commit's epoch, and durable when
-    /// this returns. Writing the same commit again is the same as once.
+    /// Writes a commit atomically, if the store still has its epoch. The commit is durable when this returns, and
+    /// writing it again has no effect.
     ///
     /// Not cancel-safe in that the outcome of a dropped call is unknown; the host never drops it.
     fn commit<'a>(&'a self, commit: &'a Commit) -> BoxFuture<'a, Result<(), CommitError>>;
 
-    /// The catalog as it is stored now, all of one moment, with the epoch that was taken last. Takes no lease.
+    /// Reads the stored catalog as of one moment, with the latest epoch. Takes no lease.
     fn read(&self) -> BoxFuture<'_, Result<Stored, StoreError>>;
 
-    /// As [`commit`](Self::commit), with answers to calls that were taken from the store's [`Exchange`], in the same
+    /// Writes a commit as [`commit`](Self::commit) does, with answers to calls of the store's [`Exchange`] in the same
     /// transaction.
     fn commit_with<'a>(
         &'a self,
@@ -164,42 +164,42 @@ pub trait Catalog: fmt::Debug + Send + Sync + 'static {
         self.commit(commit)
     }
 
-    /// The newest entries of a resource's history, newest first, at most `limit`.
+    /// Reads the newest history entries of a resource, newest first, at most `limit`.
     fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>>;
 
-    /// The newest entries of the whole instance, newest first, at most `limit` and [`HISTORY_AT_ONCE`]; those of
-    /// resources that are no longer there are among them.
+    /// Reads the newest history entries of the instance, newest first, at most `limit` and [`HISTORY_AT_ONCE`],
+    /// including entries of removed resources.
     fn recent<'a>(&'a self, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>>;
 
-    /// The revision at which a resource was last removed, in the catalog as it was found; none if the store does not
-    /// know. Watchers may resume from there on although nobody remembers the changes: they are seen in the rows.
+    /// Returns the revision at which a resource was last removed, as of the opening; none if the store does not know.
+    /// Watchers may resume from there or later, because the rows show all changes since.
     fn last_removal(&self) -> Option<Revision> {
         None
     }
 
-    /// The lease as it was last renewed; none if it lasts as long as the process, as by default.
+    /// Returns the lease as last renewed; none, as by default, if it lasts as long as the process.
     fn lease(&self) -> Option<Lease> {
         None
     }
 
-    /// Renews the lease. The host asks for it long before it runs out; a commit does not renew it.
+    /// Renews the lease. The host calls this long before it expires; a commit does not renew it.
     ///
     /// Cancel-safe: a dropped call has renewed it or not.
     fn renew(&self) -> BoxFuture<'_, Result<(), CommitError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Ends the use of the catalog and gives back what it holds, the lease included.
+    /// Closes the catalog and releases what it holds, including the lease.
     fn close<'a>(&'a self) -> BoxFuture<'a, ()>;
 }
 
-/// Returns true if a commit takes resources out of the catalog.
+/// Returns true if a commit removes resources from the catalog.
 fn removes(commit: &Commit) -> bool {
     let is_removal = |write: &Write| matches!(write, Write::Remove(_));
     commit.writes.iter().any(is_removal)
 }
 
-/// The entries of history in whose place those of a commit stand.
+/// Returns the history entries that the entries of a commit replace.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 fn replaced(commit: &Commit) -> Vec<(Uid, Epoch, watershed_core::InvocationId)> {
     let replaced = commit.history.iter().filter_map(|entry| {
@@ -222,7 +222,7 @@ fn parted(commit: &Commit) -> (Vec<&watershed_core::Row>, Vec<Uid>) {
     (puts, removes)
 }
 
-/// The reason why a store could not be opened or read. Nothing has been written.
+/// Reason why a store could not be opened or read. Nothing has been written.
 ///
 /// See [`Store`] for an example.
 #[derive(Debug, Error)]
@@ -230,80 +230,79 @@ pub enum StoreError {
     /// Another process holds the catalog.
     #[error("{} is in use by another process", path.display())]
     Locked {
-        /// The catalog.
+        /// Path of the catalog.
         path: PathBuf,
     },
     /// Another controller of this process holds the catalog, or did until a moment ago.
     #[error("{} is in use by another controller of this process", path.display())]
     InUseHere {
-        /// The catalog.
+        /// Path of the catalog.
         path: PathBuf,
     },
     /// The controller has ended without closing the catalog.
     #[error("the catalog went with its controller")]
     Closed,
-    /// Another process holds the instance by a lease.
+    /// Another process holds the lease of the instance.
     #[error("instance \"{instance}\" is held by another process")]
     Held {
-        /// The instance.
+        /// Name of the instance.
         instance: String,
-        /// The term of that lease, in milliseconds.
+        /// Time until that lease expires unless it is renewed, in milliseconds.
         for_ms: u64,
     },
-    /// The file is no sound catalog. It is left as it is.
+    /// The file is not a sound catalog. It is not changed.
     #[error("{} is damaged: {message}", path.display())]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The fault that was found.
+        /// Fault that was found.
         message: String,
     },
-    /// The catalog was written by a newer version of this program. It is left as it is.
+    /// The catalog was written by a newer version of this program. It is not changed.
     #[error("the catalog has schema version {found}, expected at most {known}")]
     Newer {
-        /// Its schema version.
+        /// Schema version of the catalog.
         found: u32,
-        /// The newest that this program knows.
+        /// Newest schema version that this program knows.
         known: u32,
     },
-    /// The catalog was written by an older version of this program and not migrated yet, which a look does not do.
+    /// The catalog was written by an older version of this program, and a reader does not migrate it.
     #[error("the catalog has schema version {found}, expected {known}")]
     Older {
-        /// Its schema version.
+        /// Schema version of the catalog.
         found: u32,
-        /// The one that this program reads.
+        /// Schema version that this program reads.
         known: u32,
     },
     /// Only one process at a time can use this store.
     #[error("this store can't be shared by processes")]
     NotShared,
-    /// The prefix could not stand at the beginning of a table's name.
+    /// The prefix can't begin the name of a table.
     #[error("`{prefix}` can't begin the name of a table, expected letters, digits and `_`")]
     Prefix {
-        /// The prefix.
+        /// Prefix that was rejected.
         prefix: String,
     },
     /// The file system failed.
     #[error("can't use {}", path.display())]
     Io {
-        /// The path that was used.
+        /// Path that was used.
         path: PathBuf,
-        /// The cause.
+        /// Error of the file system.
         source: std::io::Error,
     },
     /// The database failed.
     #[error("can't {doing}")]
     Database {
-        /// The operation that failed.
+        /// Operation that failed.
         doing: &'static str,
-        /// The database's error.
+        /// Error of the database.
         source: Box<dyn StdError + Send + Sync>,
     },
 }
 
 impl StoreError {
-    /// Returns true if what is kept is not sound: found when it was opened, or later, when a page was read that is
-    /// torn.
+    /// Returns true if the stored data is damaged: found when it was opened, or later, when a torn page was read.
     pub fn is_damage(&self) -> bool {
         match self {
             StoreError::Damaged { .. } => true,

@@ -1,8 +1,8 @@
-//! The prefix of the names of a catalog's tables, in any database.
+//! The prefix of a catalog's table names, in any database.
 
 use super::StoreError;
 
-/// The prefix of the names of a catalog's tables: a letter or `_`, then letters, digits and `_`.
+/// The prefix of a catalog's table names: a letter or `_`, then letters, digits and `_`.
 ///
 /// ```
 /// use watershed_controller::store::TablePrefix;
@@ -16,10 +16,10 @@ use super::StoreError;
 pub struct TablePrefix(String);
 
 impl TablePrefix {
-    /// The prefix that is used where nothing else is asked for.
+    /// Default prefix of table names.
     pub const DEFAULT: &str = "watershed_";
 
-    /// Takes a prefix; one that could not stand in SQL as it is, is refused.
+    /// Validates a prefix; one that SQL could not contain unquoted is refused.
     pub fn new(prefix: impl Into<String>) -> Result<Self, StoreError> {
         let prefix = prefix.into();
         let mut chars = prefix.chars();
@@ -31,7 +31,7 @@ impl TablePrefix {
         }
     }
 
-    /// Puts the prefix where a statement says `{p}`.
+    /// Replaces `{p}` in a statement by the prefix.
     pub(crate) fn apply(&self, sql: &str) -> String {
         sql.replace("{p}", &self.0)
     }

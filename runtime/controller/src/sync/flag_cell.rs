@@ -1,4 +1,4 @@
-//! A rendezvous of two threads: one puts a thing there, the other raises a flag, in any order.
+//! A rendezvous of two threads: one puts a value, the other raises a flag, in either order.
 //!
 //! The later thread always finds what the earlier one left, so at least one of them sees both. Each writes, then passes a
 //! sequentially consistent fence, then reads: of two such fences one comes first, and the thread that passes the later
@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use super::{AtomicBool, OnceLock, fence};
 
-/// A flag, and a thing that is put beside it once.
+/// A flag, and a value that is put beside it once.
 #[derive(Debug)]
 pub(crate) struct FlagCell<T> {
     raised: AtomicBool,
@@ -29,20 +29,22 @@ impl<T> FlagCell<T> {
         self.raised.load(Ordering::SeqCst)
     }
 
-    /// Returns true if the thing is there. If not, whoever puts it sees what the caller wrote before this.
+    /// Returns true if the value was put. If not, the thread that puts it later sees everything that the caller wrote
+    /// before.
     pub(crate) fn is_put(&self) -> bool {
         fence(Ordering::SeqCst);
         self.thing.get().is_some()
     }
 
-    /// Raises the flag. What is there already is for the caller to deal with.
+    /// Raises the flag. Returns the value if it was put before: then the caller must handle it.
     pub(crate) fn raise(&self) -> Option<&T> {
         self.raised.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         self.thing.get()
     }
 
-    /// The thing, put there now unless it was before, and whether it is for the caller to deal with: the flag is up.
+    /// Puts the value unless it is there already. Returns it, and true if the flag is up: then the caller must handle
+    /// it.
     pub(crate) fn put(&self, make: impl FnOnce() -> T) -> (&T, bool) {
         let thing = self.thing.get_or_init(make);
         fence(Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! The one place where tasks are spawned.
+//! Spawning of tasks, which happens only here.
 
 pub(crate) mod panics;
 mod stealable;
@@ -12,7 +12,7 @@ use tracing::Span;
 
 use crate::tasks::stealable::{Stealable, displace};
 
-/// Spawns a task on the current runtime; its name is the span that the future is instrumented with.
+/// Spawns a task on the current runtime, named by the span of its future.
 ///
 /// There are six sorts. What their panic and their cancellation mean:
 ///
@@ -41,18 +41,19 @@ where
     task
 }
 
-/// Spawns a worker, whose wake-ups are many and short. One that is held up in a thread that blocks is replaced by
-/// [`Workers::check_for_stall`](crate::workers::Workers::check_for_stall).
+/// Spawns a worker, whose wake-ups are many and short.
+/// [`Workers::check_for_stall`](crate::workers::Workers::check_for_stall) replaces one that a blocked thread holds up.
 pub(crate) fn spawn_worker(future: impl Future<Output = ()> + Send + 'static) {
     drop(tokio::spawn(future));
 }
 
-/// Runs what keeps a thread busy on a thread of its own.
+/// Runs blocking work on a thread of its own.
 pub(crate) fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     tokio::task::spawn_blocking(work)
 }
 
-/// Runs a future on a thread of the runtime's pool for blocking work. It is dropped at its next await once this is.
+/// Runs a future on a thread of the runtime's pool for blocking work. When this future is dropped, the inner one is
+/// dropped at its next await.
 pub(crate) async fn where_it_may_block<F>(future: F) -> F::Output
 where
     F: Future + Send + 'static,
@@ -73,7 +74,7 @@ where
     }
 }
 
-/// A task that ends with its owner.
+/// A task that is aborted when its owner is dropped.
 #[derive(Debug)]
 pub(crate) struct AbortOnDrop<T>(JoinHandle<T>);
 
@@ -82,7 +83,7 @@ impl<T: Send + 'static> AbortOnDrop<T> {
         Self(spawn(future))
     }
 
-    /// Waits for its end; none if it panicked. Cancel-safe, and not to be asked again after it.
+    /// Waits for the task's result; none if it panicked. Cancel-safe; must not be called again after it returns.
     pub(crate) async fn end(&mut self) -> Option<T> {
         (&mut self.0).await.ok()
     }

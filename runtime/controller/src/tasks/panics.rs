@@ -1,4 +1,4 @@
-//! Catching the panics of an embedder's code, without a hook.
+//! Catching of panics in an embedder's code, without a hook.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};
@@ -6,14 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 
-/// Calls a function of an embedder; if it panics, returns the panic's message.
+/// Calls a function of an embedder; returns the message if it panics.
 ///
 /// What it left half done is seen by nobody but through what it shares, and that is the embedder's own affair.
 pub(crate) fn caught<T>(call: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message(panic.as_ref()))
 }
 
-/// Runs a future to its end and drops it; if it panics at either, returns the panic's message, as [`caught`].
+/// Runs a future to its end and drops it; returns the message if either panics, as [`caught`] does.
 ///
 /// It is never polled again after a panic.
 pub(crate) async fn catch<F: Future>(future: F) -> Result<F::Output, String> {
@@ -59,7 +59,7 @@ mod tests {
         assert_eq!(catch(async { 7 }).await, Ok(7));
     }
 
-    /// A future that some write by hand: over at once, and its drop panics.
+    /// A hand-written future that completes at once and panics when dropped.
     struct Bomb;
 
     impl Future for Bomb {

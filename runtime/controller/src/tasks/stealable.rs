@@ -1,4 +1,4 @@
-//! Keeps the crate's own tasks where every thread of the runtime can take them.
+//! A wrapper that keeps the crate's own tasks where every thread of the runtime can take them.
 //!
 //! A task that is woken from a worker thread of tokio goes into a slot of that thread (its LIFO slot), from which no
 //! other thread takes it. If the code that woke it then blocks the thread, as a synchronous driver inside a reconciler
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use tokio::runtime::Handle;
 
-/// A future whose wake-ups leave its task in a queue that all threads take from. It must be the whole of its task.
+/// A future whose wake-ups leave its task in a queue that all threads take from. Must be the whole of its task.
 pub(crate) struct Stealable<F> {
     future: Pin<Box<F>>,
     rewake: Arc<Rewake>,
@@ -24,7 +24,7 @@ struct Rewake {
     runtime: Handle,
     /// The task's own waker, the same in every poll.
     task: OnceLock<Waker>,
-    /// Set if the task was woken since its last poll began: one empty task is enough for one poll.
+    /// True if the task was woken since its last poll began: one empty task per poll is enough.
     is_woken: AtomicBool,
 }
 
@@ -72,7 +72,7 @@ impl Wake for Rewake {
     }
 }
 
-/// Pushes the task that was woken last out of the thread's own slot.
+/// Pushes the last woken task out of the thread's own slot.
 pub(crate) fn displace(runtime: &Handle) {
     drop(runtime.spawn(std::future::ready(())));
 }

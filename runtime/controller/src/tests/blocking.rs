@@ -1,4 +1,4 @@
-//! Reconcilers that block their threads hold nothing else up while one thread of the runtime is free.
+//! Tests that reconcilers which block their threads hold nothing else up while a thread of the runtime is free.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! A runtime that is dropped around a controller takes it along, and nothing panics on the way.
+//! Tests that a runtime dropped around a controller ends it without a panic.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

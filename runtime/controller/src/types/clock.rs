@@ -5,20 +5,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::time::Instant;
 use watershed_core::{Mono, Now, Timestamp};
 
-/// Wall and monotonic time, handed to the core with every input.
+/// Source of wall and monotonic time, handed to the core with every input.
 ///
 /// The monotonic part must be that of tokio's clock counted from [`Clock::start`], because timers sleep by it; a
 /// paused tokio clock then moves both.
 ///
 /// See [`TokioClock`] for an example.
 pub trait Clock: Send + Sync + 'static {
-    /// Both clocks at this moment.
+    /// Returns the present time of both clocks.
     fn now(&self) -> Now;
 
-    /// The moment at which [`Now::mono`] was zero.
+    /// Returns the instant at which [`Now::mono`] was zero.
     fn start(&self) -> Instant;
 
-    /// Returns true for a clock that a test moves. Waits before retries are then exact, not spread over their second half
+    /// Returns true for a clock that a test moves. Retries are then exact, not spread
     /// ([`Limits::jitter`](watershed_core::Limits::jitter)).
     fn is_simulated(&self) -> bool {
         false
@@ -39,7 +39,7 @@ pub struct SystemClock {
 }
 
 impl SystemClock {
-    /// Counts monotonic time from now on.
+    /// Creates a clock whose monotonic time counts from now.
     #[allow(clippy::new_without_default, reason = "the moment of the call matters")]
     pub fn new() -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Tokio's clock for both: wall time is a given time plus what has passed on tokio's clock.
+/// Tokio's clock for both times: the wall time is a given start plus the time passed on tokio's clock.
 ///
 /// For tests: with tokio's clock paused, time moves only when nothing else does.
 ///
@@ -104,7 +104,7 @@ pub struct TokioClock {
 }
 
 impl TokioClock {
-    /// A clock whose wall time is `wall` now.
+    /// Creates a clock whose wall time is `wall` now.
     pub fn starting_at(wall: Timestamp) -> Self {
         Self {
             start: Instant::now(),

@@ -9,7 +9,7 @@ use watershed_core::{OptionsProblem, Refusal, Unreturned};
 use crate::store::StoreError;
 use crate::types::message::EncodeError;
 
-/// The reason why a controller could not be started.
+/// Reason why a controller could not be started.
 ///
 /// See [`Store`](crate::store::Store) for an example.
 #[derive(Debug, Error)]
@@ -17,26 +17,25 @@ pub enum StartError {
     /// The catalog could not be opened or read.
     #[error("can't open the catalog of instance \"{instance}\"")]
     Store {
-        /// The instance.
+        /// Name of the instance.
         instance: Arc<str>,
-        /// The reason.
+        /// Error of the store.
         source: StoreError,
     },
-    /// With a limit of zero nothing would ever run, or of a kind nothing could be created. Nothing was opened.
+    /// The options are invalid, such as a limit of zero. Nothing was opened.
     #[error(transparent)]
     Options(#[from] OptionsProblem),
     /// The stored catalog contradicts itself, or a kind is registered twice.
     #[error("can't load the catalog of instance \"{instance}\"")]
     Catalog {
-        /// The instance.
+        /// Name of the instance.
         instance: Arc<str>,
-        /// The contradiction.
+        /// Contradiction that was found.
         source: watershed_core::OpenError,
     },
 }
 
-/// The reason why an edit or a batch of edits was not carried out; nothing has changed, except where the refusal says
-/// otherwise.
+/// Reason why an edit or a batch failed. Nothing has changed, unless the refusal says otherwise.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -66,13 +65,13 @@ pub enum StartError {
 /// ```
 #[derive(Debug, Clone, Error)]
 pub enum EditError {
-    /// The controller refused it.
+    /// The controller refused the edit.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The spec has no bytes.
+    /// The spec could not be encoded.
     #[error(transparent)]
     Encode(#[from] Arc<EncodeError>),
-    /// The edit was carried out; the wait for what comes of it has ended without that.
+    /// The edit was carried out, but the wait for its outcome has ended without one.
     #[error("the edit was carried out, and the wait for what comes of it has ended: {0}")]
     Wait(WaitError),
 }
@@ -83,7 +82,7 @@ impl From<EncodeError> for EditError {
     }
 }
 
-/// The reason why a request (reconcile, refresh, nudge, cancel) was not recorded.
+/// Reason why a request (reconcile, refresh, nudge, cancel) was not recorded.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -112,12 +111,12 @@ impl From<EncodeError> for EditError {
 /// ```
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum RequestError {
-    /// The controller refused it: unknown name, ambiguous name, shutdown and the like, each its own variant.
+    /// The controller refused the request: unknown name, ambiguous name, shutdown and the like, each its own variant.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// The reason why a wait ended without what it waited for.
+/// Reason why a wait ended early.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -148,23 +147,23 @@ pub enum RequestError {
 /// ```
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WaitError {
-    /// The deadline came first. The wait may be taken up again.
+    /// The deadline has passed. The wait may be resumed.
     #[error("timed out after {0:?}")]
     Deadline(Duration),
-    /// The controller refused the wait, or ended before it did.
+    /// The controller refused the wait, or ended first.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
 
-/// The reason why a reconciler's state was not taken.
+/// Reason why a reconciler's state was not stored.
 ///
 /// See [`Context`](crate::Context) for an example.
 #[derive(Debug, Clone, Error)]
 pub enum SetStateError {
-    /// The state has no bytes.
+    /// The state could not be encoded.
     #[error(transparent)]
     Encode(#[from] Arc<EncodeError>),
-    /// The controller refused it: the invocation has ended or was abandoned, or the version was another.
+    /// The controller refused the state: the invocation has ended or was abandoned, or the version did not match.
     #[error(transparent)]
     Refused(#[from] Refusal),
 }
@@ -175,7 +174,7 @@ impl From<EncodeError> for SetStateError {
     }
 }
 
-/// A state that could not be written fails the run: for good if the state has no bytes, else it may be tried again.
+/// Converts a failed state write to the error of the run: permanent if the state can't be encoded, otherwise transient.
 impl From<SetStateError> for watershed_core::Error {
     fn from(error: SetStateError) -> Self {
         match &error {
@@ -185,10 +184,10 @@ impl From<SetStateError> for watershed_core::Error {
     }
 }
 
-/// The code of the error of a run whose state could not be written.
+/// Error code of a run whose state could not be written.
 const STATE_CODE: &str = "state";
 
-/// The reason why the history of a resource could not be read.
+/// Reason why history could not be read.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -218,7 +217,7 @@ const STATE_CODE: &str = "state";
 /// ```
 #[derive(Debug, Error)]
 pub enum HistoryError {
-    /// There is no such resource, or several.
+    /// The resource was not found, or the name is ambiguous.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The store could not be read.
@@ -226,7 +225,7 @@ pub enum HistoryError {
     Store(#[from] StoreError),
 }
 
-/// The reason why a check could not be made.
+/// Reason why a consistency check could not be made.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -262,7 +261,7 @@ pub enum CheckError {
     Store(#[from] StoreError),
 }
 
-/// The reason why a shutdown was not in order. The controller has stopped all the same.
+/// Reason why a shutdown was not in order. The controller has stopped nevertheless.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -299,30 +298,30 @@ pub enum ShutdownError {
     /// Some invocations had not returned when the grace period ended.
     #[error("{} did not return within {grace:?}", names(unreturned))]
     Unreturned {
-        /// The time that they had.
+        /// Grace period that they had.
         grace: Duration,
-        /// The invocations that have not returned.
+        /// Invocations that had not returned.
         unreturned: Vec<Unreturned>,
     },
-    /// The store failed for too long; what was not acknowledged may be lost.
+    /// The store failed for too long; unacknowledged changes may be lost.
     #[error("the store failed: {message}")]
     StoreFailed {
-        /// Its last error.
+        /// Last error of the store.
         message: String,
     },
-    /// The store has no room left; what was not acknowledged is lost.
+    /// The store is full; unacknowledged changes are lost.
     #[error("the store has no room left: {message}")]
     StoreFull {
-        /// Its error.
+        /// Error of the store.
         message: String,
     },
-    /// Another controller has taken the instance.
+    /// Another controller has taken the lease.
     #[error("the lease of the instance is lost")]
     LeaseLost,
-    /// The runtime that the controller ran on has ended before it; what was not acknowledged may be lost.
+    /// The async runtime ended before the controller; unacknowledged changes may be lost.
     #[error("the runtime of the controller has ended")]
     RuntimeEnded,
-    /// The loop ended by a panic, which is a bug.
+    /// The loop panicked, which is a bug.
     #[error("the controller panicked")]
     Panicked,
 }

@@ -1,4 +1,4 @@
-//! Encoding of specs and states as bytes, and decoding.
+//! Encoding and decoding of specs and states.
 //!
 //! The core sees a spec and a state as bytes with a format number. A kind says what the bytes mean by giving two
 //! types that implement [`Message`]. Two rules make everything else work:
@@ -17,7 +17,7 @@ use thiserror::Error;
 
 use crate::tasks::panics;
 
-/// A spec or a state: a value with stable bytes.
+/// A spec or a state: a value with a stable encoding.
 ///
 /// Implement it with [`json_message!`](crate::json_message) for serde types, with
 /// [`prost_message!`](crate::prost_message) for protobuf messages, or by hand.
@@ -54,57 +54,57 @@ use crate::tasks::panics;
     note = "for a type of prost `watershed_controller::prost_message!({Self}, format = 1);`"
 )]
 pub trait Message: Sized + Send + Sync + 'static {
-    /// The number of the format that [`encode`](Self::encode) writes.
+    /// Number of the format that [`encode`](Self::encode) writes.
     const FORMAT: u32;
 
-    /// Encodes the value; equal values give equal bytes.
+    /// Encodes the value; equal values have equal bytes.
     fn encode(&self) -> Result<Vec<u8>, EncodeError>;
 
-    /// Reads bytes that were written under `format`.
+    /// Decodes bytes that were encoded with `format`.
     ///
     /// Formats that this program doesn't know, newer ones above all, are a [`DecodeError::UnknownFormat`].
     fn decode(format: u32, bytes: &[u8]) -> Result<Self, DecodeError>;
 }
 
-/// A value that has no bytes.
+/// Error of a value that can't be encoded.
 ///
 /// See [`Message`] for an example.
 #[derive(Debug, Error)]
 #[error("can't encode `{type_name}`: {message}")]
 pub struct EncodeError {
-    /// The Rust type of the value.
+    /// Rust type of the value.
     pub type_name: &'static str,
-    /// The encoder's message.
+    /// Message of the encoder.
     pub message: String,
 }
 
-/// Bytes that give no value.
+/// Error of bytes that can't be decoded.
 ///
 /// See [`Message`] for an example.
 #[derive(Debug, Error)]
 pub enum DecodeError {
-    /// The bytes were written under a format that this program can't read.
+    /// The bytes have a format that this program can't read.
     #[error("format {found} of `{type_name}` can't be read here, expected {known} or what it can migrate")]
     UnknownFormat {
-        /// The Rust type that was asked for.
+        /// Rust type that was expected.
         type_name: &'static str,
-        /// The format of the bytes.
+        /// Format of the bytes.
         found: u32,
-        /// The format that this program writes.
+        /// Format that this program writes.
         known: u32,
     },
-    /// The bytes are not what their format says.
+    /// The bytes don't match their format.
     #[error("can't decode `{type_name}`: {message}")]
     Malformed {
-        /// The Rust type that was asked for.
+        /// Rust type that was expected.
         type_name: &'static str,
-        /// The decoder's message.
+        /// Message of the decoder.
         message: String,
     },
 }
 
 impl DecodeError {
-    /// The error for bytes of a format that `M` can't read.
+    /// Creates the error for bytes of a format that `M` can't read.
     pub fn unknown_format<M: Message>(found: u32) -> Self {
         Self::UnknownFormat {
             type_name: std::any::type_name::<M>(),
@@ -113,7 +113,7 @@ impl DecodeError {
         }
     }
 
-    /// The error for bytes that contradict their format.
+    /// Creates the error for bytes that don't match their format.
     pub fn malformed<M>(message: impl ToString) -> Self {
         Self::Malformed {
             type_name: std::any::type_name::<M>(),
@@ -122,7 +122,7 @@ impl DecodeError {
     }
 }
 
-/// Encodes a message; a panic of the encoder is an error.
+/// Encodes a message; a panic of the encoder becomes an error.
 pub(crate) fn encode<M: Message>(message: &M) -> Result<Vec<u8>, EncodeError> {
     panics::caught(|| message.encode()).unwrap_or_else(|panic| {
         Err(EncodeError {
@@ -132,7 +132,8 @@ pub(crate) fn encode<M: Message>(message: &M) -> Result<Vec<u8>, EncodeError> {
     })
 }
 
-/// Decodes a message; a panic of the decoder is an error. One resource that can't be read must not keep others from being.
+/// Decodes a message; a panic of the decoder becomes an error, so that one unreadable resource doesn't keep others from
+/// being read.
 pub(crate) fn decode<M: Message>(format: u32, bytes: &[u8]) -> Result<M, DecodeError> {
     panics::caught(|| M::decode(format, bytes)).unwrap_or_else(|panic| {
         Err(DecodeError::malformed::<M>(format!(
@@ -141,7 +142,7 @@ pub(crate) fn decode<M: Message>(format: u32, bytes: &[u8]) -> Result<M, DecodeE
     })
 }
 
-/// The message of a kind that has nothing to say: no bytes at all.
+/// The message of a kind without contents: no bytes at all.
 impl Message for () {
     const FORMAT: u32 = 0;
 
@@ -158,7 +159,7 @@ impl Message for () {
     }
 }
 
-/// Writes a value as canonical JSON: no spaces, the keys of every object in order.
+/// Encodes a value as canonical JSON: no spaces, and the keys of every object in order.
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -180,7 +181,7 @@ pub fn to_json<T: Serialize>(value: &T) -> Result<Vec<u8>, EncodeError> {
     serde_json::to_vec(&tree).map_err(error)
 }
 
-/// Reads a value from JSON.
+/// Decodes a value from JSON.
 ///
 /// See [`to_json`] for an example.
 pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
@@ -241,7 +242,7 @@ macro_rules! prost_message {
     };
 }
 
-/// The common part of the macros above; not part of the interface.
+/// Implements [`Message`] for the macros above; not part of the interface.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __message {

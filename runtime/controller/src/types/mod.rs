@@ -1,4 +1,4 @@
-//! The values of the public interface: errors, messages, resources, options of a kind, clocks.
+//! Values of the public interface: errors, messages, resources, options of a kind, clocks.
 
 pub(crate) mod clock;
 pub(crate) mod error;

@@ -1,4 +1,4 @@
-//! A resource as readers get it.
+//! A resource as readers receive it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use watershed_core::{Key, Kind, Name, NewResource, Row, Status, Target, Uid, Upd
 
 use crate::types::message::{self, DecodeError, EncodeError, Message};
 
-/// One resource whole: its committed row, and where it stood when it was read.
+/// A resource: its committed row, and its status at the time of the read.
 ///
 /// The columns are those of its [`Row`].
 ///
@@ -45,29 +45,29 @@ use crate::types::message::{self, DecodeError, EncodeError, Message};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resource {
-    /// The stored row.
+    /// Committed row of the resource.
     pub row: Arc<Row>,
-    /// The status at the moment of the read; not stored.
+    /// Status of the resource at the time of the read; not stored.
     pub status: Status,
 }
 
 impl Resource {
-    /// Returns its kind and name.
+    /// Returns the kind and name.
     pub fn key(&self) -> Key {
         self.row.key()
     }
 
-    /// Returns its identity.
+    /// Returns the uid.
     pub fn uid(&self) -> Uid {
         self.row.uid
     }
 
-    /// Returns its name.
+    /// Returns the name, without the kind.
     pub fn name(&self) -> &Name {
         &self.row.name
     }
 
-    /// Returns its kind.
+    /// Returns the kind, without the name.
     pub fn kind(&self) -> &Kind {
         &self.row.kind
     }
@@ -77,7 +77,7 @@ impl Resource {
         Self::spec_of(&self.row)
     }
 
-    /// Decodes the stored state; none before the first state was written.
+    /// Decodes the stored state; none before the first is written.
     pub fn state<S: Message>(&self) -> Result<Option<S>, DecodeError> {
         Self::state_of(&self.row)
     }
@@ -89,7 +89,7 @@ impl Resource {
         message::decode(row.spec_format, &row.spec)
     }
 
-    /// Decodes the state of a row; none before the first state was written.
+    /// Decodes the state of a row; none before the first is written.
     ///
     /// See [`Context`](crate::Context) for an example.
     pub fn state_of<S: Message>(row: &Row) -> Result<Option<S>, DecodeError> {
@@ -99,8 +99,9 @@ impl Resource {
             .transpose()
     }
 
-    /// Makes the declaration of a resource with a [`fresh_uid`](Self::fresh_uid) and this spec, for
-    /// [`Handle::create`](crate::Handle::create) and [`Handle::apply`](crate::Handle::apply); its fields say the rest.
+    /// Creates the declaration of a resource with a [`fresh_uid`](Self::fresh_uid) and this spec, for
+    /// [`Handle::create`](crate::Handle::create) and [`Handle::apply`](crate::Handle::apply). Further columns are set
+    /// in its fields.
     ///
     /// ```
     /// use std::time::Duration;
@@ -132,7 +133,7 @@ impl Resource {
         Ok(new)
     }
 
-    /// Makes an update of nothing but the spec; its fields say the rest.
+    /// Creates an update of only the spec. Further columns are set in its fields.
     ///
     /// See [`declare`](Self::declare) for an example.
     pub fn new_spec<S: Message>(spec: &S) -> Result<Update, EncodeError> {
@@ -142,7 +143,7 @@ impl Resource {
         })
     }
 
-    /// Draws a fresh identity: a UUID that sorts by the time of its making.
+    /// Generates a uid: a UUID that sorts by its time of creation.
     ///
     /// Where randomness is handed in instead (seeded tests), make the [`Uid`] there.
     ///
@@ -156,7 +157,7 @@ impl Resource {
     }
 }
 
-/// Lets every operation take a resource that was read; it is found by its uid.
+/// Lets every operation take a resource that was read; it is found by uid.
 impl From<&Resource> for Target {
     fn from(resource: &Resource) -> Self {
         Target::Uid(resource.row.uid)

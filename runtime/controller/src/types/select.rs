@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::types::resource::Resource;
 use watershed_core::{Kind, Row, Settled, Stage, Status, Uid};
 
-/// A selection of resources: those that pass every condition that is set. Without any these are all that are not
-/// hidden and not being deleted.
+/// A selection of resources by conditions, all of which must hold. Without any, it has all resources that are neither
+/// hidden nor being deleted.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -55,7 +55,7 @@ pub struct Select {
     deleted: bool,
 }
 
-/// The three phases of a resource.
+/// The stage of a resource, without its details.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InPhase {
     Settled,
@@ -64,17 +64,17 @@ enum InPhase {
 }
 
 impl Select {
-    /// All that are not hidden and not being deleted.
+    /// Selects all resources that are neither hidden nor being deleted.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Everything that is stored: hidden ones and those whose delete is unfinished as well.
+    /// Selects every stored resource, including hidden ones and those whose delete is unfinished.
     pub fn all() -> Self {
         Self::default().with_hidden().with_deleted()
     }
 
-    /// The resources of one kind.
+    /// Selects the resources of one kind.
     pub fn kind(kind: impl Into<Kind>) -> Self {
         Self {
             kind: Some(kind.into()),
@@ -82,60 +82,60 @@ impl Select {
         }
     }
 
-    /// Only those with this label, beside the labels that were named before.
+    /// Keeps only resources with this label, in addition to earlier ones.
     pub fn label(mut self, key: impl Into<Arc<str>>, value: impl Into<Arc<str>>) -> Self {
         self.labels.insert(key.into(), value.into());
         self
     }
 
-    /// Only those that belong to this resource.
+    /// Keeps only resources that this one owns.
     pub fn owner(mut self, owner: Uid) -> Self {
         self.owner = Some(owner);
         self
     }
 
-    /// Only those that are settled.
+    /// Keeps only settled resources.
     pub fn settled(mut self) -> Self {
         self.phase = Some(InPhase::Settled);
         self
     }
 
-    /// Only those that wait for their run.
+    /// Keeps only pending resources.
     pub fn pending(mut self) -> Self {
         self.phase = Some(InPhase::Pending);
         self
     }
 
-    /// Only those that run.
+    /// Keeps only running resources.
     pub fn running(mut self) -> Self {
         self.phase = Some(InPhase::Running);
         self
     }
 
-    /// Only those that carry an error, whatever they do now.
+    /// Keeps only resources with an error, in any stage.
     pub fn failed(mut self) -> Self {
         self.failed = true;
         self
     }
 
-    /// Hidden ones as well.
+    /// Includes hidden resources.
     pub fn with_hidden(mut self) -> Self {
         self.hidden = true;
         self
     }
 
-    /// Those as well whose delete is unfinished.
+    /// Includes resources whose delete is unfinished.
     pub fn with_deleted(mut self) -> Self {
         self.deleted = true;
         self
     }
 
-    /// Returns true for a resource that passes.
+    /// Returns true if a resource is selected.
     pub(crate) fn keeps(&self, found: &Resource) -> bool {
         self.keeps_row(&found.row) && self.keeps_status(&found.row, &found.status)
     }
 
-    /// Returns true for a row that passes.
+    /// Returns true if a row satisfies the conditions on rows.
     pub(crate) fn keeps_row(&self, row: &Row) -> bool {
         let has_label = |(key, value): (&Arc<str>, &Arc<str>)| row.labels.get(key) == Some(value);
         (self.hidden || !row.hidden)
@@ -145,7 +145,7 @@ impl Select {
             && self.labels.iter().all(has_label)
     }
 
-    /// Returns true if a resource whose row passes does so by its phase and health too.
+    /// Returns true if a resource, whose row is selected, also satisfies the conditions on stage and health.
     pub(crate) fn keeps_status(&self, row: &Row, status: &Status) -> bool {
         let is_unreadable = matches!(status.stage, Stage::Settled(Settled::Unreadable(_)));
         let phase = match status.stage {

@@ -1,4 +1,4 @@
-//! A reconciler without its types, as the loop runs it.
+//! Reconcilers without their types, as the loop runs them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,22 +17,22 @@ use crate::types::resource::Resource;
 use crate::workers::reconciler::Reconciler;
 use crate::workers::reconciler::context::{Context, InvocationChannel};
 
-/// An invocation on its way: reports its end to the loop by itself.
+/// The future of an invocation, which reports its end to the loop by itself.
 pub(crate) type Run = BoxFuture<'static, ()>;
 
-/// Runs the invocations of one kind.
+/// A runner of one kind's invocations.
 pub(crate) trait Runner: Send + Sync {
-    /// Runs one invocation to its end, and says how that went.
+    /// Runs one invocation to its end, and reports the result.
     fn run(&self, start: Box<Start>, channel: Arc<InvocationChannel>) -> Run;
 
-    /// Reads the bytes of a row. Returns whether it needs no look at a start if it is settled.
+    /// Checks that the bytes of a row can be decoded; returns true if the resource may rest.
     fn check(&self, row: &Row) -> Result<bool, DecodeError>;
 }
 
-/// A reconciler with its types.
+/// A runner for a reconciler with its types.
 pub(crate) struct TypedRunner<R> {
     reconciler: Arc<R>,
-    /// Set if its invocations run on threads that may block.
+    /// True if invocations run on threads that may block.
     blocks: bool,
 }
 
@@ -95,7 +95,7 @@ impl<R: Reconciler> Runner for TypedRunner<R> {
     }
 }
 
-/// Logs the end of an invocation: at the level of information if it did or met something, else for debugging.
+/// Logs the end of an invocation: for debugging if there was nothing to do, at higher levels otherwise.
 fn log_result(result: &Returned, is_cancelled: bool) {
     match result {
         _ if is_cancelled => tracing::info!("cancelled"),
@@ -113,7 +113,7 @@ fn log_result(result: &Returned, is_cancelled: bool) {
     }
 }
 
-/// One invocation with its types.
+/// Runs one invocation with its types.
 pub(crate) async fn run<R: Reconciler>(
     reconciler: Arc<R>,
     start: Box<Start>,
@@ -131,10 +131,10 @@ pub(crate) async fn run<R: Reconciler>(
     }
 }
 
-/// The code of the error on a resource whose bytes can't be read.
+/// Error code of a resource whose bytes can't be read.
 pub(crate) const UNREADABLE: &str = "unreadable";
 
-/// An invocation that was started and that no worker has begun.
+/// A started invocation that no worker has begun.
 pub(crate) struct Invocation {
     start: Box<Start>,
     runner: Arc<dyn Runner>,
@@ -161,12 +161,12 @@ impl Invocation {
         }
     }
 
-    /// Returns its channel to the loop.
+    /// Returns the channel to the loop.
     pub(crate) fn channel(&self) -> Arc<InvocationChannel> {
         Arc::clone(&self.channel)
     }
 
-    /// The whole of it.
+    /// Returns the future of the whole invocation.
     pub(crate) fn run(self) -> Run {
         self.runner.run(self.start, self.channel)
     }

@@ -30,32 +30,31 @@ use crate::tasks;
 use crate::workers::invocation::Invocation;
 use crate::workers::run_queue::RunQueue;
 
-/// Invocations that a worker begins before it has the loop take what they left, if it does not run out of them sooner,
-/// and lets other tasks have its thread.
+/// Number of invocations after which a worker wakes the loop and yields its thread, unless it runs out of them sooner.
 const BATCH: usize = 32;
 
-/// The time for which the next invocation may wait before a worker is added.
+/// Interval between checks for a stall: if no invocation was taken in one, a worker is added.
 const STALL: Duration = Duration::from_millis(10);
 
-/// The workers of one controller. They end when this is dropped.
+/// The workers of one controller, which end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Workers {
     run_queue: Arc<RunQueue<Invocation>>,
     span: Span,
     shared: Arc<Shared>,
     count: usize,
-    /// The number of invocations that were handed over.
+    /// Number of invocations handed over so far.
     added: u64,
-    /// The same at the last check, and its findings.
+    /// Value of `added` at the last check. The next two: how many were taken by then, and whether some waited.
     added_before: u64,
     taken_before: u64,
     waited_before: bool,
-    /// The time at which to look again, while any wait or come.
+    /// Time of the next check for a stall; none while no invocation waits or comes.
     next_stall_check: Option<Instant>,
 }
 
 impl Workers {
-    /// As many as the current runtime has threads.
+    /// Starts as many workers as the current runtime has threads.
     ///
     /// Invocations are inside `span`.
     pub(crate) fn spawn(shared: Arc<Shared>, span: Span) -> Self {
@@ -84,7 +83,7 @@ impl Workers {
         }
     }
 
-    /// Hands invocations over, which begin in this order, and says how many wait now.
+    /// Hands over invocations, which begin in this order; returns how many wait now.
     pub(crate) fn begin(&mut self, invocations: &mut Vec<Invocation>) -> usize {
         self.added += invocations.len() as u64;
         self.run_queue.add(invocations, self.count)
@@ -95,8 +94,8 @@ impl Workers {
         self.run_queue.len()
     }
 
-    /// Adds a worker if invocations have waited for a while and none was taken meanwhile. Says when to look again; never
-    /// if none waits and none came.
+    /// Adds a worker if invocations have waited since the last check and none was taken. Returns the time of the next
+    /// check; none if none wait and none came.
     pub(crate) fn check_for_stall(&mut self) -> Option<Instant> {
         let now = Instant::now();
         if self.next_stall_check.is_some_and(|at| now < at) {
@@ -123,7 +122,7 @@ impl Drop for Workers {
 struct Worker {
     run_queue: Arc<RunQueue<Invocation>>,
     shared: Arc<Shared>,
-    /// The number that have begun since the loop last took their results.
+    /// Number of invocations begun since the loop was last woken.
     unreported: usize,
 }
 
@@ -139,7 +138,7 @@ impl Worker {
         }
     }
 
-    /// Works until nothing is left to begin.
+    /// Works until the queue is empty.
     async fn drain(mut self) {
         while let Some(invocation) = self.run_queue.try_take() {
             self.begin(invocation).await;
@@ -158,13 +157,13 @@ impl Worker {
         self.run_queue.take().await
     }
 
-    /// Has the loop take what was left.
+    /// Wakes the loop to take the results.
     fn report(&mut self) {
         self.unreported = 0;
         self.shared.wake();
     }
 
-    /// Polls an invocation once. What has to wait goes on as a task of its own.
+    /// Polls an invocation once. One that must wait continues as a task of its own.
     async fn begin(&mut self, invocation: Invocation) {
         self.unreported += 1;
         let channel = invocation.channel();
@@ -209,7 +208,7 @@ mod tests {
         finish(start(count, reconciler).await).await;
     }
 
-    /// Returns once so many of its invocations run.
+    /// A reconciler whose invocations return once a number of them run together.
     struct Together(Arc<Barrier>);
 
     impl Reconciler for Together {
@@ -242,7 +241,7 @@ mod tests {
         asking.await.expect("it asks until the controller has stopped");
     }
 
-    /// Those of an odd number block their threads until they may go on.
+    /// A reconciler in which resources with an odd number block their threads until released.
     struct Blocking(Arc<Semaphore>);
 
     impl Reconciler for Blocking {
@@ -276,7 +275,7 @@ mod tests {
         finish(controller).await;
     }
 
-    /// Counts the tasks of the runtime.
+    /// A reconciler that records the largest number of tasks in the runtime.
     struct Counting(Arc<AtomicUsize>);
 
     impl Reconciler for Counting {

@@ -9,7 +9,7 @@ use watershed_core::{Error, Outcome, Uid};
 use crate::types::message::Message;
 use crate::workers::reconciler::context::Context;
 
-/// Brings resources of one kind to where their specs want them.
+/// A reconciler: converges resources of one kind to their specs.
 ///
 /// A reconciler is level-triggered: it is never told why it runs. It looks at what is wanted (the spec), at what was
 /// last achieved (the state) and at what is there outside, acts, and says how that went. It may be cancelled at any
@@ -56,17 +56,17 @@ use crate::workers::reconciler::context::Context;
 /// }
 /// ```
 pub trait Reconciler: Sized + Send + Sync + 'static {
-    /// The desired spec.
+    /// Type of the spec.
     type Spec: Message;
-    /// The state that the reconciler stores.
+    /// Type of the state that the reconciler stores.
     type State: Message;
 
-    /// Makes it so.
+    /// Converges the outside to the spec.
     ///
     /// Return `Outcome::default()` if there was nothing to do: such a run leaves no trace but a counter.
     fn reconcile(&self, context: Context<Self>) -> impl Future<Output = Result<Outcome, Error>> + Send;
 
-    /// Moves what was achieved under an earlier name to the present one.
+    /// Moves the output from an earlier name to the present one.
     ///
     /// [`Context::former_names`] has every name since the last completed rename. What stands in the way under the new
     /// name may be another resource's output whose own rename comes later. By default there is nothing to move.
@@ -75,15 +75,15 @@ pub trait Reconciler: Sized + Send + Sync + 'static {
         std::future::ready(Ok(Outcome::default()))
     }
 
-    /// Returns whether a resource needs no look when a controller starts on its catalog, provided that its last run succeeded, left it
-    /// ready, and saw the spec, the refs and the refresh counters that it has: nothing else that it depends on can have changed meanwhile.
-    /// Called for each resource before any of them runs, so it should be quick. By default all are looked at, as the kind's
-    /// [`AtStart`](crate::kind::AtStart) says.
+    /// Returns true if a resource may rest at a start: with a successful last run that left it ready and saw its
+    /// present spec, refs and refresh counters, it need not run, because nothing else that it depends on can have
+    /// changed. Called for each resource before any runs, so it should be quick. By default the kind's
+    /// [`AtStart`](crate::kind::AtStart) decides.
     fn may_rest(&self, _uid: Uid, _spec: &Self::Spec, _state: Option<&Self::State>) -> bool {
         false
     }
 
-    /// Removes what was achieved. By default there is nothing to remove.
+    /// Removes the output. By default there is nothing to remove.
     fn delete(&self, context: Context<Self>) -> impl Future<Output = Result<Outcome, Error>> + Send {
         drop(context);
         std::future::ready(Ok(Outcome::default()))

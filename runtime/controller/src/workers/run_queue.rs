@@ -12,11 +12,11 @@ use std::sync::atomic::Ordering;
 
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Notify, Unpoisoned};
 
-/// The queue.
+/// A queue that several workers take from, in order.
 #[derive(Debug)]
 pub(crate) struct RunQueue<T> {
     queue: Mutex<Queue<T>>,
-    /// The number of things that were taken.
+    /// Number of things taken so far.
     taken: AtomicU64,
     filled: Notify,
 }
@@ -27,7 +27,7 @@ struct Queue<T> {
     closed: bool,
 }
 
-/// The result of a look into the queue.
+/// Result of a look into the queue.
 enum Next<T> {
     Thing(T),
     Wait,
@@ -47,7 +47,7 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// Adds things for at most so many workers, and says how many wait now.
+    /// Adds things and wakes at most `workers` workers; returns how many things wait now.
     pub(crate) fn add(&self, things: &mut Vec<T>, workers: usize) -> usize {
         let count = things.len();
         let mut queue = self.lock();
@@ -71,7 +71,7 @@ impl<T> RunQueue<T> {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Drops what waits and lets workers come to an end.
+    /// Drops the waiting things and ends the workers.
     pub(crate) fn close(&self) {
         let mut queue = self.lock();
         queue.closed = true;
@@ -80,7 +80,7 @@ impl<T> RunQueue<T> {
         self.filled.notify_waiters();
     }
 
-    /// The next thing if there is one now.
+    /// Takes the next thing if there is one now.
     pub(crate) fn try_take(&self) -> Option<T> {
         match self.next() {
             Next::Thing(thing) => Some(thing),
@@ -88,7 +88,7 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// Waits for the next thing; none once this is closed.
+    /// Waits for the next thing; none once the queue is closed.
     ///
     /// Cancel-safe: a thing is taken in the same poll that returns it.
     pub(crate) async fn take(&self) -> Option<T> {
@@ -128,7 +128,7 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// A panic elsewhere leaves the queue whole.
+    /// Locks the queue, which a panic elsewhere leaves complete.
     fn lock(&self) -> MutexGuard<'_, Queue<T>> {
         self.queue.lock().unpoisoned()
     }

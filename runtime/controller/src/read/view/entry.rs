@@ -1,4 +1,4 @@
-//! One resource as readers see it, and what it was before, for those who may still want that.
+//! A resource as readers see it, with former versions for listings that may still need them.
 //!
 //! Catalogs have many entries, nearly all of them idle and without a past; so an entry is small, and what few have lies
 //! elsewhere.
@@ -11,54 +11,54 @@ use watershed_core::{Key, NoOpRun, Reason, Row, Settled, Stage, Status, Timestam
 use super::is_live;
 use crate::types::resource::Resource;
 
-/// The status of most resources, and of all before the core has published one.
+/// Status of most resources, and of every resource before the core publishes one.
 const IDLE: Status = Status {
     stage: Stage::Settled(Settled::Idle),
     reason: None,
     progress: None,
 };
 
-/// One resource.
+/// A resource in the view.
 #[derive(Debug, Default)]
 pub(super) struct Entry {
-    /// None once it is gone, while somebody may still want what it was.
+    /// Present row; none once the resource is removed, while former versions are needed.
     pub(super) row: Option<Arc<Row>>,
-    /// None while it is idle. Those that began to stand alike at once share it.
+    /// Status with its time; none while idle. Resources with equal new statuses share one.
     stands: Option<Arc<Stands>>,
     pub(super) before: Option<Box<Former>>,
-    /// Its last run, if the row does not tell of it because it was a no-op.
+    /// Last run if it was a no-op that the row does not show.
     no_op: Option<Arc<NoOpRun>>,
 }
 
-/// A status, with the time since which it holds.
+/// A status, with the time since which its stage holds.
 #[derive(Debug)]
 pub(super) struct Stands {
     status: Status,
-    /// The time at which it began to stand like that, as far as it is settled, pending or running.
+    /// Time since which the resource has been settled, pending or running.
     since: Timestamp,
 }
 
-/// The former contents of an entry.
+/// A former version of an entry.
 #[derive(Debug)]
 pub(super) struct Former {
     row: Option<Arc<Row>>,
     no_op: Option<Arc<NoOpRun>>,
-    /// The publish that replaced it.
+    /// Number of the publish that replaced this version.
     until: u64,
     before: Option<Box<Former>>,
 }
 
-/// The owner of the reference count of a status.
+/// Owners of a status's reason, and so of its reference count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SharedBy {
-    /// The core as well: nothing is copied.
+    /// Readers share the reason with the core: nothing is copied.
     Everybody,
-    /// Readers alone. When very many begin to stand alike, every read counts one reference more and one less to the same
-    /// reason; threads that read would wait for each other there, and the loop for them.
+    /// Readers have a copy. If very many resources shared one reason, every read would change the same reference count,
+    /// and threads would wait for each other.
     FewReaders,
 }
 
-/// Tells whether a publish leaves behind what it replaces.
+/// Tells whether a publish keeps the versions that it replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replaced {
     Drop,
@@ -66,7 +66,7 @@ pub(super) enum Replaced {
 }
 
 impl Entry {
-    /// A row that was found, idle.
+    /// Creates the entry of a stored row, idle.
     pub(super) fn from_row(row: Arc<Row>) -> Self {
         Self {
             row: Some(row),
@@ -74,7 +74,7 @@ impl Entry {
         }
     }
 
-    /// The resource with its present row.
+    /// Returns the resource with its present row.
     pub(super) fn read(&self) -> Option<Resource> {
         Some(self.resource(self.row.as_ref()?, self.no_op.as_deref()))
     }
@@ -99,7 +99,7 @@ impl Entry {
         self.stands.as_ref().map_or(&IDLE, |stands| &stands.status)
     }
 
-    /// Returns the time at which it began to stand as it does; nobody knows of what is idle.
+    /// Returns the time since which the stage holds; 0 for an idle resource, where it is unknown.
     pub(super) fn stands_since(&self) -> Timestamp {
         self.stands.as_ref().map_or(Timestamp(0), |stands| stands.since)
     }
@@ -131,14 +131,14 @@ impl Entry {
         self.stands.clone_from(latest);
     }
 
-    /// Takes note of a no-op run.
+    /// Stores a no-op run that the row does not show.
     pub(super) fn note_no_op(&mut self, run: &Arc<NoOpRun>) {
         if self.row.as_ref().is_some_and(|row| !run.is_in(row)) {
             self.no_op = Some(Arc::clone(run));
         }
     }
 
-    /// The resource with its row as it was when this publish was the last one, if it was there and is to be kept.
+    /// Returns the resource with its row as of this publish, if it existed then and `keep` accepts the row.
     pub(super) fn at(&self, publish: u64, keep: impl Fn(&Row) -> bool) -> Option<Resource> {
         let (mut row, mut no_op) = (self.row.as_ref(), self.no_op.as_deref());
         let mut former = self.before.as_deref();
@@ -150,7 +150,7 @@ impl Entry {
         Some(self.resource(row, no_op))
     }
 
-    /// The resource with the row, present or former, that is found under this key.
+    /// Returns the resource with its present or latest former row under this key.
     pub(super) fn under(&self, key: &Key) -> Option<Resource> {
         let has_it = |row: &&Arc<Row>| is_live(row) && row.kind == key.kind && row.name == key.name;
         if let Some(row) = self.row.as_ref().filter(has_it) {
@@ -166,7 +166,7 @@ impl Entry {
         None
     }
 
-    /// Puts another row in its place; what nobody may want any more is for the caller to drop.
+    /// Replaces the row. Returns the former row if no listing may need it, so that the caller drops it.
     pub(super) fn replace(
         &mut self,
         row: Option<Arc<Row>>,
@@ -187,7 +187,7 @@ impl Entry {
         None
     }
 
-    /// Returns true if a publish has left something behind here that nobody wants who begins after this one.
+    /// Returns true if the entry has former versions that no listing needs once this publish is applied.
     pub(super) fn is_past(&self, publish: u64) -> bool {
         self.before.as_ref().is_some_and(|former| former.until <= publish)
     }

@@ -1,4 +1,4 @@
-//! The view of readers: the committed catalog with the status of each resource.
+//! The view for readers: the committed catalog with the status of each resource.
 //!
 //! Resources lie in shards, each behind a lock that is held for the time of one lookup. So a reader never waits for
 //! the loop, and the loop never waits for a reader longer than that. A listing still shows every batch whole: what a
@@ -27,48 +27,48 @@ use self::shards::{SHARDS, Shards};
 use crate::sync::{Mutex, MutexGuard, RwLock, Unpoisoned, spin_loop};
 use crate::types::resource::Resource;
 
-/// The most rows that are changed in place while new listings wait: well under a millisecond of work. Larger
-/// publishes keep what they replace until they are applied.
+/// Maximum number of rows that a publish changes in place while new listings wait: well under a millisecond of work.
+/// Larger publishes keep the former versions until they are applied.
 const IN_PLACE: usize = if cfg!(all(test, feature = "interleavings")) {
     1
 } else {
     4_096
 };
 
-/// The committed catalog.
+/// The committed catalog, as readers see it.
 #[derive(Debug)]
 pub(crate) struct View {
     rows: Shards<Uid, Entry>,
     names: Shards<Key, Uid>,
-    /// The number of live resources of each kind; a name alone is looked up in each.
+    /// Number of live resources of each kind. A name without a kind is looked up in each.
     kinds: RwLock<BTreeMap<Kind, usize>>,
-    /// Held while names move, and by who looks for one in every kind and has not found just one: what passes from one
-    /// kind to another meanwhile is found in none, or in both.
+    /// Lock held while names move. A lookup without a kind takes it unless it finds exactly one resource: a name that
+    /// passes between kinds could be seen in none, or in both.
     moving: RwLock<()>,
     progress: Mutex<Progress>,
 }
 
-/// The progress of publishing. Publishes are numbered.
+/// Progress of publishing; publishes are numbered.
 #[derive(Debug, Default)]
 struct Progress {
-    /// The last one that is applied whole.
+    /// Number of the last publish that is fully applied.
     whole: u64,
-    /// The catalog's revision with it.
+    /// Revision of the catalog after that publish.
     revision: Revision,
-    /// Listings under way.
+    /// Number of listings under way.
     listings: usize,
-    /// Entries that keep what they were.
+    /// Uids of the entries that keep former versions.
     keeping: Vec<Uid>,
 }
 
-/// A row that came, went, or is found by something else than before.
+/// A row that was added, removed, or changed its key.
 struct Move {
     old: Option<Arc<Row>>,
     new: Option<Arc<Row>>,
 }
 
 impl View {
-    /// An empty catalog of this revision, with room for so many resources.
+    /// Creates an empty catalog at this revision, with space for `count` resources.
     pub(crate) fn with_capacity(revision: Revision, count: usize) -> Self {
         Self {
             rows: Shards::with_capacity(count),
@@ -82,7 +82,7 @@ impl View {
         }
     }
 
-    /// Takes up the catalog as it was found, before anybody reads or publishes.
+    /// Adds the stored catalog, before the first read or publish.
     pub(crate) fn fill(&self, rows: Vec<Arc<Row>>) {
         for row in rows {
             self.take_name(&row);
@@ -90,12 +90,12 @@ impl View {
         }
     }
 
-    /// The revision of the last publish that is applied whole.
+    /// Returns the revision of the last publish that is fully applied.
     pub(crate) fn revision(&self) -> Revision {
         self.progress.lock().unpoisoned().revision
     }
 
-    /// Takes up what was committed. Only the loop calls this.
+    /// Applies committed changes. Only the loop calls this.
     pub(crate) fn apply(&self, publish: &Publish, now: Timestamp) {
         let progress = self.progress.lock().unpoisoned();
         let number = progress.whole + 1;
@@ -130,7 +130,7 @@ impl View {
         self.forget_former(progress);
     }
 
-    /// Stores statuses. Resources that get equal ones at once share them; of very many, those of one shard do.
+    /// Stores statuses. Resources with equal new ones share one allocation; in large publishes only within a shard.
     fn let_stand(&self, statuses: &[StatusUpdate], now: Timestamp) {
         let (mut latest, mut of_shards) = (None, Vec::new());
         let shared = if statuses.len() > IN_PLACE {
@@ -151,8 +151,8 @@ impl View {
         }
     }
 
-    /// One row. Those that come, or are found by something else than before, move: what was there stays as it was for
-    /// those who look a name up meanwhile.
+    /// Stores one row. If the row is new or its key changes, the former version is kept for lookups until the names
+    /// have moved.
     fn put(
         &self,
         row: &Arc<Row>,
@@ -181,7 +181,7 @@ impl View {
         }
     }
 
-    /// New names first, then those that nobody has any more: a name that passes from one to another is never free.
+    /// Adds new names before removing old ones, so that a name that passes to another resource is never free.
     fn move_names(&self, moves: &[Move]) {
         if moves.is_empty() {
             return;
@@ -231,7 +231,7 @@ impl View {
         }
     }
 
-    /// Drops what entries were, unless a listing may want it; the last listing comes here as well.
+    /// Drops former versions that no listing needs; also called by the last listing.
     fn forget_former(&self, mut progress: MutexGuard<'_, Progress>) {
         if progress.listings > 0 || progress.keeping.is_empty() {
             return;
@@ -256,7 +256,7 @@ impl View {
         }
     }
 
-    /// Finds one resource: by name a live one, by uid also one whose delete is unfinished.
+    /// Finds a resource: by name only a live one, by uid also one whose delete is unfinished.
     pub(crate) fn get(&self, target: &Target) -> Result<Resource, Refusal> {
         match target {
             Target::Uid(uid) => self
@@ -311,7 +311,7 @@ impl View {
         }
     }
 
-    /// Looks at every resource with how it stands and since when, one after the other.
+    /// Calls a function for every resource, with its status and the time since which that holds.
     pub(crate) fn each(&self, mut look: impl FnMut(&Row, &Status, Timestamp)) {
         for shard in self.rows.iter() {
             for entry in shard.read().unpoisoned().values() {
@@ -322,13 +322,13 @@ impl View {
         }
     }
 
-    /// The rows that changed after a revision, at one later revision, in no order.
+    /// Returns the rows changed after a revision, in no particular order, all as of one later revision.
     pub(crate) fn changed_since(&self, from: Revision) -> (Revision, Vec<Arc<Row>>) {
         let (revision, list) = self.collect(|row| row.revision > from);
         (revision, list.into_iter().map(|resource| resource.row).collect())
     }
 
-    /// All resources at one revision, in order of kind, name and uid.
+    /// Returns the accepted resources at one revision, in order of kind, name and uid.
     pub(crate) fn list(&self, keep: impl Fn(&Row) -> bool) -> (Revision, Vec<Resource>) {
         let (revision, mut list) = self.collect(keep);
         list.sort_by(|a, b| {
@@ -364,7 +364,7 @@ fn is_live(row: &Row) -> bool {
     !row.intents.is_deleted()
 }
 
-/// Returns true if a row is found by what it was found by before.
+/// Returns true if both rows are found under the same key.
 fn stays(old: &Row, new: &Row) -> bool {
     is_live(old) == is_live(new) && old.name.same_case(&new.name)
 }

@@ -1,4 +1,4 @@
-//! A map in pieces, so that threads that read and the one that writes rarely meet.
+//! A map in locked shards, so that reading threads and the writing one rarely meet.
 //!
 //! A key is hashed once: its hash leads to the piece, and to the place in it.
 
@@ -10,39 +10,39 @@ use hashbrown::hash_table::Entry;
 use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, Unpoisoned};
 use rustc_hash::FxBuildHasher;
 
-/// More than threads that read at a time, so that they rarely meet.
+/// Number of shards: more than the threads that read at a time.
 pub(super) const SHARDS: usize = if cfg!(all(test, feature = "interleavings")) {
     2
 } else {
     64
 };
 
-/// A map in pieces that are locked one by one.
+/// A map in shards that are locked one by one.
 #[derive(Debug)]
 pub(super) struct Shards<K, V> {
     shards: Box<[Apart<K, V>]>,
 }
 
-/// One piece, in cache lines of its own: whoever locks one doesn't slow down who locks the next.
+/// A shard in cache lines of its own, so that a lock slows down no neighbour.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Apart<K, V>(RwLock<Shard<K, V>>);
 
-/// One piece.
+/// The hash table of one shard.
 #[derive(Debug)]
 pub(super) struct Shard<K, V>(HashTable<(K, V)>);
 
-/// The place of a key, for as long as nobody writes there.
+/// Read access to the place of a key.
 pub(super) struct Reading<'a, K, V> {
     shard: RwLockReadGuard<'a, Shard<K, V>>,
     hash: u64,
 }
 
-/// The place of a key, with nobody else there.
+/// Exclusive access to the place of a key.
 pub(super) struct Writing<'a, K, V> {
     shard: RwLockWriteGuard<'a, Shard<K, V>>,
     hash: u64,
-    /// The number of this piece.
+    /// Index of the shard.
     pub(super) number: usize,
 }
 
@@ -54,13 +54,13 @@ impl<K: Hash + Eq, V> Shards<K, V> {
         }
     }
 
-    /// Returns the number of the piece for a hash.
+    /// Returns the index of the shard for a hash.
     fn number(hash: u64) -> usize {
         // Tables use the low bits within a shard, and the topmost ones to tell apart what meets there.
         usize::try_from(hash >> 40).unwrap_or_default() % SHARDS
     }
 
-    /// All pieces, one after the other.
+    /// Lists all shards.
     pub(super) fn iter(&self) -> impl Iterator<Item = &RwLock<Shard<K, V>>> {
         self.shards.iter().map(|shard| &shard.0)
     }
@@ -85,7 +85,7 @@ impl<K, V> Shard<K, V> {
     }
 }
 
-/// Only the key that led to the place may be looked for there.
+/// Lookups, only of the key that led here.
 impl<K: Eq, V> Reading<'_, K, V> {
     pub(super) fn get(&self, key: &K) -> Option<&V> {
         let found = self.shard.0.find(self.hash, |(other, _)| other == key);
@@ -93,7 +93,7 @@ impl<K: Eq, V> Reading<'_, K, V> {
     }
 }
 
-/// Only the key that led to the place may be looked for there.
+/// Lookups and changes, only of the key that led here.
 impl<K: Hash + Eq, V> Writing<'_, K, V> {
     pub(super) fn get(&self, key: &K) -> Option<&V> {
         let found = self.shard.0.find(self.hash, |(other, _)| other == key);
@@ -105,7 +105,7 @@ impl<K: Hash + Eq, V> Writing<'_, K, V> {
         found.map(|(_, value)| value)
     }
 
-    /// Returns the value of a key, made if there is none.
+    /// Returns the value of a key, adding a default if there is none.
     pub(super) fn or_default(&mut self, key: K) -> &mut V
     where
         V: Default,
@@ -115,7 +115,7 @@ impl<K: Hash + Eq, V> Writing<'_, K, V> {
         &mut made.into_mut().1
     }
 
-    /// Puts a value there; gives back the one that it replaces.
+    /// Inserts a value; returns the one that it replaces.
     pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.entry(&key) {
             Entry::Occupied(mut found) => Some(std::mem::replace(&mut found.get_mut().1, value)),

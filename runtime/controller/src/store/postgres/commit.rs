@@ -1,4 +1,4 @@
-//! Writing one commit.
+//! Writes of commits to Postgres.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use super::statements::Statements;
 use super::transaction::Transaction;
 use crate::failpoints::{COMMIT_WITHIN, crash_point};
 
-/// Rows that one statement writes: a bound on what it takes in memory on both sides.
+/// Maximum number of rows that one statement writes, which bounds its memory on both sides.
 const ROWS: usize = 2_000;
 
-/// Writes a commit in one transaction, if the instance still has its epoch, with answers to calls, and announces it.
+/// Writes a commit with answers to calls in one transaction, if the instance still has its epoch, and announces it.
 pub(super) async fn write(
     exchange: &PostgresExchange,
     cuts: &mut Cuts,
@@ -62,7 +62,7 @@ async fn try_write(
     Ok(())
 }
 
-/// The statements of one transaction.
+/// Statements of one transaction.
 struct Batch<'a> {
     connection: &'a mut PgConnection,
     statements: &'a Statements,
@@ -72,7 +72,8 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Moves the revision, which fails without the lease. A takeover waits for this transaction or comes before it.
+    /// Advances the revision, which fails without the lease. A takeover either precedes this transaction or waits for
+    /// it.
     async fn advance(&mut self) -> Result<(), Failure> {
         let mut arguments = self.arguments()?;
         arguments.add(integer(self.commit.revision.0))?;
@@ -98,7 +99,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Takes rows out, and notes for those who follow that they went.
+    /// Removes rows, and records their removal for followers.
     async fn remove(&mut self, uids: Vec<Uuid>) -> Result<(), Failure> {
         let revision = self.commit.revision.0;
         let mut arguments = self.arguments()?;
@@ -151,7 +152,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Tells readers in other processes, when the transaction is through.
+    /// Notifies readers in other processes once the transaction is committed.
     async fn announce(&mut self) -> Result<(), Failure> {
         let event = Event::Committed(self.instance.to_owned(), self.commit.revision);
         let mut arguments = PgArguments::default();

@@ -1,4 +1,4 @@
-//! The types of columns in Postgres, which has its own for identities and flags.
+//! Column types of Postgres, which has types of its own for uids and flags.
 //!
 //! Postgres takes no NUL in text. JSON escapes it by itself; in kinds and names it is written `\0`, and `\` as `\\`.
 
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::super::ColumnError;
 use super::super::columns::{Cell, Column, Source, Type};
 
-/// The name of a type.
+/// Returns the Postgres name of a type.
 pub(super) fn name_of(of: Type) -> &'static str {
     match of {
         Type::Uid => "uuid",
@@ -22,7 +22,7 @@ pub(super) fn name_of(of: Type) -> &'static str {
     }
 }
 
-/// Binds one array for each column, in their order.
+/// Binds one array per column, in order.
 pub(super) fn bind<T>(
     columns: &[Column<T>],
     rows: &[impl Borrow<T>],
@@ -44,7 +44,7 @@ pub(super) fn bind<T>(
     Ok(())
 }
 
-/// The cells of one column.
+/// The cells of one column, as an array.
 enum Array<'a> {
     Uids(Vec<Option<Uuid>>),
     Texts(Vec<Option<Cow<'a, str>>>),
@@ -95,7 +95,7 @@ impl Source for PgRow {
     }
 }
 
-/// Text without NUL.
+/// Escapes NUL in a text, which Postgres can't store.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\0', "\\0")
 }

@@ -13,19 +13,19 @@ use watershed_core::Revision;
 use crate::sync::Unpoisoned;
 use crate::tasks;
 
-/// Events that a slow follower may be behind before it has missed some, and is told so.
+/// Number of events that a slow follower may be behind before it is told of a gap.
 const BEHIND: usize = 1_024;
-/// The pause after a failed connection.
+/// Pause after a failed connection.
 const RECONNECT: Duration = Duration::from_millis(500);
 
-/// Something that happened in some process.
+/// An event that a process announces to the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A holder gave its instance back.
+    /// A leader released the lease of an instance.
     Released(String),
-    /// A commit to an instance is through.
+    /// A commit to an instance succeeded.
     Committed(String, Revision),
-    /// Calls were left for the holder.
+    /// Calls were left for the leader of an instance.
     RemoteCall(String),
     /// Calls of this caller were answered.
     Answered(String, Uuid),
@@ -50,7 +50,7 @@ impl Event {
         }
     }
 
-    /// None for what a newer version may say.
+    /// Parses a payload; none for an event of a newer version.
     fn from_payload(payload: &str) -> Option<Self> {
         let (what, rest) = payload.split_once(' ')?;
         match what {
@@ -72,7 +72,7 @@ impl Event {
     }
 }
 
-/// The source of events. The connection exists while somebody follows.
+/// Source of events. A connection exists while there are followers.
 #[derive(Debug)]
 pub(super) struct Events {
     pool: PgPool,
@@ -87,7 +87,7 @@ struct Line {
     task: AbortHandle,
 }
 
-/// Followers by the instance that they follow: with hundreds of instances, none hears of the others.
+/// Senders to followers, by instance: with hundreds of instances, each hears only of its own.
 #[derive(Debug, Default)]
 struct Routes(Mutex<HashMap<String, broadcast::Sender<Heard>>>);
 
@@ -125,11 +125,11 @@ impl Drop for Line {
     }
 }
 
-/// A notification as followers get it.
+/// A notification as followers receive it.
 #[derive(Debug, Clone)]
 enum Heard {
     Event(Event),
-    /// There may have been some that nobody heard: the connection is new.
+    /// Events may have been missed, because the connection is new.
     Gap,
 }
 
@@ -142,7 +142,7 @@ impl Events {
         }
     }
 
-    /// Everything from now on. Until the connection stands there may be a gap, and then it says so.
+    /// Follows the events of an instance from now on. A gap is reported once the connection is ready.
     pub(super) fn follow(&self, instance: &str) -> Follower {
         let mut shared = self.line.lock().unpoisoned();
         let line = shared.upgrade().unwrap_or_else(|| {
@@ -160,7 +160,7 @@ impl Events {
     }
 }
 
-/// Tells what it hears, over one connection after the other, until it is aborted.
+/// Forwards notifications, reconnecting after failures, until it is aborted.
 async fn listen(pool: PgPool, channel: String, routes: Arc<Routes>) {
     loop {
         if let Err(error) = listen_once(&pool, &channel, &routes).await {
@@ -189,7 +189,7 @@ async fn listen_once(pool: &PgPool, channel: &str, routes: &Routes) -> Result<()
     }
 }
 
-/// One who follows the events.
+/// A follower of the events of one instance.
 #[derive(Debug)]
 pub(super) struct Follower {
     heard: broadcast::Receiver<Heard>,
@@ -197,7 +197,7 @@ pub(super) struct Follower {
 }
 
 impl Follower {
-    /// Waits until something is heard that `wanted` wants, or something may have been missed: then look yourself.
+    /// Waits for an event that `wanted` accepts, or for a gap, after which the caller must look itself.
     ///
     /// Cancel-safe.
     pub(super) async fn until(&mut self, wanted: impl Fn(&Event) -> bool) {

@@ -1,4 +1,4 @@
-//! Calls and answers as rows, and the catalog as those see it who do not hold it.
+//! Calls and answers as rows, and the catalog as followers see it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ const TAKE: &str = "take calls of other processes";
 pub(super) struct PostgresExchange {
     pub(super) database: Arc<Database>,
     pub(super) instance: Arc<str>,
-    /// The term of leases.
+    /// Term of leases.
     pub(super) term: Duration,
 }
 
@@ -155,13 +155,13 @@ impl Exchange for PostgresExchange {
 type Query = sqlx::query::Query<'static, sqlx::Postgres, sqlx::postgres::PgArguments>;
 
 impl PostgresExchange {
-    /// Returns the time that a transaction that locks the instance may stand still, in milliseconds: the lock is gone
-    /// before anybody could have the lease.
+    /// Returns the idle limit, in ms, of a transaction that locks the instance: the lock ends before another process
+    /// can get the lease.
     pub(super) fn patience(&self) -> String {
         (self.term * 2 / 3).as_millis().max(1).to_string()
     }
 
-    /// A statement whose first parameter is the instance.
+    /// Creates a query whose first parameter is the instance.
     fn query(&self, sql: &Arc<str>) -> Query {
         sqlx::query(AssertSqlSafe(Arc::clone(sql))).bind(self.instance.to_string())
     }
@@ -175,7 +175,7 @@ impl PostgresExchange {
         Ok(())
     }
 
-    /// Answers within the transaction of a commit, or within one of its own.
+    /// Stores answers within a transaction: of a commit, or of their own.
     pub(super) async fn answer_in(
         &self,
         connection: &mut PgConnection,
@@ -213,7 +213,7 @@ impl PostgresExchange {
     }
 }
 
-/// Wakes for what is of interest.
+/// A source of wake-ups for one interest.
 #[derive(Debug)]
 struct PostgresWake {
     interest: Interest,

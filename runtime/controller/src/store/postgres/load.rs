@@ -1,4 +1,4 @@
-//! Reading rows and history.
+//! Reads of rows and history from Postgres.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ const HISTORY: &str = "read the history";
 
 const ONE_MOMENT: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 
-/// For how many revisions it is remembered what went with them: whoever is further behind reads all.
+/// Number of revisions for which removals are remembered. A follower further behind reads the whole catalog.
 pub(super) const REMOVALS_KEPT: u64 = 10_000;
 
-/// The catalog of an instance, all of one moment; an instance that is not there is empty.
+/// Reads the catalog of an instance as of one moment. A new instance is empty.
 pub(super) async fn stored(database: &Database, instance: &str) -> Result<(Stored, Revision), StoreError> {
     let (failed, statements) = (failed(CATALOG), &database.statements);
     let transaction = Transaction::begin_with(&database.pool, ONE_MOMENT).await;
@@ -43,7 +43,7 @@ pub(super) async fn stored(database: &Database, instance: &str) -> Result<(Store
     Ok((stored, removed))
 }
 
-/// Reads the commits after a revision, all of one moment; none if removals since then are no longer remembered.
+/// Reads the changes after a revision as of one moment; none if removals since then may be forgotten.
 pub(super) async fn later(
     database: &Database,
     instance: &str,
@@ -85,7 +85,7 @@ pub(super) async fn later(
     Ok(Some(later))
 }
 
-/// The revision of an instance; 0 if it is not there.
+/// Returns the revision of an instance; 0 for a new one.
 pub(super) async fn revision(shared: &Database, instance: &str) -> Result<Revision, StoreError> {
     let row = sqlx::query(AssertSqlSafe(Arc::clone(&shared.statements.instance)))
         .bind(instance)
@@ -96,7 +96,7 @@ pub(super) async fn revision(shared: &Database, instance: &str) -> Result<Revisi
     }
 }
 
-/// The newest entries of one resource.
+/// Reads the newest history entries of one resource.
 pub(super) async fn history(
     shared: &Database,
     instance: &str,
@@ -111,7 +111,7 @@ pub(super) async fn history(
     columns::history(&rows.await.map_err(failed(HISTORY))?)
 }
 
-/// The newest entries of all resources.
+/// Reads the newest history entries of all resources.
 pub(super) async fn recent(
     shared: &Database,
     instance: &str,

@@ -42,27 +42,25 @@ use super::{
     TablePrefix,
 };
 
-/// The time that a lease lasts unless something else is asked for: short enough for a takeover that people hardly
-/// notice, long enough for a database that pauses.
+/// Default term of a lease: short enough that people hardly notice a takeover, long enough for a database that pauses.
 pub const TERM: Duration = Duration::from_secs(10);
 
-/// The interval at which a held instance is looked at again although nothing was announced: an announcement may be
-/// lost.
+/// Default interval at which the lease of a held instance is tried again, in case a notification was lost.
 pub const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// The reaction to an instance that somebody else holds.
+/// Reaction to an instance that another process holds.
 ///
 /// See [`PostgresStore`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WhenHeld {
-    /// Wait until it is free: a process that stands by.
+    /// Waits until the lease is free.
     #[default]
     Wait,
-    /// Say who is in the way.
+    /// Fails with [`StoreError::Held`].
     Refuse,
 }
 
-/// A database with catalogs in it. Clones are the same holder.
+/// A database with catalogs. Clones count as the same holder of leases.
 ///
 /// ```no_run
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -106,12 +104,12 @@ pub struct PostgresStore {
     look_again: Duration,
 }
 
-/// The state that the store and its open catalogs share.
+/// State that the store and its open catalogs share.
 struct Database {
     pool: PgPool,
     statements: Statements,
     events: Events,
-    /// The holder of the leases that are taken through this store.
+    /// Identity of this store as a holder of leases.
     holder: Uuid,
 }
 
@@ -124,7 +122,8 @@ impl fmt::Debug for Database {
 }
 
 impl PostgresStore {
-    /// Keeps catalogs in the embedder's database, in tables whose names begin with `prefix`, made or migrated now.
+    /// Opens catalogs in the embedder's database, in tables whose names begin with `prefix`, which are created or
+    /// migrated now.
     ///
     /// The pool is the embedder's. A commit takes one of its connections for its time, and so does a read; one more is
     /// made beside the pool for announcements, while somebody waits for them.
@@ -147,30 +146,30 @@ impl PostgresStore {
         })
     }
 
-    /// Sets the time that leases last that are not renewed; [`TERM`] unless set. A holder starts nothing after half
-    /// of it without a renewal and stops after two thirds.
+    /// Sets the term of leases; [`TERM`] unless set. A holder without a renewal starts nothing after half of the term,
+    /// and stops after two thirds.
     #[must_use]
     pub fn term(mut self, term: Duration) -> Self {
         self.term = term;
         self
     }
 
-    /// Sets the reaction to an instance that somebody else holds; to wait by default.
+    /// Sets the reaction to an instance that another process holds; waits by default.
     #[must_use]
     pub fn when_held(mut self, when_held: WhenHeld) -> Self {
         self.when_held = when_held;
         self
     }
 
-    /// The interval at which an instance that somebody else holds is looked at again although nothing was announced;
-    /// [`LOOK_AGAIN`] unless set. A holder that shuts down announces that, so nobody waits this long for it.
+    /// Sets the interval at which the lease of a held instance is tried again; [`LOOK_AGAIN`] unless set. A leader that
+    /// shuts down announces that, so nobody waits this long.
     #[must_use]
     pub fn look_again(mut self, interval: Duration) -> Self {
         self.look_again = interval;
         self
     }
 
-    /// Reads catalogs without holding them.
+    /// Returns a reader of catalogs that takes no lease.
     pub fn reader(&self) -> PostgresReader {
         PostgresReader::new(Arc::clone(&self.database))
     }
@@ -214,9 +213,9 @@ impl Store for PostgresStore {
     }
 }
 
-/// A lease that was taken.
+/// A lease that was just taken.
 struct ClaimedCall {
-    /// The time at which it was asked for.
+    /// Time at which the lease was requested.
     since: Instant,
     epoch: Epoch,
     last_removal: Revision,
@@ -276,7 +275,7 @@ impl PostgresStore {
         }))
     }
 
-    /// Returns the time that the present lease lasts unless it is renewed.
+    /// Returns the time until the present lease expires unless it is renewed.
     async fn held_for(&self, instance: &str) -> Result<Duration, StoreError> {
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.held_for));
         let row = sqlx::query(sql)
@@ -303,7 +302,7 @@ struct PostgresCatalog {
 }
 
 impl PostgresCatalog {
-    /// The rows, and the lease as fresh as when they were read: a large catalog takes a while.
+    /// Reads the rows, and renews the lease meanwhile, because a large catalog takes a while.
     async fn load(&self) -> Result<Stored, StoreError> {
         let load = load::stored(&self.database, &self.instance);
         tokio::pin!(load);
@@ -332,7 +331,7 @@ impl PostgresCatalog {
         }
     }
 
-    /// Returns true if the lease was still ours and is renewed.
+    /// Renews the lease; returns false if it is lost.
     async fn renewed(&self) -> Result<bool, sqlx::Error> {
         let asked = Instant::now();
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.renew));
@@ -353,7 +352,7 @@ impl PostgresCatalog {
         *self.lease.lock().unpoisoned()
     }
 
-    /// Gives the lease back and tells those who wait for it, with one statement: they take it on that.
+    /// Releases the lease and notifies waiting processes, in one statement.
     async fn release(&self) -> Result<(), sqlx::Error> {
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.release));
         let released = sqlx::query(sql)
@@ -426,7 +425,7 @@ impl Catalog for PostgresCatalog {
     }
 }
 
-/// Turns an error of the database into ours, with what was attempted.
+/// Returns a converter of database errors to store errors, with the failed operation.
 fn database(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
     move |source| StoreError::Database {
         doing,

@@ -1,4 +1,4 @@
-//! Reading catalogs that another process may hold.
+//! Reads of catalogs that another process may hold.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use watershed_core::{HistoryRow, Revision, Stored, Uid};
 use super::events::{Event, Follower};
 use super::{Database, StoreError, load};
 
-/// Reads catalogs without holding them: takes no lease and writes nothing.
+/// A reader of catalogs that takes no lease and writes nothing.
 ///
 /// See [`PostgresStore`](super::PostgresStore) for an example.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ impl PostgresReader {
         Self { database }
     }
 
-    /// The catalog of an instance, all of one moment, with the epoch that was taken last.
+    /// Reads the catalog of an instance as of one moment, with the latest epoch.
     ///
     /// # Errors
     /// When the database can't be read.
@@ -29,7 +29,7 @@ impl PostgresReader {
         Ok(stored.0)
     }
 
-    /// The newest entries of a resource's history, newest first, also of one that is no longer there.
+    /// Reads the newest history entries of a resource, newest first, even after its removal.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -37,7 +37,7 @@ impl PostgresReader {
         load::history(&self.database, instance, uid, limit).await
     }
 
-    /// The newest entries of the whole instance, newest first, those of deleted resources among them.
+    /// Reads the newest history entries of the instance, newest first, including entries of removed resources.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -45,7 +45,7 @@ impl PostgresReader {
         load::recent(&self.database, instance, limit).await
     }
 
-    /// Follows the revisions of an instance after `from`, as its holder announces them.
+    /// Follows the revisions of an instance after `from`, as its leader announces them.
     pub fn revisions(&self, instance: &str, from: Revision) -> Revisions {
         Revisions {
             reader: self.clone(),
@@ -56,7 +56,7 @@ impl PostgresReader {
     }
 }
 
-/// The stream of [`PostgresReader::revisions`]. It may skip revisions, but not the latest.
+/// The stream of [`PostgresReader::revisions`], which may skip revisions, but not the latest.
 ///
 /// See [`PostgresStore`](super::PostgresStore) for an example.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub struct Revisions {
 }
 
 impl Revisions {
-    /// Waits for a revision later than all before, and returns it; one read after this shows it or a later one.
+    /// Waits for a later revision than all before, and returns it. A read afterwards shows at least that revision.
     ///
     /// Cancel-safe.
     ///

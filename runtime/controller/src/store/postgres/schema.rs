@@ -1,4 +1,4 @@
-//! The tables of the catalog in Postgres, and how an older catalog becomes a present one.
+//! Tables of the catalog in Postgres, and the migration of older catalogs.
 //!
 //! As in SQLite every table's name begins with the embedder's prefix, and the version of the schema is the highest
 //! row of our own migrations table. An advisory lock keeps processes that start together from migrating together.
@@ -9,13 +9,13 @@ use super::super::{StoreError, TablePrefix};
 use super::database;
 use super::transaction::Transaction;
 
-/// One step from a schema version to the next.
+/// A step from one schema version to the next.
 #[derive(Debug, Clone, Copy)]
 struct Migration {
     version: i32,
-    /// A description of the step, for people who look into the database.
+    /// Description of the step, for people who look into the database.
     name: &'static str,
-    /// Statements, with `{p}` for the prefix.
+    /// SQL statements, with `{p}` for the prefix of tables.
     sql: &'static str,
 }
 
@@ -43,7 +43,7 @@ const MIGRATIONS: &[Migration] = &[
     },
 ];
 
-/// The table that says which steps were done.
+/// Statement for the table of migrations that were done.
 const MIGRATIONS_TABLE: &str = "
     CREATE TABLE IF NOT EXISTS {p}migrations (
         version INTEGER PRIMARY KEY,
@@ -51,8 +51,8 @@ const MIGRATIONS_TABLE: &str = "
         applied_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
     )";
 
-/// Names have no unique index: one is checked row by row, so the swap of two names would break it. Times of resources
-/// and history are milliseconds since 1970, those of leases are the server's own.
+/// Tables of the first version. Names have no unique index, because it is checked row by row, which would refuse a swap
+/// of two names. Times are milliseconds since 1970; those of leases are the server's.
 const INITIAL: &str = "
     CREATE TABLE {p}instances (
         instance TEXT PRIMARY KEY,
@@ -111,13 +111,13 @@ const INITIAL: &str = "
 
     CREATE INDEX {p}history_by_age ON {p}history (instance, ended_at)";
 
-/// Without a policy of its own a resource has that of its kind.
+/// Migration that adds the retry policy of a resource; null means the policy of its kind.
 const RETRY: &str = "ALTER TABLE {p}resources ADD COLUMN retry TEXT";
 
-/// Resources that were stored before count as ready.
+/// Migration that adds the readiness of a resource. Resources that were stored before count as ready.
 const UNREADY: &str = "ALTER TABLE {p}resources ADD COLUMN unready TEXT";
 
-/// Calls of other processes, and what they need to follow: the rows after a revision, and the removals after it.
+/// Migration for calls of other processes and for followers: tables of calls and of removals, and indexes by revision.
 const CALLS: &str = "
     CREATE TABLE {p}calls (
         instance TEXT NOT NULL,
@@ -149,7 +149,7 @@ const CALLS: &str = "
 
     CREATE INDEX {p}resources_by_revision ON {p}resources (instance, revision)";
 
-/// Does the steps that the database has not seen, all in one transaction. A newer database is left as it is.
+/// Runs the migrations that the database lacks, in one transaction. A newer database is not changed.
 pub(super) async fn migrate(pool: &PgPool, prefix: &TablePrefix) -> Result<(), StoreError> {
     let failed = database("migrate the catalog");
     let mut transaction = Transaction::begin(pool).await.map_err(&failed)?;

@@ -1,5 +1,5 @@
-//! The statements of the store, made once. Rows come as one array for each column, so that one statement writes any
-//! number of them and stays prepared.
+//! SQL statements of the store, built once. Rows are passed as one array per column, so that one prepared statement
+//! writes any number of them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::super::columns::{Column, HISTORY, RESOURCE, names};
 use super::super::{HISTORY_PER_RESOURCE, TablePrefix, WORK_IN_HISTORY};
 use super::dialect::name_of;
 
-/// The text of every statement.
+/// Text of every statement.
 ///
 /// Whoever locks the row of an instance for longer than a statement says with it how long the server may wait for the
 /// rest of the transaction: a holder that stands still in the middle of a commit must not keep the next one out.
@@ -174,7 +174,8 @@ fn put() -> String {
     )
 }
 
-/// The entries of a resource, each with its place: entries of work and all others count by themselves, the newest first.
+/// Returns a subquery that numbers the history entries of a resource, newest first; entries with work and others are
+/// numbered separately.
 fn placed() -> String {
     let is_work = WORK_IN_HISTORY.map(|text| format!("position('{text}' IN entry) > 0"));
     format!(
@@ -185,7 +186,7 @@ fn placed() -> String {
     )
 }
 
-/// The statement that cuts the history of a resource to its bound.
+/// Returns the statement that cuts the history of a resource to its bound.
 fn prune_resource() -> String {
     format!(
         "DELETE FROM {{p}}history WHERE instance = $1 AND uid = $2 AND (epoch, invocation) IN (
@@ -194,8 +195,8 @@ fn prune_resource() -> String {
     )
 }
 
-/// The statement that reads the newest entries of a resource. It may have some beyond its bound, which is not looked at with
-/// each commit.
+/// Returns the statement that reads the newest history entries of a resource, ignoring entries beyond the bound that
+/// are not cut yet.
 fn history() -> String {
     format!(
         "SELECT epoch, entry FROM ({}) AS placed WHERE place <= {HISTORY_PER_RESOURCE}
@@ -204,7 +205,7 @@ fn history() -> String {
     )
 }
 
-/// A commit that is written twice counts once.
+/// Returns the statement that adds history entries. Adding an entry twice counts once.
 fn record() -> String {
     let (columns, arrays) = (names(&HISTORY), arrays(&HISTORY, 4));
     format!(
@@ -214,7 +215,7 @@ fn record() -> String {
     )
 }
 
-/// `$3::uuid[], $4::text[], ...`
+/// Returns parameters with array types: `$3::uuid[], $4::text[], ...`
 fn arrays<T>(columns: &[Column<T>], first: usize) -> String {
     let arrays: Vec<String> = columns
         .iter()

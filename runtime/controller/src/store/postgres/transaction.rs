@@ -1,4 +1,4 @@
-//! Transactions that end with the future in which they began.
+//! Transactions that end with the future that began them.
 
 use std::ops::{Deref, DerefMut};
 
@@ -6,8 +6,8 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnection, PgPool};
 use sqlx::{Executor as _, Postgres};
 
-/// A transaction on a connection of the pool. Unless it is committed, its connection is closed with it, which makes
-/// the server roll back.
+/// A transaction on a connection of the pool. Unless it is committed, the connection is closed, so that the server
+/// rolls back.
 ///
 /// Used instead of `sqlx`'s own, which loses track of a transaction whose `BEGIN` is cancelled while the server's
 /// answer is on its way: that connection goes back to the pool with a transaction that nobody ends, and every lock that
@@ -22,7 +22,7 @@ impl Transaction {
         Self::begin_with(pool, "BEGIN").await
     }
 
-    /// Begins with a statement of the caller's, which may name an isolation level.
+    /// Begins a transaction with a statement, which may set an isolation level.
     pub(super) async fn begin_with(pool: &PgPool, statement: &'static str) -> Result<Self, sqlx::Error> {
         let connection = pool.acquire().await?;
         // From here on, whatever drops this future closes the connection.
@@ -34,7 +34,7 @@ impl Transaction {
         Ok(transaction)
     }
 
-    /// Commits. When this fails or is cancelled, the transaction may have been committed or not.
+    /// Commits. If this fails or is cancelled, the transaction may or may not have been committed.
     pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
         self.connection.execute("COMMIT").await?;
         self.is_over = true;

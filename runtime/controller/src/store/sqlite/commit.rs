@@ -1,4 +1,4 @@
-//! Writing one commit.
+//! Writes of commits to SQLite.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use super::dialect::{self, uid_bytes};
 use super::statements::Statements;
 use crate::failpoints::{COMMIT_WITHIN, crash_point};
 
-/// The one connection that writes.
+/// The only connection that writes.
 ///
 /// Its transactions are begun and ended by statements of ours. A write that fails for want of room has SQLite end the
 /// transaction by itself; sqlx, which counts them, would take it for open and begin no other.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) connection: SqliteConnection,
-    /// A transaction was begun and is not known to have ended.
+    /// True if a transaction was begun that may not have ended.
     is_begun: bool,
     cuts: HashMap<Arc<str>, Cuts>,
 }
@@ -35,7 +35,7 @@ impl Writer {
         }
     }
 
-    /// Begins a transaction that may write, whatever became of the one before.
+    /// Begins a write transaction, after rolling back one that may be open.
     ///
     /// # Errors
     /// What the database says. Asked again, it begins anew.
@@ -45,14 +45,14 @@ impl Writer {
         self.run("BEGIN IMMEDIATE").await
     }
 
-    /// Ends a transaction with effect.
+    /// Commits the transaction.
     pub(super) async fn end(&mut self) -> Result<(), sqlx::Error> {
         self.run("COMMIT").await?;
         self.is_begun = false;
         Ok(())
     }
 
-    /// Ends a transaction without effect, if one is open. SQLite may have ended it by itself, and says so then.
+    /// Rolls back an open transaction. An error is ignored, because SQLite may have ended it by itself.
     pub(super) async fn undo(&mut self) {
         if std::mem::take(&mut self.is_begun)
             && let Err(error) = self.run("ROLLBACK").await
@@ -109,7 +109,7 @@ impl Writer {
     }
 }
 
-/// The statements of one transaction.
+/// Statements of one transaction.
 struct Batch<'a> {
     connection: &'a mut SqliteConnection,
     statements: &'a Statements,
@@ -118,7 +118,7 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// Moves the revision, which fails without the lease.
+    /// Advances the revision, which fails without the lease.
     async fn advance(&mut self) -> Result<(), Failure> {
         let mut arguments = self.arguments()?;
         arguments.add(integer(self.commit.revision.0))?;

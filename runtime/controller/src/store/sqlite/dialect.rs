@@ -1,4 +1,4 @@
-//! The types of columns in SQLite: identities and long documents are blobs.
+//! Column types of SQLite: uids and long documents are blobs.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use watershed_core::Uid;
 use super::super::ColumnError;
 use super::super::columns::{Cell, Column, Source, Type};
 
-/// Binds the columns of one row, in their order.
+/// Binds the columns of one row, in order.
 pub(super) fn bind<T>(
     columns: &[Column<T>],
     row: &T,

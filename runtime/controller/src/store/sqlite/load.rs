@@ -1,4 +1,4 @@
-//! Reading rows and history.
+//! Reads of rows and history from SQLite.
 //!
 //! Rows are decoded as they come, so that a catalog of any size costs no more memory than its rows.
 
@@ -17,7 +17,7 @@ use super::{HISTORY_AT_ONCE, StoreError, database};
 const CATALOG: &str = "read the catalog";
 const HISTORY: &str = "read the history";
 
-/// The catalog of an instance whose epoch and revision are in `instance_row`, by the statement `load`.
+/// Reads the catalog of an instance with the statement `load`; `instance_row` has its epoch and revision.
 pub(super) async fn stored(
     connection: &mut SqliteConnection,
     load: &Arc<str>,
@@ -39,7 +39,7 @@ pub(super) async fn stored(
     Ok(stored)
 }
 
-/// The newest entries of one resource.
+/// Reads the newest history entries of one resource.
 pub(super) async fn history(
     connection: &mut SqliteConnection,
     statements: &Statements,
@@ -55,7 +55,7 @@ pub(super) async fn history(
     columns::history(&rows.await.map_err(database(HISTORY))?)
 }
 
-/// The newest entries of all resources.
+/// Reads the newest history entries of all resources.
 pub(super) async fn recent(
     connection: &mut SqliteConnection,
     statements: &Statements,

@@ -11,23 +11,23 @@ use std::sync::{Mutex, MutexGuard};
 use super::StoreError;
 use crate::sync::Unpoisoned;
 
-/// The files that are locked by this process, so that an error can tell it from others.
+/// Files locked by this process, so that errors can tell its locks from those of others.
 static LOCKED_HERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Links that are followed one after the other: as many as the system follows. With more, no file can be opened.
+/// Maximum number of links followed in a row, as in the operating system; beyond that no file can be opened.
 const LINKS_MAX: usize = 40;
 
-/// Held for as long as the catalog is open.
+/// The lock on a catalog file, held while the catalog is open.
 #[derive(Debug)]
 pub(super) struct Lock {
-    /// Given up when this is dropped.
+    /// The locked file; closing it releases the lock.
     file: Option<File>,
-    /// The resolved path of the file.
+    /// Resolved path of the lock file.
     path: PathBuf,
 }
 
 impl Lock {
-    /// Takes the lock, or says at once who else has it.
+    /// Takes the lock, or fails at once with its holder: another process, or another controller of this one.
     pub(super) fn take(catalog: &Path) -> Result<Self, StoreError> {
         let path = beside(catalog, ".lock");
         let io = |source| StoreError::Io {
@@ -72,21 +72,21 @@ impl Drop for Lock {
     }
 }
 
-/// A panic elsewhere leaves the list whole.
+/// Locks the list of locked files, which a panic elsewhere leaves complete.
 fn locked_here() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     LOCKED_HERE.lock().unpoisoned()
 }
 
-/// The path of a file that belongs to the catalog: its name with `suffix` appended. Where the catalog's path is a link,
-/// that file lies beside the catalog itself, as SQLite's own files do: whoever comes by another path must find it.
+/// Returns the path of a file that belongs to the catalog: the catalog's name with `suffix` appended. If the path is a
+/// link, the file lies beside the link's target, so that it is found by every path.
 pub(super) fn beside(catalog: &Path, suffix: &str) -> PathBuf {
     let mut path = follow(catalog).into_os_string();
     path.push(suffix);
     PathBuf::from(path)
 }
 
-/// Follows the links that a path ends in, also to a file that is still to be made. Links to folders are followed by
-/// whoever opens it.
+/// Follows the links at the end of a path, even to a file that does not exist yet. Links to folders are resolved when
+/// the file is opened.
 fn follow(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {

@@ -42,10 +42,10 @@ use super::columns::{unreadable, value};
 use super::{BoxFuture, Catalog, HISTORY_AT_ONCE, Opened, Store, StoreError};
 use crate::failpoints::{LEASE_AFTER, LEASE_BEFORE, crash_point};
 
-/// Connections that read history beside the writer, in a file of our own.
+/// Number of connections that read history beside the writer, in a file of our own.
 const READERS: u32 = 2;
 
-/// A database with catalogs in it.
+/// A database with catalogs.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -84,7 +84,7 @@ pub struct SqliteStore {
     database: Arc<Database>,
 }
 
-/// The state that the store and its open catalogs share; the last of them closes it.
+/// State that the store and its open catalogs share; the last owner closes it.
 struct Database {
     writer: Mutex<Option<Writer>>,
     readers: SqlitePool,
@@ -92,12 +92,12 @@ struct Database {
     ownership: Ownership,
 }
 
-/// The owner of the database.
+/// Owner of the database.
 #[derive(Debug)]
 enum Ownership {
-    /// Ours: the file is locked until this is dropped, after the connections.
+    /// This store: the file stays locked until the connections are closed.
     Own { _lock: Lock },
-    /// The embedder's, who closes it.
+    /// The embedder, who also closes it.
     Guest,
 }
 
@@ -110,7 +110,7 @@ impl fmt::Debug for Database {
 }
 
 impl SqliteStore {
-    /// Opens a catalog file, made if it is not there, and keeps other processes out of it.
+    /// Opens a catalog file, creating it if it is missing, and locks other processes out.
     ///
     /// The folder must exist. The lock is on `<path>.lock`.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
@@ -139,8 +139,8 @@ impl SqliteStore {
         ))
     }
 
-    /// Keeps catalogs in the embedder's database, in tables whose names begin with `prefix`, with a migrations table
-    /// of our own. One connection is taken out of the pool for writing.
+    /// Opens catalogs in the embedder's database, in tables whose names begin with `prefix`, with a migrations table of
+    /// their own. Takes one connection out of the pool for writing.
     ///
     /// The embedder keeps other processes out if it must, and decides on the journal mode; commits are made with
     /// `synchronous=FULL` whatever the pool says. Copying an older catalog before it is migrated is the embedder's.
@@ -173,14 +173,13 @@ impl SqliteStore {
         }
     }
 
-    /// Closes the database if no catalog of it is open any more. Dropping the store does so as well, but does not
-    /// wait for it.
+    /// Closes the database if none of its catalogs is open. Dropping the store does the same, without waiting.
     pub async fn close(self) {
         release(self.database).await;
     }
 }
 
-/// Gives up one share of the database; the last one closes it, and only then is the lock given back.
+/// Releases one reference to the database. The last one closes it, and then releases the lock.
 async fn release(shared: Arc<Database>) {
     let Some(last) = Arc::into_inner(shared) else {
         return;
@@ -217,7 +216,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// Raises the epoch and reads the rows in one transaction: a catalog that can't be read is left as it is.
+/// Raises the epoch and reads the rows in one transaction: a catalog that can't be read is not changed.
 async fn take_lease(
     writer: &mut Writer,
     statements: &Statements,
@@ -239,7 +238,7 @@ async fn take_lease(
 /// The open catalog of one instance.
 #[derive(Debug)]
 struct SqliteCatalog {
-    /// None when it has been closed.
+    /// The database; none once the catalog is closed.
     database: StdMutex<Option<Arc<Database>>>,
     instance: Arc<str>,
     last_removal: Revision,
@@ -316,7 +315,7 @@ impl Catalog for SqliteCatalog {
     }
 }
 
-/// Turns an error of the database into ours, with what was attempted.
+/// Returns a converter of database errors to store errors, with the failed operation.
 fn database(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
     move |source| StoreError::Database {
         doing,

@@ -1,4 +1,4 @@
-//! Looking at a catalog before anything is written to it, and bringing an older one up to date.
+//! Inspection of a catalog before anything is written to it, and the migration of older ones.
 //!
 //! A damaged or a newer catalog must stay as it is, byte for byte. SQLite writes on many occasions (recovering a
 //! journal, switching to WAL, a checkpoint at close), so a file is first read through a connection that can't write,
@@ -15,42 +15,42 @@ use super::lock::beside;
 use super::schema::{MIGRATIONS_TABLE, Migration};
 use super::{StoreError, TablePrefix, database};
 
-/// The first bytes of a SQLite database.
+/// First bytes of a SQLite database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// Rows that the thread of a connection reads ahead of whoever decodes them: with few, the two wake each other up for
-/// every handful. At some kilobytes each they are about a megabyte.
+/// Number of rows that a connection's thread reads ahead of the decoder: with few, the two threads would wake each
+/// other for every handful. About a megabyte in all.
 const ROWS_AHEAD: usize = 512;
 
-/// The thing at the path of a catalog.
+/// Result of inspecting the path of a catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CatalogFile {
-    /// Nothing, or a database in which nothing was ever made.
+    /// No file, or an empty database.
     Nothing,
-    /// A sound catalog of this schema version.
+    /// A sound catalog with this schema version.
     Version(u32),
 }
 
-/// The thoroughness of a check.
+/// Thoroughness of an inspection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Check {
-    /// Every page.
+    /// Checks every page.
     Whole,
-    /// Only what is read anyway.
+    /// Checks only the pages that are read for the version.
     Version,
 }
 
-/// Returns true if a journal with something in it lies beside the catalog.
+/// Returns true if a journal with contents lies beside the catalog.
 pub(super) fn has_journal(path: &Path) -> bool {
     fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0)
 }
 
-/// Reads what stands at `path` without changing a byte of it, and checks that it is sound.
+/// Inspects the file at `path` without changing it, and checks that it is sound.
 pub(super) async fn inspect(path: &Path, prefix: &TablePrefix) -> Result<CatalogFile, StoreError> {
     look_into(path, prefix, has_journal(path), Check::Whole).await
 }
 
-/// Reads which version stands at `path` without changing a byte of it.
+/// Reads the schema version of the file at `path` without changing it.
 pub(super) async fn inspect_version(
     path: &Path,
     prefix: &TablePrefix,
@@ -96,7 +96,7 @@ async fn look_into(
     })
 }
 
-/// The reason why a file that begins like a database has no version.
+/// Reason why a file that begins like a database has no schema version.
 enum Unsound {
     Contents(String),
     Database(sqlx::Error),
@@ -136,7 +136,7 @@ async fn read_version(
     }
 }
 
-/// The schema version by our own migrations table; none if the table is not there.
+/// Returns the schema version in the migrations table; none if there is no such table.
 pub(super) async fn version(
     connection: &mut SqliteConnection,
     prefix: &TablePrefix,
@@ -154,7 +154,7 @@ pub(super) async fn version(
     row.try_get::<u32, _>(0).map(Some)
 }
 
-/// Opens the file for reading and writing. Creates it if it is missing.
+/// Opens the file for reading and writing, creating it if it is missing.
 ///
 /// With WAL and `synchronous=FULL` a commit that returned survives a power cut.
 pub(super) async fn connect(path: &Path) -> Result<SqliteConnection, StoreError> {
@@ -173,7 +173,7 @@ fn writable(path: &Path) -> SqliteConnectOptions {
         .row_buffer_size(ROWS_AHEAD)
 }
 
-/// Options for connections that only read, beside the writer.
+/// Returns options for connections that only read, beside the writer.
 pub(super) fn reading(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
@@ -206,7 +206,7 @@ pub(super) async fn back_up(path: &Path, version: u32) -> Result<(), StoreError>
     fs::rename(&partial, &copy).map_err(io)
 }
 
-/// Does the steps that the database has not seen, all in one transaction.
+/// Runs the migrations that the database lacks, in one transaction.
 ///
 /// A database of a newer version is refused and stays as it is.
 pub(super) async fn migrate(

@@ -1,4 +1,4 @@
-//! Looking into a catalog file without owning it.
+//! Reads of a catalog file by programs that don't own it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ use super::schema::{MIGRATIONS, OLDEST_READABLE};
 use super::statements::Statements;
 use super::{StoreError, TablePrefix, database, load};
 
-/// The number of looks, if the file is in use at each of them.
+/// Number of attempts to read a file that its owner keeps using.
 const LOOKS: usize = 3;
 
-/// Reads a catalog file for those who only look: takes no lease, raises no epoch, writes nothing, and neither needs
-/// an owner nor disturbs one. What it reads is committed, and of one moment for each call.
+/// A reader of a catalog file: takes no lease, raises no epoch, writes nothing, and neither needs an owner nor disturbs
+/// one. Each call sees the committed data of one moment.
 ///
 /// See [`SqliteStore`](super::SqliteStore) for an example.
 #[derive(Debug)]
@@ -26,11 +26,11 @@ pub struct SqliteReader {
     statements: Statements,
 }
 
-/// The size and time of a file, which tell whether it was written to.
+/// Size and modification time of a file, to tell whether it was written to.
 type Stamp = Option<(u64, SystemTime)>;
 
 impl SqliteReader {
-    /// A reader of the file at `path`. A file that is not there is an empty catalog.
+    /// Creates a reader of the file at `path`. A missing file is an empty catalog.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -38,7 +38,7 @@ impl SqliteReader {
         }
     }
 
-    /// The catalog of an instance, with the epoch that was taken last.
+    /// Reads the catalog of an instance, with the latest epoch.
     ///
     /// # Errors
     /// When the file is damaged, of another version, or can't be read.
@@ -56,7 +56,7 @@ impl SqliteReader {
         .await
     }
 
-    /// The newest entries of a resource's history, newest first, also of one that is no longer there.
+    /// Reads the newest history entries of a resource, newest first, even after its removal.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -67,7 +67,7 @@ impl SqliteReader {
         .await
     }
 
-    /// The newest entries of the whole instance, newest first, those of deleted resources among them.
+    /// Reads the newest history entries of the instance, newest first, including entries of removed resources.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -76,7 +76,7 @@ impl SqliteReader {
             .await
     }
 
-    /// Lists the faults that SQLite finds in the file: torn pages, indexes that don't fit. Empty where all is well.
+    /// Lists the faults that SQLite finds in the file, such as torn pages or wrong indexes; empty if there are none.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -90,8 +90,7 @@ impl SqliteReader {
         .await
     }
 
-    /// Writes a copy of the catalog into a file that is not there yet, as it is at one moment, also while its owner writes.
-    /// The copy has no journal.
+    /// Copies the catalog, as of one moment, into a new file without a journal; its owner may go on writing.
     ///
     /// # Errors
     /// When the file can't be read, or the copy can't be written; what there is of that is left.
@@ -108,7 +107,7 @@ impl SqliteReader {
         copied.map(drop).map_err(failed)
     }
 
-    /// Reads through a connection that can't write; `read` is told of which version the catalog is.
+    /// Reads through a connection that can't write. `read` receives the catalog's schema version.
     ///
     /// Without a journal the file is all there is, and SQLite is told so, for it would make side files otherwise.
     /// Should somebody begin to write meanwhile, the look is taken again.

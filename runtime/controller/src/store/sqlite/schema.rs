@@ -1,16 +1,16 @@
-//! The tables of the catalog, and how an older catalog becomes a present one.
+//! Tables of the catalog in SQLite, and the migration of older catalogs.
 //!
 //! Every table's name begins with the embedder's [`TablePrefix`](super::TablePrefix), so that a catalog can live among other tables.
 //! The version of the schema is the highest row of our own migrations table; nobody else's is read or written.
 
-/// One step from a schema version to the next.
+/// A step from one schema version to the next.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Migration {
-    /// The version that the step leads to.
+    /// Schema version after the step.
     pub(super) version: u32,
-    /// A description of the step, for people who look into the database.
+    /// Description of the step, for people who look into the database.
     pub(super) name: &'static str,
-    /// Statements, with `{p}` for the prefix.
+    /// SQL statements, with `{p}` for the prefix of tables.
     pub(super) sql: &'static str,
 }
 
@@ -38,16 +38,16 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     },
 ];
 
-/// Columns of resources that came with a later version than the first, each with that.
+/// Columns of resources that were added after the first version, each with that version.
 pub(super) const LATER_COLUMNS: [(&str, u32); 2] = [("retry", 3), ("unready", 4)];
 
-/// The version of a catalog that has seen every step.
+/// Schema version after every step.
 pub(super) const NEWEST: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
-/// The oldest version that can be read without being migrated.
+/// Oldest schema version that can be read without a migration.
 pub(super) const OLDEST_READABLE: u32 = 1;
 
-/// The table that says which steps were done.
+/// Statement for the table of migrations that were done.
 pub(super) const MIGRATIONS_TABLE: &str = "
     CREATE TABLE IF NOT EXISTS {p}migrations (
         version INTEGER PRIMARY KEY,
@@ -55,19 +55,20 @@ pub(super) const MIGRATIONS_TABLE: &str = "
         applied_at INTEGER NOT NULL
     )";
 
-/// The revision of the last removal. Removals before it are not known; nobody resumes from there.
+/// Migration that adds the revision of the last removal. Earlier removals are unknown, so no watcher resumes from
+/// before.
 const LAST_REMOVAL: &str = "
     ALTER TABLE {p}instances ADD COLUMN removed_at INTEGER NOT NULL DEFAULT 0;
     UPDATE {p}instances SET removed_at = revision";
 
-/// Without a policy of its own a resource has that of its kind.
+/// Migration that adds the retry policy of a resource; null means the policy of its kind.
 const RETRY: &str = "ALTER TABLE {p}resources ADD COLUMN retry TEXT";
 
-/// Resources that were stored before count as ready.
+/// Migration that adds the readiness of a resource. Resources that were stored before count as ready.
 const UNREADY: &str = "ALTER TABLE {p}resources ADD COLUMN unready TEXT";
 
-/// `names` are unique among live resources by the core's invariant and have no index here: one is checked row by
-/// row, so the swap of two names would break it. Times are milliseconds since 1970.
+/// Tables of the first version. Names have no unique index, because it is checked row by row, which would refuse a swap
+/// of two names. Times are milliseconds since 1970.
 const INITIAL: &str = "
     CREATE TABLE {p}instances (
         instance TEXT PRIMARY KEY,

@@ -1,4 +1,4 @@
-//! The statements of the store, made once: each for a few numbers of rows, so that they stay prepared.
+//! SQL statements of the store, built once: each for a few numbers of rows, so that they stay prepared.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use super::super::{HISTORY_PER_RESOURCE, WORK_IN_HISTORY};
 use super::TablePrefix;
 use super::schema::{LATER_COLUMNS, NEWEST, OLDEST_READABLE};
 
-/// Numbers of rows that one statement writes, largest first. A commit is cut into these.
+/// Numbers of rows that one statement can write, largest first. A commit is cut into these.
 const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 
-/// The part of a piece that may be written twice so that it needs no further statement: each is a way to the
-/// connection's thread and back.
+/// Divisor of a piece's length: this share of rows may be written twice to fill up a larger statement, because every
+/// statement costs a switch of threads.
 const SPARE: usize = 8;
 
-/// The text of every statement.
+/// Text of every statement.
 #[derive(Debug)]
 pub(super) struct Statements {
     pub(super) open: Arc<str>,
     pub(super) load: Arc<str>,
-    /// The same from catalogs of earlier versions, the oldest one first.
+    /// Statements like `load` for earlier schema versions, oldest first.
     older_loads: Vec<Arc<str>>,
     pub(super) advance: Arc<str>,
     pub(super) put: Sized,
@@ -33,7 +33,7 @@ pub(super) struct Statements {
     pub(super) instance: Arc<str>,
 }
 
-/// One statement in all its sizes.
+/// A statement, prepared for each number of rows in `SIZES`.
 #[derive(Debug)]
 pub(super) struct Sized([Arc<str>; SIZES.len()]);
 
@@ -42,8 +42,8 @@ impl Sized {
         Self(SIZES.map(|rows| Arc::from(make(rows))))
     }
 
-    /// Cuts rows into pieces, each with the statement that writes so many. The last row may come several times in its
-    /// piece, to fill it up; all of the statements say the same when they say it twice.
+    /// Cuts rows into pieces, each with the statement of the right size. The last row may be repeated to fill a piece:
+    /// every such statement may write a row twice.
     pub(super) fn cut<'a, T>(
         &'a self,
         mut rows: &'a [T],
@@ -64,7 +64,8 @@ impl Sized {
     }
 }
 
-/// The statement that reads resources from a catalog of a version: columns that came later are empty.
+/// Returns the statement that reads resources from a catalog of this schema version; columns that were added later are
+/// null.
 fn load(version: u32) -> String {
     let came_later = |name: &str| {
         LATER_COLUMNS
@@ -83,7 +84,7 @@ fn load(version: u32) -> String {
 }
 
 impl Statements {
-    /// The statement that reads the resources of a catalog of this version.
+    /// Returns the prepared text of that statement for this schema version.
     pub(super) fn load_of(&self, version: u32) -> &Arc<str> {
         let older = version
             .checked_sub(OLDEST_READABLE)
@@ -149,7 +150,8 @@ impl Statements {
     }
 }
 
-/// The entries of a resource, each with its place: entries of work and all others count by themselves, the newest first.
+/// Returns a subquery that numbers the history entries of a resource, newest first; entries with work and others are
+/// numbered separately.
 fn placed() -> String {
     let is_work = WORK_IN_HISTORY.map(|text| format!("instr(entry, '{text}') > 0"));
     format!(
@@ -160,7 +162,7 @@ fn placed() -> String {
     )
 }
 
-/// The statement that cuts the history of a resource to its bound.
+/// Returns the statement that cuts the history of a resource to its bound.
 fn prune_resource() -> String {
     format!(
         "DELETE FROM {{p}}history WHERE instance = ?1 AND uid = ?2 AND (epoch, invocation) IN (
@@ -169,8 +171,8 @@ fn prune_resource() -> String {
     )
 }
 
-/// The statement that reads the newest entries of a resource. It may have some beyond its bound, which is not looked at with
-/// each commit.
+/// Returns the statement that reads the newest history entries of a resource, ignoring entries beyond the bound that
+/// are not cut yet.
 fn history() -> String {
     format!(
         "SELECT epoch, entry FROM ({}) AS placed WHERE place <= {HISTORY_PER_RESOURCE}
@@ -179,14 +181,14 @@ fn history() -> String {
     )
 }
 
-/// `(?, ?, ...), (?, ...)`: so many rows of so many values.
+/// Returns parameters for rows of values: `(?, ?, ...), (?, ...)`.
 ///
 /// The parameters are not numbered: binding a numbered one searches all of them, which is quadratic in their number.
 fn values(rows: usize, columns: usize) -> String {
     vec![format!("({})", marks(columns)); rows].join(", ")
 }
 
-/// `?, ?, ...`
+/// Returns `count` parameters: `?, ?, ...`
 fn marks(count: usize) -> String {
     vec!["?"; count].join(", ")
 }

@@ -1,4 +1,4 @@
-//! Files that are not as they should be, and what else the conformance test of all stores can't see.
+//! Tests of damaged and unusual files, and of behaviour that the conformance test of all stores can't see.
 
 use std::fs;
 use std::path::{Path, PathBuf};

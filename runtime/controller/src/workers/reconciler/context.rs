@@ -1,4 +1,4 @@
-//! The context of an invocation: its inputs, and the operations that a reconciler has.
+//! Context of an invocation: its inputs, and a reconciler's operations.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::types::error::SetStateError;
 use crate::types::message;
 use crate::workers::reconciler::Reconciler;
 
-/// One invocation as its reconciler sees it: a snapshot of the resource and of what it reads, taken at the start,
-/// and the few things that the reconciler may do beside its own work. Cheap to clone.
+/// An invocation as its reconciler sees it: a snapshot of the resource and its refs at the start, and operations. Cheap
+/// to clone.
 ///
 /// Nothing in the snapshot moves while the invocation runs: the controller runs nothing that it reads.
 ///
@@ -64,8 +64,8 @@ pub struct Context<R: Reconciler> {
     channel: Arc<InvocationChannel>,
 }
 
-/// The inputs of an invocation, which stay as they are while it runs. It has the types of the messages, not that of the reconciler, so that
-/// reconcilers which wrap one another share it.
+/// Inputs of an invocation, which don't change while it runs. Typed by the messages and not by the reconciler, so that
+/// reconcilers which wrap each other share it.
 struct Snapshot<Spec, State> {
     start: Box<Start>,
     spec: Spec,
@@ -89,59 +89,58 @@ impl<R: Reconciler> fmt::Debug for Context<R> {
     }
 }
 
-/// The snapshot.
+/// Inputs of the invocation, as of its start.
 impl<R: Reconciler> Context<R> {
     /// Returns the desired spec.
     pub fn spec(&self) -> &R::Spec {
         &self.snapshot.spec
     }
 
-    /// Returns the last stored state, as of the start; none before the first state was written.
+    /// Returns the stored state as of the start; none before the first is written.
     pub fn state(&self) -> Option<&R::State> {
         self.snapshot.state.as_ref()
     }
 
-    /// The resource: everything that is stored of it.
+    /// Returns the stored row of the resource.
     pub fn row(&self) -> &Row {
         &self.snapshot.start.resource
     }
 
-    /// Its identity, also through renames.
+    /// Returns the uid of the resource, which survives renames.
     pub fn uid(&self) -> Uid {
         self.row().uid
     }
 
-    /// Its present name.
+    /// Returns the present name of the resource.
     pub fn name(&self) -> &Name {
         &self.row().name
     }
 
-    /// Every name since the last completed rename, oldest first; empty if it has none but the present one.
+    /// Returns every name since the last completed rename, oldest first; empty if there is only the present one.
     pub fn former_names(&self) -> &[Name] {
         &self.row().intents.former_names
     }
 
-    /// Returns the number of times that a refresh was asked for; a reconciler keeps in its state which ones it has
-    /// answered.
+    /// Returns the counters of requested refreshes. A reconciler stores those that it has answered in its state.
     pub fn refreshes(&self) -> Refreshes {
         self.row().refreshes
     }
 
-    /// Its refs in their order, each with the resource that it stood for. Empty for deletes and renames.
+    /// Returns the refs in their order, each with its target. Empty for deletes and renames.
     pub fn refs(&self) -> &[RefView] {
         &self.snapshot.start.refs
     }
 
-    /// The ref to this name, if the resource has one.
+    /// Returns the ref to this name, if the resource has one.
     pub fn reference(&self, key: &Key) -> Option<&RefView> {
         self.refs()
             .iter()
             .find(|view| view.reference.kind == key.kind && view.reference.name == key.name)
     }
 
-    /// The resources that it owns, in order of kind and name, those that are being deleted among them. Empty for deletes
-    /// and renames, and for a kind that is not asked for changes of what it owns
-    /// ([`KindOptions::on_owned`](watershed_core::KindOptions::on_owned)).
+    /// Returns the owned resources, in order of kind and name, including those that are being deleted. Empty for
+    /// deletes and renames, and for kinds whose [`KindOptions::on_owned`](watershed_core::KindOptions::on_owned)
+    /// requests nothing.
     pub fn owned(&self) -> &[OwnedView] {
         &self.snapshot.start.owned
     }
@@ -151,12 +150,12 @@ impl<R: Reconciler> Context<R> {
         self.snapshot.start.phase
     }
 
-    /// The number of this invocation, unique together with the epoch.
+    /// Returns the id of this invocation, unique within its epoch.
     pub fn invocation(&self) -> InvocationId {
         self.snapshot.start.invocation
     }
 
-    /// The epoch of the controller, for what is done outside: a later holder of the lease has a higher one.
+    /// Returns the epoch of the controller, to fence operations outside: a later leader has a higher one.
     pub fn epoch(&self) -> Epoch {
         self.snapshot.start.epoch
     }
@@ -192,17 +191,17 @@ impl<R: Reconciler> Context<R> {
 
 /// Operations of a reconciler.
 impl<R: Reconciler> Context<R> {
-    /// Cancelled when the invocation is to end early.
+    /// Returns the token that is cancelled when the invocation should end early.
     pub fn cancellation(&self) -> &CancellationToken {
         self.channel.cancellation()
     }
 
-    /// Returns true if the invocation is to end early.
+    /// Returns true if the invocation should end early.
     pub fn is_cancelled(&self) -> bool {
         self.channel.is_cancelled()
     }
 
-    /// Writes the resource's state: taken also after a cancel, until the invocation returns.
+    /// Writes the resource's state. Accepted even after a cancel, until the invocation returns.
     ///
     /// Returns once the write is queued. Writes of one invocation keep their order and become durable with the next
     /// commit, for which [`committed`](Self::committed) waits; after a crash before that, the resource is reconciled
@@ -213,7 +212,8 @@ impl<R: Reconciler> Context<R> {
         self.write_state(state, None).await
     }
 
-    /// Like [`set_state`](Self::set_state), and refused unless the state has this version.
+    /// Writes the resource's state as [`set_state`](Self::set_state) does, but only if the present state has this
+    /// version.
     pub async fn replace_state(&self, expected: StateVersion, state: &R::State) -> Result<(), SetStateError> {
         self.write_state(state, Some(expected)).await
     }
@@ -244,27 +244,27 @@ impl<R: Reconciler> Context<R> {
         Ok(())
     }
 
-    /// Waits until every state that this invocation wrote is durable, or was refused.
+    /// Waits until every state written by this invocation is durable or refused.
     ///
     /// Cancel-safe.
     pub async fn committed(&self) -> Result<(), SetStateError> {
         wait_for(&mut *self.channel.state_write.lock().await).await
     }
 
-    /// The time of day by the controller's clock, which is simulated in tests: retrigger times count from it.
+    /// Returns the wall time of the controller's clock, which is simulated in tests. Requeue times are based on it.
     pub fn now(&self) -> Timestamp {
         self.channel.now()
     }
 
-    /// Says how far the invocation is; shown to people and not stored. Only the latest text counts.
+    /// Reports the progress of the invocation: shown to people, not stored. Only the latest text counts.
     pub fn progress(&self, text: impl Into<Arc<str>>) {
         let text = text.into();
         tracing::info!("{text}");
         self.channel.leave_progress(self.invocation(), text);
     }
 
-    /// The controller, for reads and edits. Edits are bound to this invocation: refused once it is cancelled or has
-    /// returned. Waits for a reconcile are refused at any time.
+    /// Returns a handle for reads and edits. Edits are refused once the invocation is cancelled or has returned; waits
+    /// for a reconcile are always refused.
     pub fn controller(&self) -> Handle {
         Handle::inside(Arc::clone(&self.channel.shared), self.by())
     }
@@ -303,16 +303,16 @@ async fn wait_for(on_the_way: &mut Option<oneshot::Receiver<Answer>>) -> Result<
 /// The channel between an invocation and the loop, held by both sides.
 #[derive(Debug)]
 pub(crate) struct InvocationChannel {
-    /// A cancel meets the token, which is made when the reconciler asks for it; most never do.
+    /// Flag of a cancel, and the token that is created when the reconciler asks for it; most never do.
     cancellation: FlagCell<CancellationToken>,
-    /// The end of the controller meets the task that the invocation became if it had to wait.
+    /// Flag of the controller's end, and the task of an invocation that had to wait.
     task: FlagCell<AbortHandle>,
     shared: Arc<Shared>,
-    /// To the loop that started the invocation; a later one of this process is none of its business.
+    /// Queue to the loop that started the invocation, even if this process later runs another loop.
     signals: mpsc::UnboundedSender<Signal>,
-    /// The latest progress text that the loop has not taken; it is told when the slot becomes full.
+    /// Latest progress text that the loop has not taken. The loop is told when the slot is filled.
     progress: Mutex<Option<Arc<str>>>,
-    /// The answer to the state write that is on its way.
+    /// Answer to the state write under way; none if no write is.
     state_write: AsyncMutex<Option<oneshot::Receiver<Answer>>>,
 }
 
@@ -328,7 +328,7 @@ impl InvocationChannel {
         }
     }
 
-    /// The time of day by the controller's clock.
+    /// Returns the wall time of the controller's clock.
     pub(crate) fn now(&self) -> Timestamp {
         self.shared.clock.now().wall
     }
@@ -337,7 +337,7 @@ impl InvocationChannel {
         self.cancellation.is_raised()
     }
 
-    /// The token, made now if need be. A cancel that comes meanwhile finds it or is found by it.
+    /// Returns the token, creating it if necessary. A simultaneous cancel is not missed.
     pub(crate) fn cancellation(&self) -> &CancellationToken {
         let (token, is_cancelled) = self.cancellation.put(CancellationToken::new);
         if is_cancelled {
@@ -352,7 +352,7 @@ impl InvocationChannel {
         }
     }
 
-    /// The invocation had to wait and is a task of its own from now on.
+    /// Notes that the invocation had to wait and continues in a task of its own.
     pub(crate) fn goes_on_in(&self, task: AbortHandle) {
         let (task, is_aborted) = self.task.put(|| task);
         if is_aborted {
@@ -360,14 +360,14 @@ impl InvocationChannel {
         }
     }
 
-    /// Drops the invocation where it stands: the controller has stopped and nobody asks for its outcome.
+    /// Drops the invocation where it is: the controller has stopped and needs no outcome.
     pub(crate) fn abort(&self) {
         if let Some(task) = self.task.raise() {
             task.abort();
         }
     }
 
-    /// Tells the loop if it has taken what was left before; else it finds the later text instead.
+    /// Stores a progress text. Tells the loop only if it has taken the text before; otherwise it finds the later text.
     pub(crate) fn leave_progress(&self, invocation: InvocationId, text: Arc<str>) {
         let mut slot = self.progress.lock().unpoisoned();
         let is_first = slot.replace(text).is_none();
