@@ -1,4 +1,4 @@
-//! Dependencies: what an item needs to exist.
+//! Dependencies of an item on others.
 
 use std::fmt;
 use std::iter;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::predicate::Predicate;
 use crate::reference::Ref;
 
-/// An edge from an item to what it needs, one target or any of several.
+/// An edge from an item to its target, or to any of several targets.
 ///
 /// ```
 /// use serde_json::json;
@@ -20,12 +20,13 @@ use crate::reference::Ref;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dependency {
-    /// The first target stands by itself and the rest in a box: most dependencies have one and nothing else.
+    /// First target of the dependency. Further targets and options are boxed, because most dependencies have only one
+    /// target.
     target: Ref,
     details: Option<Box<Details>>,
 }
 
-/// Data that few dependencies have.
+/// Options and further targets, which few dependencies have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Details {
     others: Vec<Ref>,
@@ -37,7 +38,7 @@ struct Details {
 }
 
 impl Dependency {
-    /// Needs one item.
+    /// Creates a dependency on one item.
     pub fn on(target: Ref) -> Self {
         Self {
             target,
@@ -45,36 +46,36 @@ impl Dependency {
         }
     }
 
-    /// Needs one of several, `first` before `others`.
+    /// Creates a dependency on any of several items; `first` is preferred to `others`.
     pub fn any_of(first: Ref, others: impl IntoIterator<Item = Ref>) -> Self {
         Self::on(first).with(|details| details.others = others.into_iter().collect())
     }
 
-    /// The target's value must also satisfy a predicate.
+    /// Requires that the target's value satisfies a predicate.
     #[must_use]
     pub fn when(self, predicate: Predicate) -> Self {
         self.with(|details| details.predicate = Some(predicate))
     }
 
-    /// Has the item deleted and created when the target's value changes.
+    /// Recreates the item when the target's value changes.
     #[must_use]
     pub fn recreate_when_modified(self) -> Self {
         self.with(|details| details.recreate_when_modified = true)
     }
 
-    /// The item vanishes by itself when this target, an external item, does.
+    /// Makes the item vanish without an operation when this target, an external item, disappears.
     #[must_use]
     pub fn deleted_with_external(self) -> Self {
         self.with(|details| details.deleted_with_external = true)
     }
 
-    /// Only orders the operations of one call.
+    /// Makes the dependency only order the operations of a call.
     #[must_use]
     pub fn order_only(self) -> Self {
         self.with(|details| details.order_only = true)
     }
 
-    /// Says what the dependency is for.
+    /// Sets a description of the dependency's purpose.
     #[must_use]
     pub fn describe(self, text: impl Into<String>) -> Self {
         self.with(|details| details.description = text.into())
@@ -85,7 +86,7 @@ impl Dependency {
         self
     }
 
-    /// Every target, in the order given.
+    /// Lists every target, in the given order.
     pub fn targets(&self) -> impl Iterator<Item = &Ref> {
         iter::once(&self.target).chain(self.details.iter().flat_map(|details| &details.others))
     }
@@ -95,7 +96,7 @@ impl Dependency {
         1 + self.details.as_ref().map_or(0, |details| details.others.len())
     }
 
-    /// Returns true if it is only on one target. A description does not count.
+    /// Returns true if the dependency has one target and no options. A description does not count.
     pub(crate) fn is_plain(&self) -> bool {
         self.details.as_ref().is_none_or(|details| {
             let flags = details.recreate_when_modified || details.deleted_with_external || details.order_only;
@@ -103,12 +104,12 @@ impl Dependency {
         })
     }
 
-    /// The target, if that is all there is to it.
+    /// Returns the target if the dependency has nothing else, not even a description.
     pub(crate) fn bare_target(&self) -> Option<&Ref> {
         self.details.is_none().then_some(&self.target)
     }
 
-    /// The condition on the target's value.
+    /// Returns the condition on the target's value; none if there is none.
     pub fn predicate(&self) -> Option<&Predicate> {
         self.details.as_ref()?.predicate.as_ref()
     }
@@ -127,12 +128,12 @@ impl Dependency {
             .is_some_and(|details| details.deleted_with_external)
     }
 
-    /// Returns true if it only orders operations.
+    /// Returns true if the dependency only orders operations.
     pub fn is_order_only(&self) -> bool {
         self.details.as_ref().is_some_and(|details| details.order_only)
     }
 
-    /// Returns the purpose of the dependency; may be empty.
+    /// Returns the description of the dependency's purpose; may be empty.
     pub fn description(&self) -> &str {
         self.details.as_ref().map_or("", |details| &details.description)
     }
@@ -150,7 +151,7 @@ impl fmt::Display for Dependency {
     }
 }
 
-/// The stored form of a dependency: flat, without what has its default.
+/// Stored form of a dependency: flat, and without default values.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

@@ -1,4 +1,4 @@
-//! The executor: turns the planner's effects into tasks and what they report into its inputs.
+//! The executor: carries out the planner's effects as tasks, and turns their results into its inputs.
 //!
 //! Invariants:
 //! 1. Between two awaits of a call every effect has been carried out and every input that is at hand
@@ -39,7 +39,7 @@ use notices::Notices;
 pub use persist::{PersistError, PersistFuture, Persister};
 use session::Session;
 
-/// The operations of a call, and the status after it.
+/// Operations of a call, and the status after it.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -57,13 +57,13 @@ use session::Session;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// The operations, in order of start.
+    /// Operations in order of start.
     pub log: Log,
-    /// The status after the call.
+    /// Status of the graph after the call.
     pub status: Status,
 }
 
-/// The reason why a plan was not applied; nothing has run.
+/// Reason why a plan was not applied. No operation has run.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -85,17 +85,17 @@ pub struct Report {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// It was made for other graphs.
+    /// The plan was made for other graphs.
     #[error("the plan is stale")]
     Stale(#[from] StalePlan),
-    /// The graphs are not in order.
+    /// The graphs are invalid.
     #[error("the graphs cannot be converged")]
     Refused(#[from] CallError),
 }
 
 type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Performs what the planner says, with the handlers of the embedder.
+/// Runs the planner's operations with the handlers of the embedder.
 ///
 /// It remembers nothing but the operations that are under way: keep one executor for as long as graphs are
 /// converged. Another one would take its work for the remains of a crashed process, and is refused while an
@@ -145,13 +145,13 @@ pub struct Executor<V: Value> {
     session: Arc<Session>,
 }
 
-/// The operations, locks and messages of one graph.
+/// Operations, locks and messages of one graph.
 struct Desk<V> {
-    /// Locked by the call that is under way.
+    /// State of the call under way, which keeps this locked.
     work: tokio::sync::Mutex<Work<V>>,
-    /// The operations that can be cancelled, also during a call.
+    /// Operations that can be cancelled, even during a call.
     running: Mutex<BTreeMap<OperationId, Cancellable>>,
-    /// Notified whenever one of these has returned.
+    /// Notified whenever a running operation has returned.
     returned: Notify,
     inbox: UnboundedSender<Message>,
 }
@@ -159,7 +159,7 @@ struct Desk<V> {
 struct Work<V> {
     operations: Operations<V>,
     inbox: UnboundedReceiver<Message>,
-    /// Answers to questions of dropped calls are ignored.
+    /// Number of the present call. Answers for dropped calls carry an earlier one and are ignored.
     generation: u64,
 }
 
@@ -167,7 +167,8 @@ struct Cancellable {
     reference: Ref,
     operation: Operation,
     token: CancellationToken,
-    /// The time at which it counts as failed, by both clocks, if it was cancelled and that is not reported yet.
+    /// Time by both clocks at which a cancelled operation counts as failed; none once that is reported, or without a
+    /// cancel.
     deadline: Option<(Instant, Timestamp)>,
 }
 
@@ -187,7 +188,7 @@ impl<V: Value> Default for Executor<V> {
 }
 
 impl<V: Value> Executor<V> {
-    /// Makes an executor without handlers, with the clock of the machine.
+    /// Creates an executor without handlers, with the machine's clock.
     pub fn new() -> Self {
         Self {
             types: Types::new(),
@@ -200,7 +201,7 @@ impl<V: Value> Executor<V> {
         }
     }
 
-    /// Handles a type of items. A type that is registered twice is an error of every call.
+    /// Registers the handler of a type of items. A type that is registered twice is an error of every call.
     #[must_use]
     pub fn handle(mut self, type_name: &str, item_type: ItemType<V>, handler: impl Handler<V>) -> Self {
         self.types.register(type_name, item_type);
@@ -209,7 +210,7 @@ impl<V: Value> Executor<V> {
         self
     }
 
-    /// Sets how many operations a call waits for at once; at least one.
+    /// Sets the maximum number of operations that a call waits for at a time, at least one.
     #[must_use]
     pub fn limit(self, limit: usize) -> Self {
         Self {
@@ -218,7 +219,7 @@ impl<V: Value> Executor<V> {
         }
     }
 
-    /// Takes the time from somewhere else.
+    /// Replaces the clock.
     #[must_use]
     pub fn clock(self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self {
@@ -227,7 +228,7 @@ impl<V: Value> Executor<V> {
         }
     }
 
-    /// The types that it handles.
+    /// Returns the types of items with a handler.
     pub fn types(&self) -> &Types<V> {
         &self.types
     }
@@ -252,7 +253,7 @@ impl<V: Value> Executor<V> {
     }
 }
 
-/// Locks even after a panic: the guarded value is consistent at every moment.
+/// Locks a mutex even after a panic, because the guarded value is always consistent.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -262,5 +263,5 @@ fn wall_clock() -> Timestamp {
     Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Inputs at hand, to be taken before anything is awaited.
+/// Inputs that are ready, and are taken before the next await.
 type AtHand<V> = VecDeque<crate::planner::Input<V>>;

@@ -1,4 +1,4 @@
-//! Graphs, and the way from one to another, as pictures and data.
+//! Export of graphs, and of transitions between two, as diagrams and data.
 //!
 //! All formats show the same view: groups as clusters, each item with its state or what will happen to
 //! it, unsatisfied edges red, missing targets dashed.
@@ -16,7 +16,7 @@ use crate::types::Types;
 use crate::value::Value;
 use view::View;
 
-/// A picture of a graph, or of the way from one to another.
+/// A diagram of a graph, or of the transition from one to another.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -36,32 +36,32 @@ use view::View;
 pub struct Diagram(View);
 
 impl Diagram {
-    /// A graph as it is.
+    /// Creates a diagram of a graph.
     pub fn from_graph<V: Value>(graph: &Graph<V>, types: &Types<V>) -> Self {
         Self(View::from_graph(graph, None, types))
     }
 
-    /// A picture of the changes that would make the current graph the intended one.
+    /// Creates a diagram of the changes that would make the current graph the intended one.
     pub fn transition<V: Value>(current: &Graph<V>, intended: &Graph<V>, types: &Types<V>) -> Self {
         Self(View::from_graph(current, Some(intended), types))
     }
 
-    /// Returns the text for Graphviz.
+    /// Returns the diagram in the language of Graphviz.
     pub fn dot(&self) -> String {
         dot::draw(&self.0)
     }
 
-    /// Returns the text for Mermaid.
+    /// Returns the diagram in the language of Mermaid.
     pub fn mermaid(&self) -> String {
         mermaid::draw(&self.0)
     }
 
-    /// Returns the view as data.
+    /// Returns the diagram as data.
     pub fn json(&self) -> JsonView {
         json::draw(&self.0)
     }
 
-    /// Returns lines for a terminal, groups indented.
+    /// Returns the diagram as lines for a terminal, with indented groups.
     pub fn text(&self) -> String {
         text::draw(&self.0)
     }

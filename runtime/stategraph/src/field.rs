@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// The way to a field: names and, for lists, positions, written `a.b.0`. Empty means the whole value.
+/// A path to a field: names and, for lists, positions, written `a.b.0`. Empty for the whole value.
 ///
 /// ```
 /// use serde_json::json;
@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 pub struct FieldPath(String);
 
 impl FieldPath {
-    /// Reads a path such as `listen.port`; every text is one.
+    /// Creates a path from a text such as `listen.port`; every text is valid.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

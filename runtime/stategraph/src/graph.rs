@@ -1,4 +1,4 @@
-//! Items and where they stand: the intended graph, and the current one.
+//! Graphs of items: the intended one and the current one.
 //!
 //! Invariants:
 //! 1. Every ref that an item has or mentions has one slot, found through `index`; a slot that no item
@@ -33,18 +33,18 @@ use crate::reference::{Ref, RefMap};
 use order::Order;
 use tally::Tally;
 
-/// The place of a ref in one graph; means nothing in another.
+/// Index of a ref within one graph, without meaning in another.
 pub(crate) type Slot = u32;
 
-/// A target of an item, with the position of the item among the target's dependents, so that either end
-/// can be taken out without a search.
+/// A target of an item, with the item's index among the target's dependents, so that either end can be removed without
+/// a search.
 #[derive(Debug, Clone, Copy)]
 struct Edge {
     to: Slot,
     at: u32,
 }
 
-/// The contents of a ref's slot.
+/// A ref's slot with its item, if there is one, and its edges.
 #[derive(Debug, Clone)]
 struct SlotEntry<V> {
     reference: Ref,
@@ -55,7 +55,7 @@ struct SlotEntry<V> {
     dependents: Vec<Slot>,
 }
 
-/// A change to a graph that was refused; the graph is as it was.
+/// Reason to refuse a change of a graph. The graph has not changed.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -72,13 +72,13 @@ struct SlotEntry<V> {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
-    /// The ref is taken.
+    /// An item with this ref exists already.
     #[error("there are two items `{0}`")]
     Duplicate(Ref),
-    /// No handler creates an external item, so that nothing could wait for its dependencies.
+    /// An external item has dependencies, although no handler could wait for them.
     #[error("`{0}` is external and has dependencies")]
     ExternalWithDependencies(Ref),
-    /// There is no such item.
+    /// No item has this ref.
     #[error("there is no item `{0}`")]
     Missing(Ref),
     /// An item has more dependencies or targets than can be counted.
@@ -86,7 +86,7 @@ pub enum GraphError {
     TooLarge(Ref),
 }
 
-/// Items by ref, in named, nestable groups.
+/// Items by ref, in named groups that can be nested.
 ///
 /// The same type serves as intended graph, which the embedder renders, and as current graph, which is
 /// handed to every call and stored between calls.
@@ -109,23 +109,22 @@ pub struct Graph<V> {
     groups: Groups,
     places: Vec<SlotEntry<V>>,
     free: Vec<Slot>,
-    /// While a call is under way no slot is freed, so that the planner may keep them; those that nothing
-    /// needs any more wait here.
+    /// Slots to free after the call, so that the planner can keep slots during it; none outside a call.
     unneeded: Option<Vec<Slot>>,
     index: RefMap<Slot>,
     tally: Tally,
     attention: BTreeSet<Slot>,
-    /// Items outside of a part that was converged alone, deleted for its sake and still to be brought back.
+    /// Items outside of a converged part that were deleted for it and are still to be restored.
     displaced: BTreeMap<Ref, Displaced<V>>,
     order: OnceLock<Order>,
-    /// The executor that has operations under way on this graph.
+    /// Id of the executor with operations under way on this graph.
     holder: Option<String>,
-    /// The number of changes of anything that is stored.
+    /// Counter of changes to anything that is stored.
     changes: u64,
 }
 
 impl<V> Graph<V> {
-    /// An empty graph.
+    /// Creates an empty graph.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -144,19 +143,19 @@ impl<V> Graph<V> {
         }
     }
 
-    /// Says what the graph is for.
+    /// Sets a description of the graph's purpose.
     #[must_use]
     pub fn describe(mut self, text: impl Into<String>) -> Self {
         self.description = text.into();
         self
     }
 
-    /// The name; a current graph and its intended one have the same.
+    /// Returns the name, which a current graph and its intended graph share.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the purpose of the graph.
+    /// Returns the description of the graph's purpose.
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -166,12 +165,12 @@ impl<V> Graph<V> {
         self.tally.items()
     }
 
-    /// Returns true if there is no item.
+    /// Returns true if the graph has no items.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The item with this ref.
+    /// Returns the item with this ref.
     pub fn get(&self, reference: &Ref) -> Option<&Item<V>> {
         self.item(self.slot(reference)?)
     }
@@ -187,7 +186,7 @@ impl<V> Graph<V> {
         items.into_iter()
     }
 
-    /// The items that depend on this ref, in order of ref.
+    /// Returns the items that depend on this ref, in order of ref.
     pub fn dependents(&self, reference: &Ref) -> Vec<&Item<V>> {
         let slots = self
             .slot(reference)
@@ -201,13 +200,13 @@ impl<V> Graph<V> {
     }
 }
 
-/// Access for the planner.
+/// Internal access by slot, for the planner.
 impl<V> Graph<V> {
     pub(crate) fn slot(&self, reference: &Ref) -> Option<Slot> {
         self.index.get(reference).copied()
     }
 
-    /// Returns true if this is the slot of a ref, without a search: a slot that is free may still have one.
+    /// Returns true if this is the slot of a ref, without a search. A free slot may still have a ref.
     pub(crate) fn is_at(&self, reference: &Ref, slot: Slot) -> bool {
         let Some(place) = self.places.get(slot as usize) else {
             return false;
@@ -220,12 +219,12 @@ impl<V> Graph<V> {
         self.places.get(slot as usize)?.item.as_ref()
     }
 
-    /// The ref of a slot in use.
+    /// Returns the ref of a slot in use.
     pub(crate) fn reference(&self, slot: Slot) -> &Ref {
         &self.places[slot as usize].reference
     }
 
-    /// The slots of the targets, one for each target of the item's dependencies, in their order.
+    /// Lists the slots of an item's targets, in the order of its dependencies.
     pub(crate) fn edges(&self, slot: Slot) -> impl ExactSizeIterator<Item = Slot> + '_ {
         let edges = self
             .places
@@ -234,20 +233,20 @@ impl<V> Graph<V> {
         edges.iter().map(|edge| edge.to)
     }
 
-    /// The slots of those that mention this one; one that mentions it twice is there twice.
+    /// Returns the slots of the items that depend on this one, once for each dependency.
     pub(crate) fn dependents_of(&self, slot: Slot) -> &[Slot] {
         self.places
             .get(slot as usize)
             .map_or(&[], |place| &place.dependents)
     }
 
-    /// Every slot, used or not.
+    /// Returns the range of all slots, used or not.
     pub(crate) fn slots(&self) -> std::ops::Range<Slot> {
         // `intern` refuses to grow beyond what a slot can count.
         0..self.places.len() as Slot
     }
 
-    /// Returns true if the item in a slot, if any, has no dependency but on one other each, without conditions.
+    /// Returns true if every dependency of the item has one target and no options; true also for an empty slot.
     pub(crate) fn is_plain(&self, slot: Slot) -> bool {
         self.places.get(slot as usize).is_none_or(|place| place.is_plain)
     }
@@ -256,7 +255,7 @@ impl<V> Graph<V> {
         &self.tally
     }
 
-    /// The replacement of an item.
+    /// Returns the replacement of an item.
     pub(crate) fn alias_of(&self, reference: &Ref) -> Option<&Item<V>> {
         if self.tally.aliases() == 0 {
             return None;
@@ -268,7 +267,7 @@ impl<V> Graph<V> {
         self.attention.iter().copied()
     }
 
-    /// Returns true if the graph says of an item that an operation is under way.
+    /// Returns true if an item's state says that an operation is under way.
     pub(crate) fn is_under_way(&self) -> bool {
         let busy = |&slot: &Slot| {
             self.item(slot)
@@ -277,7 +276,7 @@ impl<V> Graph<V> {
         self.attention.iter().any(busy)
     }
 
-    /// The executor that last had operations under way on this graph.
+    /// Returns the id of the executor that last had operations under way on this graph.
     pub(crate) fn holder(&self) -> Option<&str> {
         self.holder.as_deref()
     }
@@ -295,12 +294,12 @@ impl<V> Graph<V> {
         }
     }
 
-    /// A number that rises whenever anything changes that is stored.
+    /// Returns the counter of changes to anything that is stored.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    /// Ranks and cycles, found once for each shape of the graph.
+    /// Returns the ranks and cycles, which are computed once until the edges change.
     pub(crate) fn order(&self) -> &Order {
         self.order.get_or_init(|| Order::from_graph(self))
     }

@@ -15,7 +15,7 @@ use crate::planner::Observed;
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// The error of an operation, for people. Made from any error, whose sources are kept in the text.
+/// The error of an operation, for people. Converts from any error, with its sources in the text.
 ///
 /// ```
 /// use watershed_stategraph::HandlerError;
@@ -33,7 +33,7 @@ use crate::value::Value;
 pub struct HandlerError(String);
 
 impl HandlerError {
-    /// An error that is only a message: lower case, no full stop.
+    /// Creates an error from a message: lower case, no full stop.
     pub fn new(message: impl Into<String>) -> Self {
         Self(message.into())
     }
@@ -49,7 +49,7 @@ impl fmt::Display for HandlerError {
     }
 }
 
-/// It is no `std::error::Error` itself, so that every such error turns into it by `?`.
+/// Converts any error. `HandlerError` is no `std::error::Error` itself, so that `?` converts all of them.
 impl<E: std::error::Error> From<E> for HandlerError {
     fn from(error: E) -> Self {
         let mut text = error.to_string();
@@ -62,7 +62,7 @@ impl<E: std::error::Error> From<E> for HandlerError {
     }
 }
 
-/// The surroundings of a running operation.
+/// Context of a running operation.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -105,14 +105,13 @@ pub(crate) struct Background {
 }
 
 impl Context {
-    /// Cancelled when the operation is to end. It should return an error soon; after the
-    /// deadline of its type it counts as failed whatever it does.
+    /// Returns the token that is cancelled when the operation should end. The operation should then return an error
+    /// soon; after its type's deadline it counts as failed in any case.
     pub fn cancelled(&self) -> &CancellationToken {
         &self.cancel
     }
 
-    /// Lets the call return without this operation, which goes on. [`crate::Executor::ended`] resolves when it
-    /// ends.
+    /// Lets the call return while the operation continues. [`crate::Executor::ended`] resolves when it ends.
     pub fn go_on_in_background(&self) {
         if let Some(background) = &self.background
             && !background.is_back.swap(true, Ordering::SeqCst)
@@ -122,7 +121,7 @@ impl Context {
     }
 }
 
-/// Operates on the items of one type.
+/// Performs operations on the items of one type.
 ///
 /// Operations may be tried again after a failure and should bear it. A panic is a failure.
 ///
@@ -165,7 +164,7 @@ impl Context {
 /// # }
 /// ```
 pub trait Handler<V: Value>: Send + Sync + 'static {
-    /// Brings an item into being.
+    /// Creates an item.
     fn create(
         &self,
         context: &Context,
@@ -173,8 +172,8 @@ pub trait Handler<V: Value>: Send + Sync + 'static {
         new: &V,
     ) -> impl Future<Output = Result<(), HandlerError>> + Send;
 
-    /// Gives an item another value; the same one if only what it depends on was replaced, or if the last
-    /// operation failed.
+    /// Modifies an item to another value, or to the same value if only a target was replaced or the last operation
+    /// failed.
     fn modify(
         &self,
         context: &Context,
@@ -183,7 +182,7 @@ pub trait Handler<V: Value>: Send + Sync + 'static {
         new: &V,
     ) -> impl Future<Output = Result<(), HandlerError>> + Send;
 
-    /// Ends an item, also what is left of one whose create failed.
+    /// Deletes an item, or what remains of one whose create failed.
     fn delete(
         &self,
         context: &Context,
@@ -191,7 +190,7 @@ pub trait Handler<V: Value>: Send + Sync + 'static {
         old: &V,
     ) -> impl Future<Output = Result<(), HandlerError>> + Send;
 
-    /// Returns true if an item with one value has to be deleted and created to have the other. Does nothing.
+    /// Returns true if this change of value requires that the item be deleted and created. Must have no effect.
     fn needs_recreate(
         &self,
         _reference: &Ref,
@@ -201,8 +200,7 @@ pub trait Handler<V: Value>: Send + Sync + 'static {
         async { Ok(false) }
     }
 
-    /// Gives a replacement the name of the item that it replaces, which is gone by now. Needed only for
-    /// types that create first.
+    /// Gives a replacement the name of the old item, which is gone by now. Needed only for types that create first.
     fn adopt(
         &self,
         _context: &Context,
@@ -213,7 +211,7 @@ pub trait Handler<V: Value>: Send + Sync + 'static {
         async { Err(HandlerError::new(message)) }
     }
 
-    /// Finds out what has become of an item. Asked only if the type says that it observes.
+    /// Observes the present state of an item. Called only if the type allows it.
     fn observe(&self, _reference: &Ref, _known: &V) -> impl Future<Output = Observed<V>> + Send {
         async { Observed::Unclear("cannot be observed".to_owned()) }
     }
@@ -221,7 +219,7 @@ pub trait Handler<V: Value>: Send + Sync + 'static {
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// [`Handler`] behind a pointer.
+/// An object-safe form of [`Handler`].
 pub(crate) trait AnyHandler<V: Value>: Send + Sync {
     fn create<'a>(
         &'a self,

@@ -1,4 +1,4 @@
-//! One thing, as it is intended or as it is.
+//! An item, as it is intended or as it is.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::value::Fingerprint;
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The time `delay_ms` later.
+    /// Returns the time `delay_ms` later.
     #[must_use]
     pub fn after_ms(self, delay_ms: u64) -> Self {
         Self(self.0.saturating_add(delay_ms))
@@ -42,13 +42,13 @@ impl Timestamp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// Brings it into being.
+    /// Creates the item.
     Create,
-    /// Gives it another value.
+    /// Gives the item another value.
     Modify,
-    /// Ends it.
+    /// Deletes the item.
     Delete,
-    /// Gives a replacement the name of the item that it replaces.
+    /// Gives a replacement the name of the old item.
     Adopt,
 }
 
@@ -63,7 +63,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The state of an item of the current graph. In an intended graph it means nothing.
+/// State of an item in the current graph. Without meaning in an intended graph.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -84,23 +84,23 @@ impl fmt::Display for Operation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It exists with its value.
+    /// The item exists with its value.
     #[default]
     Created,
-    /// Its create is under way.
+    /// The create is under way.
     Creating,
-    /// Its modify is under way; the value is the old one.
+    /// The modify is under way; the value is the old one.
     Modifying,
-    /// Its delete is under way.
+    /// The delete is under way.
     Deleting,
-    /// Its last operation failed.
+    /// The last operation failed.
     Failed(Operation),
-    /// It is not known; with the operation that was under way when it was last stored.
+    /// The state must be observed; with the operation that was under way when the graph was last stored.
     Unknown(Option<Operation>),
 }
 
 impl State {
-    /// Returns true if the item counts as created: it exists, whatever else happens to it.
+    /// Returns true if the item counts as created: it exists, even if an operation on it failed or modifies it.
     pub fn is_created(self) -> bool {
         match self {
             Self::Created | Self::Modifying => true,
@@ -109,7 +109,7 @@ impl State {
         }
     }
 
-    /// The operation that is under way.
+    /// Returns the operation that is under way.
     pub fn operation(self) -> Option<Operation> {
         match self {
             Self::Creating => Some(Operation::Create),
@@ -133,7 +133,7 @@ impl fmt::Display for State {
     }
 }
 
-/// A value and what it needs: the part of an item that is intended. Shared by the graphs that hold it.
+/// The intended part of an item: its value and dependencies. Shared between graphs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec<V> {
     pub(crate) value: V,
@@ -141,7 +141,7 @@ pub struct Spec<V> {
 }
 
 impl<V> Spec<V> {
-    /// Every target, flattened, with the position of its dependency.
+    /// Lists all targets, each with the index of its dependency.
     pub(crate) fn targets(&self) -> impl Iterator<Item = (usize, &Ref)> {
         self.needs
             .iter()
@@ -149,7 +149,7 @@ impl<V> Spec<V> {
             .flat_map(|(at, need)| need.targets().map(move |target| (at, target)))
     }
 
-    /// Returns the dependencies, each with its place and the positions of its targets among all of them.
+    /// Lists the dependencies, each with its index and the positions of its targets among all targets.
     pub(crate) fn placed_needs(&self) -> impl Iterator<Item = (usize, &Dependency, Range<usize>)> {
         self.needs.iter().enumerate().scan(0, |position, (at, need)| {
             let positions = *position..*position + need.width();
@@ -158,40 +158,40 @@ impl<V> Spec<V> {
         })
     }
 
-    /// Returns the positions of the targets of one dependency among all of them.
+    /// Returns the positions of one dependency's targets among all targets.
     pub(crate) fn positions(&self, at: usize) -> Range<usize> {
         let first: usize = self.needs[..at].iter().map(Dependency::width).sum();
         first..first + self.needs[at].width()
     }
 
-    /// Returns true if every dependency is on one target and nothing else: no condition, no flag, no choice.
+    /// Returns true if every dependency has one target and no options: no condition, no flag, no choice.
     pub(crate) fn is_plain(&self) -> bool {
         self.needs.iter().all(Dependency::is_plain)
     }
 
-    /// The value.
+    /// Returns the value of the item.
     pub fn value(&self) -> &V {
         &self.value
     }
 
-    /// Returns the dependencies.
+    /// Returns the dependencies of the item.
     pub fn needs(&self) -> &[Dependency] {
         &self.needs
     }
 }
 
-/// The origin of an item: ours, or external.
+/// Origin of an item: managed by a handler, or external.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// The handler of its type.
+    /// Managed by the handler of the item's type.
     #[default]
     Ours,
-    /// Something else: its watcher puts it into the current graph.
+    /// Managed elsewhere; a watcher adds the item to the current graph.
     External,
 }
 
-/// The failure of an operation: its error, and the number of attempts.
+/// Failure of an operation: its error, and the number of attempts.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -210,33 +210,33 @@ pub enum Origin {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The error that the handler returned.
+    /// Error that the handler returned.
     pub error: String,
-    /// The error of the time before.
+    /// Error of the previous attempt; none if it did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
-    /// Consecutive failures with this intent.
+    /// Number of failures in a row with the same intent.
     pub attempts: u32,
-    /// The end of the last attempt.
+    /// Time at which the last attempt ended.
     pub last: Timestamp,
 }
 
-/// Data that few items have; one box, so that the others stay small.
+/// Rarely used data of an item, boxed so that others stay small.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record<V> {
-    /// The intent of the operation that is under way or failed; none if it was a delete.
+    /// Intent of the operation that is under way or failed; none for a delete.
     pub(crate) next: Option<Arc<Spec<V>>>,
-    /// For each `any_of`, by its position, the target that the item relies on.
+    /// Target that the item relies on for each `any_of`, with the index of that dependency.
     pub(crate) relied: Vec<(usize, Ref)>,
-    /// Fingerprints of the targets under `recreate_when_modified` when the item was created.
+    /// Fingerprints of the targets with `recreate_when_modified` at the time of the create.
     pub(crate) witnessed: Vec<(Ref, Fingerprint)>,
     pub(crate) failure: Option<Failure>,
-    /// On a replacement: the dependents that were already turned to it.
+    /// Dependents already switched to this replacement; empty for other items.
     pub(crate) switched: Vec<Ref>,
-    /// Its create failed, and what is left of it is or was to be deleted.
+    /// True if the create failed, and the remains are being deleted or were to be.
     pub(crate) unmade: bool,
-    /// Of a delete that a create is to follow: true if the value could not be modified, false if it was deleted for
-    /// something else.
+    /// Cause of the delete in a recreation: true if the value could not be modified, false if it was for another item;
+    /// none if no create follows.
     pub(crate) needs_recreate: Option<bool>,
 }
 
@@ -266,7 +266,7 @@ impl<V> Record<V> {
     }
 }
 
-/// One thing of the outside world: a ref, a value, and what it needs.
+/// An item of the outside world: a ref, a value, and its dependencies.
 ///
 /// ```
 /// use serde_json::json;
@@ -286,7 +286,7 @@ pub struct Item<V> {
 }
 
 impl<V> Item<V> {
-    /// An item that the handler of its type creates.
+    /// Creates an item that the handler of its type manages.
     pub fn new(reference: Ref, value: V) -> Self {
         Self::from_spec(
             reference,
@@ -297,7 +297,7 @@ impl<V> Item<V> {
         )
     }
 
-    /// An item that no handler operates on. It has no dependencies.
+    /// Creates an item that no handler manages, without dependencies.
     pub fn external(reference: Ref, value: V) -> Self {
         Self {
             origin: Origin::External,
@@ -315,47 +315,47 @@ impl<V> Item<V> {
         }
     }
 
-    /// The ref.
+    /// Returns the ref of the item.
     pub fn reference(&self) -> &Ref {
         &self.reference
     }
 
-    /// The value; while a modify is under way or failed, the old one.
+    /// Returns the value: the old one while a modify is under way or has failed.
     pub fn value(&self) -> &V {
         &self.spec.value
     }
 
-    /// Value and dependencies.
+    /// Returns the value and dependencies.
     pub fn spec(&self) -> &Arc<Spec<V>> {
         &self.spec
     }
 
-    /// Returns the dependencies.
+    /// Returns the dependencies of the item.
     pub fn dependencies(&self) -> &[Dependency] {
         &self.spec.needs
     }
 
-    /// Returns true if no handler operates on it.
+    /// Returns true if no handler manages the item.
     pub fn is_external(&self) -> bool {
         self.origin == Origin::External
     }
 
-    /// The state.
+    /// Returns the state of the item.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Returns the failure of its last operation, if it failed.
+    /// Returns the failure of the last operation; none if it did not fail.
     pub fn failure(&self) -> Option<&Failure> {
         self.record.as_ref()?.failure.as_ref()
     }
 
-    /// The value that it is being given, or failed to be given.
+    /// Returns the value that the item is being given, or failed to be given.
     pub fn next_value(&self) -> Option<&V> {
         self.next().map(|spec| &spec.value)
     }
 
-    /// The target that the `any_of` at this position relies on.
+    /// Returns the target that the `any_of` with this index relies on.
     pub fn relied_on(&self, position: usize) -> Option<&Ref> {
         self.record
             .as_ref()?
@@ -365,7 +365,7 @@ impl<V> Item<V> {
             .map(|(_, target)| target)
     }
 
-    /// The target that the item relies on by a dependency on the same targets, wherever it stands now.
+    /// Returns the target that the item relies on for a dependency with the same targets, whatever its index.
     pub(crate) fn relied_on_by(&self, need: &Dependency) -> Option<&Ref> {
         let known = |(at, _): &&(usize, Ref)| {
             let old = self.spec.needs.get(*at);
@@ -388,8 +388,8 @@ impl<V> Item<V> {
             .map(|(_, fingerprint)| *fingerprint)
     }
 
-    /// Returns true if it counts as created. One whose create failed does not, also not when what is left of it
-    /// could not be deleted.
+    /// Returns true if the item counts as created. An item whose create failed does not, even if its remains could not
+    /// be deleted.
     pub fn is_created(&self) -> bool {
         self.state.is_created() && !self.is_unmade()
     }
@@ -398,19 +398,19 @@ impl<V> Item<V> {
         self.record.as_ref().is_some_and(|record| record.unmade)
     }
 
-    /// Returns true if dependents were turned to this replacement already.
+    /// Returns true if dependents were already switched to this replacement.
     pub(crate) fn is_turned_to(&self) -> bool {
         self.record
             .as_ref()
             .is_some_and(|record| !record.switched.is_empty())
     }
 
-    /// Returns true if a later call must examine it even if it is not named as changed.
+    /// Returns true if a later call must examine the item even if it is not named as changed.
     pub(crate) fn needs_attention(&self) -> bool {
         self.state != State::Created || self.reference.is_alias()
     }
 
-    /// Changes the record and drops it again if nothing is left in it.
+    /// Changes the record, and removes it if it becomes empty.
     pub(crate) fn record(&mut self, change: impl FnOnce(&mut Record<V>)) {
         let mut record = self.record.take().unwrap_or_default();
         change(&mut record);
@@ -419,7 +419,7 @@ impl<V> Item<V> {
 }
 
 impl<V: Clone> Item<V> {
-    /// Adds something that it needs.
+    /// Adds a dependency.
     #[must_use]
     pub fn needs(mut self, dependency: Dependency) -> Self {
         let spec = Arc::make_mut(&mut self.spec);
@@ -429,14 +429,14 @@ impl<V: Clone> Item<V> {
         self
     }
 
-    /// Replaces all that it needs.
+    /// Replaces all dependencies.
     #[must_use]
     pub fn with_dependencies(mut self, needs: Vec<Dependency>) -> Self {
         Arc::make_mut(&mut self.spec).needs = needs.into_boxed_slice();
         self
     }
 
-    /// Gives it another value.
+    /// Replaces the value.
     #[must_use]
     pub fn with_value(mut self, value: V) -> Self {
         Arc::make_mut(&mut self.spec).value = value;

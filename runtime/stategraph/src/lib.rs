@@ -24,7 +24,7 @@
 #![doc = include_str!("../doc/warehouse.rs.in")]
 //! ```
 
-/// The guide's example is compiled and run like those of this page.
+/// Holder of the guide's examples, which are compiled and run as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/stategraph.md")]
 struct Guide;

@@ -1,6 +1,6 @@
-//! A plain directed graph over numbers, and Tarjan's search for its cycles.
+//! A plain directed graph of numbers, and Tarjan's search for its cycles.
 
-/// Marks what was not seen yet.
+/// Marker of unvisited numbers.
 const NEVER: u32 = u32::MAX;
 
 /// Edges by source, all in one list.
@@ -35,8 +35,8 @@ impl Links {
         self.starts.len() - 1
     }
 
-    /// All numbers, targets before sources where no cycle prevents it, and the cycles: groups of numbers
-    /// that all lead to one another. Linear in numbers and edges.
+    /// Returns all numbers, targets before sources except on cycles, and the strongly connected components with cycles.
+    /// Linear in numbers and edges.
     pub(crate) fn components(&self) -> (Vec<u32>, Vec<Vec<u32>>) {
         let size = self.len();
         let mut search = Search {
@@ -58,7 +58,7 @@ impl Links {
     }
 }
 
-/// Tarjan's search, with its own stack: chains may be longer than the thread's.
+/// State of Tarjan's search, with a stack of its own: chains may be longer than the thread's.
 struct Search<'a> {
     links: &'a Links,
     seen: Vec<u32>,

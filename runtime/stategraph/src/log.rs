@@ -8,10 +8,10 @@ use crate::item::{Operation, Timestamp};
 use crate::reason::Reason;
 use crate::reference::Ref;
 
-/// Entries kept of one call: enough to read, and a bound on what a call over a huge graph costs.
+/// Maximum number of entries in the log of a call: enough to read, and a bound on its memory.
 pub const MOST_ENTRIES: usize = 10_000;
 
-/// One operation.
+/// An operation in the log.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -30,31 +30,31 @@ pub const MOST_ENTRIES: usize = 10_000;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The item.
+    /// Item of the operation.
     #[serde(rename = "ref")]
     pub reference: Ref,
-    /// The operation.
+    /// Operation that was performed.
     pub operation: Operation,
-    /// The reason for it.
+    /// Reason for the operation.
     pub reason: Reason,
-    /// The time of its start.
+    /// Start time.
     pub start: Timestamp,
-    /// The time of its end; none while it goes on.
+    /// End time; none while the operation continues.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Timestamp>,
-    /// The time of the cancel.
+    /// Time of the cancel; none without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<Timestamp>,
-    /// The error, if it failed.
+    /// Error of the operation; none if it did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The error of the attempt before it, if that failed.
+    /// Error of the previous attempt; none if it did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
 }
 
-/// The operations of one call in order of start, and what else was remarkable. Bounded: what comes after
-/// [`MOST_ENTRIES`] is only counted.
+/// Operations of one call in order of start, and other remarkable events. Operations after the first [`MOST_ENTRIES`]
+/// are only counted.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -74,25 +74,25 @@ pub struct Entry {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Log {
-    /// The operations.
+    /// Logged operations, in order of start.
     pub entries: Vec<Entry>,
-    /// The number of further ones.
+    /// Number of operations that were only counted.
     #[serde(default)]
     pub left_out: u64,
-    /// Decisions that the library had to take, such as the order of deletes on a cycle.
+    /// Decisions that the planner had to make, such as the order of deletes on a cycle.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// The place of an operation in the log of a call.
+/// Place of an operation in the log of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// Nowhere: an earlier call started it, and this one has not mentioned it.
+    /// No place: an earlier call started the operation, and this call has not logged it yet.
     #[default]
     None,
-    /// It came after the last entry that is kept.
+    /// Counted only, because the log was full.
     LeftOut,
-    /// At this position.
+    /// The entry at this index.
     At(usize),
 }
 
@@ -113,8 +113,8 @@ impl Log {
         }
     }
 
-    /// Puts the entries in order of start, given the number of each one's operation: those of earlier calls are
-    /// mentioned when they end.
+    /// Sorts the entries in order of start by the ids of their operations: those of earlier calls are logged only when
+    /// they end.
     pub(crate) fn sort<Id: Ord + Copy>(&mut self, ids: Vec<Id>) {
         if ids.is_sorted() {
             return;
@@ -124,7 +124,7 @@ impl Log {
         self.entries = entries.into_iter().map(|(_, entry)| entry).collect();
     }
 
-    /// Adds a note, once for each call however often it comes to the same decision.
+    /// Adds a note, once per call however often the decision is made.
     pub(crate) fn note(&mut self, text: String) {
         if self.notes.len() < MOST_ENTRIES && !self.notes.contains(&text) {
             self.notes.push(text);
@@ -132,7 +132,7 @@ impl Log {
     }
 }
 
-/// Several lines, one for each operation and one for each note.
+/// Formats one line for each operation and each note.
 impl fmt::Display for Log {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.entries {

@@ -1,4 +1,4 @@
-//! Messages of operations to the call that waits for them.
+//! Messages from operations to the call that waits for them.
 
 use crate::item::Timestamp;
 use crate::operations::OperationId;
@@ -17,7 +17,7 @@ pub(crate) enum Message {
         ids: Vec<OperationId>,
         at: Timestamp,
     },
-    /// An answer of a handler; the value is in the envelope of the generation that asked.
+    /// Answer of a handler, with the generation of the call that asked.
     Answered {
         generation: u64,
         reference: Ref,

@@ -1,4 +1,4 @@
-//! The operations that are under way on one graph. They outlive the call that started them.
+//! Running operations of one graph, which may outlive the call that started them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use crate::reason::Reason;
 use crate::reference::Ref;
 use crate::value::Fingerprint;
 
-/// One run of a handler.
+/// Id of one run of a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OperationId(pub u64);
 
-/// The mode of an operation: a call waits for it, or not.
+/// Tells whether a call waits for an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunMode {
-    /// The call goes on until it ended.
+    /// The call waits until the operation has ended.
     Foreground,
-    /// The call returns without it.
+    /// The call returns without waiting.
     Background,
 }
 
-/// The progress of the end of an operation.
+/// Progress of an operation's cancel.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -44,16 +44,16 @@ pub enum RunMode {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It was not cancelled.
+    /// The operation was not cancelled.
     None,
-    /// It was cancelled and has until the deadline to return.
+    /// The operation was cancelled and must return by the deadline.
     Cancelled {
-        /// The time of the cancel.
+        /// Time of the cancel.
         at: Timestamp,
-        /// The time at which it counts as failed.
+        /// Time at which the operation counts as failed.
         deadline: Timestamp,
     },
-    /// It did not react in time: it failed, and what it says later is ignored.
+    /// The operation missed the deadline and counts as failed. Its later result is ignored.
     Abandoned,
 }
 
@@ -61,25 +61,25 @@ pub enum Ending {
 #[derive(Debug, Clone)]
 pub struct Running<V> {
     pub(crate) reference: Ref,
-    /// The slot of its item in the current graph when it started.
+    /// Slot of the item in the current graph at the start.
     pub(crate) slot: Slot,
     pub(crate) operation: Operation,
     pub(crate) mode: RunMode,
     pub(crate) ending: Ending,
-    /// The intent that it works towards; none for a plain delete.
+    /// Intent of the operation; none for a plain delete.
     pub(crate) intent: Option<Arc<Spec<V>>>,
     pub(crate) relied: Vec<(usize, Ref)>,
     pub(crate) witnessed: Vec<(Ref, Fingerprint)>,
     pub(crate) reason: Reason,
     pub(crate) started: Timestamp,
     pub(crate) cancelled: Option<Timestamp>,
-    /// The error of the previous operation on the same item, if it failed.
+    /// Error of the previous operation on the same item; none if it did not fail.
     pub(crate) previous: Option<String>,
     pub(crate) line: Line,
 }
 
 impl<V> Running<V> {
-    /// The line of the log for it, while it goes on.
+    /// Returns the log entry of the running operation.
     pub(crate) fn entry(&self) -> Entry {
         Entry {
             reference: self.reference.clone(),
@@ -97,28 +97,28 @@ impl<V> Running<V> {
         self.mode == RunMode::Foreground && self.ending != Ending::Abandoned
     }
 
-    /// The item.
+    /// Returns the ref of the item.
     pub fn reference(&self) -> &Ref {
         &self.reference
     }
 
-    /// The operation.
+    /// Returns the kind of the operation.
     pub fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// Returns the mode: a call waits for it, or not.
+    /// Returns whether a call waits for the operation.
     pub fn mode(&self) -> RunMode {
         self.mode
     }
 
-    /// Returns the progress of its end, if it was cancelled.
+    /// Returns the progress of the cancel, if the operation was cancelled.
     pub fn ending(&self) -> Ending {
         self.ending
     }
 }
 
-/// The operations under way on one graph, in order of start.
+/// Running operations of one graph, in order of start.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -138,7 +138,7 @@ impl<V> Running<V> {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Operations<V> {
-    /// Boxed, as the map moves its values about.
+    /// Operations by id. Boxed, because the map moves its values.
     running: BTreeMap<OperationId, Box<Running<V>>>,
     by_ref: BTreeMap<Ref, OperationId>,
     started: u64,
@@ -157,12 +157,12 @@ impl<V> Default for Operations<V> {
 }
 
 impl<V> Operations<V> {
-    /// Returns all of them, in order of start.
+    /// Lists all operations, in order of start.
     pub fn iter(&self) -> impl Iterator<Item = (OperationId, &Running<V>)> {
         self.running.iter().map(|(&id, running)| (id, &**running))
     }
 
-    /// Returns true if nothing is under way.
+    /// Returns true if no operation is under way.
     pub fn is_empty(&self) -> bool {
         self.running.is_empty()
     }
@@ -192,7 +192,7 @@ impl<V> Operations<V> {
         self.change(id, |running| running.ending = ending);
     }
 
-    /// Notes when an operation was cancelled, and its line in the log.
+    /// Records the time of an operation's cancel, and its place in the log.
     pub(crate) fn set_cancelled(&mut self, id: OperationId, at: Timestamp, line: Line) {
         self.change(id, |running| {
             running.cancelled = Some(at);
@@ -208,7 +208,7 @@ impl<V> Operations<V> {
         }
     }
 
-    /// The number of the operation that is started next.
+    /// Returns the id of the next operation.
     pub(crate) fn next_id(&self) -> OperationId {
         OperationId(self.started + 1)
     }
@@ -230,12 +230,12 @@ impl<V> Operations<V> {
         Some(running)
     }
 
-    /// Returns the number of those that a call waits for.
+    /// Returns the number of operations that a call waits for.
     pub(crate) fn in_foreground(&self) -> usize {
         self.foreground
     }
 
-    /// The earliest deadline of a cancelled operation.
+    /// Returns the earliest deadline of a cancelled operation.
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
         let deadline = |running: &Running<V>| match running.ending {
             Ending::Cancelled { deadline, .. } => Some(deadline),
@@ -247,7 +247,7 @@ impl<V> Operations<V> {
             .min()
     }
 
-    /// The operations of earlier calls have no line in the log of the next one.
+    /// Clears the log places of operations from earlier calls.
     pub(crate) fn begin_log(&mut self) {
         for running in self.running.values_mut() {
             running.line = Line::None;

@@ -1,4 +1,4 @@
-//! The plan of a call, found by the same algorithm without handlers.
+//! The plan of a call, computed by the same algorithm without handlers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -14,20 +14,20 @@ use crate::reference::Ref;
 use crate::types::Types;
 use crate::value::{Fingerprint, Value};
 
-/// One operation of a plan.
+/// An operation of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
-    /// An action that the planner asks for.
+    /// Operation to perform.
     pub operation: Operation,
-    /// The item.
+    /// Item of the operation.
     #[serde(rename = "ref")]
     pub reference: Ref,
-    /// The reason for it.
+    /// Reason for the operation.
     pub reason: Reason,
 }
 
-/// The operations of a call if nothing fails. Equal inputs give equal plans. It can be stored, shown to
-/// people, and applied later, as long as both graphs are still the same.
+/// The operations of a call if nothing fails. Equal inputs give equal plans. A plan can be stored, shown to people, and
+/// applied later, as long as both graphs are unchanged.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -46,29 +46,29 @@ pub struct Planned {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The name of the graph.
+    /// Name of the graph.
     pub graph: String,
-    /// The time at which it was made: retries that were due then are part of it.
+    /// Time at which the plan was made: retries due by then are part of it.
     pub at: Timestamp,
-    /// The extent.
+    /// Extent of the planned call.
     pub extent: Extent,
-    /// The current graph that it was made for.
+    /// Fingerprint of the current graph that the plan was made for.
     pub current: Fingerprint,
-    /// The intended graph that it was made for; none to delete all.
+    /// Fingerprint of the intended graph that the plan was made for; none to delete everything.
     pub intended: Option<Fingerprint>,
-    /// The operations, in an order in which they could be performed one by one.
+    /// Operations in an order in which they could be performed one by one.
     pub operations: Vec<Planned>,
-    /// Items that stay as they are although they are not as intended, and why.
+    /// Items that are left unchanged although they differ from the intent, each with the reason.
     pub held: Vec<(Ref, Blocker)>,
     /// Cycles of the intended graph.
     pub cycles: Vec<Vec<Ref>>,
-    /// Answers of handlers about values that cannot be modified.
+    /// Answers of handlers: true if a value can't be modified.
     pub answers: BTreeMap<Ref, bool>,
-    /// Decisions that had to be taken.
+    /// Decisions that the planner had to make.
     pub notes: Vec<String>,
 }
 
-/// A plan that was made for other graphs than these.
+/// Reason why a plan is stale: a graph differs from the one that it was made for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StalePlan {
     /// The current graph has changed since.
@@ -80,7 +80,7 @@ pub enum StalePlan {
 }
 
 impl Plan {
-    /// Returns true if the plan was made for these graphs.
+    /// Checks that the plan was made for these graphs.
     ///
     /// # Errors
     /// Returns the graph that has changed since, if any.
@@ -94,7 +94,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Returns the options with which a call does what the plan says, and nothing else.
+    /// Returns the options with which a call performs exactly this plan.
     pub fn options(&self, limit: usize) -> Options {
         let only: BTreeSet<_> = self
             .operations
@@ -111,7 +111,7 @@ impl Plan {
     }
 }
 
-/// One line for each operation and for each item that stays as it is.
+/// Formats one line for each operation and each item that is left unchanged.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for planned in &self.operations {

@@ -1,4 +1,4 @@
-//! The planner: what to do next, as a function of what happened.
+//! The planner: the next effects, as a function of the inputs so far.
 //!
 //! [`Planner::step`] takes an input and answers with effects; it awaits nothing, reads no clock and
 //! keeps ordered data wherever order shows. A call goes through these phases:
@@ -60,8 +60,8 @@ use course::Course;
 use job::TaskId;
 use scope::Intent;
 
-/// The default number of operations that a call keeps under way at once: enough to hide latency, few
-/// enough not to overrun the target.
+/// Default number of operations that a call keeps running at a time: enough to hide latency, few enough not to overload
+/// the target.
 pub const DEFAULT_LIMIT: usize = 16;
 
 /// Options of a call.
@@ -84,15 +84,15 @@ pub const DEFAULT_LIMIT: usize = 16;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The number of operations that a call waits for at once, at least one.
+    /// Maximum number of operations that a call waits for at a time, at least one.
     pub limit: usize,
-    /// The operations that may be started; none for all.
+    /// Operations that may be started; none for all.
     pub only: Option<BTreeSet<(Ref, Operation)>>,
-    /// Answers of `needs_recreate` that are known already.
+    /// Known answers of `needs_recreate`.
     pub answers: BTreeMap<Ref, bool>,
-    /// The time by which retries are due, if it is not the present.
+    /// Time by which retries are due; none for the present.
     pub due_by: Option<Timestamp>,
-    /// True if handlers may be asked what became of items; if not, such items count as failed.
+    /// Permission to observe unknown items; without it they count as failed.
     pub observe: Observing,
 }
 
@@ -108,7 +108,7 @@ impl Default for Options {
     }
 }
 
-/// Permission to ask handlers what became of an item.
+/// Permission to ask handlers for the state of unknown items.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -132,9 +132,9 @@ impl Default for Options {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observing {
-    /// They are asked if their type can be observed.
+    /// Items are observed if their type allows it.
     Allowed,
-    /// Not at all.
+    /// No item is observed.
     Never,
 }
 
@@ -147,7 +147,7 @@ enum Phase {
     Done,
 }
 
-/// One call: brings the current graph towards the intended one.
+/// The planner of one call, which converges the current graph to the intended one.
 ///
 /// The current graph is consistent after every step. Dropping the planner between two steps loses
 /// nothing: what runs stays in [`Operations`], and its item says so.
@@ -182,50 +182,50 @@ pub struct Planner<'a, V: Value> {
     intent: Intent<'a, V>,
     options: Options,
     now: Timestamp,
-    /// The time of the input that is being taken: one that was waiting may be older than the last.
+    /// Time of the present input, which may be older than that of the previous one if the input had to wait.
     at: Timestamp,
     phase: Phase,
-    /// Observations or answers that are awaited.
+    /// Items whose observation or answer is awaited.
     awaited: BTreeSet<Ref>,
     /// Answers of `needs_recreate` in this call, each until an operation on its item ends.
     answers: BTreeMap<Ref, bool>,
-    /// Items that `needs_recreate` failed for.
+    /// Items for which `needs_recreate` failed, with the error.
     unanswered: BTreeMap<Ref, String>,
     course: Course<V>,
-    /// Finds the items of the current graph in the intended one.
+    /// Lookup of the current graph's items in the intended graph.
     finder: differ::Finder,
-    /// The task that an operation of this course carries out.
+    /// Tasks of this course, by the operation that performs each.
     tasks: BTreeMap<OperationId, TaskId>,
-    /// The items that running operations are related to, as far as it was asked.
+    /// Items related to each running operation, computed on demand.
     relations: relation::Relations,
-    /// The dependencies that operations of earlier calls are giving to items.
+    /// Dependencies that running operations of earlier calls are giving to items.
     coming: relation::Coming,
-    /// Items that an operation failed on since the call began.
+    /// Items on which an operation has failed since the call began.
     failed_now: BTreeSet<Ref>,
-    /// The number of failures when the course was laid last.
+    /// Number of failures when the course was last laid.
     failed_before: usize,
-    /// Items that could not be got out of each other's way but by deleting them first.
+    /// Items that must be deleted first, because nothing else resolves the block between them.
     insisted: BTreeSet<Ref>,
-    /// The number of times for each of them in this call.
+    /// Number of times that each item was insisted on in this call.
     insistence: BTreeMap<Ref, u32>,
-    /// Nothing further is started.
+    /// True if no further operations are started.
     is_halted: bool,
-    /// The number of looks, and of changes to the current graph: in all, and up to the last look.
+    /// Number of looks at the graph. The next two count changes of the current graph: in all, and up to the last look.
     looks: u32,
     changes: u64,
     changes_before: u64,
-    /// Slots that must be looked at again because an operation ended that this course did not start.
+    /// Slots to look at again, because an operation of another course ended on them.
     dirty: BTreeSet<Slot>,
     effects: Vec<Effect<V>>,
     log: Log,
-    /// The operation of each entry of the log.
+    /// Operation of each log entry.
     logged: Vec<OperationId>,
-    /// The number of items and edges looked at so far.
+    /// Number of items and edges visited so far.
     cost: u64,
 }
 
 impl<'a, V: Value> Planner<'a, V> {
-    /// Prepares a call; nothing has changed yet. The first input is [`Input::Begin`].
+    /// Prepares a call, without changing anything. The first input is [`Input::Begin`].
     ///
     /// # Errors
     /// Returns an error if the graphs are not valid, before anything runs.
@@ -274,13 +274,13 @@ impl<'a, V: Value> Planner<'a, V> {
         })
     }
 
-    /// Notes which executor carries the call out.
+    /// Records the executor that carries out the call.
     pub(crate) fn hold(&mut self, holder: &str) {
         self.current.set_holder(holder);
     }
 
-    /// Takes one input and says what to do. `at` is when the input happened: one that had to wait, such as
-    /// the end of an operation between two calls, may be older than the one before it.
+    /// Takes one input and returns the effects. `at` is the time of the input, which may precede that of the previous
+    /// one if it had to wait, such as the end of an operation between two calls.
     pub fn step(&mut self, at: Timestamp, input: Input<V>) -> Vec<Effect<V>> {
         self.at = at;
         self.now = self.now.max(at);
@@ -304,18 +304,18 @@ impl<'a, V: Value> Planner<'a, V> {
         self.phase == Phase::Done
     }
 
-    /// The current graph as it is at this moment.
+    /// Returns the current graph as it is now.
     pub fn current(&self) -> &Graph<V> {
         self.current
     }
 
-    /// Returns the number of items and edges looked at so far, each as often as it was: what the time of a call is
-    /// proportional to.
+    /// Returns the number of items and edges visited so far, with repetitions: the time of a call is proportional to
+    /// it.
     pub fn cost(&self) -> u64 {
         self.cost
     }
 
-    /// Counts items or edges that are about to be looked at.
+    /// Counts items or edges that are about to be visited.
     fn spend(&mut self, count: usize) {
         self.cost += count as u64;
     }
@@ -329,7 +329,8 @@ impl<'a, V: Value> Planner<'a, V> {
         self.observe_unknown();
     }
 
-    /// Sees that what failed waits for no longer than its policy says from now on, where the clock was set back.
+    /// Moves failures from the future to the present if the clock was set back, so that no retry waits longer than its
+    /// policy says.
     fn follow_clock(&mut self) {
         let now = self.now;
         let failure = |slot: &Slot| self.current.item(*slot).and_then(Item::failure);
@@ -346,7 +347,7 @@ impl<'a, V: Value> Planner<'a, V> {
         }
     }
 
-    /// Goes on as far as possible.
+    /// Runs the call as far as possible.
     fn advance(&mut self) {
         loop {
             match self.phase {
@@ -379,23 +380,23 @@ impl<'a, V: Value> Planner<'a, V> {
         }
     }
 
-    /// Returns true if the call has to wait for something in the foreground.
+    /// Returns true if the call has to wait for an operation in the foreground.
     fn is_busy(&self) -> bool {
         self.operations.in_foreground() > 0
     }
 
-    /// Returns true if the current graph changed since the last look: an operation started or succeeded, or an item
-    /// was turned to other dependencies.
+    /// Returns true if the current graph has changed since the last look: an operation started or succeeded, or an
+    /// item's dependencies were updated.
     fn has_changed(&self) -> bool {
         self.changes > self.changes_before
     }
 
-    /// Returns true if something failed since the last look.
+    /// Returns true if an operation has failed since the last look.
     fn has_failed(&self) -> bool {
         self.failed_now.len() > self.failed_before
     }
 
-    /// Surveys anew what is not over, with what operations of earlier calls have brought about.
+    /// Surveys all unfinished items again, with the results of operations from earlier calls.
     fn look_again(&mut self) {
         self.looks += 1;
         // Both change what is in whose way: what failed stays, and nothing goes for its sake.
@@ -439,14 +440,14 @@ impl<'a, V: Value> Planner<'a, V> {
         }
     }
 
-    /// Returns true if a predicate holds for a value of a target.
+    /// Returns true if a predicate holds for a target's value.
     fn holds(&self, target: &Ref, predicate: &crate::predicate::Predicate, value: &V) -> bool {
         let type_name = target.type_name();
         predicate.holds(value, &|name, value| self.types.named(type_name, name, value))
     }
 }
 
-/// Returns true if two specs are equal; quick where they are shared.
+/// Returns true if two specs are equal; fast if they are shared.
 fn same<V: PartialEq>(left: &Arc<Spec<V>>, right: &Arc<Spec<V>>) -> bool {
     Arc::ptr_eq(left, right) || left == right
 }

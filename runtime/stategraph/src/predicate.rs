@@ -1,4 +1,4 @@
-//! Conditions on a value, as data: they can be stored, compared and shown.
+//! Conditions on a value, as data that can be stored, compared and shown.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use crate::field::FieldPath;
 use crate::value::Value;
 
-/// A comparison of a field. Values that cannot be compared (a text with a number) satisfy only `!=`.
+/// Comparison of a field. Values that can't be compared, such as a text with a number, satisfy only `!=`.
 ///
 /// ```
 /// use serde_json::json;
@@ -23,9 +23,9 @@ use crate::value::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operator {
-    /// The field is equal.
+    /// The field is equal to the value.
     Eq,
-    /// The field is missing or not equal.
+    /// The field is missing or not equal to the value.
     Ne,
     /// The field is less: numbers by size, texts by their characters.
     Lt,
@@ -35,13 +35,13 @@ pub enum Operator {
     Gt,
     /// The field is greater or equal.
     Ge,
-    /// The field is one of the entries of the list given.
+    /// The field is an entry of the given list.
     In,
-    /// The field is a list with the entry given, or a text with the text given in it.
+    /// The field is a list that contains the given entry, or a text that contains the given one.
     Contains,
-    /// The field is a text that starts with the text given.
+    /// The field is a text that starts with the given one.
     StartsWith,
-    /// The field is there (`true`) or missing (`false`).
+    /// The field exists (`true`) or is missing (`false`).
     Exists,
 }
 
@@ -87,7 +87,7 @@ impl Operator {
     }
 }
 
-/// Numbers are compared by size, so that `1` and `1.0` are equal.
+/// Compares two JSON values; numbers by size, so that `1` and `1.0` are equal.
 fn compare(left: &Json, right: &Json) -> Option<Ordering> {
     match (left, right) {
         (Json::Number(left), Json::Number(right)) => match (left.as_i128(), right.as_i128()) {
@@ -115,27 +115,27 @@ fn equal(left: &Json, right: &Json) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Predicate {
-    /// A field compared with a value.
+    /// A field compares to a value.
     Field {
-        /// The path of the field.
+        /// Path of the field.
         path: FieldPath,
-        /// The comparison.
+        /// Comparison to make.
         operator: Operator,
-        /// The value to compare with.
+        /// Value to compare with.
         value: Json,
     },
-    /// All of them hold; an empty list holds.
+    /// All of the predicates hold; true for an empty list.
     All(Vec<Predicate>),
-    /// One of them holds; an empty list does not.
+    /// At least one of the predicates holds; false for an empty list.
     Any(Vec<Predicate>),
-    /// The other does not hold.
+    /// The predicate does not hold.
     Not(Box<Predicate>),
     /// A predicate that the target's type registered under this name.
     Named(String),
 }
 
 impl Predicate {
-    /// Compares a field with a value.
+    /// Creates a predicate that compares a field with a value.
     pub fn field(path: &str, operator: Operator, value: Json) -> Self {
         Self::Field {
             path: FieldPath::new(path),
@@ -144,7 +144,7 @@ impl Predicate {
         }
     }
 
-    /// Returns true if it holds for a value; `named` answers for named predicates.
+    /// Returns true if the predicate holds for a value; `named` evaluates named predicates.
     pub fn holds<V: Value>(&self, value: &V, named: &dyn Fn(&str, &V) -> bool) -> bool {
         match self {
             Self::Field {
@@ -159,7 +159,7 @@ impl Predicate {
         }
     }
 
-    /// Every registered name that it mentions.
+    /// Returns the names of all registered predicates that this one uses.
     pub(crate) fn names(&self) -> Vec<&str> {
         match self {
             Self::Field { .. } => Vec::new(),

@@ -1,4 +1,4 @@
-//! Reasons for operations, for items that are pending, and for items that are not touched; as data.
+//! Reasons for operations, and for items that are pending or not touched; as data.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reference::Ref;
 
-/// The reason for an operation.
+/// Reason for an operation.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -25,33 +25,33 @@ use crate::reference::Ref;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// It is intended and does not exist.
+    /// The item is intended and does not exist.
     Intended,
     /// The intended value differs.
     ValueChanged,
-    /// It is not intended any more.
+    /// The item is no longer intended.
     NotIntended,
-    /// Something that it depends on is missing, or not as it must be.
+    /// A dependency is missing or unsatisfied.
     Unsatisfied(Vec<Unmet>),
-    /// Its handler says that the value cannot be modified.
+    /// The handler says that the value can't be modified.
     NeedsRecreate,
-    /// A target that it was created against is modified.
+    /// A target that the item was created against is modified.
     TargetModified(Ref),
     /// A target is deleted and created.
     TargetRecreated(Ref),
     /// A target is replaced by another that exists beside it for a while.
     TargetReplaced(Ref),
-    /// The new value of a target would break its condition.
+    /// The new value of a target would break the item's condition.
     ConditionBroken(Ref),
-    /// Its old and new dependencies leave no order in which it could stay.
+    /// The old and new dependencies allow no order in which the item could stay.
     InTheWay,
-    /// Its last operation failed and is tried again; how often it was tried before.
+    /// The last operation failed and is retried; with the number of attempts before.
     Retry(u32),
-    /// Its last operation failed, and with the intent as it is now its value is put in place again.
+    /// The last operation failed, and the value is restored for the present intent.
     Reassert,
-    /// The replacement is there, and nothing depends on the old one any more.
+    /// The replacement exists, and nothing depends on the old item any more.
     Replaced,
-    /// The replacement could not be created or is not wanted any more.
+    /// The replacement could not be created, or is not wanted any more.
     ReplacementFailed,
 }
 
@@ -79,13 +79,13 @@ impl fmt::Display for Reason {
 /// A dependency that is not satisfied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unmet {
-    /// The targets that are needed; several if one of them would do.
+    /// Targets that are needed; several if one of them would do.
     pub targets: Vec<Ref>,
-    /// The problem with them.
+    /// Problem with the targets.
     pub problem: Problem,
 }
 
-/// A problem with the target of a dependency.
+/// Problem with the target of a dependency.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -106,13 +106,13 @@ pub struct Unmet {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Problem {
-    /// There is no such item, and none is intended.
+    /// The target does not exist, and is not intended.
     Missing,
-    /// It is intended but pending itself.
+    /// The target is intended but pending itself.
     Pending,
-    /// It exists and is not intended to.
+    /// The target exists, but is not intended.
     GoingAway,
-    /// It is there, but this condition does not hold.
+    /// The target exists, but does not satisfy this condition.
     Condition(String),
 }
 
@@ -134,7 +134,7 @@ fn join(f: &mut fmt::Formatter<'_>, unmet: &[Unmet]) -> fmt::Result {
     f.write_str(&parts.join("; "))
 }
 
-/// The reason why an item that should change was not touched, or not yet.
+/// Reason why an item that should change was not touched, or not yet.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -157,17 +157,17 @@ fn join(f: &mut fmt::Formatter<'_>, unmet: &[Unmet]) -> fmt::Result {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blocker {
-    /// Its dependencies are not satisfied.
+    /// Dependencies are not satisfied.
     Pending(Vec<Unmet>),
-    /// It is external and intended, and not in the current graph yet.
+    /// The item is external and intended, but not in the current graph yet.
     Absent,
-    /// It is on a cycle of the intended graph, or depends on one.
+    /// The item is on a cycle of the intended graph, or depends on one.
     Cycle,
-    /// An operation on it, or on what it has to wait for, goes on in the background.
+    /// A background operation, on this item, has to end first.
     Running(Ref),
-    /// Something failed that it depends on, or that has to go before it.
+    /// A failure of a target, or of an item that must be deleted first, stops the item.
     Stopped,
-    /// It failed and is tried again later, or not at all.
+    /// The item failed, and is retried later or never.
     Failed,
 }
 

@@ -1,4 +1,4 @@
-//! The name of an item: its type and a name that is unique within the type.
+//! The ref of an item: its type, and a name that is unique within the type.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The end of a replacement's name while old and new exist side by side.
+/// Suffix of a replacement's name while old and new item exist side by side.
 const ALIAS_SUFFIX: &str = "#next";
 
-/// The name of an item, written `type/name`.
+/// The ref of an item, written `type/name`.
 ///
 /// Refs are cheap to clone and ordered as text, which is the order of everything that this crate lists.
 ///
@@ -23,11 +23,10 @@ const ALIAS_SUFFIX: &str = "#next";
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ref(Arc<str>);
 
-/// A map by ref. Refs are short and looked up by the hundred thousand: a hash of few multiplications,
-/// with a seed of the process, does for them.
+/// A map by ref. Refs are short and looked up in masses, so a fast hash with a random seed per process is used.
 pub(crate) type RefMap<T> = std::collections::HashMap<Ref, T, RefHashing>;
 
-/// Makes [`RefHasher`]s with one seed.
+/// Builder of [`RefHasher`]s with one seed.
 #[derive(Clone)]
 pub(crate) struct RefHashing(u64);
 
@@ -53,7 +52,7 @@ impl std::hash::BuildHasher for RefHashing {
     }
 }
 
-/// Folds eight bytes at a time.
+/// Hasher that folds eight bytes at a time.
 pub(crate) struct RefHasher(u64);
 
 impl RefHasher {
@@ -77,7 +76,7 @@ impl std::hash::Hasher for RefHasher {
         self.fold(u64::from_le_bytes(eight) ^ ((bytes.len() as u64) << 56));
     }
 
-    /// The end of a text; its length is hashed already.
+    /// Ignores the end marker of a text, whose length is hashed already.
     fn write_u8(&mut self, _: u8) {}
 
     fn finish(&self) -> u64 {
@@ -85,7 +84,7 @@ impl std::hash::Hasher for RefHasher {
     }
 }
 
-/// The reason why a text is not a ref.
+/// Reason why a text is not a ref.
 ///
 /// ```
 /// use watershed_stategraph::{Ref, RefError};
@@ -106,13 +105,13 @@ pub enum RefError {
     /// The type contains a slash.
     #[error("invalid item type `{0}`: must not contain `/`")]
     SlashInType(String),
-    /// The name ends in what marks a replacement.
+    /// The name ends with the suffix of replacements.
     #[error("`{0}` is reserved: names that end in `#next` stand for replacements")]
     Reserved(String),
 }
 
 impl Ref {
-    /// Makes a ref from a type and a name.
+    /// Creates a ref from a type and a name.
     ///
     /// # Errors
     /// If either is empty, the type contains a slash, or the name ends in `#next`.
@@ -123,7 +122,7 @@ impl Ref {
         Self::parse(&format!("{type_name}/{name}"))
     }
 
-    /// Reads `type/name`; the name may contain further slashes.
+    /// Parses `type/name`; the name may contain further slashes.
     ///
     /// # Errors
     /// Returns the errors of [`Ref::new`].
@@ -135,7 +134,7 @@ impl Ref {
         Ok(reference)
     }
 
-    /// As [`Ref::parse`], but also takes the name of a replacement: stored graphs contain them.
+    /// Parses a ref like [`Ref::parse`], but accepts the name of a replacement, which stored graphs contain.
     fn parse_any(text: &str) -> Result<Self, RefError> {
         match text.split_once('/') {
             Some((type_name, name)) if !type_name.is_empty() && !name.is_empty() => Ok(Self(text.into())),
@@ -143,37 +142,37 @@ impl Ref {
         }
     }
 
-    /// The type, which decides the handler.
+    /// Returns the type, which decides the handler.
     pub fn type_name(&self) -> &str {
         self.0.split_once('/').map_or("", |(type_name, _)| type_name)
     }
 
-    /// The name within the type.
+    /// Returns the name within the type.
     pub fn name(&self) -> &str {
         self.0.split_once('/').map_or("", |(_, name)| name)
     }
 
-    /// Returns true if both share one allocation. False says nothing: equal refs may have two.
+    /// Returns true if both share one allocation. False is inconclusive: equal refs may have two.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The whole as text.
+    /// Returns the whole ref as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name under which a replacement of this item is created, `type/name#next`.
+    /// Returns the ref under which a replacement of this item is created, `type/name#next`.
     pub fn alias(&self) -> Self {
         Self(format!("{}{ALIAS_SUFFIX}", self.0).into())
     }
 
-    /// Returns true if this is the name of a replacement.
+    /// Returns true if this is the ref of a replacement.
     pub fn is_alias(&self) -> bool {
         self.0.ends_with(ALIAS_SUFFIX)
     }
 
-    /// The item that this replacement is for, or itself.
+    /// Returns the ref of the item that this replacement is for; other refs are unchanged.
     pub fn base(&self) -> Self {
         self.0
             .strip_suffix(ALIAS_SUFFIX)

@@ -1,4 +1,4 @@
-//! The status after a call.
+//! The status of a graph after a call.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::item::{Operation, Timestamp};
 use crate::reason::Blocker;
 use crate::reference::Ref;
 
-/// The status after a call. Lists are in order of ref.
+/// Status of a graph after a call. Lists are in order of ref.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -28,19 +28,18 @@ use crate::reference::Ref;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Items that are not as intended, each with the reason. When the caller said what changed, only
-    /// those that had to be looked at.
+    /// Items that differ from the intent, each with the reason. If the caller named the changed items, only those that
+    /// were examined.
     pub held: Vec<(Ref, Blocker)>,
-    /// Items whose last operation failed.
+    /// Items whose last operation failed, each with the operation and its error.
     pub failed: Vec<(Ref, Operation, String)>,
-    /// Operations that go on in the background.
+    /// Operations that continue in the background, with their items.
     pub running: Vec<(Ref, Operation)>,
     /// Cycles of the intended graph, each in order.
     pub cycles: Vec<Vec<Ref>>,
-    /// Items outside of the part that was converged which were deleted for its sake and could not be
-    /// brought back.
+    /// Items outside of the converged part that were deleted for it and could not be restored.
     pub displaced: Vec<Ref>,
-    /// The earliest time at which calling again can achieve something that waits for a time.
+    /// Earliest time at which another call can achieve something that waits for a time; none if nothing does.
     pub next: Option<Timestamp>,
 }
 

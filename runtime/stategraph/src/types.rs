@@ -1,4 +1,4 @@
-//! Types of items, as far as the planner knows them; the handler itself is the executor's business.
+//! Types of items, as far as the planner knows them. The handlers belong to the executor.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::item::{Failure, Timestamp};
 use crate::predicate::Predicate;
 
-/// The way to replace an item that cannot be modified.
+/// Order in which an item that can't be modified is replaced.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -27,15 +27,14 @@ use crate::predicate::Predicate;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReplaceOrder {
-    /// The old one is deleted, then the new one is created.
+    /// Delete the old item, then create the new one.
     #[default]
     DeleteFirst,
-    /// The new one is created under an alias, dependents are turned to it, the old one is deleted, and
-    /// the alias is adopted.
+    /// Create the new item under an alias, switch dependents to it, delete the old item, and adopt the alias.
     CreateFirst,
 }
 
-/// The policy for retries of failed operations.
+/// Retry policy for failed operations.
 ///
 /// ```
 /// use watershed_stategraph::{Failure, Retry, Timestamp};
@@ -49,21 +48,21 @@ pub enum ReplaceOrder {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
-    /// Not before the intent changes.
+    /// No retry until the intent changes.
     Never,
-    /// After the n-th consecutive failure, `min(base * 2^(n-1), cap)` later.
+    /// Waits `min(base * 2^(n-1), cap)` after the n-th failure in a row.
     Backoff {
-        /// The first wait, in milliseconds.
+        /// Wait after the first failure, in milliseconds.
         base_ms: u64,
-        /// The longest wait, in milliseconds.
+        /// Longest wait, in milliseconds.
         cap_ms: u64,
-        /// The number of attempts in all; none for no end.
+        /// Maximum number of attempts; none for no limit.
         attempts: Option<u32>,
     },
 }
 
 impl Default for Retry {
-    /// One second doubling to five minutes, without end.
+    /// Returns a policy of one second, doubled up to five minutes, without a limit.
     fn default() -> Self {
         Self::Backoff {
             base_ms: 1_000,
@@ -74,7 +73,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Returns the time of the next attempt after this failure, if there is one.
+    /// Returns the time of the next attempt after this failure; none if there is none.
     pub fn next(self, failure: &Failure) -> Option<Timestamp> {
         match self {
             Self::Never => None,
@@ -95,7 +94,7 @@ impl Retry {
 
 type Named<V> = Arc<dyn Fn(&V) -> bool + Send + Sync>;
 
-/// The policies of a type of items.
+/// Policies of a type of items.
 ///
 /// ```
 /// use watershed_stategraph::{ItemType, ReplaceOrder, Retry};
@@ -140,7 +139,7 @@ impl<V> Default for ItemType<V> {
 }
 
 impl<V> ItemType<V> {
-    /// The defaults: delete first, retry with backoff, ten seconds to react to a cancel, no `observe`.
+    /// Creates the default policies: delete first, retry with backoff, ten seconds to react to a cancel, no `observe`.
     pub fn new() -> Self {
         Self {
             replace: ReplaceOrder::default(),
@@ -151,19 +150,19 @@ impl<V> ItemType<V> {
         }
     }
 
-    /// Sets how items that cannot be modified are replaced.
+    /// Sets the order of replacement for items that can't be modified.
     #[must_use]
     pub fn replace(self, replace: ReplaceOrder) -> Self {
         Self { replace, ..self }
     }
 
-    /// Sets when failed operations are tried again.
+    /// Sets the retry policy for failed operations.
     #[must_use]
     pub fn retry(self, retry: Retry) -> Self {
         Self { retry, ..self }
     }
 
-    /// Sets how long an operation may take to react to its cancel, in milliseconds.
+    /// Sets the time for an operation to react to its cancel, in milliseconds.
     #[must_use]
     pub fn cancel_deadline_ms(self, cancel_deadline_ms: u64) -> Self {
         Self {
@@ -172,7 +171,7 @@ impl<V> ItemType<V> {
         }
     }
 
-    /// Says that the handler can be asked what became of an item.
+    /// Allows that the handler be asked for the state of an item.
     #[must_use]
     pub fn observes(self) -> Self {
         Self {
@@ -189,7 +188,7 @@ impl<V> ItemType<V> {
     }
 }
 
-/// All types that a graph's items may have, by name.
+/// All types of a graph's items, by name.
 #[derive(Debug)]
 pub struct Types<V> {
     types: BTreeMap<String, ItemType<V>>,
@@ -206,12 +205,12 @@ impl<V> Default for Types<V> {
 }
 
 impl<V> Types<V> {
-    /// No types yet.
+    /// Creates an empty set of types.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a type. If there is one with this name it stays, and no call is accepted any more: see
+    /// Adds a type. A second type with the same name is dropped, and every later call is refused: see
     /// [`crate::CallError::TypeTwice`].
     pub fn register(&mut self, name: &str, item_type: ItemType<V>) {
         if self.types.contains_key(name) {
@@ -221,17 +220,17 @@ impl<V> Types<V> {
         }
     }
 
-    /// The first name that was registered twice.
+    /// Returns the first name that was registered twice.
     pub(crate) fn taken(&self) -> Option<&str> {
         self.taken.as_deref()
     }
 
-    /// The type with this name.
+    /// Returns the type with this name.
     pub fn get(&self, name: &str) -> Option<&ItemType<V>> {
         self.types.get(name)
     }
 
-    /// The first named predicate that the type does not know.
+    /// Returns the first named predicate that the type does not know.
     pub(crate) fn unknown_predicate<'a>(&self, type_name: &str, predicate: &'a Predicate) -> Option<&'a str> {
         let known = self.get(type_name);
         predicate
@@ -240,7 +239,7 @@ impl<V> Types<V> {
             .find(|&name| !known.is_some_and(|known| known.predicates.contains_key(name)))
     }
 
-    /// Answers for a named predicate; an unknown one does not hold.
+    /// Evaluates a named predicate; an unknown one does not hold.
     pub(crate) fn named(&self, type_name: &str, predicate: &str, value: &V) -> bool {
         let found = self
             .get(type_name)

@@ -1,4 +1,4 @@
-//! The abilities that an item's value needs.
+//! The requirements on an item's value.
 
 use std::fmt;
 use std::io;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::field::FieldPath;
 
-/// The value of an item: whatever the embedder's handlers understand.
+/// The value of an item, which only the embedder's handlers understand.
 ///
 /// Values are compared (equal items are left alone), stored with their graph, and looked into by
 /// predicates. The two provided methods go through the value's JSON form; a type that is large or
@@ -27,13 +27,13 @@ use crate::field::FieldPath;
 pub trait Value:
     fmt::Debug + Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
 {
-    /// The field at `path`, as JSON, or none if there is no such field.
+    /// Returns the field at `path` as JSON; none if there is no such field.
     fn field(&self, path: &FieldPath) -> Option<serde_json::Value> {
         let whole = serde_json::to_value(self).ok()?;
         path.find(&whole).cloned()
     }
 
-    /// A stable hash: equal for equal values, the same on every machine and in every version.
+    /// Returns a stable hash: equal for equal values, on every machine and in every version.
     fn fingerprint(&self) -> Fingerprint {
         Fingerprint::from_value(self)
     }
@@ -50,7 +50,7 @@ impl Value for serde_json::Value {
 pub struct Fingerprint(u128);
 
 impl Fingerprint {
-    /// Hashes the JSON form of anything that can be stored.
+    /// Hashes the JSON form of a serializable value.
     ///
     /// A value that cannot be serialised hashes as far as it got, which is no fingerprint to rely on;
     /// such a value cannot be stored either.
@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for Fingerprint {
     }
 }
 
-/// Lets the serialiser write straight into the hash.
+/// A writer that passes serialized bytes straight to the hash.
 struct Sink(blake3::Hasher);
 
 impl io::Write for Sink {

@@ -1,4 +1,4 @@
-//! Operations that no call waits for: when they end, and how they are ended.
+//! Background operations: waiting for their end, and cancelling them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use crate::reference::Ref;
 use crate::value::Value;
 
 impl<V: Value> Executor<V> {
-    /// Waits for the end of an operation in the background, or of its time to react to a cancel, and returns the
-    /// name of the graph to converge again. A graph is named once, however many of its operations have ended since.
+    /// Waits until a background operation has ended, or has not reacted to its cancel in time; returns the name of the
+    /// graph to converge again. A graph is named once for any number of ended operations.
     ///
     /// Cancel safe: the next caller gets the ends that came while none waited.
     pub async fn ended(&self) -> Option<String> {
@@ -34,22 +34,22 @@ impl<V: Value> Executor<V> {
         }
     }
 
-    /// Waits until nothing is under way on a graph, however long that takes: what has ended is taken up by the
-    /// next call for it, which may start something else. Cancel safe.
+    /// Waits until no operation of a graph is running, however long that takes. The next call for the graph handles the
+    /// results, and may start others. Cancel safe.
     pub async fn wait(&self, graph: &str) {
         if let Some(desk) = self.known_desk(graph) {
             desk.wait_until(BTreeMap::is_empty).await;
         }
     }
 
-    /// Cancels the operations of a graph that a predicate names; says how many there were. Works outside of a
-    /// runtime as well.
+    /// Cancels the operations of a graph that a predicate selects; returns their number. Works outside of a runtime as
+    /// well.
     pub fn cancel(&self, graph: &str, which: impl Fn(&Ref, Operation) -> bool) -> usize {
         self.cancel_some(graph, which).len()
     }
 
-    /// As [`Executor::cancel`], and waits until each of them has returned or has not reacted in time. Cancel
-    /// safe, but for the cancels themselves.
+    /// Cancels operations like [`Executor::cancel`], and waits until each has returned or missed its deadline. Cancel
+    /// safe, except for the cancels themselves.
     pub async fn cancel_and_wait(&self, graph: &str, which: impl Fn(&Ref, Operation) -> bool) -> usize {
         let cancelled = self.cancel_some(graph, which);
         if let (Some(desk), Some(last)) = (self.known_desk(graph), cancelled.values().max()) {
@@ -60,7 +60,7 @@ impl<V: Value> Executor<V> {
         cancelled.len()
     }
 
-    /// Cancels operations; each with the time by which it has to react.
+    /// Cancels operations; returns them with the deadlines by which they must react.
     fn cancel_some(
         &self,
         graph: &str,
@@ -115,7 +115,7 @@ impl<V: Value> Executor<V> {
 }
 
 impl<V> Desk<V> {
-    /// The earliest time at which a cancelled operation counts as failed.
+    /// Returns the earliest deadline of a cancelled operation.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let running = lock(&self.running);
         running
@@ -124,7 +124,7 @@ impl<V> Desk<V> {
             .min()
     }
 
-    /// Takes the deadlines that have passed; the latest by the clock of the graph.
+    /// Takes the deadlines that have passed; returns the latest by the clock of the graph.
     pub(super) fn take_deadlines(&self, now: Instant) -> Option<Timestamp> {
         let mut running = lock(&self.running);
         let passed = running
@@ -133,7 +133,7 @@ impl<V> Desk<V> {
         passed.map(|(_, at)| at).max()
     }
 
-    /// Takes an operation off the list when it has returned.
+    /// Removes an operation that has returned.
     pub(super) fn returned(&self, id: OperationId) {
         lock(&self.running).remove(&id);
         self.returned.notify_waiters();
@@ -152,7 +152,7 @@ impl<V> Desk<V> {
     }
 }
 
-/// Waits until a time, for ever if there is none. Cancel safe.
+/// Waits until a time, or forever if there is none. Cancel safe.
 pub(super) async fn until(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,

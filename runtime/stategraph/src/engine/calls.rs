@@ -1,4 +1,4 @@
-//! One call, from its first input to its last.
+//! A call, from its first input to its last.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,8 @@ async fn written<V: Value>(
 }
 
 impl<V: Value> Executor<V> {
-    /// Brings the current graph towards the intended one, as far as possible now. Without an intended
-    /// graph everything is deleted.
+    /// Converges the current graph to the intended one, as far as possible now. Without an intended graph, everything
+    /// is deleted.
     ///
     /// The call returns when nothing more can be done now: everything is as intended, or waits for an
     /// operation in the background, a time, or something outside. The status says which. Dropping the
@@ -48,8 +48,7 @@ impl<V: Value> Executor<V> {
         self.call(current, intended, extent, options).await
     }
 
-    /// Finds out what [`Executor::converge`] would do. Handlers are asked which values cannot be modified,
-    /// and nothing else.
+    /// Plans what [`Executor::converge`] would do. Handlers are only asked which values can't be modified.
     ///
     /// # Errors
     /// Returns an error if the graphs are not valid.
@@ -91,7 +90,7 @@ impl<V: Value> Executor<V> {
         }
     }
 
-    /// Does exactly what a plan says.
+    /// Performs exactly the operations of a plan.
     ///
     /// # Errors
     /// If one of the graphs is not the one that the plan was made for; nothing has run then.
@@ -107,8 +106,8 @@ impl<V: Value> Executor<V> {
             .await?)
     }
 
-    /// Refuses a graph that another executor of this process works on: what goes on there would be taken for
-    /// what a crash left, and done twice.
+    /// Refuses a graph on which another executor of this process has running operations: they would be taken for
+    /// remains of a crash, and repeated.
     fn check_holder(&self, current: &Graph<V>) -> Result<(), CallError> {
         let other = current
             .holder()
@@ -119,7 +118,7 @@ impl<V: Value> Executor<V> {
         }
     }
 
-    /// Marks all items that can be observed, so that the next call finds out what has become of them.
+    /// Marks all observable items as unknown, so that the next call observes them.
     pub fn recheck(&self, current: &mut Graph<V>) {
         let observed = |reference: &Ref| {
             self.types
@@ -154,9 +153,8 @@ impl<V: Value> Executor<V> {
         }
     }
 
-    /// As [`Executor::converge`], and stores the current graph whenever it has changed, and once more at
-    /// the end. After a crash at any moment, a call with the graph that was stored last finds all that was
-    /// done.
+    /// Converges like [`Executor::converge`], and stores the current graph after every change and at the end. After a
+    /// crash, a call with the last stored graph finds everything that was done.
     ///
     /// Once `halt` is cancelled nothing further is started, what runs is cancelled, and the call ends when
     /// that has returned or its time is up.

@@ -1,4 +1,4 @@
-//! Telling the embedder which graphs to converge again, once each however much has happened.
+//! Notices of graphs to converge again, one for any number of events.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 
 use super::lock;
 
-/// The names of graphs with something to take up. There are never more than there are graphs.
+/// Names of graphs with events to handle: at most one entry per graph.
 #[derive(Debug, Default)]
 pub(super) struct Notices {
     names: Mutex<BTreeSet<String>>,
@@ -15,8 +15,8 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// Sends something to a graph's inbox and notes the graph, if so wanted, under one lock: a caller that finds
-    /// the inbox empty and removes the note removes no newer one.
+    /// Sends a message to a graph's inbox and, if `is_noted`, adds a notice, under one lock: a caller that finds the
+    /// inbox empty and removes the notice can't remove a newer one.
     pub(super) fn add(&self, graph: &str, is_noted: bool, send: impl FnOnce()) {
         let mut names = lock(&self.names);
         send();
@@ -26,7 +26,7 @@ impl Notices {
         }
     }
 
-    /// Takes the note of a graph away if there is nothing to take up any more.
+    /// Removes the notice of a graph if no events are left.
     pub(super) fn clear(&self, graph: &str, is_done: impl FnOnce() -> bool) {
         let mut names = lock(&self.names);
         if !names.is_empty() && is_done() {
@@ -34,7 +34,7 @@ impl Notices {
         }
     }
 
-    /// Takes the first name.
+    /// Takes the first graph's name.
     pub(super) fn take(&self) -> Option<String> {
         let mut names = lock(&self.names);
         let name = names.pop_first();
@@ -45,12 +45,12 @@ impl Notices {
         name
     }
 
-    /// Lets one that waits look again.
+    /// Wakes one waiting caller to look again.
     pub(super) fn wake(&self) {
         self.changed.notify_one();
     }
 
-    /// Waits until there may be something new. Cancel safe: a wake-up that comes meanwhile is kept.
+    /// Waits until there may be a new notice. Cancel safe: a wake-up that comes meanwhile is kept.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }

@@ -1,4 +1,4 @@
-//! Carrying out effects: futures of handlers, polled once on the spot and spawned if that is not enough.
+//! Execution of effects: each handler's future is polled once in place, and spawned if it is not ready.
 
 use std::any::Any;
 use std::future::Future;
@@ -20,7 +20,7 @@ use crate::value::Value;
 
 type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// The side of a call that deals with handlers.
+/// The part of a call that runs handlers.
 pub(super) struct Desking<'a, V: Value> {
     executor: &'a Executor<V>,
     desk: &'a Arc<Desk<V>>,
@@ -29,7 +29,7 @@ pub(super) struct Desking<'a, V: Value> {
     pub(super) at_hand: AtHand<V>,
     /// True if operations may have to wait until the graph is stored.
     parks: bool,
-    /// Operations that wait.
+    /// Operations that wait until the graph is stored.
     pub(super) parked: Vec<Start<V>>,
 }
 
@@ -89,7 +89,7 @@ impl<'a, V: Value> Desking<'a, V> {
         }
     }
 
-    /// Returns true if a crash in the middle of an operation would leave something that is never found again.
+    /// Returns true if a crash during the operation would leave something behind that is never found again.
     fn must_be_stored(&self, start: &Start<V>) -> bool {
         let known = self.executor.types.get(start.reference.type_name());
         self.parks && (start.operation == Operation::Create || !known.is_some_and(|known| known.observes))
@@ -101,7 +101,7 @@ impl<'a, V: Value> Desking<'a, V> {
         }
     }
 
-    /// These operations will not start.
+    /// Drops operations before their start.
     pub(super) fn give_up(&mut self, starts: Vec<Start<V>>) {
         self.at_hand
             .extend(starts.into_iter().map(|start| Input::Dropped { id: start.id }));
@@ -251,7 +251,7 @@ async fn perform<V: Value>(
     result.map_err(HandlerError::into_text)
 }
 
-/// Most operations of most embedders do not end on the spot, but those that do need no task.
+/// Polls a future once. Few operations of most embedders are ready at once, but those need no task.
 fn first_poll<T>(running: Running<T>) -> Result<Result<T, String>, CatchPanic<T>> {
     let mut running = CatchPanic(running);
     // What is not ready is polled again by the task that it is given to, with a waker of its own.
@@ -261,7 +261,7 @@ fn first_poll<T>(running: Running<T>) -> Result<Result<T, String>, CatchPanic<T>
     }
 }
 
-/// Turns a panic into an error. What panicked is dropped and not polled again.
+/// A future wrapper that turns a panic into an error. The inner future is dropped and not polled again.
 struct CatchPanic<T>(Running<T>);
 
 impl<T> Future for CatchPanic<T> {

@@ -1,4 +1,4 @@
-//! Storing the current graph while a call is under way.
+//! Persistence of the current graph during a call.
 //!
 //! One write is under way at most; it has all that ended before it began. An operation that could not be
 //! found again after a crash starts only when its item is stored as creating, modifying or deleting: every
@@ -12,10 +12,10 @@ use crate::graph::Graph;
 use crate::planner::{CallError, Start};
 use crate::value::Value;
 
-/// A write of the current graph that is under way; the error is for people.
+/// A pending write of the current graph; the error is for people.
 pub type PersistFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
-/// Stores the current graph.
+/// A store for the current graph.
 ///
 /// ```
 /// use watershed_stategraph::{Graph, Persister, PersistFuture};
@@ -31,12 +31,12 @@ pub type PersistFuture = Pin<Box<dyn Future<Output = Result<(), String>> + Send>
 /// }
 /// ```
 pub trait Persister<V: Value>: Send {
-    /// Begins to store the graph as it is now. The future is polled until it ends, by the call that
-    /// asked for it, before it is asked for the next one.
+    /// Begins to store the graph as it is now. The calling convergence polls the future to its end before it requests
+    /// another.
     fn persist(&mut self, current: &Graph<V>) -> PersistFuture;
 }
 
-/// The reason why a call that stores its graph did not finish.
+/// Reason why a call that stores its graph did not finish.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -63,21 +63,21 @@ pub trait Persister<V: Value>: Send {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PersistError {
-    /// The graphs are not in order; nothing has run.
+    /// The graphs are invalid. No operation has run.
     #[error("the graphs cannot be converged")]
     Refused(#[from] CallError),
-    /// The graph could not be stored. What was under way has ended or goes on; nothing further was started.
+    /// The graph could not be stored. Running operations have ended or continue, and no others were started.
     #[error("the current graph could not be stored: {0}")]
     NotStored(String),
 }
 
-/// The stored part of a graph, and what waits for it.
+/// Persistence of a graph, with the operations that wait for it.
 pub(super) struct Store<'a, V: Value> {
     persister: &'a mut dyn Persister<V>,
     writing: Option<PersistFuture>,
-    /// The graph's number of changes when the last write began.
+    /// The graph's change counter when the last write began.
     written: u64,
-    /// Operations that start when the write that is under way has ended.
+    /// Operations to start once the write under way has ended.
     covered: Vec<Start<V>>,
 }
 
@@ -104,8 +104,8 @@ impl<'a, V: Value> Store<'a, V> {
         self.writing.is_some()
     }
 
-    /// Waits for the write that is under way, for ever if there is none; then come the operations that
-    /// waited for it. Cancel safe.
+    /// Waits for the write under way, or forever if there is none; returns the operations that waited for it. Cancel
+    /// safe.
     pub(super) async fn written(&mut self) -> (Result<(), String>, Vec<Start<V>>) {
         let Some(writing) = &mut self.writing else {
             return std::future::pending().await;

@@ -1,4 +1,4 @@
-//! The live executors of this process, so that the work of one is not taken for the remains of a crash.
+//! The live executors of this process, so that their work is not taken for remains of a crash.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex};
 
 use super::lock;
 
-/// The sessions of this process.
+/// Ids of the live sessions of this process.
 static LIVE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// One executor and the operations that it started, which may outlive it.
+/// An executor together with the operations that it started, which may outlive it.
 #[derive(Debug)]
 pub(super) struct Session {
     id: String,
 }
 
 impl Session {
-    /// A session with an identity that no other has, in this process or an earlier one.
+    /// Begins a session with an id that is unique across processes.
     pub(super) fn begin() -> Arc<Self> {
         let random = || RandomState::new().hash_one("session");
         let id = format!("{:016x}{:016x}", random(), random());
@@ -28,7 +28,7 @@ impl Session {
         &self.id
     }
 
-    /// Returns true if another session of this process is alive.
+    /// Returns true if the id belongs to another live session of this process.
     pub(super) fn is_other_live(&self, id: &str) -> bool {
         self.id != id && lock(&LIVE).contains(id)
     }

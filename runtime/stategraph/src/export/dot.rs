@@ -1,4 +1,4 @@
-//! Graphviz.
+//! Export of diagrams to Graphviz.
 
 use std::fmt::Write;
 

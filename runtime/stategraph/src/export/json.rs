@@ -1,4 +1,4 @@
-//! Data for other programs.
+//! Export of diagrams as data for other programs.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::view::View;
 use crate::graph::{Group, GroupPath};
 use crate::reference::Ref;
 
-/// A picture as data; lists are in order of ref and path.
+/// A diagram as data; lists are in order of ref and path.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -20,42 +20,42 @@ use crate::reference::Ref;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JsonView {
-    /// The graph's name.
+    /// Name of the graph.
     pub name: String,
-    /// Its groups.
+    /// Groups of the graph.
     pub groups: Vec<Group>,
-    /// Its items, and targets that are missing.
+    /// Items of the graph, including missing targets.
     pub items: Vec<JsonItem>,
-    /// The dependencies.
+    /// Dependencies between the items.
     pub edges: Vec<JsonEdge>,
 }
 
-/// An item.
+/// An item of a diagram.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JsonItem {
-    /// The ref.
+    /// Ref of the item.
     #[serde(rename = "ref")]
     pub reference: Ref,
-    /// The place.
+    /// Path of the item's group.
     pub group: GroupPath,
-    /// The state.
+    /// State of the item.
     pub state: String,
-    /// The state, now or to come: `created`, `to create`, `missing`...
+    /// Present state or coming change, as a word: `created`, `to create`, `missing`...
     pub look: String,
 }
 
-/// One target of a dependency.
+/// One target of a dependency, in a diagram.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JsonEdge {
-    /// The item that depends.
+    /// Item that has the dependency.
     pub from: Ref,
-    /// The target.
+    /// Target of the dependency.
     pub to: Ref,
-    /// The condition, or what the dependency is for.
+    /// Condition or description of the dependency.
     pub label: String,
     /// True if the dependency is satisfied.
     pub satisfied: bool,
-    /// True if it only orders operations.
+    /// True if the dependency only orders operations.
     pub order_only: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Mermaid.
+//! Export of diagrams to Mermaid.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Lines for a terminal.
+//! Export of diagrams as lines for a terminal.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! The content of a picture, independent of the format.
+//! Contents of a diagram, independent of its format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::reference::Ref;
 use crate::types::Types;
 use crate::value::Value;
 
-/// The look of an item.
+/// State or coming change of an item, as a diagram shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Look {
     Created,
@@ -16,7 +16,7 @@ pub(super) enum Look {
     Failed,
     Unknown,
     External,
-    /// Mentioned, but in neither graph.
+    /// The item is referred to, but in neither graph.
     Missing,
     ToCreate,
     ToModify,
@@ -182,7 +182,7 @@ impl View {
         }
     }
 
-    /// The groups directly inside of one.
+    /// Lists the groups directly inside a group.
     pub(super) fn inner_groups<'a>(&'a self, outer: &'a GroupPath) -> impl Iterator<Item = &'a GroupPath> {
         self.groups
             .keys()

@@ -7,17 +7,17 @@ use super::{Edge, Graph, GraphError, GroupPath, Slot, SlotEntry};
 use crate::item::{Item, Spec};
 use crate::reference::Ref;
 
-/// Facts about an item's dependencies that a caller found already.
+/// Facts about an item's dependencies that a caller already has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known<'a> {
-    /// The slots of all targets, in their order.
+    /// Slots of all targets, in order.
     pub(crate) targets: &'a [Slot],
-    /// True if the item is plain, as by [`Spec::is_plain`].
+    /// True if the item is plain, as defined by [`Spec::is_plain`].
     pub(crate) is_plain: bool,
 }
 
 impl<V> Graph<V> {
-    /// Adds an item outside of every group.
+    /// Adds an item outside of all groups.
     ///
     /// # Errors
     /// If its ref is taken or it is external and has dependencies; nothing has changed then.
@@ -25,7 +25,7 @@ impl<V> Graph<V> {
         self.insert_at(GroupPath::root(), item)
     }
 
-    /// Adds an item to a group, which is made if it is not there.
+    /// Adds an item to a group, which is created if it does not exist.
     ///
     /// # Errors
     /// Returns the errors of [`Graph::insert`].
@@ -36,7 +36,7 @@ impl<V> Graph<V> {
         self.put_at(path, item)
     }
 
-    /// Adds an item or replaces the one with its ref, which stays in its group.
+    /// Adds an item, or replaces the one with the same ref, which stays in its group.
     ///
     /// # Errors
     /// If it is external and has dependencies; nothing has changed then.
@@ -54,13 +54,13 @@ impl<V> Graph<V> {
         Ok(())
     }
 
-    /// Takes an item out.
+    /// Removes an item and returns it.
     pub fn remove(&mut self, reference: &Ref) -> Option<Item<V>> {
         let slot = self.slot(reference)?;
         self.take(slot)
     }
 
-    /// Moves an item to another group. Places mean nothing to dependencies.
+    /// Moves an item to another group. Groups don't affect dependencies.
     ///
     /// # Errors
     /// If there is no such item.
@@ -75,7 +75,7 @@ impl<V> Graph<V> {
         Ok(())
     }
 
-    /// Marks an item as unknown, so that the next call observes whether it is still there.
+    /// Marks an item as unknown, so that the next call observes whether it still exists.
     ///
     /// # Errors
     /// If there is no such item.
@@ -91,14 +91,14 @@ impl<V> Graph<V> {
         Ok(())
     }
 
-    /// Puts an item into its slot, linked.
+    /// Puts an item into the slot of its ref, and links its targets.
     pub(crate) fn place(&mut self, group: GroupId, item: Item<V>) -> Slot {
         let slot = self.intern(&item.reference);
         self.place_at(slot, group, item, None);
         slot
     }
 
-    /// Puts an item into the slot of its ref. What is known of its dependencies saves looking at them.
+    /// Puts an item into a given slot, and links its targets. `known` saves a look at its dependencies.
     pub(crate) fn place_at(&mut self, slot: Slot, group: GroupId, item: Item<V>, known: Option<Known<'_>>) {
         let keeps_order = self.keeps_order(slot, &item.spec);
         self.link(slot, &item.spec, known.map(|known| known.targets));
@@ -119,7 +119,7 @@ impl<V> Graph<V> {
         }
     }
 
-    /// Changes an item in a way that leaves its dependencies alone.
+    /// Changes an item without changing its dependencies.
     pub(crate) fn alter(&mut self, slot: Slot, change: impl FnOnce(&mut Item<V>)) {
         if let Some(item) = self
             .places
@@ -132,7 +132,7 @@ impl<V> Graph<V> {
         }
     }
 
-    /// Gives an item another spec.
+    /// Replaces the spec of an item.
     pub(crate) fn respec(&mut self, slot: Slot, spec: Arc<Spec<V>>) {
         if self.item(slot).is_none() {
             return;
@@ -147,7 +147,7 @@ impl<V> Graph<V> {
         self.put_back(slot, Item { spec, ..item });
     }
 
-    /// Takes the item out of a slot, which is free afterwards unless another item mentions it.
+    /// Removes the item of a slot, and frees the slot unless another item refers to it.
     pub(crate) fn take(&mut self, slot: Slot) -> Option<Item<V>> {
         let item = self.take_for_change(slot)?;
         self.groups.leave(self.places[slot as usize].group);
@@ -158,7 +158,7 @@ impl<V> Graph<V> {
         Some(item)
     }
 
-    /// Takes an item out of its place and off the tally, its edges left as they are.
+    /// Removes an item from its slot and from the tally, but keeps its edges.
     fn take_for_change(&mut self, slot: Slot) -> Option<Item<V>> {
         let place = self.places.get_mut(slot as usize)?;
         let item = place.item.take()?;
@@ -177,7 +177,7 @@ impl<V> Graph<V> {
         self.note_attention(slot);
     }
 
-    /// Returns true if the ranks found earlier also hold with this spec: the item was there and its edges stay.
+    /// Returns true if the computed order remains valid with this spec: the item exists, and its edges don't change.
     fn keeps_order(&self, slot: Slot, spec: &Spec<V>) -> bool {
         self.order.get().is_none() || self.item(slot).is_some_and(|old| same_edges(&old.spec, spec))
     }
@@ -222,8 +222,8 @@ impl<V> Graph<V> {
         }
     }
 
-    /// Takes the first edges of an item out. They stay in place meanwhile: entries that move are found
-    /// through them, also those of the item itself.
+    /// Removes the first `count` edges of an item. Edges stay in place meanwhile, because entries that move are found
+    /// through them.
     fn unlink(&mut self, slot: Slot, count: usize) {
         for at in 0..count {
             let edges = &mut self.places[slot as usize].edges;
@@ -235,7 +235,7 @@ impl<V> Graph<V> {
         self.places[slot as usize].edges = edges.into_iter().skip(count).collect();
     }
 
-    /// Takes one entry out of a target's dependents; the last one moves to its place, which its edge records.
+    /// Removes one entry from a target's dependents. The last entry moves to its place and updates its edge.
     fn detach(&mut self, edge: Edge) {
         let dependents = &mut self.places[edge.to as usize].dependents;
         dependents.swap_remove(edge.at as usize);
@@ -252,7 +252,7 @@ impl<V> Graph<V> {
         }
     }
 
-    /// The slot of a ref, a new one if it had none.
+    /// Returns the slot of a ref, adding one if the ref is new.
     fn intern(&mut self, reference: &Ref) -> Slot {
         if let Some(slot) = self.slot(reference) {
             return slot;
@@ -281,7 +281,7 @@ impl<V> Graph<V> {
         slot
     }
 
-    /// Frees a slot that nothing needs any more, or notes it while slots are kept.
+    /// Frees an unused slot, or notes it for later while slots are kept.
     fn release(&mut self, slot: Slot) {
         let place = &self.places[slot as usize];
         if place.item.is_some() || !place.dependents.is_empty() {
@@ -295,7 +295,7 @@ impl<V> Graph<V> {
         }
     }
 
-    /// Reserves room for this number of further refs, in one allocation.
+    /// Reserves space for this number of further refs, in one allocation.
     pub(crate) fn reserve(&mut self, refs: usize) {
         let fresh = refs.saturating_sub(self.free.len());
         self.places.reserve(fresh);
@@ -308,14 +308,14 @@ impl<V> Graph<V> {
         self.groups.watch();
     }
 
-    /// The slot of a ref, kept like the others.
+    /// Returns the slot of a ref, kept until [`Graph::release_slots`].
     pub(crate) fn pin(&mut self, reference: &Ref) -> Slot {
         let slot = self.intern(reference);
         self.release(slot);
         slot
     }
 
-    /// Frees what was not needed meanwhile.
+    /// Frees the kept slots that are unused.
     pub(crate) fn release_slots(&mut self) {
         for slot in self.unneeded.take().unwrap_or_default() {
             self.release(slot);
@@ -323,7 +323,7 @@ impl<V> Graph<V> {
     }
 }
 
-/// Returns true if two specs have the same dependencies as far as the order of items goes.
+/// Returns true if two specs have the same dependencies, as far as the order of items is concerned.
 fn same_edges<V>(left: &Spec<V>, right: &Spec<V>) -> bool {
     left.needs.len() == right.needs.len()
         && left.needs.iter().zip(&right.needs).all(|(left, right)| {

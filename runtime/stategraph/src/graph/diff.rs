@@ -8,7 +8,7 @@ use crate::item::Item;
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// The difference of one item.
+/// Difference of one item.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -28,22 +28,22 @@ use crate::value::Value;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ItemChange {
-    /// Only the second graph has it.
+    /// Only the second graph has the item.
     Added,
-    /// Only the first graph has it.
+    /// Only the first graph has the item.
     Removed,
-    /// Both have it; one or more of these differ.
+    /// Both graphs have the item, with at least one difference.
     Changed {
-        /// The value.
+        /// True if the values differ.
         value: bool,
-        /// The dependencies.
+        /// True if the dependencies differ.
         needs: bool,
-        /// The group, with the new one.
+        /// New group, if the groups differ.
         moved_to: Option<GroupPath>,
     },
 }
 
-/// The differences between two graphs, in order of ref.
+/// Differences between two graphs, in order of ref.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -58,12 +58,12 @@ pub enum ItemChange {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
-    /// The items that differ.
+    /// Items that differ, each with the difference.
     pub items: Vec<(Ref, ItemChange)>,
 }
 
 impl Difference {
-    /// Returns true if nothing differs.
+    /// Returns true if the graphs don't differ.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -93,8 +93,8 @@ impl fmt::Display for Difference {
 }
 
 impl<V: Value> Graph<V> {
-    /// Returns the changes that would make this graph the other one: items, values, dependencies,
-    /// groups. What only a current graph has, such as states, does not count.
+    /// Returns the changes that would make this graph the other one: items, values, dependencies, groups. Parts of a
+    /// current graph alone, such as states, don't count.
     pub fn diff(&self, other: &Self) -> Difference {
         let (mut left, mut right) = (self.items().peekable(), other.items().peekable());
         let mut items = Vec::new();

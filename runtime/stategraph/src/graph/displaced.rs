@@ -1,4 +1,4 @@
-//! Items outside of a part that were deleted for its sake, as they are to be brought back.
+//! Displaced items: outside of a converged part, deleted for it, and to be restored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,20 +7,19 @@ use super::{Extent, Graph, GroupPath};
 use crate::item::{Item, Spec};
 use crate::reference::Ref;
 
-/// The form in which an item is to be brought back.
+/// An item to restore.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Displaced<V> {
-    /// The group that it was in.
+    /// Group of the item.
     pub(crate) group: GroupPath,
-    /// Its value and dependencies.
+    /// Value and dependencies of the item.
     pub(crate) spec: Arc<Spec<V>>,
-    /// The part that it was deleted for; none in graphs that were stored by a version that did not note the part.
+    /// Part that the item was deleted for; none in graphs stored by an older version.
     pub(crate) by: Option<Extent>,
 }
 
 impl<V> Graph<V> {
-    /// Items outside of a part that was converged alone which had to be deleted for it and could not be
-    /// brought back yet.
+    /// Lists the items outside of a converged part that were deleted for it and could not be restored yet.
     pub fn displaced(&self) -> impl Iterator<Item = &Ref> {
         let is_back = |reference: &Ref| self.get(reference).is_some_and(Item::is_created);
         self.displaced.keys().filter(move |reference| !is_back(reference))
@@ -30,7 +29,7 @@ impl<V> Graph<V> {
         &self.displaced
     }
 
-    /// Remembers an item that has to be brought back.
+    /// Records an item to restore.
     pub(crate) fn displace(&mut self, reference: &Ref, displaced: Displaced<V>) {
         let is_same = |old: &Displaced<V>| {
             old.group == displaced.group && old.by == displaced.by && Arc::ptr_eq(&old.spec, &displaced.spec)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::GroupPath;
 use crate::reference::Ref;
 
-/// The extent of a call.
+/// The extent of a call: all of a graph, or a part.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -32,12 +32,12 @@ pub enum Extent {
     /// The whole graph.
     #[default]
     Everything,
-    /// The whole graph, of which the caller knows what changed, intended or external, since a call that
-    /// looked at it: the cost depends on the changed items and their dependents alone.
+    /// The whole graph, of which only these items, intended or external, have changed since an earlier call: the cost
+    /// depends only on them and their dependents.
     Changed(BTreeSet<Ref>),
-    /// A group and those nested in it: the items that are intended there, and those that are there and not
-    /// intended anywhere. The rest is touched only where dependencies demand it.
+    /// A group with all nested ones: items intended there, and items that are there and intended nowhere. Others are
+    /// touched only where dependencies require it.
     Group(GroupPath),
-    /// One item; the rest is touched only where dependencies demand it.
+    /// One item. Others are touched only where dependencies require it.
     Item(Ref),
 }

@@ -1,4 +1,4 @@
-//! A hash of all that is stored of a graph.
+//! A hash of all stored parts of a graph.
 //!
 //! Each item is hashed by itself and the hashes are added up, so that nothing has to be sorted. Most items
 //! are created, without a record and with dependencies that are only targets: those are written down
@@ -9,12 +9,12 @@ use super::stored::StoredItem;
 use crate::item::{Item, Origin, State};
 use crate::value::{Fingerprint, Value};
 
-/// The two ways to write an item down never look alike.
+/// Markers of the two encodings of an item, which keep them distinct.
 const SHORT: u8 = 0;
 const LONG: u8 = 1;
 
 impl<V: Value> Graph<V> {
-    /// A hash of all that is stored of the graph: the same on every machine.
+    /// Returns a hash of all stored parts of the graph, the same on every machine.
     pub fn fingerprint(&self) -> Fingerprint {
         let mut bytes = Vec::new();
         let mut sum = 0_u128;

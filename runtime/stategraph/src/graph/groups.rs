@@ -1,4 +1,4 @@
-//! Named places for items, one inside the other. They are for people and for converging a part alone.
+//! Nested groups of items, for people and for converging a part.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::Graph;
 use crate::reference::Ref;
 
-/// The way to a group: names joined by slashes. The empty path is the whole graph.
+/// A path to a group: names joined by slashes. The empty path is the root, the whole graph.
 ///
 /// ```
 /// use watershed_stategraph::GroupPath;
@@ -22,22 +22,22 @@ use crate::reference::Ref;
 pub struct GroupPath(String);
 
 impl GroupPath {
-    /// The whole graph.
+    /// Returns the path of the whole graph.
     pub fn root() -> Self {
         Self::default()
     }
 
-    /// Returns true if it is the whole graph.
+    /// Returns true if the path is that of the whole graph.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The path as text.
+    /// Returns the path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns true if this group is that one or is nested in it.
+    /// Returns true if this group is `outer` or nested in it.
     pub fn is_within(&self, outer: &Self) -> bool {
         outer.is_root()
             || self
@@ -46,7 +46,7 @@ impl GroupPath {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// The group around this one.
+    /// Returns the path of the enclosing group; none for the root.
     pub fn parent(&self) -> Option<Self> {
         if self.is_root() {
             return None;
@@ -58,7 +58,7 @@ impl GroupPath {
         ))
     }
 
-    /// The last name of the path.
+    /// Returns the last name of the path.
     pub fn leaf(&self) -> &str {
         self.0.rsplit_once('/').map_or(&self.0, |(_, leaf)| leaf)
     }
@@ -83,7 +83,7 @@ impl fmt::Display for GroupPath {
     }
 }
 
-/// A named, described place for items.
+/// A group of items, with a path and a description.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -98,9 +98,9 @@ impl fmt::Display for GroupPath {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// The place.
+    /// Path of the group.
     pub path: GroupPath,
-    /// The purpose.
+    /// Description of the group's purpose; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
 }
@@ -114,10 +114,10 @@ impl Group {
     }
 }
 
-/// The position of a group, kept by the items in it.
+/// Index of a group, stored with each of its items.
 pub(crate) type GroupId = u32;
 
-/// The group that has all others in it.
+/// Index of the root group, which contains all others.
 const ROOT: GroupId = 0;
 
 /// The groups of one graph.
@@ -130,9 +130,9 @@ pub(crate) struct Groups {
     entries: Vec<Entry>,
     index: BTreeMap<GroupPath, GroupId>,
     free: Vec<GroupId>,
-    /// The group of the last lookup, which most often is that of the next as well.
+    /// Group of the last lookup, which often is that of the next one.
     last: GroupId,
-    /// Groups that lost their last item since a call began.
+    /// Groups that lost their last item since the call began; none outside a call.
     emptied: Option<Vec<GroupId>>,
 }
 
@@ -161,7 +161,7 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// Returns all groups but the root, in order of path.
+    /// Lists all groups except the root, in order of path.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Group> {
         self.index.values().map(|&at| &self.entries[at as usize].group)
     }
@@ -177,7 +177,7 @@ impl Groups {
         self.index.get(path).copied()
     }
 
-    /// The group with this path, made with those around it if it is not there.
+    /// Returns the group with this path, creating it and the enclosing groups if necessary.
     pub(super) fn intern(&mut self, path: &GroupPath) -> GroupId {
         if self.path(self.last) == path {
             return self.last;
@@ -208,7 +208,7 @@ impl Groups {
         at
     }
 
-    /// Describes a group; true if that is news.
+    /// Sets the description of a group; returns true if it changed.
     fn describe(&mut self, at: GroupId, description: &str) -> bool {
         let old = &mut self.entries[at as usize].group.description;
         let is_news = old != description;
@@ -218,7 +218,7 @@ impl Groups {
         is_news
     }
 
-    /// Takes a group out if nothing is in it.
+    /// Removes a group if it is empty.
     fn remove_empty(&mut self, path: &GroupPath) -> bool {
         let Some(at) = self.find(path).filter(|&at| at != ROOT) else {
             return false;
@@ -234,12 +234,12 @@ impl Groups {
         true
     }
 
-    /// Counts an item that comes into a group.
+    /// Counts an item that is added to a group.
     pub(super) fn enter(&mut self, at: GroupId) {
         self.count(at, |members| *members += 1);
     }
 
-    /// Counts an item that leaves a group.
+    /// Counts an item that is removed from a group.
     pub(super) fn leave(&mut self, at: GroupId) {
         self.count(at, |members| *members -= 1);
         if let Some(emptied) = &mut self.emptied
@@ -249,7 +249,7 @@ impl Groups {
         }
     }
 
-    /// Begins to note which groups the last item leaves.
+    /// Begins to record the groups that lose their last item.
     pub(super) fn watch(&mut self) {
         self.emptied.get_or_insert_default();
     }
@@ -264,19 +264,19 @@ impl Groups {
 }
 
 impl<V> Graph<V> {
-    /// Makes a group, and those around it, or describes one anew.
+    /// Creates a group and the enclosing ones, or replaces the description of an existing group.
     pub fn add_group(&mut self, path: impl Into<GroupPath>, description: impl Into<String>) {
         let group = self.groups.intern(&path.into());
         self.groups.describe(group, &description.into());
         self.changes += 1;
     }
 
-    /// Returns all groups but the root, in order of path.
+    /// Lists all groups except the root, in order of path.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter()
     }
 
-    /// The group that an item is in.
+    /// Returns the group of an item.
     pub fn group_of(&self, reference: &Ref) -> Option<&GroupPath> {
         self.path_of(self.slot(reference)?)
     }
@@ -285,7 +285,7 @@ impl<V> Graph<V> {
         self.groups.intern(path)
     }
 
-    /// The group of the item in a slot.
+    /// Returns the group of the item in a slot.
     pub(crate) fn path_of(&self, slot: super::Slot) -> Option<&GroupPath> {
         let place = self
             .places
@@ -298,8 +298,8 @@ impl<V> Graph<V> {
         self.groups.find(path).is_some()
     }
 
-    /// Brings the groups within one, and those around it, to what is intended of them: there, described, and
-    /// no longer there if they are empty. Linear in the groups.
+    /// Updates a group with all nested and enclosing ones to the intended ones: existence, descriptions, and removal of
+    /// empty groups. Linear in the groups.
     pub(crate) fn update_groups(&mut self, intended: Option<&Self>, within: &GroupPath) {
         let own = self.groups.iter().map(|group| &group.path);
         let mut paths: BTreeSet<GroupPath> = own.filter(|path| path.is_within(within)).cloned().collect();
@@ -319,8 +319,7 @@ impl<V> Graph<V> {
         }
     }
 
-    /// As [`Graph::update_groups`], for the groups of these items and those that the last item left. Linear in
-    /// these.
+    /// Updates the groups of these items, and groups that became empty, like [`Graph::update_groups`]. Linear in these.
     pub(crate) fn update_groups_of(&mut self, intended: Option<&Self>, slots: &[super::Slot]) {
         let emptied = self.groups.emptied.take().unwrap_or_default();
         let left = emptied.into_iter().map(|at| self.groups.path(at));
@@ -335,7 +334,7 @@ impl<V> Graph<V> {
         }
     }
 
-    /// As [`Graph::update_groups`], for one group.
+    /// Updates one group like [`Graph::update_groups`].
     pub(crate) fn update_group(&mut self, intended: Option<&Self>, path: &GroupPath) {
         if path.is_root() {
             return;
@@ -355,13 +354,13 @@ impl<V> Graph<V> {
 }
 
 impl<V: Clone> Graph<V> {
-    /// A group with all that is nested in it, as a graph of its own.
+    /// Returns a group with all nested ones as a graph of its own.
     pub fn subgraph(&self, path: impl Into<GroupPath>) -> Self {
         let path = path.into();
         self.part(|at, _| at.is_within(&path))
     }
 
-    /// Returns a graph with this item alone.
+    /// Returns a graph with only this item.
     pub fn item_graph(&self, reference: &Ref) -> Self {
         self.part(|_, found| found == reference)
     }

@@ -1,4 +1,4 @@
-//! The order in which the items of an intended graph can be created, and the cycles that keep some from it.
+//! The order in which items of an intended graph can be created, and the cycles that prevent this.
 //!
 //! An item has a higher rank than all that it depends on. Found in time linear in items and edges, but
 //! for alternatives that lead back to their item: each round that leaves some of them out looks once
@@ -14,16 +14,17 @@ use crate::reference::Ref;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Order {
     ranks: Vec<u32>,
-    /// One cycle for each knot of items that depend on one another, each in order.
+    /// One cycle for each strongly connected component, each in order.
     cycles: Vec<Vec<Ref>>,
-    /// Items on a cycle, and those that depend on one.
+    /// Items on a cycle, and items that depend on one.
     stuck: BTreeSet<Slot>,
-    /// Alternatives that lead back to their item: the item's slot and the position among its targets.
+    /// Alternatives that lead back to their item, and so are ignored: the item's slot, and the position among its
+    /// targets.
     left_out: BTreeSet<(Slot, usize)>,
 }
 
 impl Order {
-    /// Looks at a whole graph.
+    /// Computes the order of a whole graph.
     pub(crate) fn from_graph<V>(graph: &Graph<V>) -> Self {
         let mut order = Self::default();
         if let Some(ranks) = ranks_as_inserted(graph) {
@@ -58,7 +59,7 @@ impl Order {
         !self.stuck.is_empty() && self.stuck.contains(&slot)
     }
 
-    /// Returns true if no alternative is left out.
+    /// Returns true if no alternative is ignored.
     pub(crate) fn is_whole(&self) -> bool {
         self.left_out.is_empty()
     }
@@ -67,7 +68,7 @@ impl Order {
         !self.left_out.is_empty() && self.left_out.contains(&(slot, position))
     }
 
-    /// The edges among the slots that are wanted.
+    /// Returns the edges between selected slots.
     fn links<V>(&self, graph: &Graph<V>, wanted: impl Fn(Slot) -> bool) -> Links {
         let mut links = Links::default();
         for slot in graph.slots() {
@@ -83,7 +84,8 @@ impl Order {
         links
     }
 
-    /// Leaves out the alternatives inside of a knot where others lead out of it; false if there are none.
+    /// Ignores alternatives inside a strongly connected component if others lead out of it; returns false if there are
+    /// none.
     fn leave_out<V>(&mut self, graph: &Graph<V>, knots: &[Vec<Slot>]) -> bool {
         let before = self.left_out.len();
         for knot in knots {
@@ -103,7 +105,7 @@ impl Order {
         self.left_out.len() > before
     }
 
-    /// Returns the alternatives of each dependency with several targets that are not left out.
+    /// Returns the alternatives of each dependency with several targets, without the ignored ones.
     fn alternatives<V>(&self, graph: &Graph<V>, slot: Slot) -> Vec<Vec<(usize, Slot)>> {
         let Some(item) = graph.item(slot) else {
             return Vec::new();
@@ -117,7 +119,7 @@ impl Order {
         groups.into_values().collect()
     }
 
-    /// Ranks items one above the highest of their targets; `sorted` has targets first.
+    /// Ranks each item above the highest of its targets; `sorted` has targets first.
     fn rank<V>(&mut self, graph: &Graph<V>, sorted: &[Slot]) {
         for &slot in sorted {
             let targets = graph
@@ -129,7 +131,7 @@ impl Order {
         }
     }
 
-    /// A shortest cycle through the first item of a knot.
+    /// Returns a shortest cycle through the first item of a strongly connected component.
     fn cycle_in<V>(&self, graph: &Graph<V>, knot: &[Slot]) -> Vec<Ref> {
         let inside: BTreeSet<Slot> = knot.iter().copied().collect();
         let Some(&start) = knot.iter().min_by_key(|&&slot| graph.reference(slot)) else {
@@ -157,7 +159,7 @@ impl Order {
         vec![graph.reference(start).clone()]
     }
 
-    /// Stops the members of knots and all that cannot do without them.
+    /// Marks as stuck the members of strongly connected components, and all items that can't do without them.
     fn stop<V>(&mut self, graph: &Graph<V>, knots: &[Vec<Slot>]) {
         let mut queue: Vec<Slot> = knots.concat();
         self.stuck.extend(&queue);
@@ -185,8 +187,8 @@ impl Order {
     }
 }
 
-/// The ranks of a graph whose items were inserted after what they depend on, as most are rendered: one
-/// walk finds them, and there is no cycle.
+/// Returns the ranks of a graph whose items were inserted after their targets, as is usual; none for other graphs. One
+/// pass suffices, and there is no cycle.
 fn ranks_as_inserted<V>(graph: &Graph<V>) -> Option<Vec<u32>> {
     let mut ranks: Vec<u32> = Vec::with_capacity(graph.slots().len());
     for slot in graph.slots() {

@@ -24,7 +24,7 @@ struct StoredGraph<V> {
     items: Vec<StoredItem<V>>,
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     displaced: Vec<StoredItem<V>>,
-    /// The executor that has operations under way, while there are any.
+    /// Id of the executor with operations under way; none if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     holder: Option<String>,
 }
@@ -57,7 +57,7 @@ pub(crate) struct StoredItem<V> {
     unmade: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     needs_recreate: Option<bool>,
-    /// Of a displaced item: the part that it was deleted for.
+    /// Part that a displaced item was deleted for; none for other items.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     displaced_by: Option<Extent>,
 }
@@ -157,7 +157,7 @@ impl<V: Value> Graph<V> {
         }
     }
 
-    /// While nothing is under way the last holder does not matter.
+    /// Returns the holder to store: without running operations the last one does not matter.
     fn stored_holder(&self) -> Option<String> {
         self.holder.clone().filter(|_| self.is_under_way())
     }
@@ -170,7 +170,7 @@ impl<V: Value> Graph<V> {
     }
 }
 
-/// Two graphs are equal if what is stored of them is: slots and the order of insertion do not count.
+/// Compares only stored parts: slots and the order of insertion don't count.
 impl<V: Value> PartialEq for Graph<V> {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name

@@ -1,16 +1,16 @@
-//! The numbers of a graph's items by sort, which save walks over the graph.
+//! Counts of a graph's items by sort, which save passes over the graph.
 
 use crate::item::Item;
 
-/// Counts, kept up to date by every change.
+/// Counts of items, updated by every change.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     items: usize,
     externals: usize,
     aliases: usize,
-    /// Items that are not plain.
+    /// Number of items that are not plain.
     special: usize,
-    /// Items of ours by type: few types, each met again and again.
+    /// Counts of items by type, without external ones. A list, because there are few types.
     types: Vec<(Box<str>, usize)>,
 }
 
@@ -60,7 +60,7 @@ impl Tally {
         self.special
     }
 
-    /// The types of the items that are not external.
+    /// Lists the types of the items that are not external.
     pub(crate) fn types(&self) -> impl Iterator<Item = &str> {
         let present = self.types.iter().filter(|(_, count)| *count > 0);
         present.map(|(name, _)| &**name)

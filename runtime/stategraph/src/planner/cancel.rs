@@ -1,15 +1,15 @@
-//! Cancelling operations, and giving up on those that do not react.
+//! Cancels of operations, and giving up on those that don't react.
 
 use super::effects::Effect;
 use super::{Phase, Planner};
 use crate::operations::{Ending, OperationId, RunMode};
 use crate::value::Value;
 
-/// The error of an operation that did not react to its cancel.
+/// Error of an operation that did not react to its cancel.
 const NO_REACTION: &str = "did not react to its cancel in time";
 
 impl<V: Value> Planner<'_, V> {
-    /// Starts nothing more and waits for no more answers.
+    /// Stops starting operations and waiting for answers.
     pub(super) fn halt(&mut self) {
         self.is_halted = true;
         // Answers would only lead to operations, and none is to be started any more.
@@ -19,7 +19,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// The call does not wait for it any longer.
+    /// Stops waiting for an operation that goes on in the background.
     pub(super) fn let_go(&mut self, id: OperationId) {
         self.operations.set_mode(id, RunMode::Background);
     }
@@ -47,8 +47,8 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Cancelled operations whose time is up have failed. They stay known until they return: their items
-    /// get no other operation before.
+    /// Fails the cancelled operations whose deadline has passed. They stay registered until they return, and block
+    /// other operations on their items.
     pub(super) fn expire(&mut self) {
         let late =
             |ending: Ending| matches!(ending, Ending::Cancelled { deadline, .. } if deadline <= self.now);

@@ -1,14 +1,13 @@
-//! Short lists, all kept in one place: an owner holds the head of its own, so that one with an empty list
-//! stays small.
+//! Short linked lists in one vector: an owner holds only the head, so that an empty list costs little.
 
-/// The head of a list; empty by default.
+/// Head of a list; empty by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Chain(u32);
 
-/// Lists of one course, in no particular order each.
+/// Lists of one course, each in no particular order.
 #[derive(Debug)]
 pub(super) struct Chains<T> {
-    /// The value and the rest of its list; a chain is one more than the position of its first link.
+    /// Values with the rest of their lists. A chain is the position of its first link plus one.
     links: Vec<(T, Chain)>,
 }
 
@@ -31,8 +30,8 @@ impl<T: Copy + PartialEq> Chains<T> {
         std::iter::successors(first, |(_, rest)| self.link(*rest)).map(|(value, _)| *value)
     }
 
-    /// The list without one occurrence of a value, or nothing if it has none. What was taken out is freed
-    /// with all lists.
+    /// Returns a list without one occurrence of a value; none if the value is not in it. The space is freed with all
+    /// lists.
     #[must_use]
     pub(super) fn remove(&mut self, chain: Chain, value: T) -> Option<Chain> {
         let values: Vec<T> = self.iter(chain).collect();
@@ -46,7 +45,7 @@ impl<T: Copy + PartialEq> Chains<T> {
         Some(kept)
     }
 
-    /// Forgets all lists; their heads mean nothing any more.
+    /// Removes all lists, and so invalidates their heads.
     pub(super) fn clear(&mut self) {
         self.links.clear();
     }

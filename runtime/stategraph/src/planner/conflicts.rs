@@ -1,4 +1,4 @@
-//! Old and new dependencies that leave no order: items go first and come back last.
+//! Resolution of dependencies that allow no order: items are deleted first and created last.
 //!
 //! Waiting tasks can form a circle only through an item that is to be turned away from a target
 //! before the target is deleted or changed. Deleting such an item, instead of turning it, takes it out
@@ -15,14 +15,14 @@ use crate::reason::Reason;
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// The number of rounds that delete only items on a circle. After them all that is to be turned away is deleted:
-/// a bound on the work for graphs that only malice would make.
+/// Number of rounds in which only items on a circle are deleted. After that, all items to be switched away are: a bound
+/// on the work for malicious graphs.
 const PATIENT_ROUNDS: usize = 8;
 
-/// Vertices of the graph of tasks, for each node: its three tasks, and being calm.
+/// Number of vertices per node in the graph of tasks: its three tasks, and being calm.
 const PER_NODE: u32 = 4;
 
-/// The last vertex of a node, after its tasks.
+/// Index of a node's last vertex, after its tasks: being calm.
 const CALM: u32 = 3;
 
 fn vertex(task: TaskId) -> u32 {
@@ -34,7 +34,7 @@ fn calm_vertex(id: Id) -> u32 {
 }
 
 impl<V: Value> Planner<'_, V> {
-    /// Lays the course so that it can be run to its end.
+    /// Lays a course that can run to its end.
     pub(super) fn untangle(&mut self) {
         // Each round makes at least one job more thorough, which happens a few times to each item, or finds one more that
         // is held up, so there is a last one.
@@ -78,7 +78,8 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Without deletes and without items that move first, tasks follow the intended graph.
+    /// Returns true if tasks may wait in a circle. Without deletes and items that move first, they follow the intended
+    /// graph.
     fn may_be_tangled(&self) -> bool {
         !self.course.moves.is_empty() || self.course.active.iter().any(|&id| self.node(id).job.has_down())
     }
@@ -114,7 +115,8 @@ impl<V: Value> Planner<'_, V> {
             .collect()
     }
 
-    /// Returns true if a dependency is sure to wait for this target: of several, for the one it will rely on.
+    /// Returns true if a dependency will certainly wait for this target: among several, for the one that it will rely
+    /// on.
     fn counts_on(&self, id: Id, at: u32, target: Id) -> bool {
         let node = self.node(id);
         let Some(intent) = &node.intent else { return false };
@@ -133,12 +135,12 @@ impl<V: Value> Planner<'_, V> {
         chosen == Some(target)
     }
 
-    /// Takes back an order that would close a circle: an `order_only`, or an alternative that leads back.
+    /// Removes a wait that would close a circle: of an `order_only`, or of an alternative that leads back.
     fn drop_edge(&mut self, later: TaskId, earlier: TaskId) {
         self.course.unlink(later, earlier);
     }
 
-    /// The items in knots that were to be turned away from something that goes or changes.
+    /// Returns the items on circles of waits that were to be switched away from a target that is deleted or changed.
     fn turned_away(&self, knots: &[BTreeSet<u32>], only_inside: bool) -> BTreeSet<Id> {
         let mut found = BTreeSet::new();
         for &id in &self.course.active {
@@ -162,7 +164,7 @@ impl<V: Value> Planner<'_, V> {
         found
     }
 
-    /// Deletes the members of a circle of current edges in order of ref.
+    /// Breaks circles of deletes by deleting their members in order of ref.
     fn break_deletes(&mut self, knots: &[BTreeSet<u32>]) {
         // What is left out of the order is kept apart when it starts.
         self.course.is_soft |= !knots.is_empty();

@@ -1,4 +1,4 @@
-//! The items that a call has to do with, and what it does to each.
+//! The course of a call: its items, with a job and tasks for each.
 //!
 //! A node stands for a ref. Its job is carried out by up to three tasks: *down* deletes, *up* creates,
 //! modifies or replaces, *finish* adopts or removes a replacement.
@@ -22,26 +22,25 @@ pub(super) struct Node<V> {
     pub(super) slot: Slot,
     pub(super) origin: Option<Slot>,
     pub(super) intent: Option<Arc<Spec<V>>>,
-    /// The targets of the intent, flattened: where they are in [`Course::needs`], and how many.
+    /// Targets of the intent: their start in [`Course::needs`], and their number.
     need: (u32, u32),
     pub(super) verdict: Verdict,
     pub(super) job: Job,
-    /// The reason for the job, in the order of its tasks; an item that is remade has two.
+    /// Reason for the job, for its tasks in order; an item that is recreated has two.
     pub(super) reason: Option<Reason>,
     pub(super) down: Task,
     pub(super) up: Task,
     pub(super) finish: Task,
-    /// Nothing that it depends on has anything left to do that it must wait for, nor has it itself.
+    /// True if neither the item nor its targets have anything left to do that dependents must wait for.
     pub(super) calm: bool,
-    /// The number of its dependencies that are not calm.
+    /// Number of dependencies that are not calm.
     pub(super) open: u32,
-    /// Nodes that wait for this one to be calm, with the position of their dependency, in
-    /// [`Course::above`].
+    /// Nodes that wait until this one is calm, with the index of the dependency, as a list in [`Course::above`].
     pub(super) above: Chain,
     pub(super) on_course: bool,
-    /// All its dependencies are plain, so that `open` counts them without a note of each.
+    /// True if all dependencies are plain, so that `open` counts them without a note for each.
     pub(super) counts_plainly: bool,
-    /// It was given to the survey to be judged.
+    /// True once the survey was asked to judge the item.
     pub(super) is_drawn: bool,
 }
 
@@ -62,8 +61,8 @@ impl<V> Node<V> {
         }
     }
 
-    /// Returns true if it has nothing left to do that those that depend on it must wait for. Of a replacement
-    /// that is its creation: the old one goes after them.
+    /// Returns true if the item has nothing left to do that dependents must wait for. For a replacement that is its
+    /// create, because the old item is deleted after them.
     pub(super) fn is_over(&self) -> bool {
         match self.job {
             Job::Wait | Job::Defer => false,
@@ -81,53 +80,56 @@ impl<V> Node<V> {
     }
 }
 
-/// The number of nodes from which a list of all slots pays off.
+/// Number of nodes from which a list of all slots is faster than a map.
 const MANY_NODES: usize = 1_000;
 
-/// The nodes of a call. Maps find them and are never walked, so that their order never shows.
+/// The nodes of a call. Maps only find them and are never iterated, so that their order has no effect.
 pub(super) struct Course<V> {
     pub(super) nodes: Vec<Node<V>>,
-    /// The targets of all nodes, one node's after the other's.
+    /// Targets of all nodes, one node's after the other's.
     needs: Vec<Id>,
     next: Chains<TaskId>,
     above: Chains<(Id, u32)>,
-    /// The `any_of` dependencies that are settled, by node and position.
+    /// The `any_of` dependencies that are settled, by node and index.
     pub(super) settled: HashSet<(Id, u32)>,
     of_current: SlotIndex,
     of_intended: SlotIndex,
     /// Nodes with something to do, in no particular order.
     pub(super) active: Vec<Id>,
-    /// These, and those that depend on them.
+    /// Active nodes and their dependents.
     pub(super) on_course: Vec<Id>,
-    /// The number of those that are intended.
+    /// Number of intended nodes among `on_course`.
     pub(super) intended_on_course: usize,
-    /// Items that are turned to their new dependencies before this target is modified.
+    /// Items that must be updated to their new dependencies before this target is modified: item, target.
     pub(super) moves: HashSet<(Id, Id)>,
-    /// Tasks that wait only because of `order_only` or of an alternative that is not relied on: later, earlier.
+    /// Waits that may be given up, because they come only from `order_only` or an unused alternative: later task,
+    /// earlier task.
     pub(super) order_edges: Vec<(TaskId, TaskId)>,
     pub(super) has_alternatives: bool,
-    /// Some related tasks are not ordered by what they wait for, so that every start is checked.
+    /// True if related tasks may be unordered, so that every start must be checked.
     pub(super) is_mixed: bool,
-    /// Even some tasks of one kind are not.
+    /// True if even tasks of the same kind may be unordered.
     pub(super) is_soft: bool,
-    /// An item went on while alternatives of it had things to do.
+    /// True if an item went on while some of its alternatives had something to do.
     pub(super) has_jumped: bool,
-    /// Deletes that go on although this dependent, which could do without, is still to go.
+    /// Deletes that go on although a dependent, which could do without the item, is still to be deleted: item,
+    /// dependent.
     pub(super) waived: HashSet<(Id, Id)>,
-    /// Deletes that go on although this dependent is still there: they are on a cycle of the current graph.
+    /// Deletes that go on although a dependent still exists, because both are on a cycle of the current graph: item,
+    /// dependent.
     pub(super) circular: HashSet<(Id, Id)>,
-    /// Tasks that wait for nothing, deletes first, then in order of ref.
+    /// Tasks that wait for nothing: deletes first, then in order of ref.
     pub(super) ready: BTreeSet<(Part, Ref, TaskId)>,
-    /// Items that keep what they had: on hold, failed, or stopped.
+    /// Items that keep their present state: on hold, failed, or stopped.
     pub(super) leftovers: Vec<Id>,
-    /// Slots that those of them rely on, directly or not, which were asked about.
+    /// Slots that leftovers rely on, transitively, as far as computed.
     pub(super) below_leftovers: HashSet<Slot, BuildHasherDefault<SlotHasher>>,
-    /// An item waits only for a target on hold, which the rest of the call may yet recreate.
+    /// True if an item waits only for a target on hold, which the rest of the call may yet recreate.
     pub(super) is_held_back: bool,
-    /// Items outside of the part that are taken as something else since an operation on them ended: what is to be done to
-    /// them is found by looking again.
+    /// Items outside of the part whose intent changed because an operation on them ended. Another look finds their new
+    /// job.
     pub(super) outdated: IdSet,
-    /// Items whose new dependencies would close a cycle: what is on the way, and the item.
+    /// Items whose new dependencies would close a cycle: a member of the cycle, and the item.
     pub(super) closing: HashSet<(Id, Id)>,
     pub(super) prospects: Prospects,
 }
@@ -165,7 +167,7 @@ impl<V> Default for Course<V> {
 }
 
 impl<V> Course<V> {
-    /// Makes a course for about this number of nodes, of a call about the whole graph or a part.
+    /// Creates a course for about this number of nodes, of a call for the whole graph or a part.
     pub(super) fn new(is_whole: bool, nodes: usize) -> Self {
         let mut course = Self::default();
         // A call about few items of a large graph would spend its time on zeroing a list of all slots.
@@ -185,7 +187,7 @@ impl<V> Course<V> {
         &mut self.nodes[id as usize]
     }
 
-    /// The targets of what a node is intended to be.
+    /// Returns the intended targets of a node.
     pub(super) fn need(&self, id: Id) -> &[Id] {
         let (start, count) = self.node(id).need;
         &self.needs[start as usize..][..count as usize]
@@ -198,14 +200,14 @@ impl<V> Course<V> {
         self.task_mut(later).waits += 1;
     }
 
-    /// Forgets who waits for whom; the heads of the nodes are to be reset.
+    /// Removes all waits. The heads in the nodes must be reset.
     pub(super) fn forget_links(&mut self) {
         self.next.clear();
         self.above.clear();
         self.settled.clear();
     }
 
-    /// Takes back that a task waits for another, if it does.
+    /// Removes the wait of a task for another, if there is one.
     pub(super) fn unlink(&mut self, later: TaskId, earlier: TaskId) {
         if let Some(rest) = self.next.remove(self.task(earlier).next, later) {
             self.task_mut(earlier).next = rest;
@@ -213,7 +215,7 @@ impl<V> Course<V> {
         }
     }
 
-    /// The tasks that wait for a task.
+    /// Lists the tasks that wait for a task.
     pub(super) fn after(&self, task: TaskId) -> impl Iterator<Item = TaskId> + '_ {
         self.next.iter(self.task(task).next)
     }
@@ -223,7 +225,7 @@ impl<V> Course<V> {
         self.above.add(&mut self.nodes[target as usize].above, (by, at));
     }
 
-    /// The nodes that wait until this one is calm, with the position of their dependency.
+    /// Lists the nodes that wait until this one is calm, with the index of the dependency.
     pub(super) fn watchers(&self, id: Id) -> impl Iterator<Item = (Id, u32)> + '_ {
         self.above.iter(self.node(id).above)
     }
@@ -244,7 +246,7 @@ impl<V> Course<V> {
         self.node_mut(task.node).task_mut(task.part)
     }
 
-    /// Slots of what is not as intended: what was to be done and is not, and what could not be there.
+    /// Lists the slots of items that still differ from the intent: jobs that are not done, and items that can't exist.
     pub(super) fn unfinished(&self) -> impl Iterator<Item = Slot> + '_ {
         let left = |node: &&Node<V>| {
             let tasks = [&node.down, &node.up, &node.finish];
@@ -300,7 +302,7 @@ impl<V: Value> Planner<'_, V> {
         self.current.reference(self.node(id).slot)
     }
 
-    /// The node of a slot of the current graph.
+    /// Returns the node of a slot of the current graph, adding it if necessary.
     pub(super) fn node_at(&mut self, slot: Slot) -> Id {
         if let Some(id) = self.course.known(slot) {
             return id;
@@ -311,7 +313,7 @@ impl<V: Value> Planner<'_, V> {
         self.add_node(slot, origin)
     }
 
-    /// The node of a slot of the intended graph.
+    /// Returns the node of a slot of the intended graph, adding it if necessary.
     pub(super) fn node_of_intended(&mut self, origin: Slot) -> Option<Id> {
         if let Some(id) = self.course.of_intended.get(origin) {
             return Some(id);
@@ -330,7 +332,7 @@ impl<V: Value> Planner<'_, V> {
         self.course.add(slot, origin, intent)
     }
 
-    /// The targets of what is intended.
+    /// Looks up the nodes of an item's intended targets.
     pub(super) fn resolve_needs(&mut self, id: Id) {
         let node = self.node(id);
         let (Some(origin), Some(_)) = (node.origin, &node.intent) else {
@@ -351,7 +353,7 @@ impl<V: Value> Planner<'_, V> {
         self.course.node_mut(id).need = (start as u32, count as u32);
     }
 
-    /// Returns the dependents of an item in the current graph, each once; a replacement counts as its item.
+    /// Returns the dependents of an item in the current graph, each once. A replacement counts as its item.
     pub(super) fn current_dependents(&mut self, id: Id) -> Vec<Id> {
         let slots = self.current.dependents_of(self.node(id).slot).to_vec();
         self.spend(slots.len());
@@ -365,7 +367,7 @@ impl<V: Value> Planner<'_, V> {
         found
     }
 
-    /// Returns the dependents of an item in the intended graph.
+    /// Returns the dependents of an item in the intended graph, each once.
     pub(super) fn intended_dependents(&mut self, id: Id) -> Vec<Id> {
         let Some(origin) = self.node(id).origin else {
             return Vec::new();

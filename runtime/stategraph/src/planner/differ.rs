@@ -1,4 +1,4 @@
-//! Differences between the current and the intended graph: the start of a call about the whole graph.
+//! Differences between the current and the intended graph: the start of a call for the whole graph.
 
 use super::job::{Id, Verdict};
 use super::{Planner, same};
@@ -9,7 +9,7 @@ use crate::reference::Ref;
 use crate::value::Value;
 
 impl<V: Value> Planner<'_, V> {
-    /// Compares the graphs as wholes.
+    /// Compares the whole graphs; returns the slots of items that may have something to do.
     pub(super) fn all_that_differs(&mut self) -> Vec<Slot> {
         self.spend(self.current.len() + self.intent.graph().map_or(0, Graph::len));
         let mut seeds: Vec<Slot> = Vec::new();
@@ -54,8 +54,8 @@ impl<V: Value> Planner<'_, V> {
         seeds
     }
 
-    /// Returns true if an item is as it should be, as far as it can tell; one that is not plain looks at
-    /// its direct targets as well.
+    /// Returns true if an item is as intended, as far as this look can tell. For an item that is not plain, the direct
+    /// targets are checked as well.
     fn is_settled(&self, slot: Slot, wanted: &Item<V>) -> bool {
         let Some(item) = self.current.item(slot) else {
             return false;
@@ -82,13 +82,13 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Returns true if an item is in the group that it is intended for.
+    /// Returns true if an item is in its intended group.
     fn is_in_place(&self, slot: Slot, origin: Slot) -> bool {
         let path = self.intent.graph().and_then(|intended| intended.path_of(origin));
         path.is_none() || self.current.path_of(slot) == path
     }
 
-    /// Moves the judged items to the groups that they are intended for, which is no operation.
+    /// Moves the judged items to their intended groups, which needs no operation.
     pub(super) fn move_items(&mut self) {
         for id in 0..self.course.nodes.len() as Id {
             let node = self.node(id);
@@ -123,15 +123,14 @@ impl<V: Value> Planner<'_, V> {
         now.is_some() && item.witnessed(self.current.reference(target)) == now
     }
 
-    /// Returns true if an item of the current graph is not intended, or must be looked at anyhow.
+    /// Returns true if an item of the current graph is not intended, or must be examined anyway.
     fn is_unwanted(&self, slot: Slot, is_intended: bool) -> bool {
         let item = self.current.item(slot).filter(|item| !item.is_external());
         item.is_some_and(|item| item.needs_attention() || !is_intended)
     }
 }
 
-/// Finds the slots of refs that mostly come in the same order in both graphs: the one after the last
-/// found is tried first.
+/// Lookup of refs that mostly come in the same order in both graphs: the slot after the last one found is tried first.
 #[derive(Default)]
 pub(super) struct Finder {
     next: Slot,

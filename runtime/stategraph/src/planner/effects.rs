@@ -7,18 +7,18 @@ use crate::operations::OperationId;
 use crate::reason::Reason;
 use crate::reference::Ref;
 
-/// The answer of a handler about an item.
+/// Result of an observation by a handler.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Observed<V> {
-    /// It is there, with this value.
+    /// The item exists with this value.
     Present(V),
-    /// It is not there.
+    /// The item does not exist.
     Absent,
-    /// It could not be found out; the operation that was under way counts as failed.
+    /// The state could not be found out: an operation that was under way counts as failed.
     Unclear(String),
 }
 
-/// An event that the planner takes in.
+/// An input of the planner.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -39,65 +39,65 @@ pub enum Observed<V> {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input<V> {
-    /// The call starts.
+    /// The call begins.
     Begin,
-    /// An answer to [`Effect::Observe`].
+    /// Result of an [`Effect::Observe`].
     Observed {
-        /// The item.
+        /// Observed item.
         reference: Ref,
-        /// The answer.
+        /// State that was found.
         found: Observed<V>,
     },
-    /// An answer to [`Effect::Ask`].
+    /// Answer to an [`Effect::Ask`].
     Answered {
-        /// The item.
+        /// Item that was asked about.
         reference: Ref,
-        /// True if it must be recreated; an error if that could not be found out.
+        /// True if the change requires a recreate; an error if that could not be found out.
         answer: Result<bool, String>,
     },
-    /// An operation returned, of this call or of an earlier one.
+    /// An operation of this or an earlier call returned.
     Ended {
-        /// The operation.
+        /// Id of the operation.
         id: OperationId,
         /// Success, or the error.
         result: Result<(), String>,
     },
-    /// An operation goes on in the background: the call does not wait for it.
+    /// An operation continues in the background, and the call no longer waits for it.
     Background {
-        /// The operation.
+        /// Id of the operation.
         id: OperationId,
     },
     /// These operations are to be cancelled.
     Cancel(Vec<OperationId>),
-    /// An operation was not started after all; that is no failure, and it may be tried again at once.
+    /// An operation was not started after all. That is no failure, and a retry may follow at once.
     Dropped {
-        /// The operation.
+        /// Id of the operation.
         id: OperationId,
     },
-    /// Nothing further is to be started: the call ends when what it waits for has.
+    /// No further operation is to be started. The call ends after those that it waits for.
     Halt,
-    /// A time that was asked for has come.
+    /// A requested time has come.
     Tick,
 }
 
 /// An operation to start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start<V> {
-    /// Its number, to report with.
+    /// Id to report the result with.
     pub id: OperationId,
-    /// An action that the planner asks for.
+    /// Operation to perform.
     pub operation: Operation,
-    /// The item; for an adopt, the replacement.
+    /// Item of the operation; for an adopt, the replacement.
     pub reference: Ref,
-    /// The reason for it.
+    /// Reason for the operation.
     pub reason: Reason,
-    /// The item as it is.
+    /// Present spec of the item; none for a create.
     pub old: Option<Arc<Spec<V>>>,
-    /// The item as it is to become.
+    /// New spec of the item; none for a delete without a create.
     pub new: Option<Arc<Spec<V>>>,
 }
 
-/// An action that the planner asks for.
+/// An action that the planner requests.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -120,31 +120,31 @@ pub struct Start<V> {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect<V> {
-    /// Ask the handler what became of an item.
+    /// Ask the handler for the present state of an item.
     Observe {
-        /// The item.
+        /// Item to observe.
         reference: Ref,
-        /// The item as it is known.
+        /// Spec of the item as last known.
         known: Arc<Spec<V>>,
     },
-    /// Ask the handler whether this change needs a recreate.
+    /// Ask the handler whether this change requires a recreate.
     Ask {
-        /// The item.
+        /// Item to ask about.
         reference: Ref,
-        /// The item as it is.
+        /// Present spec of the item.
         old: Arc<Spec<V>>,
-        /// The item as it is to become.
+        /// New spec of the item.
         new: Arc<Spec<V>>,
     },
     /// Start an operation.
     Start(Start<V>),
     /// Cancel an operation.
     Cancel {
-        /// The operation.
+        /// Id of the operation.
         id: OperationId,
-        /// The time at which it counts as failed if it has not returned: send a tick then.
+        /// Time at which the operation counts as failed if it has not returned; a tick must be sent then.
         deadline: Timestamp,
     },
-    /// Nothing more can be done now.
+    /// End the call: nothing more can be done now.
     Done,
 }

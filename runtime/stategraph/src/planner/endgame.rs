@@ -1,4 +1,4 @@
-//! The end of a course, when nothing is ready and nothing runs: another look, or the end of the call.
+//! The end of a course, when no task is ready or running: another look, or the end of the call.
 //!
 //! Gates are exact and tasks wait for no more than they must, but what a task waits for is decided before
 //! anything runs. So a course may come to rest with something left that nothing outside prevents. After
@@ -11,14 +11,14 @@ use super::job::{Id, Job, Part, Stage, TaskId, Verdict};
 use super::slots::IdSet;
 use crate::value::Value;
 
-/// A bound on malice: each look but the first few is worth it only after a success.
+/// Maximum number of looks in a call. Guards against malicious graphs: later looks are only worthwhile after a success.
 const MOST_LOOKS: u32 = 1_000;
 
-/// The number of times that a call has the same item out of the way: other operations may put it there again.
+/// Maximum number of times that a call deletes the same item out of the way: other operations may restore the block.
 const MOST_INSISTENCE: u32 = 3;
 
 impl<V: Value> Planner<'_, V> {
-    /// Returns true if something is left to do that nothing outside holds back.
+    /// Returns true if something is left to do that nothing outside the call holds back.
     pub(super) fn can_go_on(&mut self) -> bool {
         if self.looks >= MOST_LOOKS {
             return false;
@@ -49,7 +49,7 @@ impl<V: Value> Planner<'_, V> {
         self.insisted.len() > before
     }
 
-    /// Has an item deleted first and created last, unless that did not help before or cannot help.
+    /// Forces an item to be deleted first and created last, unless that has failed before or can't help.
     fn insist_on(&mut self, id: Id) {
         // Deleting it would take down something that is to stay: that is worse than leaving it as it is.
         if self.is_leant_on(id, true) {
@@ -63,8 +63,8 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Lets go on what only the order of this call keeps behind something that waits for an operation in the
-    /// background: the next call would not keep it back. Returns true if anything may go on.
+    /// Drops waits that exist only for this call's order, behind tasks that wait for a background operation: the next
+    /// call would not wait. Returns true if a task became ready.
     pub(super) fn release_order(&mut self) -> bool {
         // Without one in the background, nothing is kept behind it, and the order is one of this call.
         if self.operations.is_empty() {
@@ -83,8 +83,8 @@ impl<V: Value> Planner<'_, V> {
         self.course.ready.len() > before
     }
 
-    /// Gives up on items that were to rely on another target before theirs is deleted: the other one depends on
-    /// that itself, and cannot come first.
+    /// Forces the recreation of items that block a delete and can't switch to another target first, because that target
+    /// depends on the deleted one.
     fn insist_on_leaning(&mut self, blocked: &[Id]) {
         for &id in blocked {
             if self.node(id).down.stage != Stage::Stopped {
@@ -99,7 +99,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Nodes with tasks that did not run.
+    /// Returns the nodes with tasks that did not run.
     fn blocked(&self) -> Vec<Id> {
         let blocked = |&id: &Id| {
             let node = self.node(id);
@@ -111,8 +111,8 @@ impl<V: Value> Planner<'_, V> {
         self.course.active.iter().copied().filter(blocked).collect()
     }
 
-    /// The blocked ones that something explains which failed, goes on, or is left alone. What is ready and did not
-    /// start is related to something that goes on (S8).
+    /// Returns the blocked nodes near a failure, a running operation, or an item left alone, which explains the block.
+    /// Ready tasks that did not start are related to a running operation (S8).
     fn excused(&mut self, blocked: &[Id]) -> IdSet {
         let blocked: IdSet = blocked.iter().copied().collect();
         let held: IdSet = self.course.ready.iter().map(|(_, _, task)| task.node).collect();

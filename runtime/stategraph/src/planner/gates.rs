@@ -1,4 +1,4 @@
-//! Gates: the last check of a task that waits for nothing, against the current graph.
+//! Gates: the last check of a ready task against the current graph.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::reason::Reason;
 use crate::reference::Ref;
 use crate::value::{Fingerprint, Value};
 
-/// The targets that an item relies on when its operation starts.
+/// Targets that an item relies on when its operation starts.
 #[derive(Debug, Default)]
 pub(super) struct Footing {
     pub(super) relied: Vec<(usize, Ref)>,
@@ -22,7 +22,7 @@ pub(super) struct Footing {
 }
 
 impl<V: Value> Planner<'_, V> {
-    /// Returns what the item relies on once it comes up, if it may.
+    /// Checks that an item may be created or changed now; returns the targets that it will rely on.
     pub(super) fn up_gate(&mut self, id: Id) -> Option<Footing> {
         let node = self.node(id);
         let intent = Arc::clone(node.intent.as_ref().filter(|_| node.verdict == Verdict::In)?);
@@ -44,9 +44,9 @@ impl<V: Value> Planner<'_, V> {
         (!self.closes_cycle(id, &intent, &footing)).then_some(footing)
     }
 
-    /// Returns true if something depends on the item that stays as it is whatever the call does, so that the item can
-    /// be neither replaced nor deleted: directly, or through others that would have to be deleted as well. If the
-    /// item itself goes, dependents that rest on nothing else go with it, and none may be on hold or wait.
+    /// Returns true if the item can be neither replaced nor deleted, because a dependent stays in any case: directly,
+    /// or through others that would have to be deleted too. If the item itself is deleted (`goes`), dependents without
+    /// another target follow, and none may be on hold or wait.
     pub(super) fn is_leant_on(&mut self, id: Id, goes: bool) -> bool {
         let (mut seen, mut queue) = (IdSet::default(), vec![(id, goes)]);
         while let Some((id, goes)) = queue.pop() {
@@ -70,7 +70,7 @@ impl<V: Value> Planner<'_, V> {
         false
     }
 
-    /// An item that is only turned to a replacement needs one.
+    /// Returns true unless the item is only switched to a replacement that does not exist yet.
     fn is_target_replaced(&self, id: Id) -> bool {
         match (&self.node(id).reason, self.node(id).job) {
             (Some(Reason::TargetReplaced(target)), Job::Modify) => {
@@ -81,7 +81,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if a modify would break the condition of something that stands.
+    /// Returns true if a modify would break the condition of an existing dependent.
     fn would_break_others(&mut self, id: Id, intent: &Arc<Spec<V>>) -> bool {
         if !self.changes_value(id) {
             return false;
@@ -92,7 +92,7 @@ impl<V: Value> Planner<'_, V> {
             .any(|dependent| self.stands(dependent) && self.breaks(dependent, id, &intent.value))
     }
 
-    /// A target for each dependency, or nothing if one is not satisfied.
+    /// Chooses a target for each dependency; none if one is not satisfied.
     fn footing(&self, id: Id, intent: &Arc<Spec<V>>) -> Option<Footing> {
         let mut footing = Footing::default();
         if self.needs_all_alike(id) {
@@ -124,8 +124,8 @@ impl<V: Value> Planner<'_, V> {
         Some(footing)
     }
 
-    /// The target that satisfies a dependency now: rather one that is not about to change than the one
-    /// relied on, and that rather than the first.
+    /// Returns the target that satisfies a dependency now: preferably one that will not change, then the one already
+    /// relied on, then the first.
     fn serving(
         &self,
         id: Id,
@@ -148,8 +148,8 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Returns true for a target that is to get another value and did not yet: what is created against the present
-    /// one is recreated, by this call or the next.
+    /// Returns true if a target is still to get another value: items created against the present one would be
+    /// recreated, by this call or the next.
     fn is_still_to_change(&self, target: Id) -> bool {
         let node = self.node(target);
         let is_open = matches!(node.up.stage, Stage::Waiting | Stage::Running | Stage::Stopped);
@@ -157,7 +157,7 @@ impl<V: Value> Planner<'_, V> {
         is_open && values.is_some_and(|(item, intent)| item.spec.value != intent.value)
     }
 
-    /// Returns true if a target is there, not about to go, and as it must be, now and with its new value.
+    /// Returns true if a target exists, stays, and satisfies the predicate with both its present and its new value.
     #[inline]
     pub(super) fn serves(&self, target: Id, predicate: Option<&Predicate>) -> bool {
         let node = self.node(target);
@@ -183,7 +183,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// The value that an item counts as created against: of a target that is replaced, the new one.
+    /// Returns the value that an item is created against: that of the replacement, if the target is being replaced.
     fn value_now(&self, target: Id) -> Option<&V> {
         let node = self.node(target);
         if node.job == Job::Replace && node.up.stage == Stage::Done {
@@ -198,7 +198,7 @@ impl<V: Value> Planner<'_, V> {
         self.current.item(node.slot).map(|item| &item.spec.value)
     }
 
-    /// Returns true if nothing stands any more that depends on the item.
+    /// Returns true if no existing dependent blocks the item's delete.
     pub(super) fn down_gate(&mut self, id: Id) -> bool {
         let dependents = self.current_dependents(id);
         dependents
@@ -231,7 +231,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if a dependent was turned to, or created against, the replacement of an item.
+    /// Returns true if a dependent was switched to the replacement of an item, or created against it.
     pub(super) fn is_switched(&self, dependent: Id, id: Id) -> bool {
         let node = self.node(dependent);
         let created_since = node.job == Job::Remake && node.task(Part::Up).stage == Stage::Done;

@@ -1,4 +1,4 @@
-//! Items that keep what they have because a target that they are to depend on failed and is on hold.
+//! Items that keep their state because a target that they should depend on failed and is on hold.
 //!
 //! The gate of their operation would stop them as well, but only after the items above them had gone down:
 //! those would be recreated against a value that does not come, in every call once more.
@@ -8,8 +8,8 @@ use super::job::{Id, Job, Verdict};
 use crate::value::Value;
 
 impl<V: Value> Planner<'_, V> {
-    /// Puts items on hold that are to depend on something that is on hold and does not serve, and so on
-    /// upwards. What depends on them is then planned with the values that stay (S5, S6).
+    /// Puts items on hold whose new target is on hold and does not serve, and so on upwards. Their dependents are then
+    /// planned with the values that stay (S5, S6).
     pub(super) fn hold_back(&mut self) {
         let nodes = 0..self.course.nodes.len() as Id;
         let mut queue: Vec<Id> = nodes.filter(|&id| self.is_on_hold(id)).collect();
@@ -24,8 +24,8 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if this call does nothing to an item that failed. Outside of a part, the delete within a recreation
-    /// is left to calls about the item, unless the part makes the item go.
+    /// Returns true if this call does nothing to a failed item. Outside of a part, the delete of a recreation is left
+    /// to calls about the item, unless the part forces it.
     fn is_on_hold(&self, id: Id) -> bool {
         let node = self.node(id);
         let awaits = || {

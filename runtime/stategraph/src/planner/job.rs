@@ -1,55 +1,55 @@
-//! Verdicts on items, the jobs that follow from them, and the tasks of a job.
+//! Verdicts on items, the jobs that follow, and the tasks of a job.
 
 use super::chain::Chain;
 use crate::reason::Unmet;
 
-/// A node of the course.
+/// Index of a node in the course.
 pub(super) type Id = u32;
 
-/// The verdict on an item: should it be there once everything is done?
+/// Verdict on an item: whether it should exist after the call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Not looked at: it is as it should be.
+    /// Not judged: the item is as it should be.
     #[default]
     Unseen,
-    /// Not ours to judge, or on a cycle: it is left alone.
+    /// Left alone: the item is external, or on a cycle.
     Untouched,
-    /// It should be there.
+    /// The item should exist.
     In,
-    /// It is intended but cannot be.
+    /// The item is intended but can't exist, for lack of these dependencies.
     Out(Vec<Unmet>),
-    /// It is not intended.
+    /// The item is not intended.
     Gone,
 }
 
-/// The treatment of an item in a call.
+/// Treatment of an item in a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Job {
-    /// Nothing.
+    /// Nothing to do.
     #[default]
     Rest,
-    /// Nothing in this call: it failed, and its time has not come.
+    /// Nothing in this call: the item failed, and its retry is not due.
     Hold,
-    /// Nothing before the operation of an earlier call has ended.
+    /// Nothing until the operation of an earlier call has ended.
     Wait,
-    /// Nothing before something has ended that holds its recreation up: an operation in the background, or a retry.
+    /// Nothing until the obstacle to its recreation has ended: a background operation, or a retry.
     Defer,
-    /// It leaves without an operation, with its external target.
+    /// Remove the item without an operation, with its external target.
     Vanish,
     Create,
     Modify,
-    /// Only its dependencies or what is recorded about them change.
+    /// Change only the dependencies, or the record of them.
     Relink,
     /// Delete, then create.
     Remake,
     /// Create under the alias, delete, adopt.
     Replace,
-    /// The replacement exists and the old one is gone: adopt.
+    /// Adopt the replacement, because the old item is gone.
     Adopt,
     Delete,
-    /// Remove what is left of a replacement.
+    /// Delete the remains of a replacement.
     DropAlias,
-    /// Remove the replacement after the item itself.
+    /// Delete the item, and then its replacement.
     DeleteBoth,
 }
 
@@ -79,7 +79,7 @@ impl Job {
         !matches!(self, Self::Rest | Self::Hold | Self::Vanish)
     }
 
-    /// Returns true if the item is deleted before it is there again, or for good.
+    /// Returns true if the item is deleted, for good or before it exists again.
     pub(super) fn is_interrupted(self) -> bool {
         matches!(
             self,
@@ -103,14 +103,14 @@ pub(super) struct TaskId {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// There is no such task.
+    /// The job has no such task.
     #[default]
     None,
     Waiting,
     Running,
     Done,
     Failed,
-    /// Something that it needs did not come about, so that it does not run in this call.
+    /// The task does not run in this call, because something that it needs did not come about.
     Stopped,
 }
 
@@ -123,8 +123,8 @@ impl Stage {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Task {
     pub(super) stage: Stage,
-    /// The number of tasks that it still waits for.
+    /// Number of tasks that this one still waits for.
     pub(super) waits: u32,
-    /// The tasks that wait for it, in [`Course::next`].
+    /// Tasks that wait for this one, as a list in [`Course::next`].
     pub(super) next: Chain,
 }

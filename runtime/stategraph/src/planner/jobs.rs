@@ -1,4 +1,4 @@
-//! The job of each item: from the verdict on whether it should be there to what is to be done to it.
+//! Jobs: from the verdict on an item to the work to be done.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::reference::Ref;
 use crate::value::Value;
 
 impl<V: Value> Planner<'_, V> {
-    /// Finds the jobs of all that was judged, and asks about those changes that may need a recreate.
+    /// Finds the jobs of all judged items, and asks which changes require a recreate.
     pub(super) fn ask(&mut self) {
         // Nodes are added while targets are looked up; those are not judged.
         for id in 0..self.course.nodes.len() as Id {
@@ -54,7 +54,7 @@ impl<V: Value> Planner<'_, V> {
                 .is_some_and(|(item, intent)| item.spec.value != intent.value)
     }
 
-    /// Returns the handler's answer to "must it be recreated?", if there is one.
+    /// Returns true if the handler says that the item must be recreated; none without an answer.
     pub(super) fn answer(&self, id: Id) -> Option<bool> {
         let reference = self.ref_of(id);
         self.options
@@ -89,8 +89,8 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if a failure outside of the part that is converged is none of this call's business: a create that
-    /// failed, or a delete whose time has not come. What the part itself displaced is.
+    /// Returns true if an item outside of the part failed and this call need not handle it: its create failed, or its
+    /// delete is not due. Items displaced by the part itself are handled.
     fn is_left_to_others(&self, item: &Item<V>) -> bool {
         if self.intent.is_inside(&item.reference.base()) {
             return false;
@@ -102,7 +102,7 @@ impl<V: Value> Planner<'_, V> {
             || (item.state == State::Failed(Operation::Delete) && !self.is_due(item))
     }
 
-    /// An item that has an operation gets no other before it has returned.
+    /// Returns the job of an item with a running operation, which blocks any other until it returns.
     fn job_under_way(&self, reference: &Ref) -> Option<Job> {
         let running = self.operations.on_either(reference)?;
         Some(if running.ending == Ending::Abandoned {
@@ -174,7 +174,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if what is recorded about the targets that the item relies on must change.
+    /// Returns true if the record of the targets that the item relies on must change.
     fn is_record_stale(&self, id: Id, item: &Item<V>, intent: &Arc<Spec<V>>) -> bool {
         if self.needs_all_alike(id) {
             return false;
@@ -193,7 +193,7 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// The target that an item that exists will rely on: the one it relies on, if that will do.
+    /// Returns the target that an existing item will rely on: the present one, if it still serves.
     pub(super) fn will_rely_on(
         &self,
         id: Id,
@@ -210,7 +210,7 @@ impl<V: Value> Planner<'_, V> {
             .or_else(|| self.alternatives(id, positions).find(serving))
     }
 
-    /// A target under `recreate_when_modified` that will be another than the one it was created against.
+    /// Returns a target with `recreate_when_modified` whose value will differ from the one at the item's create.
     pub(super) fn other_witness(&self, id: Id) -> Option<Ref> {
         if self.needs_all_alike(id) {
             return None;
@@ -231,14 +231,14 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Returns true if the call is about an item or about this target of it: a change elsewhere is left to calls about
-    /// that part (S9).
+    /// Returns true if the call covers the item or this target: changes elsewhere are left to calls that cover them
+    /// (S9).
     fn is_concerned_by(&self, id: Id, target: Id) -> bool {
         self.intent.is_inside(self.ref_of(id)) || self.intent.is_inside(self.ref_of(target))
     }
 
-    /// The value that an item will have after the call. One that is on hold keeps what it has, whatever is
-    /// intended; the value of one whose replacement is unfinished is open.
+    /// Returns the value that an item will have after the call. An item on hold keeps its value; with an unfinished
+    /// replacement the value is unknown.
     fn value_to_be(&self, id: Id) -> Option<&V> {
         let node = self.node(id);
         match (&node.verdict, &node.intent) {
@@ -277,7 +277,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if the external item is gone that the item vanishes with.
+    /// Returns true if the external target with which the item vanishes is gone.
     fn vanishes(&self, item: &Item<V>) -> bool {
         if !item
             .spec
@@ -302,8 +302,8 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// A replacement that an earlier call left is finished or removed first; what then is still to be
-    /// done is found by looking again.
+    /// Returns the job of an item with a replacement from an earlier call, which is first finished or deleted. Another
+    /// look finds what remains.
     fn job_with_alias(&self, id: Id, item: Option<&Item<V>>, alias: &Item<V>) -> (Job, Option<Reason>) {
         let node = self.node(id);
         let attempts = alias.failure().map_or(0, |failure| failure.attempts);
@@ -328,7 +328,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if the operation that failed on an item is still intended, and its time has not come.
+    /// Returns true if the failed operation of an item is still intended, and its retry is not due.
     pub(super) fn waits_to_retry(&self, id: Id, item: &Item<V>) -> bool {
         let unchanged = match (item.next(), self.wanted(id)) {
             (Some(next), Some(intent)) => same(next, &intent),
@@ -338,32 +338,32 @@ impl<V: Value> Planner<'_, V> {
         unchanged && !self.is_due(item)
     }
 
-    /// The intent of an item that should be there.
+    /// Returns the intent of an item that should exist.
     pub(super) fn wanted(&self, id: Id) -> Option<Arc<Spec<V>>> {
         let node = self.node(id);
         node.intent.clone().filter(|_| node.verdict == Verdict::In)
     }
 
-    /// Returns true if a failed item may be tried again by now.
+    /// Returns true if a retry of the item is due, or the item has not failed.
     pub(super) fn is_due(&self, item: &Item<V>) -> bool {
         let next = self.next_try(item);
         item.failure().is_none() || next.is_some_and(|next| next <= self.due_by())
     }
 
-    /// The time by which retries are due.
+    /// Returns the time by which retries are due.
     pub(super) fn due_by(&self) -> Timestamp {
         self.options.due_by.unwrap_or(self.now)
     }
 
-    /// The time at which the policy of its type tries a failed item again.
+    /// Returns the time at which the policy of its type retries a failed item.
     pub(super) fn next_try(&self, item: &Item<V>) -> Option<Timestamp> {
         let retry = self.types.get(item.reference.type_name())?.retry;
         retry.next(item.failure()?)
     }
 
-    /// Returns true if an item was to be deleted and created, and its delete failed and will be tried again. What was
-    /// deleted before it stays away until then: otherwise each retry would take it down once more (S4). One on a cycle is
-    /// not tried again before the intent changes (S10), nor one that something which stays is above.
+    /// Returns true if the delete of a recreation failed and will be retried. Items deleted before it stay away until
+    /// then, because each retry would delete them again (S4). False for an item on a cycle (S10), or kept by a
+    /// dependent that stays.
     pub(super) fn awaits_recreation(&self, item: &Item<V>) -> bool {
         let failed = item.state == State::Failed(Operation::Delete) && !item.is_unmade();
         let is_stuck = || {

@@ -1,4 +1,4 @@
-//! The prospects of recreations: nothing is taken down for one that cannot go on (S4).
+//! Prospects of recreations: nothing is deleted for one that can't be completed (S4).
 //!
 //! Before anything runs, jobs are planned as if all recreations went on. Then each is looked at: one that something holds
 //! up which stays above its item is not begun, nor is what was planned for its sake; the jobs are planned anew without
@@ -18,49 +18,48 @@ use crate::operations::OperationId;
 use crate::reason::Reason;
 use crate::value::Value;
 
-/// The obstacle to an item's recreation.
+/// Obstacle to an item's recreation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Obstacle {
-    /// Something above it stays, for as long as can be told. The item keeps what it has, and others may rely on it.
+    /// A dependent stays, as far as can be told. The item keeps its state, and others may rely on it.
     Stays,
-    /// Its own delete failed and is not due yet, if it ever is: it goes then, and not before.
+    /// The item's own delete failed and is not due, if it ever is.
     Rests,
-    /// Something above it rests that is never tried again. As for one that stays, unless what rests turns out not to be
-    /// recreated at all.
+    /// A dependent's delete failed for good. The item stays, unless the dependent turns out not to be recreated at all.
     RestsAbove,
-    /// Something above it waits for an operation in the background or for a retry, and goes after that.
+    /// A dependent waits for a background operation or a retry, and is deleted after that.
     Waits,
 }
 
-/// The items of a course that are not recreated in it, and why.
+/// Items of a course that are not recreated in it, with the reasons.
 #[derive(Default)]
 pub(super) struct Prospects {
     obstacles: HashMap<Id, Obstacle, BuildHasherDefault<SlotHasher>>,
-    /// Items that no replacement is begun of.
+    /// Items for which no replacement is begun.
     unreplaceable: IdSet,
-    /// The jobs that items have instead.
+    /// Jobs that items get instead.
     fixed: HashMap<Id, Job, BuildHasherDefault<SlotHasher>>,
-    /// Items whose change could not be asked about.
+    /// Items for which the question of a recreate failed.
     unasked: IdSet,
     /// Items that stay because something failed or was stopped since the course was laid.
     doomed: IdSet,
-    /// Something is to be recreated.
+    /// True if some item is to be recreated.
     are_open: bool,
 }
 
 impl Prospects {
-    /// The job of an item that cannot have the one that it should.
+    /// Returns the job that an item gets instead of the one that it should.
     pub(super) fn fixed(&self, id: Id) -> Option<Job> {
         let unasked = self.unasked.contains(&id).then_some(Job::Hold);
         unasked.or_else(|| self.fixed.get(&id).copied())
     }
 
-    /// Notes that a change could not be asked about.
+    /// Records that the question of a recreate failed for an item.
     pub(super) fn note_unasked(&mut self, id: Id) {
         self.unasked.insert(id);
     }
 
-    /// The job of an item that was to get one that this course does not carry out.
+    /// Returns the job that replaces one which this course does not carry out; none if it does.
     pub(super) fn refuse(&mut self, id: Id, job: Job) -> Option<Job> {
         let obstacle = self.obstacles.get(&id).copied();
         let instead = match (job, obstacle) {
@@ -76,7 +75,7 @@ impl Prospects {
         Some(instead)
     }
 
-    /// Returns true if an item stays that was to be recreated, for as long as can be told.
+    /// Returns true if an item that was to be recreated stays, as far as can be told.
     pub(super) fn stays(&self, id: Id) -> bool {
         let obstacle = self.obstacles.get(&id);
         matches!(obstacle, Some(Obstacle::Stays | Obstacle::RestsAbove)) && self.fixed.contains_key(&id)
@@ -86,7 +85,7 @@ impl Prospects {
         self.obstacles.get(&id) == Some(&Obstacle::Rests)
     }
 
-    /// Notes that these stay. What was found with less known is found anew.
+    /// Records items that stay, and drops all findings made without knowing that; returns false if there are none.
     fn keep(&mut self, ids: Vec<Id>) -> bool {
         if ids.is_empty() {
             return false;
@@ -112,7 +111,7 @@ impl Prospects {
 }
 
 impl<V: Value> Planner<'_, V> {
-    /// Plans all jobs so that nothing is taken down for what cannot go on.
+    /// Plans all jobs so that nothing is deleted for a recreation that can't be completed.
     pub(super) fn foresee(&mut self) {
         loop {
             let fixed = self.course.prospects.fixed.len();
@@ -124,7 +123,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Finds out what holds recreations up. Returns true if more of them are than before: jobs are to be planned anew.
+    /// Finds the obstacles to recreations. Returns true if there are new ones, after which jobs must be planned again.
     pub(super) fn hold_up(&mut self) -> bool {
         let ids = 0..self.course.nodes.len() as Id;
         let is_open = |id: &Id| self.is_recreated(*id) || self.node(*id).job == Job::Replace;
@@ -164,7 +163,7 @@ impl<V: Value> Planner<'_, V> {
             || self.course.prospects.fixed.len() > fixed
     }
 
-    /// Finds the jobs of all items as the survey left them, but for those that are fixed.
+    /// Resets all jobs to those after the survey, except for fixed ones.
     pub(super) fn assign_anew(&mut self) {
         self.course.moves.clear();
         self.course.is_held_back = true;
@@ -180,8 +179,8 @@ impl<V: Value> Planner<'_, V> {
         node.job == Job::Remake || (node.job == Job::DeleteBoth && node.verdict == Verdict::In)
     }
 
-    /// Returns true if a replacement must not be begun: something that has to stay depends on the old item, or the item
-    /// lacks a dependency since before the call, without which nothing is created (S3).
+    /// Returns true if a replacement must not be begun: a dependent of the old item has to stay, or the item has lacked
+    /// a dependency since before the call, so that nothing can be created (S3).
     fn is_unreplaceable(&mut self, id: Id) -> bool {
         let is_begun = self.alias_of(self.ref_of(id)).is_some();
         self.node(id).job == Job::Replace && !is_begun && (self.is_leant_on(id, false) || self.was_broken(id))
@@ -193,15 +192,15 @@ impl<V: Value> Planner<'_, V> {
         needs.any(|(_, need, positions)| !need.is_order_only() && self.was_broken_before(id, need, positions))
     }
 
-    /// Returns true if anything may stay whatever the call does, which in most calls nothing does.
+    /// Returns true if any item may stay whatever the call does; false in most calls.
     fn anything_stays(&self) -> bool {
         let is_whole = self.intent.graph().is_none_or(|graph| graph.order().is_whole());
         let mut nodes = self.course.nodes.iter();
         !is_whole || nodes.any(|node| node.job == Job::Hold || node.verdict == Verdict::Untouched)
     }
 
-    /// Returns the items that were to be recreated and have something above them that stays. With an item stays all that
-    /// it relies on itself, also if the item was to be deleted for good or changed.
+    /// Returns the items to be recreated that have a dependent that stays. If an item stays, so do the targets that it
+    /// relies on, even if they were to be deleted or changed.
     fn kept_in_place(&mut self, stays: impl Fn(&Self, Id, Id) -> bool) -> Vec<Id> {
         let ids = 0..self.course.nodes.len() as Id;
         let mut queue: Vec<Id> = ids.filter(|&id| self.is_disturbing(id)).collect();
@@ -221,18 +220,18 @@ impl<V: Value> Planner<'_, V> {
         order
     }
 
-    /// Returns true if an item goes, or gets a value for which others may.
+    /// Returns true if an item is deleted, or gets a value that may force others to be.
     fn is_disturbing(&self, id: Id) -> bool {
         self.goes(id) || self.changes_value(id)
     }
 
-    /// Returns true if an item is to be deleted by its handler, before it is there again or for good.
+    /// Returns true if an item's handler is to delete it, for good or before it exists again.
     fn goes(&self, id: Id) -> bool {
         let job = self.node(id).job;
         job.is_interrupted() && job != Job::Vanish
     }
 
-    /// Returns true if a dependent of this kind is in the way of an item's recreation or change.
+    /// Returns true if a dependent of this kind blocks an item's recreation or change.
     fn has_above(&mut self, id: Id, is_kind: impl Fn(&Self, Id) -> bool) -> bool {
         let dependents = self.current_dependents(id);
         self.spend(dependents.len());
@@ -240,7 +239,7 @@ impl<V: Value> Planner<'_, V> {
         dependents.any(|one| one != id && is_kind(self, one) && self.is_in_the_way(one, id))
     }
 
-    /// Returns true if a dependent stays as it is, for as long as can be told.
+    /// Returns true if a dependent stays as it is, as far as can be told.
     pub(super) fn stays_above(&self, dependent: Id, id: Id) -> bool {
         let node = self.node(dependent);
         let awaits = || {
@@ -252,13 +251,13 @@ impl<V: Value> Planner<'_, V> {
             || (self.stays_throughout(dependent) && self.clings_to(dependent, id))
     }
 
-    /// Returns true if an item was to be recreated, and its delete failed and is never tried again.
+    /// Returns true if an item was to be recreated, but its delete failed and is never retried.
     fn rests_for_good(&self, id: Id) -> bool {
         let item = self.current.item(self.node(id).slot);
         self.course.prospects.rests(id) && !item.is_some_and(|item| self.awaits_recreation(item))
     }
 
-    /// Returns true if an item can be neither deleted nor given its new value while a dependent stands.
+    /// Returns true if an existing dependent prevents an item's delete or its new value.
     fn is_in_the_way(&self, dependent: Id, id: Id) -> bool {
         if !self.stands(dependent) {
             return false;
@@ -270,8 +269,8 @@ impl<V: Value> Planner<'_, V> {
         self.changes_value(id) && intent.is_some_and(|intent| self.breaks(dependent, id, &intent.value))
     }
 
-    /// Fixes the jobs of those of these items that were to get another value which others would be recreated for.
-    /// Returns true if there are any.
+    /// Fixes the jobs of those items whose new value would force the recreation of others. Returns true if there are
+    /// any.
     fn fix_changes(&mut self, ids: &[Id], job: Job) -> bool {
         let before = self.course.prospects.fixed.len();
         for &id in ids {
@@ -289,7 +288,7 @@ impl<V: Value> Planner<'_, V> {
             .any(|dependent| self.is_recreated(dependent) && self.goes_for(dependent, id))
     }
 
-    /// Returns true if an item is to be recreated for the sake of a target.
+    /// Returns true if an item is to be recreated because of a target.
     fn goes_for(&self, id: Id, target: Id) -> bool {
         match &self.node(id).reason {
             Some(
@@ -301,7 +300,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// The nodes that an item, or its replacement, has edges to in the current graph.
+    /// Returns the known targets of an item and of its replacement, in the current graph.
     fn relied_nodes(&mut self, id: Id) -> Vec<Id> {
         let alias = self.alias_of(self.ref_of(id));
         let alias = alias.and_then(|alias| self.current.slot(&alias.reference));
@@ -310,7 +309,8 @@ impl<V: Value> Planner<'_, V> {
         slots.filter_map(|slot| self.course.known(slot)).collect()
     }
 
-    /// Defers what waits for something in the background or for a retry above it. Returns true if that is news.
+    /// Defers recreations, and the changes that cause them, if they wait for a background operation or a retry. Returns
+    /// true if there are new ones.
     fn defer_waiting(&mut self) -> bool {
         let waiting = self.waiting();
         let changes = self.fix_changes(&waiting, Job::Defer);
@@ -318,8 +318,8 @@ impl<V: Value> Planner<'_, V> {
         self.course.prospects.note(recreated, Obstacle::Waits) || changes
     }
 
-    /// Returns the items with something to do that waits for an operation of an earlier call or for a retry: themselves,
-    /// as they need something that does, or as something above them does.
+    /// Returns the items with something to do that wait for an operation of an earlier call or for a retry: by
+    /// themselves, through a target, or through a dependent.
     fn waiting(&mut self) -> Vec<Id> {
         let running = self.keeping_back();
         let mut order = Vec::new();
@@ -362,7 +362,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if an item that is to change needs a target that waits, and nothing else would do.
+    /// Returns true if an item that is to change needs a waiting target, and no other target would do.
     fn must_wait_for(&self, id: Id, target: Id, waiting: &IdSet) -> bool {
         let node = self.node(id);
         let is_open = |one: Id| waiting.contains(&one) && self.node(one).job != Job::Hold;
@@ -379,9 +379,8 @@ impl<V: Value> Planner<'_, V> {
             })
     }
 
-    /// Returns true if an item was to be recreated for the sake of others, its delete failed, and its time has not come.
-    /// If there is nothing any more that it would be recreated for, its value is put in place again at once. That is
-    /// not asked about again: the intent is what it was.
+    /// Returns true if an item was to be recreated because of others, but its delete failed and is not due. If there is
+    /// no such cause any more, its value is restored at once, without asking the handler again.
     pub(super) fn rests(&self, id: Id) -> bool {
         let node = self.node(id);
         let reference = self.ref_of(id);
@@ -399,20 +398,20 @@ impl<V: Value> Planner<'_, V> {
             })
     }
 
-    /// Notes whether anything is to be recreated, so that failures are followed.
+    /// Notes whether any item is to be recreated, so that failures are followed.
     pub(super) fn note_recreations(&mut self) {
         let ids = 0..self.course.nodes.len() as Id;
         self.course.prospects.are_open = ids.into_iter().any(|id| self.is_recreated(id));
         self.course.prospects.doomed.clear();
     }
 
-    /// Returns true if an item is to be deleted for a recreation that cannot go on any more.
+    /// Returns true if an item is to be deleted for a recreation that can't be completed any more.
     pub(super) fn is_doomed(&self, id: Id) -> bool {
         self.course.prospects.doomed.contains(&id)
     }
 
-    /// Follows what it means that an item stays as it is: what it relies on is not recreated, and nothing further is
-    /// deleted for the sake of either.
+    /// Follows the consequences of an item that stays as it is: its targets are not recreated, and nothing more is
+    /// deleted for either.
     pub(super) fn doom(&mut self, id: Id) {
         if !self.course.prospects.are_open {
             return;

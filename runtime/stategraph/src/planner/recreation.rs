@@ -1,4 +1,4 @@
-//! Items that must go and come back, or be replaced, because others change.
+//! Items that must be recreated or replaced because others change.
 //!
 //! A job only ever becomes more thorough here (rest, relink, modify, replace, remake), and whatever
 //! becomes so is looked at once more: the end does not depend on the order.
@@ -14,16 +14,16 @@ use crate::reference::Ref;
 use crate::types::ReplaceOrder;
 use crate::value::Value;
 
-/// The fate of a dependent when its target gets a value that breaks its condition.
+/// Fate of a dependent when the new value of its target breaks its condition.
 enum Broken {
-    /// It can be turned to its new dependencies first.
+    /// The dependent can be switched to its new dependencies first.
     MovesFirst,
-    /// It must go first.
+    /// The dependent must be deleted first.
     GoesFirst,
 }
 
 impl<V: Value> Planner<'_, V> {
-    /// Applies the handlers' answers and follows what they and the jobs found so far entail.
+    /// Applies the handlers' answers, and follows their consequences and those of the jobs found so far.
     pub(super) fn remake(&mut self) {
         for id in 0..self.course.nodes.len() as Id {
             self.fail_unanswered(id);
@@ -31,7 +31,7 @@ impl<V: Value> Planner<'_, V> {
         self.foresee();
     }
 
-    /// Follows what the answers and the jobs found so far entail.
+    /// Follows the consequences of the answers and of the jobs found so far.
     pub(super) fn raise_all(&mut self) {
         let mut queue: Vec<Id> = Vec::new();
         // All that stays on hold first: it recreates nothing.
@@ -67,8 +67,8 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// A change that could not be asked about is a modify that failed, or the delete that failed before and was
-    /// to be tried again: what the recreation took down stays down (S4).
+    /// Records the failure of the question whether a change requires a recreate, as a failed modify, or as the failed
+    /// delete that was to be retried. Items that the recreation has deleted stay deleted (S4).
     fn fail_unasked(&mut self, id: Id, error: String) {
         self.course.prospects.note_unasked(id);
         let node = self.course.node_mut(id);
@@ -169,7 +169,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Judges a dependent that the survey had no reason to look at.
+    /// Judges a dependent that the survey did not look at.
     fn draw_in(&mut self, id: Id) {
         if self.node(id).verdict == Verdict::Unseen {
             self.judge_late(id);
@@ -177,7 +177,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if an item exists and will, and is not deleted in between.
+    /// Returns true if an item exists, stays, and is not deleted in between.
     pub(super) fn stays_throughout(&self, id: Id) -> bool {
         let node = self.node(id);
         node.verdict == Verdict::In
@@ -185,7 +185,7 @@ impl<V: Value> Planner<'_, V> {
             && self.current.item(node.slot).is_some_and(|item| item.is_created())
     }
 
-    /// Returns true if one of an item's intended dependencies has nothing but this target that stays.
+    /// Returns true if an intended dependency of an item has no other target that stays.
     pub(super) fn rests_only_on(&self, id: Id, target: Id) -> bool {
         self.needs_on(id, target).any(|(need, positions)| {
             !self.alternatives(id, positions).any(|other| {
@@ -197,7 +197,7 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Turns a dependent to the replacement of its target.
+    /// Switches a dependent to the replacement of its target.
     fn turn(&mut self, id: Id, target: Id, queue: &mut Vec<Id>) {
         let Some(item) = self.current.item(self.node(id).slot) else {
             return;
@@ -225,7 +225,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Sees to it that no condition of a dependent is broken while it stands.
+    /// Ensures that no condition of an existing dependent is broken.
     fn protect(&mut self, id: Id, target: Id, queue: &mut Vec<Id>) {
         let reference = self.ref_of(target).clone();
         match self.broken(id, target) {
@@ -269,8 +269,7 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Returns true if a new value of a target would break a condition that an item, or its replacement, has now
-    /// and that holds now.
+    /// Returns true if a target's new value would break a condition of an item, or of its replacement, that holds now.
     pub(super) fn breaks(&self, id: Id, target: Id, new: &V) -> bool {
         let alias = self
             .alias_of(self.ref_of(id))

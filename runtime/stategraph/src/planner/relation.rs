@@ -1,4 +1,4 @@
-//! Keeping related operations apart (S8).
+//! Separation of related operations (S8).
 //!
 //! Most related tasks wait for each other anyway. Where they may not, a task starts only if its item
 //! neither depends on one with an operation under way nor the other way round, through the edges of
@@ -17,10 +17,10 @@ use crate::operations::{Ending, OperationId};
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// The targets and the dependents, direct or not, of the item of each operation under way.
+/// Transitive targets and dependents of the item of each running operation.
 pub(super) type Relations = BTreeMap<OperationId, IdSet>;
 
-/// A direction along edges.
+/// Direction along edges.
 #[derive(Clone, Copy)]
 enum Towards {
     Targets,
@@ -29,8 +29,7 @@ enum Towards {
 
 type Edges = HashMap<Id, Vec<Id>, BuildHasherDefault<SlotHasher>>;
 
-/// The dependencies that items are being given by a modify of an earlier call. They may rest on these already, whatever
-/// is intended by now.
+/// Dependencies that a modify of an earlier call is giving to items, which may already rely on them.
 #[derive(Default)]
 pub(super) struct Coming {
     targets: Edges,
@@ -48,14 +47,14 @@ impl<V: Value> Planner<'_, V> {
             .any(|id| self.may_be_unordered(task, id) && self.is_related(task.node, id))
     }
 
-    /// Returns the operations of earlier calls that keep what is related to them back.
+    /// Returns the operations of earlier calls that hold back related items.
     pub(super) fn keeping_back(&self) -> Vec<OperationId> {
         let under_way = self.operations.iter();
         let holding = under_way.filter(|(_, running)| running.ending != Ending::Abandoned);
         holding.map(|(id, _)| id).collect()
     }
 
-    /// Notes the dependencies that items are being given.
+    /// Records the dependencies that running operations of earlier calls are giving to items.
     pub(super) fn note_coming(&mut self) {
         self.coming = Coming::default();
         for id in self.keeping_back() {
@@ -83,8 +82,8 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Two deletes, or two that bring something up, are ordered by what they wait for, unless edges change
-    /// or something went on while an alternative was not calm.
+    /// Returns true if a task and a running operation may be unordered. Two deletes, or two creates and modifies,
+    /// normally are ordered by their waits.
     fn may_be_unordered(&self, task: TaskId, id: OperationId) -> bool {
         if self
             .operations
@@ -102,7 +101,7 @@ impl<V: Value> Planner<'_, V> {
             || other.is_none_or(|other| other.part != task.part || is_replaced(other))
     }
 
-    /// The items that a modify of an earlier call is giving a dependency on this one.
+    /// Lists the items that a modify of an earlier call is making dependent on this one.
     pub(super) fn about_to_need(&self, target: &Ref) -> impl Iterator<Item = &Ref> {
         let target = self.current.slot(target).and_then(|slot| self.course.known(slot));
         let coming = target.and_then(|target| self.coming.dependents.get(&target));
@@ -127,7 +126,7 @@ impl<V: Value> Planner<'_, V> {
             .is_some_and(|related| related.contains(&node))
     }
 
-    /// Returns all items that can be reached in one direction, the start included.
+    /// Returns all items that can be reached in one direction, including the start.
     fn reach(&mut self, from: Id, towards: Towards) -> IdSet {
         let mut seen = IdSet::default();
         seen.insert(from);
@@ -143,7 +142,7 @@ impl<V: Value> Planner<'_, V> {
         seen
     }
 
-    /// `order_only` orders operations and relates nothing else.
+    /// Returns the direct targets or dependents of an item, without `order_only` dependencies.
     fn neighbours(&mut self, id: Id, towards: Towards) -> Vec<Id> {
         match towards {
             Towards::Targets => self.hard_targets(id),
@@ -191,7 +190,7 @@ impl<V: Value> Planner<'_, V> {
         targets
     }
 
-    /// Returns true if related tasks may be left unordered by what they wait for.
+    /// Returns true if related tasks may be left unordered by their waits.
     pub(super) fn is_mixed(&self) -> bool {
         let course = &self.course;
         let (mut downs, mut ups, mut finishes) = (false, false, false);
@@ -206,14 +205,14 @@ impl<V: Value> Planner<'_, V> {
         !self.operations.is_empty() || (downs && ups) || finishes
     }
 
-    /// Returns true if even tasks of one kind may be: some items have alternatives, move first, or depend on
-    /// something else than they do now.
+    /// Returns true if even tasks of the same kind may be unordered: some items have alternatives, move first, or
+    /// change their dependencies.
     pub(super) fn is_soft(&self) -> bool {
         self.course.has_alternatives || !self.course.moves.is_empty() || self.changes_needs()
     }
 
-    /// Returns true if any item that the call has to do with depends on something else than it will, or could do
-    /// without some of it: also one that is left as it is, through which others are related.
+    /// Returns true if the dependencies of any item in the call change or are optional, even if the item itself is left
+    /// alone: others may be related through it.
     fn changes_needs(&self) -> bool {
         self.course.nodes.iter().any(|node| {
             let Some(item) = self.current.item(node.slot).filter(|item| !item.is_external()) else {

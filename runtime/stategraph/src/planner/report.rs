@@ -12,7 +12,7 @@ use crate::status::Status;
 use crate::value::Value;
 
 impl<V: Value> Planner<'_, V> {
-    /// The status after the call.
+    /// Returns the status after the call.
     pub fn status(&self) -> Status {
         Status {
             held: self.held(),
@@ -32,14 +32,14 @@ impl<V: Value> Planner<'_, V> {
         &self.log
     }
 
-    /// Ends the call.
+    /// Ends the call; returns its log and status.
     pub fn into_report(mut self) -> (Log, Status) {
         let status = self.status();
         self.log.sort(std::mem::take(&mut self.logged));
         (self.log, status)
     }
 
-    /// Every answer of a handler that the call relied on.
+    /// Returns every answer of a handler that the call relied on.
     pub fn answers(&self) -> &BTreeMap<Ref, bool> {
         &self.answers
     }
@@ -78,12 +78,12 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if nothing is wrong with an item but that something above it keeps it in place.
+    /// Returns true if an item is in order and stays only because of a dependent.
     fn is_held_up(&self, id: Id) -> bool {
         self.course.prospects.fixed(id).is_some() && self.held_by_failure(id) == Blocker::Stopped
     }
 
-    /// Distinguishes an operation that failed on the item itself from a failure of one of its targets.
+    /// Returns the blocker of an item on hold: its own failure, or that of another item.
     fn held_by_failure(&self, id: Id) -> Blocker {
         let mut own = self.current.item(self.node(id).slot).into_iter();
         let is_good =
@@ -95,7 +95,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if an item is an external one that is intended and not there.
+    /// Returns true if an item is external, intended and missing.
     fn is_expected(&self, id: Id) -> bool {
         let node = self.node(id);
         let intended = self.intent.graph().zip(node.origin);
@@ -103,7 +103,8 @@ impl<V: Value> Planner<'_, V> {
         item.is_some_and(Item::is_external) && self.current.item(node.slot).is_none()
     }
 
-    /// Returns the dependencies that an item lacks after the call: a target that was about to go is gone by now.
+    /// Returns the dependencies that an item lacks after the call. A target that was about to be deleted counts as
+    /// missing by now.
     fn unmet_now(&self, unmet: &[Unmet]) -> Vec<Unmet> {
         let mut unmet = unmet.to_vec();
         for one in &mut unmet {
@@ -118,8 +119,7 @@ impl<V: Value> Planner<'_, V> {
         unmet
     }
 
-    /// An item with an operation under way that this one has to wait for, the nearest by the edges of both
-    /// graphs.
+    /// Returns the nearest item, along the edges of both graphs, whose running operation this one has to wait for.
     fn waits_for(&self, id: Id) -> Option<Ref> {
         if self.operations.is_empty() {
             return None;
@@ -172,7 +172,7 @@ impl<V: Value> Planner<'_, V> {
         refs
     }
 
-    /// The earliest time at which a retry becomes due or an operation counts as failed.
+    /// Returns the earliest time at which a retry is due or a cancelled operation counts as failed.
     ///
     /// A retry that was due when the call began and was not made waits for something else than a time: an
     /// operation in the background, another retry, a change of the intent. Its time would only make the

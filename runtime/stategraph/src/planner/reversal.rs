@@ -1,4 +1,4 @@
-//! Keeping the current graph free of cycles when an edge is turned round and its end fails (S10).
+//! Prevention of cycles in the current graph when an edge is reversed and one of its ends fails (S10).
 //!
 //! An item comes up after all that it depends on is over, so that every edge that could close a cycle with
 //! its new ones is gone by then, unless an item on the way failed or was held back and keeps what it had.
@@ -14,7 +14,7 @@ use crate::item::Spec;
 use crate::value::Value;
 
 impl<V: Value> Planner<'_, V> {
-    /// Returns true if the dependencies that an item is to get would lead back to it, as the current graph stands.
+    /// Returns true if the new dependencies of an item would lead back to it in the current graph.
     pub(super) fn closes_cycle(&mut self, id: Id, intent: &Spec<V>, footing: &Footing) -> bool {
         let node = self.node(id);
         let (slot, job) = (node.slot, node.job);
@@ -37,7 +37,7 @@ impl<V: Value> Planner<'_, V> {
         true
     }
 
-    /// The targets that an item with this footing relies on.
+    /// Returns the slots that an item with this footing would rely on.
     fn relied_slots(&self, intent: &Spec<V>, footing: &Footing) -> Vec<Slot> {
         let needs = intent.needs.iter().enumerate();
         let relied = needs
@@ -57,7 +57,7 @@ impl<V: Value> Planner<'_, V> {
         self.course.below_leftovers.contains(&slot)
     }
 
-    /// Each item is marked once, whatever leads to it.
+    /// Marks all slots below leftovers, each once.
     fn mark_below_leftover(&mut self, mut queue: Vec<Slot>) {
         while let Some(slot) = queue.pop() {
             if self.course.below_leftovers.insert(slot) {
@@ -67,7 +67,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns the slots on the way to another one, if that is reached.
+    /// Returns the slots visited on the way to a slot; none if it can't be reached.
     fn way(&mut self, from: &[Slot], to: Slot) -> Option<HashSet<Slot>> {
         let mut queue = from.to_vec();
         let mut seen = HashSet::new();
@@ -83,7 +83,7 @@ impl<V: Value> Planner<'_, V> {
         None
     }
 
-    /// Adds what an item, or its replacement, relies on.
+    /// Adds the slots that an item, or its replacement, relies on.
     fn push_relied(&self, slot: Slot, queue: &mut Vec<Slot>) {
         let alias = self.alias_of(self.current.reference(slot));
         let alias = alias.and_then(|alias| self.current.slot(&alias.reference));

@@ -1,4 +1,4 @@
-//! Running a course: what is ready starts, what is over lets others go on.
+//! Execution of a course: ready tasks start, and ended tasks release others.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::reason::Reason;
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// The outcome of an attempt to start a task.
+/// Result of an attempt to start a task.
 enum Attempt {
-    /// It is under way, or over.
+    /// The task has started, or has already ended.
     Started,
-    /// Something related is under way: once more when an operation has ended.
+    /// A related operation is running. The task is tried again when an operation has ended.
     Held,
 }
 
 impl<V: Value> Planner<'_, V> {
-    /// Starts all that may start.
+    /// Starts all tasks that may start.
     pub(super) fn run(&mut self) {
         // Kept aside until the loop is over, and not put back at once: each would be taken out again for ever.
         let mut held = Vec::new();
@@ -129,7 +129,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if something stands that was turned to an item's replacement.
+    /// Returns true if an existing item was switched to an item's replacement and relies on it.
     fn is_alias_leant_on(&self, id: Id) -> bool {
         let leans = |&one: &Id| {
             !self.course.waived.contains(&(id, one))
@@ -155,7 +155,7 @@ impl<V: Value> Planner<'_, V> {
         self.node(id).reason.clone().unwrap_or(Reason::Intended)
     }
 
-    /// Changes what an item depends on; nothing happens outside.
+    /// Changes the dependencies of an item in the current graph, without an operation.
     fn relink(&mut self, id: Id, footing: Footing) {
         self.changes += 1;
         let node = self.node(id);
@@ -233,8 +233,7 @@ impl<V: Value> Planner<'_, V> {
         }));
     }
 
-    /// Remembers an item outside of the part before it is deleted, so that it can be brought back: also by
-    /// a later call, and after a crash.
+    /// Records an item outside of the part before its delete, so that a later call can restore it, even after a crash.
     fn displace(&mut self, slot: Slot) {
         let Some(item) = self.current.item(slot).filter(|item| item.is_created()) else {
             return;
@@ -251,7 +250,7 @@ impl<V: Value> Planner<'_, V> {
         self.current.displace(&reference, Displaced { group, spec, by });
     }
 
-    /// Writes into the current graph what is about to happen.
+    /// Writes an operation to the current graph before it starts.
     fn mark_started(
         &mut self,
         operation: Operation,
@@ -333,7 +332,7 @@ impl<V: Value> Planner<'_, V> {
         self.current.place_at(slot, group, item, known);
     }
 
-    /// Ends a task and lets go on what waited for it.
+    /// Ends a task, and releases the tasks that waited for it.
     pub(super) fn over(&mut self, done: TaskId, stage: Stage) {
         let task_of = self.course.task_mut(done);
         if task_of.stage.is_over() {
@@ -363,7 +362,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Lets the dependents of an item that has become calm go on, and so on upwards.
+    /// Marks an item as calm if it is, releases its dependents, and continues upwards.
     pub(super) fn check_calm(&mut self, id: Id) {
         let mut queue = vec![id];
         while let Some(id) = queue.pop() {
@@ -384,7 +383,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Counts a calm target for those above that only count.
+    /// Counts a calm target for the dependents that only count.
     fn calm_plain(&mut self, id: Id, queue: &mut Vec<Id>) {
         let Some(origin) = self.node(id).origin else {
             return;
@@ -403,21 +402,21 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns the number of mentions of an item in the intended graph.
+    /// Returns how often the intended graph refers to an item.
     pub(super) fn intended_mentions(&self, origin: Slot) -> usize {
         self.intent
             .graph()
             .map_or(0, |graph| graph.dependents_of(origin).len())
     }
 
-    /// The dependent of such a mention, if it only counts its targets.
+    /// Returns the dependent of such a reference, if it only counts its targets.
     pub(super) fn plain_above(&self, origin: Slot, at: usize) -> Option<Id> {
         let dependent = *self.intent.graph()?.dependents_of(origin).get(at)?;
         let above = self.course.known_intended(dependent)?;
         self.node(above).counts_plainly.then_some(above)
     }
 
-    /// Counts a calm target; true if the item waits for no dependency any more.
+    /// Counts a calm target; returns true if the item waits for no dependency any more.
     fn settle_need(&mut self, id: Id, at: u32, target: Id) -> bool {
         let node = self.node(id);
         let Some(need) = node
@@ -439,7 +438,8 @@ impl<V: Value> Planner<'_, V> {
         node.open == 0
     }
 
-    /// Returns true if one of several is enough to go on: it serves, or there is none left to wait for.
+    /// Returns true if a dependency on several targets need not wait any more: this one serves, or none is left to wait
+    /// for.
     fn is_settled_by(&mut self, id: Id, at: usize, target: Id) -> bool {
         let Some(intent) = self.node(id).intent.clone() else {
             return true;

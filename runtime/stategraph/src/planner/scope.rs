@@ -9,7 +9,7 @@ use crate::reference::Ref;
 use crate::value::Value;
 
 impl Extent {
-    /// The part of the whole that is meant; none for the whole.
+    /// Returns true if an item belongs to the extent.
     fn part<V>(&self, current: &Graph<V>, intended: Option<&Graph<V>>, reference: &Ref) -> bool {
         match self {
             Self::Everything | Self::Changed(_) => true,
@@ -31,7 +31,7 @@ impl Extent {
         matches!(self, Self::Group(_) | Self::Item(_))
     }
 
-    /// Returns true if a call about this extent is about all that a call about the other one is.
+    /// Returns true if a call with this extent covers everything that one with the other extent does.
     fn covers(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Group(outer), Self::Group(inner)) => inner.is_within(outer),
@@ -39,7 +39,7 @@ impl Extent {
         }
     }
 
-    /// Returns true if there is such a part in a graph.
+    /// Returns true if the graph contains such a part.
     fn is_in<V>(&self, graph: &Graph<V>) -> bool {
         match self {
             Self::Everything | Self::Changed(_) => true,
@@ -55,19 +55,19 @@ impl Extent {
 /// and the others with the values that they have.
 pub(super) struct Intent<'a, V> {
     graph: Whole<'a, V>,
-    /// The intended graph as it was given, also when a part is converged alone.
+    /// Intended graph as given, even if only a part is converged.
     given: Option<&'a Graph<V>>,
     pub(super) extent: Extent,
     part: Part,
 }
 
-/// The part that is converged alone.
+/// A part of the graph that is converged alone.
 #[derive(Default)]
 struct Part {
-    /// Its items.
+    /// Items of the part.
     inside: BTreeSet<Ref>,
-    /// Displaced items that are left to calls about another part, which displaced them, and about themselves: what one
-    /// part took down for something that goes on, the other would bring back, and so on in turns (S9).
+    /// Displaced items left to calls about the part that displaced them, or about themselves: otherwise two parts would
+    /// delete and restore them in turns (S9).
     left: BTreeSet<Ref>,
 }
 
@@ -108,8 +108,8 @@ impl<'a, V: Value> Intent<'a, V> {
         }
     }
 
-    /// Takes an item outside of the part as it is now: an operation on it has ended that an earlier call had
-    /// started, and nothing of that is to be undone. Returns true if that is not what it was taken as before.
+    /// Updates the intent of an item outside of the part to its present state, after an operation of an earlier call
+    /// has ended on it. Returns true if the intent changed.
     pub(super) fn follow(&mut self, current: &Graph<V>, reference: &Ref) -> bool {
         if self.is_inside(reference) {
             return false;
@@ -133,7 +133,7 @@ impl<'a, V: Value> Intent<'a, V> {
         !is_same
     }
 
-    /// Returns true if the item's intent counts in this call.
+    /// Returns true if the item's own intent counts in this call.
     pub(super) fn is_inside(&self, reference: &Ref) -> bool {
         !self.extent.is_part() || self.part.inside.contains(reference)
     }
@@ -142,17 +142,17 @@ impl<'a, V: Value> Intent<'a, V> {
         &self.part.inside
     }
 
-    /// Notes that this call displaces an item, and so has to bring it back.
+    /// Notes that this call displaces an item, and so must restore it.
     pub(super) fn take_over(&mut self, reference: &Ref) {
         self.part.left.remove(reference);
     }
 
-    /// Returns true if this call brings a displaced item back.
+    /// Returns true if this call restores a displaced item.
     pub(super) fn brings_back(&self, reference: &Ref) -> bool {
         !self.part.left.contains(reference)
     }
 
-    /// Brings the groups of the current graph to what is intended of those that the call is about.
+    /// Updates the groups of the current graph to the intended ones, as far as the call covers them.
     pub(super) fn update_groups(&self, current: &mut Graph<V>, touched: &[Slot]) {
         match &self.extent {
             Extent::Everything => {
@@ -166,8 +166,7 @@ impl<'a, V: Value> Intent<'a, V> {
         }
     }
 
-    /// Forgets what does not have to be brought back from memory: a call that knows what is intended decides
-    /// about it.
+    /// Forgets displaced items that need not be restored from memory, because the call knows their intent.
     pub(super) fn begin(&self, current: &mut Graph<V>) {
         if self.extent == Extent::Everything {
             return current.forget_displaced();
@@ -205,8 +204,8 @@ fn inside<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, extent: &Ex
         .collect()
 }
 
-/// Returns the displaced items that a call about a part leaves away: another part displaced them, and there is such a
-/// part still, so that calls about it bring them back.
+/// Returns the displaced items that a call about a part leaves out: they were displaced for another part that still
+/// exists, so calls about that one restore them.
 fn left_to_others<V: Value>(
     current: &Graph<V>,
     intended: Option<&Graph<V>>,
@@ -225,8 +224,8 @@ fn left_to_others<V: Value>(
     left.map(|(reference, _)| reference.clone()).collect()
 }
 
-/// Returns the intent for an item outside of the part: it stays as it is, or comes back as it was displaced.
-/// One that was never made and is to be deleted is not wanted, nor one that another part displaced.
+/// Returns the intent of an item outside of the part: its present state, or the displaced one. None for an item that
+/// was never created and is to be deleted, or that another part displaced.
 fn as_it_is<V: Value>(current: &Graph<V>, reference: &Ref, part: &Part) -> Option<(GroupPath, Item<V>)> {
     let displaced = current.displaced_specs().get(reference);
     if let Some(displaced) = displaced.filter(|_| !part.left.contains(reference)) {

@@ -1,4 +1,4 @@
-//! Results of operations and observations, written into the current graph.
+//! Results of operations and observations, written to the current graph.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::operations::{Ending, OperationId, Running};
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// The error of an operation that was under way when the process ended.
+/// Error of an operation that was running when the process ended.
 const INTERRUPTED: &str = "was interrupted";
 
-/// The error of an operation that did not come to start, in the log.
+/// Error, in the log, of an operation that was never started.
 const NOT_STARTED: &str = "was not started";
 
-/// Returns the number of failures of the same intent.
+/// Returns the number of failures with the same intent.
 pub(super) fn attempts_with<V: PartialEq>(record: &Record<V>, intent: Option<&Arc<Spec<V>>>) -> u32 {
     let unchanged = match (&record.next, intent) {
         (Some(old), Some(new)) => same(old, new),
@@ -45,7 +45,7 @@ pub(super) fn failed<V>(record: &Record<V>, error: String, attempts: u32, now: T
 }
 
 impl<V: Value> Planner<'_, V> {
-    /// An operation returned.
+    /// Handles the return of an operation.
     pub(super) fn ended(&mut self, id: OperationId, result: Result<(), String>) {
         let Some(running) = self.operations.end(id) else {
             return;
@@ -59,7 +59,7 @@ impl<V: Value> Planner<'_, V> {
         self.close(id, &running, result);
     }
 
-    /// An operation did not come to start: as if it had failed, but it counts as no attempt.
+    /// Handles an operation that was never started: like a failure, but not counted as an attempt.
     pub(super) fn dropped(&mut self, id: OperationId) {
         let Some(running) = self.operations.end(id) else {
             return;
@@ -80,7 +80,7 @@ impl<V: Value> Planner<'_, V> {
         self.note_ended(id, &running.reference, Stage::Failed);
     }
 
-    /// Writes down how an operation ended, in time or not.
+    /// Records the end of an operation, in time or not.
     pub(super) fn close(&mut self, id: OperationId, running: &Running<V>, result: Result<(), String>) {
         let at = self.at;
         if let Some(entry) = self.line_of(id, running) {
@@ -109,8 +109,7 @@ impl<V: Value> Planner<'_, V> {
         self.note_ended(id, &running.reference, stage);
     }
 
-    /// The line of an operation in the log of this call. One that an earlier call started has none until
-    /// there is something to say about it.
+    /// Returns the log line of an operation, adding one if this call has not logged it yet.
     pub(super) fn open_line(&mut self, id: OperationId, running: &Running<V>) -> Line {
         if running.line != Line::None {
             return running.line;
@@ -127,7 +126,7 @@ impl<V: Value> Planner<'_, V> {
         self.log.line(line)
     }
 
-    /// Lets the course go on, or remembers to look at the item again.
+    /// Releases waiting tasks, or notes that the item must be looked at again.
     fn note_ended(&mut self, id: OperationId, reference: &Ref, stage: Stage) {
         let is_other = self.intent.follow(self.current, &reference.base());
         if let Some(done) = self.tasks.remove(&id) {
@@ -167,8 +166,8 @@ impl<V: Value> Planner<'_, V> {
         self.over(done, stage);
     }
 
-    /// Looks again at dependents that were created against the value that this item was to get and did not: they are
-    /// recreated against the one that stays (S6).
+    /// Marks dependents that were created against a value which this item failed to get: they are recreated against the
+    /// present one (S6).
     fn note_other_witnesses(&mut self, slot: Slot) {
         let Some(item) = self.current.item(slot).filter(|item| item.is_created()) else {
             return;
@@ -189,13 +188,15 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if an item depends on values of its targets, which may have changed since its replacement was made.
+    /// Returns true if an item depends on values of its targets, which may have changed since its replacement was
+    /// created.
     fn may_be_recreated(&self, slot: Slot) -> bool {
         let item = self.current.item(slot);
         item.is_some_and(|item| item.spec.needs.iter().any(Dependency::recreates_when_modified))
     }
 
-    /// Returns true if what was adopted is what is intended: an earlier call may have begun with something else.
+    /// Returns true if an adopted replacement matches the intent, which may have changed since an earlier call began
+    /// it.
     pub(super) fn is_as_intended(&self, slot: Slot, id: super::job::Id) -> bool {
         let both = self.current.item(slot).zip(self.node(id).intent.as_ref());
         both.is_some_and(|(item, intent)| same(&item.spec, intent))
@@ -238,7 +239,7 @@ impl<V: Value> Planner<'_, V> {
         });
     }
 
-    /// An item that exists after all does not have to be brought back.
+    /// Forgets the displacement of an item that still exists.
     fn note_still_there(&mut self, slot: Slot) {
         let item = self.current.item(slot).filter(|item| item.is_created());
         if let Some(reference) = item.map(|item| item.reference.clone()) {
@@ -265,7 +266,7 @@ impl<V: Value> Planner<'_, V> {
         self.current.no_longer_displaced(&reference);
     }
 
-    /// Marks an item as failed in an operation.
+    /// Marks an item's operation as failed.
     pub(super) fn fail(
         &mut self,
         reference: &Ref,
@@ -289,8 +290,8 @@ impl<V: Value> Planner<'_, V> {
         self.note_still_there(slot);
     }
 
-    /// Takes an item whose delete failed as one whose modify did, once the replacement is gone that it was to make way
-    /// for: nothing waits for that delete any more (S4).
+    /// Marks an item whose delete failed as one whose modify failed, once the replacement that it was to make way for
+    /// is gone (S4).
     fn replacement_gone(&mut self, alias: &Ref) {
         let old = self.current.slot(&alias.base()).filter(|_| alias.is_alias());
         let Some(slot) = old else { return };
@@ -302,7 +303,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// The old item counts as one whose modify failed.
+    /// Marks the old item as one whose modify failed.
     fn replacement_failed(&mut self, id: super::job::Id) {
         let (reference, intent) = (self.ref_of(id).clone(), self.node(id).intent.clone());
         let error = self.current.get(&reference.alias()).and_then(Item::failure);
@@ -310,7 +311,7 @@ impl<V: Value> Planner<'_, V> {
         self.fail(&reference, Operation::Modify, error, intent.as_ref());
     }
 
-    /// Notes on each replacement that this dependent was turned to it.
+    /// Records on each replacement that this dependent was switched to it.
     pub(super) fn remember_switch(&mut self, id: super::job::Id) {
         if self.current.attention().next().is_none() {
             return;
@@ -320,7 +321,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// As [`Self::remember_switch`], of an item whose operation an earlier call had started.
+    /// Records the switch like [`Self::remember_switch`], for an operation that an earlier call started.
     fn remember_late_switch(&mut self, reference: &Ref) {
         let item = self
             .current
@@ -350,7 +351,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if a replacement goes and its item stays: what comes up meanwhile rests on the item.
+    /// Returns true if a replacement is abandoned and its item stays, so that new dependents rely on the item.
     fn is_given_up(&self, reference: &Ref, alias: Slot) -> bool {
         let node = self
             .current
@@ -369,7 +370,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Asks about the items whose operation does not run any more, and those marked unknown.
+    /// Observes items whose operation is not running any more, and those marked unknown.
     pub(super) fn observe_unknown(&mut self) {
         let open: Vec<Ref> = self
             .current
@@ -439,7 +440,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Takes over the value that an item was found with.
+    /// Updates an item to its observed value.
     fn found(&mut self, slot: Slot, value: V) {
         let Some(item) = self.current.item(slot) else {
             return;

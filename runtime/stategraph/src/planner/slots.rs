@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::job::Id;
 use crate::graph::Slot;
 
-/// Slots are small numbers that no input chooses: one multiplication spreads them well enough.
+/// A hasher for slots, which are small numbers that no input chooses: one multiplication suffices.
 #[derive(Default)]
 pub(super) struct SlotHasher(u64);
 
@@ -28,9 +28,9 @@ impl Hasher for SlotHasher {
     }
 }
 
-/// The nodes by slot: a list as long as the graph where most of it is looked at, else a map.
+/// Nodes by slot: a list of all slots if most are visited, otherwise a map.
 pub(super) enum SlotIndex {
-    /// One more than the id; zero for none.
+    /// Ids plus one, by slot; 0 for none.
     Dense(Vec<Id>),
     Sparse(HashMap<Slot, Id, BuildHasherDefault<SlotHasher>>),
 }

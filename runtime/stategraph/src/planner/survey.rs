@@ -1,4 +1,4 @@
-//! The survey: which items should be there.
+//! The survey: judges which items should exist.
 //!
 //! Starting from the items that changed, each item is judged once, after all that it depends on; what
 //! turns out different draws in those that depend on it. Whatever is not drawn in is taken to be as it
@@ -21,7 +21,7 @@ use crate::reference::Ref;
 use crate::value::Value;
 
 impl<V: Value> Planner<'_, V> {
-    /// The slots of the current graph to start from.
+    /// Returns the slots of the current graph to start from.
     pub(super) fn seeds(&mut self) -> Vec<Slot> {
         let named: Vec<Ref> = match &self.intent.extent {
             Extent::Everything => return self.all_that_differs(),
@@ -53,7 +53,7 @@ impl<V: Value> Planner<'_, V> {
         seeds
     }
 
-    /// Judges the items in these slots and all that is drawn in.
+    /// Judges the items in these slots, and all that are drawn in.
     pub(super) fn survey(&mut self, mut seeds: Vec<Slot>) {
         self.relations.clear();
         // Numbers of nodes follow the order of the seeds, and effects the numbers: equal inputs have equal effects.
@@ -81,13 +81,13 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Marks an item as one to be judged, and says when in the order; nothing if it is marked already.
+    /// Marks an item to be judged; returns its place in the order, or none if it was marked already.
     fn draw(&mut self, id: Id) -> Option<(u32, Id)> {
         let was_drawn = std::mem::replace(&mut self.course.node_mut(id).is_drawn, true);
         (!was_drawn).then(|| (self.rank(id), id))
     }
 
-    /// Collects the dependents of an item in either graph; some may be there twice.
+    /// Collects the dependents of an item in either graph, possibly repeated.
     fn all_dependents(&mut self, id: Id, found: &mut Vec<Id>) {
         let (slot, origin) = (self.node(id).slot, self.node(id).origin);
         self.spend(
@@ -109,7 +109,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// A replacement is looked at together with its item.
+    /// Returns the slot of the item that a replacement belongs to; other slots are unchanged.
     pub(super) fn base_slot(&mut self, slot: Slot) -> Slot {
         let reference = self.current.reference(slot);
         if !reference.is_alias() {
@@ -159,12 +159,12 @@ impl<V: Value> Planner<'_, V> {
         self.course.node_mut(id).verdict = verdict;
     }
 
-    /// Returns true if there is anything of an item, be it a replacement that was left over.
+    /// Returns true if the item or a leftover replacement exists.
     fn is_there(&self, id: Id) -> bool {
         self.current.item(self.node(id).slot).is_some() || self.alias_of(self.ref_of(id)).is_some()
     }
 
-    /// Returns true if those that depend on an item have to be looked at.
+    /// Returns true if the dependents of an item must be judged.
     fn is_disturbed(&self, id: Id) -> bool {
         let node = self.node(id);
         let item = self.current.item(node.slot);
@@ -181,7 +181,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns the dependencies that an item will lack even if everything goes well.
+    /// Returns the dependencies that an item will lack even if everything succeeds.
     fn unmet(&self, id: Id, intent: &Arc<Spec<V>>) -> Vec<Unmet> {
         if self.needs_all_alike(id) && self.course.need(id).iter().all(|&one| self.will_hold(one, None)) {
             return Vec::new();
@@ -205,8 +205,8 @@ impl<V: Value> Planner<'_, V> {
         unmet
     }
 
-    /// Returns true if an item outside of the part that is converged lacks a dependency before the call: the
-    /// consequences are left to a call about the item (S9). An item that could not be deleted is still to go.
+    /// Returns true if an item outside of the part lacked a dependency before the call: the consequences are left to a
+    /// call about the item (S9). False for an item that could not be deleted.
     pub(super) fn was_broken_before(&self, id: Id, need: &Dependency, positions: Range<usize>) -> bool {
         if self.intent.is_inside(self.ref_of(id)) || need.is_deleted_with_external() {
             return false;
@@ -221,8 +221,8 @@ impl<V: Value> Planner<'_, V> {
                 .any(|target| self.held_before(target, need.predicate()))
     }
 
-    /// Returns true if an item relies on an alternative that leads back to it, and none is left that would do: it can be
-    /// neither turned to another one nor created anew, and stays (S9).
+    /// Returns true if an item relies on an alternative that leads back to it, and no other will do: it can be neither
+    /// switched nor created again, and stays (S9).
     pub(super) fn clings_to(&self, id: Id, target: Id) -> bool {
         let Some(intent) = &self.node(id).intent else {
             return false;
@@ -239,7 +239,7 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Returns true if a target, or the one that is to be replaced, is there and as it must be.
+    /// Returns true if a target, or its replacement, exists and satisfies the predicate.
     fn held_before(&self, target: Id, predicate: Option<&Predicate>) -> bool {
         let reference = self.ref_of(target);
         let item = self.current.item(self.node(target).slot);
@@ -249,14 +249,14 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Returns true if an item needs all its targets and only that they are there, which its place tells without a
-    /// look at its dependencies.
+    /// Returns true if an item needs all its targets without conditions, which the graph knows without a look at the
+    /// dependencies.
     pub(super) fn needs_all_alike(&self, id: Id) -> bool {
         let intended = self.intent.graph().zip(self.node(id).origin);
         intended.is_some_and(|(graph, at)| graph.is_plain(at) && graph.order().is_whole())
     }
 
-    /// The targets at these positions that do not lead back to the item.
+    /// Lists the targets at these positions that don't lead back to the item.
     pub(super) fn alternatives(&self, id: Id, positions: Range<usize>) -> impl Iterator<Item = Id> + '_ {
         let need = self.course.need(id);
         positions
@@ -264,7 +264,7 @@ impl<V: Value> Planner<'_, V> {
             .filter_map(move |at| need.get(at).copied())
     }
 
-    /// The intended dependencies of an item that this target may satisfy, and the positions of their targets.
+    /// Lists the intended dependencies that this target may satisfy, with the positions of their targets.
     pub(super) fn needs_on(
         &self,
         id: Id,
@@ -287,14 +287,14 @@ impl<V: Value> Planner<'_, V> {
             .is_some_and(|(graph, at)| graph.order().is_left_out(at, position))
     }
 
-    /// Returns true if the target at a position will satisfy the dependency once everything is done.
+    /// Returns true if the target at a position will satisfy the dependency after the call.
     fn will_serve(&self, id: Id, position: usize, need: &Dependency) -> bool {
         let target = self.course.need(id).get(position).copied();
         target
             .is_some_and(|target| !self.leads_back(id, position) && self.will_hold(target, need.predicate()))
     }
 
-    /// Returns true if a target will be there, and as it must be.
+    /// Returns true if a target will exist and satisfy the predicate after the call.
     pub(super) fn will_hold(&self, target: Id, predicate: Option<&Predicate>) -> bool {
         let node = self.node(target);
         match (&node.verdict, &node.intent) {
@@ -306,8 +306,8 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if a target is there, as it must be, and stays so if it is being modified. While there is a
-    /// replacement as well, both must be: a dependent may use either.
+    /// Returns true if a target exists and satisfies the predicate, also with the value of a running modify. With a
+    /// replacement, both must: a dependent may use either.
     #[inline]
     pub(super) fn holds_now(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
         let item = self.current.item(target);
@@ -315,7 +315,7 @@ impl<V: Value> Planner<'_, V> {
         (is_simple && predicate.is_none()) || self.holds_in_detail(target, predicate)
     }
 
-    /// [`Self::holds_now`] for an item with a history, a replacement or a condition.
+    /// Decides [`Self::holds_now`] for an item with a record, a replacement or a condition.
     fn holds_in_detail(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
         let item = self.current.item(target).filter(|item| item.is_created());
         let present = item.filter(|item| !self.awaits_recreation(item));
@@ -348,8 +348,7 @@ impl<V: Value> Planner<'_, V> {
     }
 }
 
-/// Nodes by rank, then id. Those known from the beginning are sorted once and only walked, as they are most
-/// of all when a whole graph is created; few are drawn in later.
+/// Queue of nodes by rank, then id. The initial nodes are sorted once and only iterated; few are added later.
 struct Queue {
     first: std::iter::Peekable<std::vec::IntoIter<(u32, Id)>>,
     later: BinaryHeap<Reverse<(u32, Id)>>,

@@ -1,4 +1,4 @@
-//! The tasks of a course, and what each of them waits for.
+//! Tasks of a course, and the waits between them.
 //!
 //! An item comes up after all that it depends on is calm, and goes down after those that depend on it
 //! in the current graph have gone down or been turned away. These are the only orders that tasks wait
@@ -33,7 +33,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Items leave with their external targets; no handler is asked.
+    /// Removes items that vanish with their external targets, without asking a handler.
     fn vanish(&mut self) {
         let gone: Vec<Id> = (0..self.course.nodes.len() as Id)
             .filter(|&id| self.node(id).job == Job::Vanish)
@@ -44,7 +44,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Lays tasks and what they wait for, from the jobs as they are.
+    /// Creates the tasks of the present jobs, and the waits between them.
     pub(super) fn lay(&mut self) {
         self.start_over();
         self.note_recreations();
@@ -90,14 +90,14 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if an item has a replacement that is finished, although it is not what is intended now.
+    /// Returns true if an item has a finished replacement that differs from the intent.
     fn has_other_replacement(&self, id: Id) -> bool {
         let node = self.node(id);
         let both = self.alias_of(self.ref_of(id)).zip(node.intent.as_ref());
         both.is_some_and(|(alias, intent)| !super::same(&alias.spec, intent))
     }
 
-    /// An item's own tasks, one after the other.
+    /// Creates the tasks of one item, in sequence.
     fn lay_own(&mut self, id: Id) {
         let job = self.node(id).job;
         let parts = [
@@ -126,7 +126,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// The dependents that were turned to an item's replacement.
+    /// Returns the dependents that were switched to an item's replacement.
     pub(super) fn switched(&self, id: Id) -> Vec<Id> {
         let alias = self
             .alias_of(self.ref_of(id))
@@ -136,15 +136,15 @@ impl<V: Value> Planner<'_, V> {
         slots.filter_map(|slot| self.course.known(slot)).collect()
     }
 
-    /// Makes a task wait for another, unless that is over or does not exist.
+    /// Makes a task wait for another, unless that has ended or does not exist.
     pub(super) fn after(&mut self, later: TaskId, earlier: TaskId) {
         if !self.course.task(earlier).stage.is_over() {
             self.course.link(later, earlier);
         }
     }
 
-    /// Marks what depends on something that has things to do: between two such items, those that have
-    /// nothing to do themselves pass the order on. A single one needs no order.
+    /// Marks the dependents of active items: idle items between two active ones pass the order on. A single active item
+    /// needs no order.
     fn mark_below(&mut self) {
         let mut queue = self.course.active.clone();
         let alone = queue.len() == 1 && self.operations.is_empty();
@@ -190,7 +190,7 @@ impl<V: Value> Planner<'_, V> {
         self.course.on_course.push(id);
     }
 
-    /// Makes an item wait for those of its intended targets that have something to do.
+    /// Makes an item wait for the intended targets that have something to do.
     fn lay_needs(&mut self, id: Id) {
         self.spend(self.course.need(id).len());
         if self.lay_plain_needs(id) {
@@ -214,7 +214,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Counts the targets of an item that has to wait for them all alike; false if it has not.
+    /// Counts the targets of an item that waits for all of them alike; returns false for other items.
     fn lay_plain_needs(&mut self, id: Id) -> bool {
         let intended = self.intent.graph().zip(self.node(id).origin);
         let is_plain = intended.is_some_and(|(intended, origin)| intended.is_plain(origin));
@@ -233,7 +233,7 @@ impl<V: Value> Planner<'_, V> {
         true
     }
 
-    /// An item that is turned to the replacement of a target waits for it, even if another target would do.
+    /// Makes an item that is switched to a replacement wait for it, even if another target would do.
     fn lay_turn(&mut self, id: Id) {
         let node = self.node(id);
         let Some(Reason::TargetReplaced(target)) = node.reason.as_ref().filter(|_| node.job == Job::Modify)
@@ -257,8 +257,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Returns true if an item needs the new value of a target that is replaced: it is there only after the alias
-    /// was adopted.
+    /// Returns true if an item needs the new value of a replaced target, which is available only after the adopt.
     pub(super) fn waits_for_adoption(&self, id: Id, target: Id) -> bool {
         let node = self.node(target);
         node.job == Job::Replace
@@ -267,7 +266,8 @@ impl<V: Value> Planner<'_, V> {
                 .any(|(need, _)| !self.holds_now(node.slot, need.predicate()))
     }
 
-    /// Returns true if an item waits for a target. One that has to be turned away before the target changes does not.
+    /// Returns true if an item waits for a target. An item that must be switched away before the target changes does
+    /// not.
     fn is_waited_for(&self, id: Id, target: Id) -> bool {
         self.node(target).on_course && !self.course.moves.contains(&(id, target))
     }
@@ -314,7 +314,8 @@ impl<V: Value> Planner<'_, V> {
         self.course.node_mut(id).open += 1;
     }
 
-    /// `order_only`: up after up, if both have an operation; also one that an earlier call has started.
+    /// Adds the waits of an `order_only` dependency: one create or modify after the other, including those of earlier
+    /// calls.
     fn lay_order(&mut self, id: Id, positions: std::ops::Range<usize>) {
         let targets: Vec<Id> = self.alternatives(id, positions).collect();
         for target in targets {
@@ -371,8 +372,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Makes a task wait for one of a dependent that is tied to its item: loosely, so that the order may be given up,
-    /// or not.
+    /// Makes a task wait for one of a dependent; `is_loose` if that order may be given up, none for no wait.
     fn lay_after(&mut self, later: TaskId, earlier: TaskId, is_loose: Option<bool>) {
         let Some(is_loose) = is_loose else { return };
         self.after(later, earlier);
@@ -381,7 +381,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// A replacement that is given up goes after those that were turned to it, unless it depends on them.
+    /// Makes the delete of an abandoned replacement wait for the items that were switched to it.
     fn lay_finish(&mut self, id: Id) {
         if self.node(id).job != Job::DeleteBoth {
             return;

@@ -1,4 +1,4 @@
-//! Ties of items to their targets in the current graph: which of them others rely on.
+//! Ties of items to their targets in the current graph: which targets they rely on.
 
 use super::Planner;
 use super::job::{Id, Job, Stage};
@@ -8,25 +8,24 @@ use crate::predicate::Predicate;
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// The way in which an item of the current graph depends on a target.
+/// Kind of an item's dependency on a target in the current graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Tie {
-    /// It relies on it.
+    /// The item relies on the target.
     Relies,
-    /// It could do without: it relies on another of several.
+    /// The item could do without the target, because it relies on another alternative.
     Alternative,
-    /// It only follows its order.
+    /// The dependency only orders operations.
     Order,
 }
 
 impl<V: Value> Planner<'_, V> {
-    /// Returns how an item, or its replacement, depends on a target in the current graph, if it does: the
-    /// strongest of its ties.
+    /// Returns the strongest tie of an item, or of its replacement, to a target in the current graph; none without one.
     pub(super) fn tie(&self, id: Id, target: Id) -> Option<Tie> {
         self.ties(id, target).into_iter().flatten().min()
     }
 
-    /// Returns how an item, and how its replacement, depends on a target in the current graph.
+    /// Returns the ties of an item and of its replacement to a target in the current graph.
     pub(super) fn ties(&self, id: Id, target: Id) -> [Option<Tie>; 2] {
         let (slot, target) = (self.node(id).slot, self.node(target).slot);
         let alias = self
@@ -53,7 +52,7 @@ impl<V: Value> Planner<'_, V> {
         ties.min()
     }
 
-    /// Returns true if an item relies on this target of one of its dependencies: no other one will do.
+    /// Returns true if an item relies on this target of a dependency: no other one will do.
     pub(super) fn relies(&self, item: &Item<V>, at: usize, target: &Ref) -> bool {
         let need = &item.spec.needs[at];
         let others = need.targets().filter(|&other| other != target);
@@ -61,21 +60,21 @@ impl<V: Value> Planner<'_, V> {
         !slots.any(|other| self.holds_now(other, need.predicate()) && self.stays(other, need.predicate()))
     }
 
-    /// Returns true if a target that holds goes on to hold, through all that the call does.
+    /// Returns true if a target that holds continues to hold throughout the call.
     fn stays(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
         let known = self.course.known(target);
         known.is_none_or(|target| !self.is_to_go(target) && self.will_hold(target, predicate))
     }
 
-    /// Returns true if an item that is there is still to be deleted in this call. One that was remade is not, nor one
-    /// that could not be deleted.
+    /// Returns true if an existing item is still to be deleted in this call; false once it was deleted or the delete
+    /// failed.
     fn is_to_go(&self, id: Id) -> bool {
         let node = self.node(id);
         let is_behind = node.job == Job::Remake && matches!(node.down.stage, Stage::Done | Stage::Failed);
         node.job.is_interrupted() && !is_behind
     }
 
-    /// Returns true if an item counts for deletes below it: it is there, or an operation on it is under way.
+    /// Returns true if an item counts for the deletes of its targets: it exists, or an operation on it is under way.
     pub(super) fn stands(&self, id: Id) -> bool {
         let item = self
             .current

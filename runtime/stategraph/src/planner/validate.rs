@@ -1,4 +1,4 @@
-//! Errors of a call before anything runs.
+//! Validation of a call before any operation runs.
 
 use crate::graph::{Extent, Graph};
 use crate::item::Item;
@@ -6,7 +6,7 @@ use crate::reference::Ref;
 use crate::types::Types;
 use crate::value::Value;
 
-/// A call that was refused; nothing has run and nothing has changed.
+/// Reason to refuse a call. Nothing has run or changed.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -25,37 +25,37 @@ use crate::value::Value;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
-    /// The graphs are not those of one thing.
+    /// The graphs have different names.
     #[error("the current graph is `{current}` and the intended one `{intended}`")]
     OtherName {
-        /// The name of the current graph.
+        /// Name of the current graph.
         current: String,
-        /// The name of the intended graph.
+        /// Name of the intended graph.
         intended: String,
     },
-    /// An item has a type without a handler.
+    /// An item's type has no handler.
     #[error("`{0}` has a type without a handler")]
     NoHandler(Ref),
-    /// One graph says that an item is external, the other that it is not.
+    /// An item is external in one graph, but not in the other.
     #[error("`{0}` is an external item of one graph and an item of the other")]
     TwoOrigins(Ref),
-    /// A dependency mentions a predicate that the target's type did not register.
+    /// A dependency uses a predicate that the target's type did not register.
     #[error("`{item}` needs `{predicate}` of `{target}`, whose type has no such predicate")]
     UnknownPredicate {
-        /// The item that depends.
+        /// Item with the dependency.
         item: Ref,
-        /// The target.
+        /// Target of the dependency.
         target: Ref,
-        /// The name that is not registered.
+        /// Name of the unknown predicate.
         predicate: String,
     },
     /// A type was registered twice.
     #[error("there are two types `{0}`")]
     TypeTwice(String),
-    /// Another executor of this process has operations under way on the graph.
+    /// Another executor of this process has running operations on the graph.
     #[error("another executor has operations under way on the graph `{0}`")]
     HeldElsewhere(String),
-    /// There is no such group or item in either graph.
+    /// No such group or item exists in either graph.
     #[error("there is nothing `{0}` to converge")]
     NoSuchPart(String),
 }
@@ -108,8 +108,8 @@ pub(super) fn validate<V: Value>(
     }
 }
 
-/// Returns true if a glance at the tally shows that nothing can be wrong: all types have handlers, and there are no
-/// external items and no conditions.
+/// Returns true if the tally alone shows that the graph is valid: all types have handlers, and there are no external
+/// items or conditions.
 fn is_simple<V: Value>(types: &Types<V>, graph: &Graph<V>) -> bool {
     let tally = graph.tally();
     tally.externals() == 0 && tally.special() == 0 && tally.types().all(|name| types.get(name).is_some())
