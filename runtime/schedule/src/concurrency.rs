@@ -1,28 +1,28 @@
-//! The policy for runs that would overlap.
+//! Policy for runs that would overlap.
 
-/// The policy for a tick that comes while the run of an earlier one is still going.
+/// Policy for a tick that comes while an earlier run is still in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Concurrency {
-    /// The tick is skipped; the next one is the schedule's. A run that takes too long doesn't run twice in a row.
+    /// Skips the tick and waits for the schedule's next one, so that a long run is not repeated at once.
     #[default]
     Forbid,
-    /// The run is stopped and a new one takes its place.
+    /// Stops the present run and starts a new one.
     Replace,
 }
 
-/// The decision about a tick.
+/// Decision about a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// Start a run.
     Start,
-    /// Do nothing. The tick counts as handled: it is not made up for.
+    /// Do nothing. The tick counts as handled and is not repeated.
     Skip,
-    /// Stop the run that is going, then start one.
+    /// Stop the present run, then start a new one.
     Replace,
 }
 
 impl Concurrency {
-    /// Decides about a tick, given whether a run is still going.
+    /// Decides about a tick; `running` is true if an earlier run is still in progress.
     pub fn decide(self, running: bool) -> Decision {
         match (self, running) {
             (_, false) => Decision::Start,

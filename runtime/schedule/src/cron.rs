@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::Zone;
 
-/// Steps that one search takes at most. A search steps from match to match through a repeated stretch of the clock, or
-/// from one clock change to the next; the longest stretch on record is a day of minutes, and 100 years have 200 changes.
+/// Maximum number of steps in one search. A step goes to the next match in a repeated stretch of the clock, or to the
+/// next clock change; the longest stretch on record is a day of minutes, and 100 years have 200 changes.
 const MAX_STEPS: usize = 2_000;
 
 /// A cron expression of five fields (minute, hour, day of the month, month, weekday), or a word such as `@daily`.
@@ -35,36 +35,36 @@ pub struct Cron {
     hours: Hours,
 }
 
-/// The two readings of the hour field, which differ when the clock is changed.
+/// Readings of the hour field, which differ when the clock is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hours {
-    /// Hours that are named: each time runs exactly once.
+    /// Explicit hours: each local time runs exactly once.
     Named,
-    /// `*` or `*/n`: the clock is followed through its changes.
+    /// `*` or `*/n`: runs follow the clock through its changes.
     Any,
 }
 
-/// The reasons for which a text is no cron expression.
+/// Reasons why a text is not a cron expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CronError {
-    /// It does not have the form of one.
+    /// The text does not have the right form.
     #[error("invalid cron expression \"{text}\": {reason}")]
     Invalid {
-        /// The expression as it was given.
+        /// Text as given.
         text: String,
-        /// The first thing that is wrong with it.
+        /// First mistake in the text.
         reason: String,
     },
-    /// It has the form of one, but no date ever matches, such as the 30th of February.
+    /// The form is right, but no date ever matches, such as the 30th of February.
     #[error("the cron expression \"{text}\" never comes due")]
     Never {
-        /// The expression as it was given.
+        /// Text as given.
         text: String,
     },
 }
 
 impl Cron {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
     /// [`CronError`], also when the expression could never come due.
@@ -91,12 +91,12 @@ impl Cron {
         }
     }
 
-    /// Returns the expression as it was given, without blanks around it.
+    /// Returns the expression as given, without blanks around it.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns the first due time that is later than `after`. `None` only near the end of representable time.
+    /// Returns the first due time later than `after`. `None` only near the end of representable time.
     pub fn next_after(&self, after: Timestamp, zone: &Zone) -> Option<Timestamp> {
         match self.hours {
             Hours::Named => self.next_named(after, zone),
@@ -112,8 +112,8 @@ impl Cron {
         }
     }
 
-    /// Searches forward through local times. Their instants ([`Zone::once`]) never decrease, so the first match whose
-    /// instant is late enough is the answer; only inside a repeated stretch are earlier ones passed over.
+    /// Searches forward through matching local times. Their instants ([`Zone::once`]) never decrease, so the first
+    /// instant that is late enough is the answer.
     fn next_named(&self, after: Timestamp, zone: &Zone) -> Option<Timestamp> {
         let mut local = zone.local(after);
         for _ in 0..MAX_STEPS {
@@ -146,7 +146,7 @@ impl Cron {
         None
     }
 
-    /// Searches stretch by stretch: between two changes of the offset, local time and instants advance together.
+    /// Searches from one change of the offset to the next: in between, local time and instants advance together.
     fn next_any(&self, after: Timestamp, zone: &Zone) -> Option<Timestamp> {
         let mut start = after;
         let mut found = self.match_after(zone.local(after))?;
@@ -213,7 +213,7 @@ impl FromStr for Cron {
     }
 }
 
-/// Returns how the hour field of an expression reads. Of the words only `@hourly` has any hour.
+/// Returns the reading of an expression's hour field. Of the words, only `@hourly` runs in every hour.
 fn hours(text: &str) -> Hours {
     let any = match text.split_whitespace().nth(1) {
         Some(field) => field.starts_with('*'),
@@ -222,12 +222,12 @@ fn hours(text: &str) -> Hours {
     if any { Hours::Any } else { Hours::Named }
 }
 
-/// Cuts off the fraction of a second.
+/// Removes the fraction of a second.
 fn second(local: DateTime) -> Option<DateTime> {
     local.with().subsec_nanosecond(0).build().ok()
 }
 
-/// Passes a match on. Seconds are always zero, as expressions have no such field.
+/// Returns a match unchanged. Its seconds are always zero, because expressions have no such field.
 fn whole(found: Option<DateTime>) -> Option<DateTime> {
     debug_assert!(
         found.is_none_or(|found| found.second() == 0),

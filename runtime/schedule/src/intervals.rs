@@ -7,14 +7,14 @@ use jiff::{SignedDuration, Timestamp, ToSpan as _};
 
 use crate::{Grain, Step, Zone};
 
-/// Seconds of the units below a day.
+/// Seconds in each unit below a day.
 const SECONDS: [(Grain, i64); 3] = [(Grain::Second, 1), (Grain::Minute, 60), (Grain::Hour, 3_600)];
 
-/// Intervals that one call walks at most, so that an interval of a second and a mark of long ago cost no more than a
-/// fraction of a second.
+/// Maximum number of intervals visited by one call, so that short intervals since a time long ago cost only a fraction
+/// of a second.
 const MAX_WALKED: usize = 200_000;
 
-/// The calendar cut into intervals of equal steps, without gaps.
+/// A calendar cut into intervals of equal steps, without gaps.
 ///
 /// Steps of a day or more follow the zone's dates: an interval begins with the first instant of its first day, so a day
 /// has 23 or 25 hours where the clock is changed. Shorter steps follow the clock with the offset in force: a repeated
@@ -35,30 +35,30 @@ pub struct Intervals {
     step: Step,
     zone: Zone,
     first_day_of_week: Weekday,
-    /// 1 to 12.
+    /// First month of the year, 1 to 12.
     first_month_of_year: i8,
 }
 
-/// The stretch from `start` up to and without `end`.
+/// A span of time that includes its start and excludes its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interval {
-    /// The first instant of the interval.
+    /// First instant of the interval.
     pub start: Timestamp,
-    /// The first instant after it.
+    /// First instant after the interval.
     pub end: Timestamp,
 }
 
-/// The intervals that have closed since the last one that was handled.
+/// Intervals that have closed since the last one handled.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Closed {
-    /// The newest of them, oldest first.
+    /// Newest closed intervals, oldest first.
     pub intervals: Vec<Interval>,
-    /// The number of older ones that were left out, at most 200,000.
+    /// Number of older intervals that were left out, at most 200,000.
     pub left_out: u64,
 }
 
 impl Intervals {
-    /// Cuts a zone's calendar into steps; weeks begin on Monday, years in January.
+    /// Cuts a zone's calendar into steps. Weeks begin on Monday, years in January.
     pub fn new(step: Step, zone: Zone) -> Self {
         Self {
             step,
@@ -77,7 +77,7 @@ impl Intervals {
         }
     }
 
-    /// Sets the month, 1 to 12, in which years begin, and with them quarters. Other numbers are taken into that range.
+    /// Sets the month, 1 to 12, in which years begin, and so the quarters. Other numbers are clamped to that range.
     #[must_use]
     pub fn years_from(self, first_month_of_year: i8) -> Self {
         Self {
@@ -86,7 +86,7 @@ impl Intervals {
         }
     }
 
-    /// Returns the interval that holds a moment. `None` only near the ends of representable time.
+    /// Returns the interval that contains a moment. `None` only near the ends of representable time.
     pub fn at(&self, moment: Timestamp) -> Option<Interval> {
         match SECONDS.iter().find(|(grain, _)| *grain == self.step.grain) {
             Some((_, seconds)) => self.by_clock(moment, seconds * i64::from(self.step.count.get())),
@@ -94,9 +94,8 @@ impl Intervals {
         }
     }
 
-    /// Returns the intervals that begin at or after `since` and have ended by `until`, the newest `limit` of them.
-    /// `since` is the end of the last interval that was handled; an interval that has begun before is left out. Without
-    /// one, only the newest closed interval is returned.
+    /// Returns the newest `limit` intervals that begin at or after `since` and end by `until`. `since` is the end of
+    /// the last interval handled; without it, only the newest closed interval is returned.
     pub fn closed(&self, since: Option<Timestamp>, until: Timestamp, limit: usize) -> Closed {
         let Some(open) = self.at(until) else {
             return Closed::default();
@@ -129,7 +128,7 @@ impl Intervals {
         }
     }
 
-    /// Returns an interval of so many seconds of the clock, cut where the clock is changed.
+    /// Returns an interval of this many seconds, cut short where the clock is changed.
     fn by_clock(&self, moment: Timestamp, seconds: i64) -> Option<Interval> {
         let offset = i64::from(self.zone.offset(moment).seconds());
         let shown = moment.as_second() + offset - i64::from(moment.subsec_nanosecond() < 0);
@@ -163,7 +162,7 @@ impl Intervals {
         })
     }
 
-    /// Returns the first day of the interval that holds a day, and the first day after it.
+    /// Returns the first day of the interval that contains a day, and the first day after the interval.
     fn dates(&self, date: Date) -> Option<(Date, Date)> {
         let count = i32::try_from(self.step.count.get()).ok()?;
         match self.step.grain {
@@ -197,14 +196,14 @@ impl Intervals {
         new_year.saturating_add(i64::from(days).days())
     }
 
-    /// Returns the first instant of a day: later than midnight where the clock skips it. Of a midnight that the clock
-    /// shows twice, it is the first.
+    /// Returns the first instant of a day, which is later than midnight if the clock skips it. If the clock shows
+    /// midnight twice, the first counts.
     fn beginning(&self, date: Date) -> Option<Timestamp> {
         self.zone.once(date.to_datetime(Time::midnight()))
     }
 }
 
-/// Returns the first day of a month, given the months since the year 0.
+/// Returns the first day of a month, given the number of months since the year 0.
 fn first_of(months: i32) -> Option<Date> {
     let year = i16::try_from(months.div_euclid(12)).ok()?;
     let month = i8::try_from(months.rem_euclid(12) + 1).ok()?;

@@ -1,4 +1,4 @@
-//! Schedules: when something is due, which times were missed, and in which window or interval a moment lies.
+//! Schedules: due times, missed times, and the window or interval that contains a moment.
 //!
 //! Every function is pure. The crate has no clock, no timer, no thread and no IO: callers pass the time in, and arm
 //! their own timer for the instant that they get back. Time zones come with the crate, so equal inputs give equal

@@ -20,7 +20,7 @@ pub struct Recurrence {
 }
 
 impl Recurrence {
-    /// Returns windows of a length, elapsed, that start when the expression is due.
+    /// Creates windows of this elapsed length that start at each due time.
     ///
     /// # Errors
     /// [`WindowError`] if the length is not positive or a margin is negative.
@@ -42,7 +42,7 @@ impl Recurrence {
         })
     }
 
-    /// Returns the occurrence that governs at a moment. `None` only near the ends of representable time.
+    /// Returns the occurrence that applies at a moment. `None` only near the ends of representable time.
     pub fn at(&self, now: Timestamp) -> Option<Window> {
         let last = self
             .cron
@@ -63,7 +63,7 @@ impl Recurrence {
         Some(if last_governs { last } else { next })
     }
 
-    /// Returns the next moment after `now` at which the governing occurrence or its phase may change.
+    /// Returns the next moment after `now` at which another occurrence or phase may apply.
     pub fn next_boundary(&self, now: Timestamp) -> Option<Timestamp> {
         let governing = self.at(now)?.next_boundary(now);
         let next = self
@@ -74,7 +74,7 @@ impl Recurrence {
         governing.into_iter().chain(next).min()
     }
 
-    /// Returns the occurrence that starts at a moment, or `None` if it can't be represented.
+    /// Returns the occurrence that starts at a moment. `None` if it can't be represented.
     fn window(&self, start: Timestamp) -> Option<Window> {
         let end = start.checked_add(self.length).ok()?;
         Window::new(start, end, self.margins).ok()

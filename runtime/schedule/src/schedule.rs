@@ -4,17 +4,17 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{Cron, Zone};
 
-/// The distance by which a clock may go back and still be the same clock.
+/// Largest step back of a clock that is still tolerated.
 ///
 /// A correction by a time server, or a machine that was set to local time for a moment, must not run everything again:
 /// times that have run are not repeated. A clock that goes back further was wrong before, and schedules follow it from
 /// where it is now. Vixie cron draws the line at three hours too.
 pub const REWIND_TOLERANCE: SignedDuration = SignedDuration::from_hours(3);
 
-/// Missed times that are counted one by one; more are given as this number.
+/// Maximum number of missed times that are counted one by one; larger numbers are reported as this.
 const MAX_COUNTED: u64 = 1_000;
 
-/// A rule that says when something is due, given the mark: the time up to which it has been done.
+/// A rule of due times, given the mark: the time up to which the work is done.
 ///
 /// With a cron expression and an interval it is due by whichever comes first. Which mark to use is the caller's
 /// choice: the [time of the last tick](Tick::time) gives an even grid, the end of the last run gives at least `every`
@@ -26,45 +26,45 @@ pub struct Schedule {
     zone: Zone,
 }
 
-/// The error of an interval that is no schedule.
+/// Error of an interval that is too short for a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an interval must be at least a second long")]
 pub struct ScheduleError;
 
-/// The answer of a schedule.
+/// Answer of a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// It is due now. The caller's next mark is the tick's time or the end of the run.
+    /// Due now. The next mark is the tick's time or the end of the run, as the caller chooses.
     Now(Tick),
-    /// It is due at this later time.
+    /// Due at this later time.
     Later(Timestamp),
-    /// It never comes due.
+    /// Never due.
     Never,
-    /// The clock went back so far that the mark can't be trusted. The caller takes `now` as its mark and asks again;
-    /// [`Timer`](crate::Timer) does that by itself.
+    /// The clock went back so far that the mark can't be trusted. The caller must set its mark to `now` and ask again,
+    /// as [`Timer`](crate::Timer) does.
     Rewound,
 }
 
-/// A due time. Times that were missed before it are part of it, so they run once.
+/// A due time, together with the missed times before it, so that they run once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tick {
-    /// The latest scheduled time that has come.
+    /// Latest due time that has come.
     pub time: Timestamp,
-    /// The earliest scheduled time that this tick stands for: [`time`](Self::time) itself if none was missed.
+    /// Earliest due time that this tick stands for: [`time`](Self::time) itself if none was missed.
     pub first: Timestamp,
-    /// The number of earlier times that were missed, at most 1,000.
+    /// Number of earlier due times that were missed, at most 1,000.
     pub missed: u64,
 }
 
 impl Schedule {
-    /// A schedule that never comes due by itself.
+    /// A schedule that is never due by itself.
     pub const NEVER: Self = Self {
         cron: None,
         every: None,
         zone: Zone::UTC,
     };
 
-    /// Returns a schedule that follows a cron expression in a time zone.
+    /// Creates a schedule that follows a cron expression in a time zone.
     pub fn cron(cron: Cron, zone: Zone) -> Self {
         Self {
             cron: Some(cron),
@@ -73,7 +73,7 @@ impl Schedule {
         }
     }
 
-    /// Returns a schedule that is due whenever so much time has passed since the mark.
+    /// Creates a schedule that is due at this interval after the mark.
     ///
     /// # Errors
     /// [`ScheduleError`] if `every` is shorter than a second.
@@ -81,7 +81,7 @@ impl Schedule {
         Self::NEVER.or_every(every)
     }
 
-    /// Adds an interval: the schedule is due by whichever comes first.
+    /// Adds an interval. The schedule is then due at the earlier of both times.
     ///
     /// # Errors
     /// [`ScheduleError`] if `every` is shorter than a second.
@@ -95,12 +95,12 @@ impl Schedule {
         })
     }
 
-    /// Returns the zone in which the cron expression is read.
+    /// Returns the time zone of the cron expression.
     pub fn zone(&self) -> &Zone {
         &self.zone
     }
 
-    /// Returns the first due time after a mark.
+    /// Returns the first due time after a mark; `None` if there is none.
     pub fn next_after(&self, mark: Timestamp) -> Option<Timestamp> {
         let cron = self
             .cron
@@ -110,7 +110,7 @@ impl Schedule {
         earliest(cron, every)
     }
 
-    /// Says whether something is due `now` that was last done at `mark`, and otherwise when it will be.
+    /// Determines whether work last done at `mark` is due `now`, or when it will be.
     pub fn due(&self, mark: Timestamp, now: Timestamp) -> Due {
         if !is_trusted(mark, now) {
             return Due::Rewound;
@@ -122,7 +122,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the tick that stands for every due time from `first` up to `now`.
+    /// Returns the tick for every due time from `first` to `now`.
     fn tick(&self, mark: Timestamp, first: Timestamp, now: Timestamp) -> Tick {
         let cron = self
             .cron
@@ -139,7 +139,7 @@ impl Schedule {
         Tick { time, first, missed }
     }
 
-    /// Returns the due time that follows another one, while the mark stays.
+    /// Returns the due time after another one, with the mark unchanged.
     fn following(&self, mark: Timestamp, time: Timestamp) -> Option<Timestamp> {
         let cron = self
             .cron
@@ -153,12 +153,12 @@ impl Schedule {
     }
 }
 
-/// Returns true unless a time lies so far in the future that the clock which noted it was wrong, see [`REWIND_TOLERANCE`].
+/// Returns true unless a mark lies so far in the future that the clock behind it was wrong, see [`REWIND_TOLERANCE`].
 pub fn is_trusted(mark: Timestamp, now: Timestamp) -> bool {
     mark.duration_since(now) <= REWIND_TOLERANCE
 }
 
-/// Returns the latest `mark + n * every` (n at least 1) that is not after `now`.
+/// Returns the latest `mark + n * every`, with n at least 1, that is not after `now`.
 fn last_multiple(mark: Timestamp, every: SignedDuration, now: Timestamp) -> Option<Timestamp> {
     let times = now.duration_since(mark).as_nanos() / every.as_nanos();
     if times < 1 {

@@ -1,4 +1,4 @@
-//! The length of the intervals of a calendar.
+//! Lengths of the intervals of a calendar.
 
 use std::num::NonZeroU32;
 use std::str::FromStr;
@@ -8,17 +8,17 @@ use jiff::Span;
 /// A unit of the calendar or the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grain {
-    /// Seconds.
+    /// Seconds of the clock.
     Second,
-    /// Minutes.
+    /// Minutes of the clock.
     Minute,
-    /// Hours.
+    /// Hours of the clock.
     Hour,
     /// Days of the zone's calendar, which may have 23 or 25 hours.
     Day,
     /// Weeks, from the calendar's first day of the week.
     Week,
-    /// Months.
+    /// Calendar months.
     Month,
     /// Quarters, from the calendar's first month of the year.
     Quarter,
@@ -27,7 +27,7 @@ pub enum Grain {
 }
 
 impl Grain {
-    /// Every unit, the shortest first.
+    /// Every unit, shortest first.
     pub const ALL: [Grain; 8] = [
         Grain::Second,
         Grain::Minute,
@@ -54,25 +54,25 @@ impl Grain {
     }
 }
 
-/// A number of one unit: `P1D`, `PT15M`.
+/// A number of units: `P1D`, `PT15M`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// The number of units.
+    /// Number of units.
     pub count: NonZeroU32,
-    /// The unit.
+    /// Unit that is counted.
     pub grain: Grain,
 }
 
-/// The error of a text that is no step.
+/// Error of a text that is not a step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{text}\" is not an ISO 8601 duration of one unit, such as `PT1H`, `P1D` or `P1M`")]
 pub struct StepError {
-    /// The text as it was given.
+    /// Text as given.
     pub text: String,
 }
 
 impl Step {
-    /// A step of one unit.
+    /// Creates a step of one unit.
     pub const fn one(grain: Grain) -> Self {
         Self {
             count: NonZeroU32::MIN,
@@ -84,7 +84,7 @@ impl Step {
 impl FromStr for Step {
     type Err = StepError;
 
-    /// Reads an ISO 8601 duration of exactly one unit.
+    /// Parses an ISO 8601 duration in a single unit.
     fn from_str(text: &str) -> Result<Self, StepError> {
         parse(text).ok_or_else(|| StepError {
             text: text.to_owned(),

@@ -1,10 +1,10 @@
-//! Timers: a schedule with a memory of what has run.
+//! Timers: a schedule with the time up to which it has run.
 
 use jiff::Timestamp;
 
 use crate::{Due, Schedule};
 
-/// A schedule and its mark: the time up to which it has run.
+/// A schedule with its mark: the time up to which it has run.
 ///
 /// The mark is all that has to be stored. A process that slept asks once when it wakes, and gets one tick for all the
 /// times that it missed; a clock that jumps forward is no different.
@@ -27,27 +27,27 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// Returns a timer that has run up to `mark`. Something new starts with the time of its creation.
+    /// Creates a timer that has run up to `mark`. For new work, that is the time of creation.
     pub fn new(schedule: Schedule, mark: Timestamp) -> Self {
         Self { schedule, mark }
     }
 
-    /// Returns the time up to which the timer has run, for storing.
+    /// Returns the mark, for storing.
     pub fn mark(&self) -> Timestamp {
         self.mark
     }
 
-    /// Replaces the schedule and keeps what has run.
+    /// Replaces the schedule and keeps the mark.
     pub fn reschedule(&mut self, schedule: Schedule) {
         self.schedule = schedule;
     }
 
-    /// Records that the work was done up to `mark` for another reason than the schedule, such as a request.
+    /// Moves the mark after work that was done for another reason than the schedule, such as a request.
     pub fn ran(&mut self, mark: Timestamp) {
         self.mark = mark;
     }
 
-    /// Says whether it is due now. A tick moves the mark to its time, so it is given once; never [`Due::Rewound`].
+    /// Determines whether the timer is due. A tick moves the mark, so that it is returned once; never [`Due::Rewound`].
     pub fn poll(&mut self, now: Timestamp) -> Due {
         let mut due = self.schedule.due(self.mark, now);
         if due == Due::Rewound {

@@ -1,8 +1,8 @@
-//! Windows: a stretch of time with a lead before it and a teardown after it.
+//! Windows: time spans with a lead before and a teardown after.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// A window of time in which something is wanted.
+/// A time span in which something is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     start: Timestamp,
@@ -10,49 +10,49 @@ pub struct Window {
     margins: Margins,
 }
 
-/// The time around a window, elapsed, whatever clocks do.
+/// Elapsed time around a window, unaffected by clock changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Margins {
-    /// The time before the start in which to prepare.
+    /// Time before the start, for preparation.
     pub lead: SignedDuration,
-    /// The time after the end in which to clean up.
+    /// Time after the end, for cleanup.
     pub teardown: SignedDuration,
 }
 
-/// The phase of a window, in order of time. A boundary belongs to the phase that it opens.
+/// Phase of a window, in order of time. A boundary belongs to the phase that it opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Phase {
-    /// The lead has not begun.
+    /// The time before the lead.
     Before,
-    /// The lead: from `start - lead`.
+    /// The lead, from `start - lead`.
     Approaching,
-    /// The window itself: from `start`.
+    /// The window itself, from `start`.
     Active,
-    /// The teardown: from `end`.
+    /// The teardown, from `end`.
     Teardown,
-    /// Over: from the [deadline](Window::deadline).
+    /// The time from the [deadline](Window::deadline) on.
     Expired,
 }
 
-/// The reasons for which a window is refused.
+/// Reasons to refuse a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
-    /// It ends before it starts, or at once.
+    /// The window does not end after its start.
     #[error("the end of a window must be later than its start")]
     Empty,
-    /// A margin is negative.
+    /// The lead or the teardown is negative.
     #[error("the {margin} of a window must not be negative")]
     Negative {
-        /// `lead` or `teardown`.
+        /// Name of the margin: `lead` or `teardown`.
         margin: &'static str,
     },
-    /// A boundary lies beyond the years that a timestamp can hold.
+    /// A boundary can't be represented as a timestamp.
     #[error("the window lies beyond the years that can be represented")]
     OutOfRange,
 }
 
 impl Margins {
-    /// No time around the window.
+    /// No lead and no teardown.
     pub const NONE: Self = Self {
         lead: SignedDuration::ZERO,
         teardown: SignedDuration::ZERO,
@@ -70,7 +70,7 @@ impl Margins {
 }
 
 impl Window {
-    /// Returns the window from `start` up to and without `end`.
+    /// Creates the window from `start` to `end`, excluding `end`.
     ///
     /// # Errors
     /// [`WindowError`] if `end` is not later than `start`, a margin is negative, or a boundary can't be represented.
@@ -97,13 +97,13 @@ impl Window {
         self.end
     }
 
-    /// Returns the beginning of the lead.
+    /// Returns the start of the lead.
     pub fn opening(&self) -> Timestamp {
         // Checked when the window was made.
         self.start.saturating_sub(self.margins.lead).unwrap_or(self.start)
     }
 
-    /// Returns the end of the teardown: nothing may be left then.
+    /// Returns the end of the teardown, after which nothing may be left.
     pub fn deadline(&self) -> Timestamp {
         self.end.saturating_add(self.margins.teardown).unwrap_or(self.end)
     }
@@ -123,13 +123,13 @@ impl Window {
         }
     }
 
-    /// Returns the next boundary after a moment, at which to ask again. `None` once the deadline has passed.
+    /// Returns the next boundary after a moment, at which the phase changes. `None` once the deadline has passed.
     pub fn next_boundary(&self, now: Timestamp) -> Option<Timestamp> {
         let boundaries = [self.opening(), self.start, self.end, self.deadline()];
         boundaries.into_iter().find(|boundary| *boundary > now)
     }
 
-    /// Returns whether this window lies inside another one, margins left aside.
+    /// Returns true if this window lies inside another one, not counting margins.
     pub fn is_within(&self, outer: &Self) -> bool {
         outer.start <= self.start && self.end <= outer.end
     }

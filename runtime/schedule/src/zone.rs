@@ -6,24 +6,24 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp};
 
-/// The list of zones that is part of the program. The system's list is not read: it would be IO, and the same project
-/// would run at other times on another machine.
+/// Built-in database of time zones. The system's is not read: that would be IO, and a project would run at other times
+/// on another machine.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// A time zone: UTC unless said otherwise.
+/// A time zone; UTC by default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Zone(TimeZone);
 
-/// The error of a name that no time zone has.
+/// Error of a name that no time zone has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown time zone \"{name}\"")]
 pub struct UnknownZone {
-    /// The name as it was given.
+    /// Name as given.
     pub name: String,
 }
 
 impl Zone {
-    /// The zone of universal time, which has no clock changes.
+    /// Universal time, which has no clock changes.
     pub const UTC: Self = Self(TimeZone::UTC);
 
     /// Finds a zone by its IANA name, in any case. An empty name is UTC.
@@ -40,14 +40,13 @@ impl Zone {
         })
     }
 
-    /// Returns the IANA name; a zone made from rules or an offset alone may have none.
+    /// Returns the IANA name; a zone made only from rules or an offset may have none.
     pub fn name(&self) -> Option<&str> {
         self.0.iana_name()
     }
 
-    /// Returns the instant at which the zone's clock shows a time. A time that the clock skips is moved forward by the
-    /// length of the gap; of a time that it shows twice, the first is meant. `None` beyond the years of
-    /// [`Timestamp`].
+    /// Returns the instant at which the zone's clock shows a time. A skipped time is moved forward by the length of the
+    /// gap; of a repeated time, the first instant is returned. `None` beyond the years of [`Timestamp`].
     pub fn instant(&self, local: DateTime) -> Option<Timestamp> {
         self.0.to_ambiguous_timestamp(local).compatible().ok()
     }
@@ -57,8 +56,8 @@ impl Zone {
         self.0.to_datetime(instant)
     }
 
-    /// Returns the one instant that stands for a local time: the first that shows it, or the end of the gap that skips
-    /// it. Later local times never have earlier instants. `None` beyond the years of [`Timestamp`].
+    /// Returns the single instant for a local time: the first that shows it, or the end of the gap that skips it. Later
+    /// local times never have earlier instants. `None` beyond the years of [`Timestamp`].
     pub fn once(&self, local: DateTime) -> Option<Timestamp> {
         match self.0.to_ambiguous_timestamp(local).offset() {
             AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok(),
@@ -68,7 +67,7 @@ impl Zone {
         }
     }
 
-    /// Returns the zone in the terms of the library that knows its rules.
+    /// Returns the zone as a value of the library that knows its rules.
     pub fn rules(&self) -> &TimeZone {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Due times of cron expressions.
+//! Tests of the due times of cron expressions.
 
 use super::reference::{Pattern, minutes};
 use super::{ZONES, at, later};

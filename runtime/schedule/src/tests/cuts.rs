@@ -1,4 +1,4 @@
-//! Intervals of a calendar.
+//! Tests of the intervals of a calendar.
 
 use jiff::civil::Weekday;
 

@@ -1,4 +1,4 @@
-//! Lives of processes under a simulated clock: they sleep, and their clock jumps.
+//! Tests of processes under a simulated clock: they sleep, and their clock jumps.
 
 use jiff::{SignedDuration, Timestamp};
 

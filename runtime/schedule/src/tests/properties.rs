@@ -1,4 +1,4 @@
-//! Properties of due times.
+//! Property tests of due times.
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;

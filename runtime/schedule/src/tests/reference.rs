@@ -1,5 +1,5 @@
-//! Naive references. They know two things about a zone: the offset of an instant, and the calendar. They go through
-//! time minute by minute.
+//! Naive references, which know only a zone's offset at an instant and the calendar, and go through time minute by
+//! minute.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};

@@ -1,4 +1,4 @@
-//! Phases of windows.
+//! Tests of the phases of windows.
 
 use jiff::SignedDuration;
 
