@@ -1,15 +1,15 @@
-//! Locks, and what a panic means to them: one answer for all crates, which start at [`Unpoisoned`].
+//! Locks that remain usable after a panic, for all crates: see [`Unpoisoned`].
 
 use std::sync::{LockResult, PoisonError};
 
-/// Locks that go on after a panic.
+/// Locks that remain usable after a panic.
 ///
 /// Nothing of ours panics between two changes that belong together, so what a lock guards is whole whenever it is free.
 pub trait Unpoisoned {
-    /// The guard that holds the lock.
+    /// Guard that holds the lock.
     type Guard;
 
-    /// Returns the guard, whether or not a thread panicked while it held the lock.
+    /// Returns the guard, even if a thread panicked while it held the lock.
     fn unpoisoned(self) -> Self::Guard;
 }
 
