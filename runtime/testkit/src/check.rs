@@ -1,4 +1,4 @@
-//! Checks of a kit: plays from seeds, and the report of the first fault.
+//! Checks of a reconciler: plays from seeds, and the report of the first fault.
 
 use crate::fault::{Passed, Report, What, Wrong};
 use crate::kit::Kit;
@@ -11,16 +11,16 @@ use crate::systematic;
 use crate::things::Things;
 use watershed_controller::Reconciler;
 
-/// The variable with the number of steps of a check.
+/// Environment variable with the number of steps of a check.
 const STEPS_VARIABLE: &str = "WATERSHED_TESTKIT_STEPS";
 
-/// The variable with the one seed that checks play.
+/// Environment variable with the only seed that checks play.
 const SEED_VARIABLE: &str = "WATERSHED_TESTKIT_SEED";
 
-/// Checks.
+/// Runs of the check.
 impl<O: Outside, R: Reconciler> Kit<O, R> {
-    /// Plays seed after seed, and panics with a [`Report`] if something is wrong. Call it in a plain `#[test]`: it
-    /// makes a runtime of its own.
+    /// Plays one seed after the other, and panics with a [`Report`] of the first fault. Call it in a plain `#[test]`,
+    /// because it creates a runtime of its own.
     ///
     /// # Panics
     /// If the reconciler has a fault.
@@ -31,7 +31,7 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         }
     }
 
-    /// As [`check`](Self::check), and returns what was found.
+    /// Checks like [`check`](Self::check), but returns the first fault instead of panicking.
     ///
     /// # Errors
     /// With the first fault.
@@ -58,7 +58,7 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         Ok(passed)
     }
 
-    /// Plays one seed.
+    /// Plays a single seed.
     ///
     /// # Errors
     /// With its fault, told as shortly as can be.
@@ -82,7 +82,7 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         }
     }
 
-    /// Plays a script, and if it fails makes it short; else says also whether an interruption was missed.
+    /// Plays a script, and shrinks it if it fails. Otherwise also returns whether an interruption point was missed.
     fn judge(&self, seed: u64, script: Script, before: u64) -> Result<(Passed, bool), Box<Report>> {
         let mut played = self.perform(&script, Story::default());
         let Some(wrong) = played.wrong.take() else {
@@ -102,7 +102,7 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         }))
     }
 
-    /// One play in a runtime of its own, with nothing left of any other.
+    /// Plays a script in a runtime of its own, isolated from other plays.
     fn perform(&self, script: &Script, story: Story) -> Played {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -128,7 +128,7 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
     }
 }
 
-/// The result of a play.
+/// Result of a play.
 struct Played {
     wrong: Option<Wrong>,
     passed: Passed,
@@ -155,7 +155,7 @@ impl Passed {
     }
 }
 
-/// A number from the environment.
+/// Reads a number from an environment variable; none if it is not set.
 ///
 /// # Panics
 /// If there is something else.

@@ -1,4 +1,4 @@
-//! The end of a play: everything is mended, comes to rest, and is compared with the same from scratch.
+//! The end of a play: everything is repaired, comes to rest, and is compared with the same resources from scratch.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,20 +17,21 @@ use watershed_controller::Resource;
 use watershed_controller::Select;
 use watershed_controller::clock::Clock;
 
-/// The number of times that what has failed is tried again.
+/// Maximum number of retries of failed resources.
 const RETRIES: usize = 3;
 
-/// Times that may fall due before a play is as good as at rest: enough for whoever waits for something.
+/// Maximum number of due times that may pass before a play counts as at rest: enough for every reconciler that waits
+/// for something.
 const TIMES: usize = 64;
 
-/// Times in a row that change nothing: who asks for more of them looks for drift.
+/// Number of due times in a row without a change after which further requests only look for drift.
 const IDLE_TIMES: usize = 3;
 
-/// Outcomes from scratch that are remembered.
+/// Maximum number of remembered outcomes from scratch.
 const SCRATCHES: usize = 1_000;
 
 impl<O: Outside, R: Reconciler> Play<'_, O, R> {
-    /// Mends what the script has broken, and checks everything there is to check.
+    /// Repairs everything that the script has broken, and makes all checks.
     pub(super) async fn end(&mut self) -> Result<(), Wrong> {
         self.mend()?;
         self.declare().await?;
@@ -45,7 +46,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         self.delete_all().await
     }
 
-    /// Gives every resource refs to what can be there, and lets that be there and well.
+    /// Gives every resource only refs that can exist, and makes these exist without failure.
     fn mend(&mut self) -> Result<(), Wrong> {
         self.outside.trouble(false);
         for place in 0..PLACES {
@@ -76,7 +77,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         Ok(())
     }
 
-    /// Tries what has failed again, for a few times.
+    /// Retries failed resources, a few times.
     async fn try_again(&mut self) -> Result<(), Wrong> {
         for _ in 0..RETRIES {
             let failed = self.failed_ones();
@@ -98,7 +99,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         failed.map(|found| found.row.uid).collect()
     }
 
-    /// Lets what happens outside be noticed.
+    /// Gives reconcilers time to notice events outside.
     async fn let_rest(&mut self) -> Result<(), Wrong> {
         if self.kit.rest_after.is_zero() {
             return Ok(());
@@ -107,7 +108,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         self.until_rest().await
     }
 
-    /// Lets time pass as long as any resource has asked to be run again.
+    /// Passes time while any resource has asked to be run again.
     async fn pass_times(&mut self) -> Result<(), Wrong> {
         self.let_rest().await?;
         let mut idle = 0;
@@ -171,7 +172,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         }
     }
 
-    /// Makes the same from scratch, in another world, and compares.
+    /// Compares the result with that of the same resources from scratch, in another world.
     async fn compare(&mut self) -> Result<(), Wrong> {
         let found = self.sight();
         let expected = self.scratch().await?;
@@ -195,7 +196,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         Ok(())
     }
 
-    /// Returns the end of the same play from scratch; plays often want the same.
+    /// Returns the result of the same resources from scratch, remembered across plays.
     async fn scratch(&self) -> Result<Rc<Sight<O::Seen>>, Wrong> {
         let wanted = self.things.text();
         if let Some(sight) = self.kit.scratches.borrow().get(&wanted) {
@@ -225,7 +226,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         self.pass_times().await
     }
 
-    /// Runs everything once more: nothing has changed, so nothing may change.
+    /// Runs everything again: since nothing has changed, nothing may change.
     async fn ask_again(&mut self) -> Result<(), Wrong> {
         let before = self.sight();
         let uids: Vec<Uid> = self
@@ -262,7 +263,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         Ok(())
     }
 
-    /// Deletes everything: the outside is then as if nothing had ever been.
+    /// Deletes everything: afterwards the outside must be as at the start.
     async fn delete_all(&mut self) -> Result<(), Wrong> {
         self.things.places = Default::default();
         self.story.tell(|| "all are deleted".to_owned());

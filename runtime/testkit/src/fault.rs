@@ -10,46 +10,46 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Fault {
-    /// Run again with nothing changed, it changed something.
+    /// A run with nothing changed changes something.
     NotIdempotent,
-    /// Cancelled, or dropped where it waits, it left something that the next run did not make right.
+    /// A cancelled or dropped run leaves something that the next run does not repair.
     NotCancelSafe,
-    /// Its process died or lost its lease, and the next one did not make right what was left.
+    /// A run whose process died or lost its lease leaves something that the next one does not repair.
     NotCrashSafe,
-    /// After a restart in order it did not find again what it had in memory.
+    /// After an orderly restart, the reconciler lacks what it kept in memory.
     MemoryOnly,
-    /// It went on for long after its cancel.
+    /// A run continues for too long after its cancel.
     IgnoresCancel,
-    /// As a holder of yesterday it changed what a later one had made.
+    /// A run of an earlier leader changes the output of a later one.
     IgnoresEpoch,
-    /// After a change of spec, something is still as the earlier one wanted it.
+    /// After a change of the spec, some output is still that of the earlier spec.
     StaleSpec,
-    /// After a change of what it reads, something is still as before.
+    /// After a change of a ref's target, some output is still as before.
     StaleRef,
-    /// It depends on a resource that it has no ref to.
+    /// The output depends on a resource to which there is no ref.
     UndeclaredRead,
-    /// After a rename, something is not where it should be.
+    /// After a rename, some output is not in its place.
     LosesRename,
-    /// After a delete, something is left.
+    /// After a delete, some output is left.
     LeavesBehind,
-    /// Something is under way outside, and it did not ask to be run again.
+    /// Work is in progress outside, but the reconciler did not ask to be run again.
     LosesRetrigger,
-    /// It failed once, and the next run did not make right what was left.
+    /// A failed run leaves something that the next run does not repair.
     NotRetrySafe,
-    /// The outside failed while it ran, and it said that all was well.
+    /// The outside failed during a run, which reported success.
     SwallowsError,
-    /// The outside showed what must never be seen.
+    /// The outside shows an output that must never be visible.
     Torn,
-    /// It fails although nothing stands in its way.
+    /// A run fails without a cause outside.
     Fails,
-    /// It panicked.
+    /// A run panics.
     Panics,
-    /// It never came to an end.
+    /// A run never ends.
     Endless,
 }
 
 impl Fault {
-    /// Returns the fault as a text that follows "the reconciler".
+    /// Returns a text about the fault that continues "the reconciler".
     fn as_str(self) -> &'static str {
         match self {
             Fault::NotIdempotent => "is not idempotent: run again with nothing changed, it changes something",
@@ -73,7 +73,7 @@ impl Fault {
         }
     }
 
-    /// Returns a hint at the place to look at first.
+    /// Returns a hint where to look first.
     fn hint(self) -> &'static str {
         match self {
             Fault::NotIdempotent => "look at what is there before acting; \"it is already there\" is success",
@@ -112,7 +112,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The report of a failed check: the shortest play found that shows the fault.
+/// Report of a failed check: the shortest play found that shows the fault.
 ///
 /// ```
 /// # use std::{collections::BTreeMap, sync::{Arc, Mutex}};
@@ -152,15 +152,15 @@ impl fmt::Display for Fault {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Report {
-    /// The fault.
+    /// Fault that was found.
     pub fault: Fault,
-    /// The seed that shows it again, with [`Kit::play`](super::Kit::play) or `WATERSHED_TESTKIT_SEED`.
+    /// Seed that shows the fault again, with [`Kit::play`](super::Kit::play) or `WATERSHED_TESTKIT_SEED`.
     pub seed: u64,
-    /// The events, a line each.
+    /// Events of the play, a line each.
     pub story: Vec<String>,
-    /// The result, beside the expected one.
+    /// Actual result, beside the expected one.
     pub finding: String,
-    /// Steps that were played until then.
+    /// Number of steps played until the fault.
     pub steps: u64,
 }
 
@@ -182,53 +182,53 @@ impl fmt::Display for Report {
 
 impl std::error::Error for Report {}
 
-/// The extent of a check that has found nothing.
+/// Extent of a check without a fault.
 ///
 /// What [`Kit::find`](super::Kit::find) and [`Kit::check`](super::Kit::check) return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Passed {
-    /// Worlds that were played, each from a seed of its own.
+    /// Number of worlds played, each from a seed of its own.
     pub plays: u64,
-    /// The number of steps: edits, interruptions, and polls of invocations.
+    /// Number of steps: edits, interruptions, and polls of invocations.
     pub steps: u64,
-    /// Invocations that began.
+    /// Number of invocations that began.
     pub invocations: u64,
-    /// Of them, cancelled and returned.
+    /// Number of invocations that were cancelled and returned.
     pub cancelled: u64,
-    /// Of them, dropped where they waited.
+    /// Number of invocations that were dropped at an await.
     pub dropped: u64,
-    /// Processes that died.
+    /// Number of processes that died.
     pub crashes: u64,
-    /// Processes that stood still until another one had taken over.
+    /// Number of processes that froze until another one had taken over.
     pub frozen: u64,
 }
 
-/// The fault that a play has found, before the steps that it takes are known.
+/// Finding of a play, before it is known which steps are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
-    /// The outside is not as it would be from scratch.
+    /// The outside differs from the one made from scratch.
     Differs,
-    /// A state is not.
+    /// A state differs from the one made from scratch.
     State,
-    /// A resource fails that would not from scratch.
+    /// A resource fails that does not fail from scratch.
     Stuck,
-    /// It fails from scratch.
+    /// A resource fails from scratch.
     Fails,
-    /// Run again, it changed something.
+    /// A repeated run changed something.
     Again,
-    /// Everything was deleted, and something is left.
+    /// Something is left after everything was deleted.
     Left,
-    /// Something is under way and nobody will look.
+    /// Work is in progress outside, and no run will look at it again.
     Asleep,
-    /// The outside says so itself.
+    /// The outside reports an output that must never be visible.
     Torn,
     Late,
     Panicked,
     Endless,
 }
 
-/// A play that failed.
+/// A finding of a failed play, with its text.
 #[derive(Debug, Clone)]
 pub(super) struct Wrong {
     pub(super) what: What,
@@ -244,10 +244,10 @@ impl Wrong {
     }
 }
 
-/// Lines of a difference that are shown.
+/// Maximum number of lines shown of a difference.
 const SHOWN: usize = 40;
 
-/// The lines that only one of two values has, by their debug output.
+/// Returns the lines in which two values differ, by their debug output.
 pub(super) fn difference<T: fmt::Debug>(title: &str, found: &T, expected: &T) -> String {
     let (found, expected) = (format!("{found:#?}"), format!("{expected:#?}"));
     let (found, expected): (Vec<_>, Vec<_>) = (found.lines().collect(), expected.lines().collect());

@@ -1,4 +1,4 @@
-//! The resources that the tested ones read: their specs say what state they have, or that they fail.
+//! Given resources, which the tested ones read: their specs determine their state or failure.
 
 use std::marker::PhantomData;
 
@@ -10,17 +10,17 @@ use watershed_controller::Context;
 use watershed_controller::Reconciler;
 use watershed_controller::message::{DecodeError, EncodeError, Message};
 
-/// A kind whose resources a kit makes.
+/// A kind of given resources, which the kit makes.
 pub(super) struct Givens {
     pub(super) kind: Kind,
-    /// The bytes of a state.
+    /// Generator of encoded states.
     pub(super) state: Box<MakeState>,
-    /// The version of its message.
+    /// Version of the state message.
     pub(super) format: u32,
     pub(super) register: Box<dyn Fn(Builder) -> Builder>,
 }
 
-/// Makes up the bytes of a state.
+/// A function that generates the bytes of a state.
 type MakeState = dyn Fn(&mut Roll) -> Result<Vec<u8>, EncodeError>;
 
 impl Givens {
@@ -37,7 +37,7 @@ impl Givens {
     }
 }
 
-/// The bytes of a spec of a given resource: with a state, or of one that fails.
+/// Returns the spec of a given resource: with a state, or one that fails.
 pub(super) fn wanted(state: Option<&[u8]>) -> Vec<u8> {
     match state {
         Some(state) => [&[1], state].concat(),
@@ -45,7 +45,7 @@ pub(super) fn wanted(state: Option<&[u8]>) -> Vec<u8> {
     }
 }
 
-/// Bytes of a message that nobody here reads.
+/// Bytes of a message that are not decoded here.
 struct Bytes<M>(Vec<u8>, PhantomData<fn() -> M>);
 
 impl<M: Message> Message for Bytes<M> {

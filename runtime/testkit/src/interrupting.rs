@@ -1,4 +1,4 @@
-//! Interruptions of a play, each at the point to which an invocation has come.
+//! Interruptions of a play, at the point that an invocation has reached.
 
 use std::time::Duration;
 
@@ -12,14 +12,14 @@ use crate::script::{Action, Cut, How, Point};
 use watershed_controller::Reconciler;
 use watershed_controller::Refresh;
 
-/// Turns and seconds that a process that stood still gets to find out that it has lost its lease.
+/// Number of turns and seconds in which a frozen process may find out that it has lost its lease.
 const LAST_GASPS: u32 = 40;
 
-/// Turns of them, in which no time passes.
+/// Number of these turns in which no time passes.
 const TURNS: u32 = 20;
 
 impl<O: Outside, R: Reconciler> Play<'_, O, R> {
-    /// Interrupts the invocation that came to the point; the next interruption counts from there.
+    /// Interrupts the invocation that reached the point; the next interruption counts from there.
     pub(super) async fn cut(&mut self, cut: &Cut, next: Option<&Cut>) -> Result<(), Wrong> {
         self.passed.steps += 1;
         let reached = self.control.take_reached();
@@ -90,7 +90,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         self.control.release();
     }
 
-    /// Another spec for a resource, if it is still wanted.
+    /// Gives a resource another spec, if it is still wanted.
     async fn edit(&mut self, uid: Option<Uid>, seed: u64) -> Result<(), Wrong> {
         let Some(place) = self.place_of(uid) else {
             return Ok(());
@@ -100,7 +100,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         self.declare().await
     }
 
-    /// Lets the process stand still until another one has taken over and come to rest.
+    /// Freezes the process until another one has taken over and come to rest.
     async fn freeze(&mut self, uid: Option<Uid>, seed: u64, next: Option<&Cut>) -> Result<(), Wrong> {
         self.passed.frozen += 1;
         self.story

@@ -17,10 +17,10 @@ use watershed_controller::Handle;
 use watershed_controller::Message;
 use watershed_controller::Reconciler;
 
-/// Steps of a check unless something else is asked for: a fraction of a second.
+/// Default number of steps of a check: a fraction of a second.
 const STEPS: u64 = 10_000;
 
-/// Tests a reconciler; see the [module](super).
+/// A test kit for a reconciler; see the [module](super).
 ///
 /// Each seed is a play of its own: a few resources are created, edited, renamed and deleted while their invocations
 /// are cancelled, dropped and killed, all in simulated time, under the real controller. At the end everything comes to
@@ -39,20 +39,20 @@ pub struct Kit<O: Outside, R: Reconciler> {
     pub(super) state: Option<Box<Counts<R>>>,
     pub(super) cancel_within: Duration,
     pub(super) rest_after: Duration,
-    /// The ends of plays from scratch, by wanted resources.
+    /// Results of plays from scratch, by wanted resources.
     pub(super) scratches: RefCell<HashMap<String, Rc<Sight<O::Seen>>>>,
     pub(super) is_chained: bool,
     pub(super) is_fenced: bool,
     pub(super) steps: u64,
 }
 
-/// Registers kinds beside the one that is tested, over an outside.
+/// A function that registers further kinds, over an outside.
 type Beside<O> = dyn Fn(&O, Builder) -> Builder;
 
-/// Is told of each process that has started.
+/// A function that is called with each started process.
 type Started<O> = dyn Fn(&O, Handle);
 
-/// Makes up a spec.
+/// A function that generates a spec.
 type MakeSpec<R> = dyn Fn(&mut Roll) -> <R as Reconciler>::Spec;
 
 /// A function that returns the part of a state that is compared, as text.
@@ -69,9 +69,8 @@ impl<O: Outside, R: Reconciler> fmt::Debug for Kit<O, R> {
 
 /// Set-up of a test.
 impl<O: Outside, R: Reconciler> Kit<O, R> {
-    /// Tests the reconciler that `reconciler` makes over an outside. It is made anew for each process of a play, as
-    /// yours is when your process starts. `spec` makes up a spec; few different ones are better than many, and each
-    /// must be one that can be had.
+    /// Creates a kit for the reconciler that `reconciler` makes over an outside, anew for each process of a play.
+    /// `spec` generates specs: prefer few different ones, and only valid ones.
     pub fn new(
         fresh: impl Fn() -> O + 'static,
         reconciler: impl Fn(&O) -> R + 'static,
@@ -95,14 +94,14 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         }
     }
 
-    /// The options of the kind as you register it; `thing` with every option at its default unless set.
+    /// Sets the options of the kind, as you register it; `thing` with every default unless set.
     #[must_use]
     pub fn options(mut self, options: impl Into<KindOptions>) -> Self {
         self.options = options.into();
         self.changed()
     }
 
-    /// The resources may read some of this kind, whose states are made up by `state`. The kit creates, changes, fails
+    /// Lets the resources read resources of this kind, whose states `state` generates. The kit creates, changes, fails
     /// and deletes them.
     #[must_use]
     pub fn reads<M: Message>(
@@ -114,68 +113,68 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         self.changed()
     }
 
-    /// Registers further kinds, which the reconciler hands work to. They run as the controller runs them: nothing stops their
-    /// invocations in the middle but the end of a process.
+    /// Registers further kinds, to which the reconciler delegates work. Their invocations are interrupted only by the
+    /// end of a process.
     #[must_use]
     pub fn beside(mut self, register: impl Fn(&O, Builder) -> Builder + 'static) -> Self {
         self.beside = Box::new(register);
         self.changed()
     }
 
-    /// Calls a function with the handle of each process that has started: for what goes on beside its kinds, and nudges them.
-    /// It has to end with its process by itself.
+    /// Calls a function with the handle of each started process, for background work that nudges the kinds. That work
+    /// must end with its process by itself.
     #[must_use]
     pub fn started(mut self, tell: impl Fn(&O, Handle) + 'static) -> Self {
         self.started = Box::new(tell);
         self.changed()
     }
 
-    /// The resources may read one another.
+    /// Lets the resources read each other.
     #[must_use]
     pub fn chained(mut self) -> Self {
         self.is_chained = true;
         self
     }
 
-    /// Also plays a process that stood still for longer than its lease and then goes on where it was: for kinds that
-    /// run on a store whose leases run out (Postgres) and send [`Context::epoch`](watershed_controller::Context::epoch) along.
+    /// Also plays processes that freeze for longer than their lease and then continue: for kinds on a store whose
+    /// leases expire (Postgres) that pass on [`Context::epoch`](watershed_controller::Context::epoch).
     #[must_use]
     pub fn fenced(mut self) -> Self {
         self.is_fenced = true;
         self
     }
 
-    /// Sets the part of a state that must not depend on the way to it, as text; all of it by default.
+    /// Sets the part of a state that must not depend on the history, as text; all of it by default.
     #[must_use]
     pub fn state(mut self, counts: impl Fn(&R::State) -> String + 'static) -> Self {
         self.state = Some(Box::new(counts));
         self.changed()
     }
 
-    /// Sets the time that an invocation may go on after its cancel; 10 s unless set, which is what a controller that
-    /// is dropped waits.
+    /// Sets the time that an invocation may take to return after its cancel; 10 s unless set, as long as a dropped
+    /// controller waits.
     #[must_use]
     pub fn cancel_within(mut self, within: Duration) -> Self {
         self.cancel_within = within;
         self
     }
 
-    /// Lets so much time pass before the end of a play counts as at rest: for kinds that somebody nudges when something has
-    /// happened outside, with a look every so often as the backstop. None unless set.
+    /// Sets the time that passes before the end of a play counts as at rest: for kinds that are nudged after events
+    /// outside, with regular looks as a fallback. None unless set.
     #[must_use]
     pub fn rest_after(mut self, time: Duration) -> Self {
         self.rest_after = time;
         self.changed()
     }
 
-    /// Forgets what came of the kit as it was.
+    /// Discards the results of the previous set-up.
     fn changed(self) -> Self {
         self.scratches.borrow_mut().clear();
         self
     }
 
-    /// Sets the least number of steps of a check; `WATERSHED_TESTKIT_STEPS` overrides it. A step is something done to
-    /// the world, or one poll of an invocation.
+    /// Sets the minimum number of steps of a check; `WATERSHED_TESTKIT_STEPS` overrides it. A step is one change of the
+    /// world, or one poll of an invocation.
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
         self.steps = steps;

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The world that a reconciler acts on: files, tables, an API. For tests usually a stand-in in memory; whatever it is,
-/// the kit makes a fresh one for each play, hands it to the reconciler, and looks at it.
+/// The world that a reconciler acts on: files, tables, an API. Usually an in-memory substitute, which the kit makes
+/// anew for each play, passes to the reconciler, and looks at.
 ///
 /// An await in it is a point at which the kit can interrupt, so let each operation of a stand-in wait once, before or
 /// after its effect (`tokio::task::yield_now().await`). Time is simulated: `tokio::time` in it passes at once.
@@ -25,25 +25,24 @@ use std::fmt;
 /// }
 /// ```
 pub trait Outside: 'static {
-    /// The value that is compared.
+    /// Type of the value that is compared.
     type Seen: PartialEq + fmt::Debug;
 
-    /// Returns its present value: all that a reconciler should get right, and nothing that may differ from one way
-    /// there to another (times, numbers of attempts).
+    /// Returns the present value: everything that a reconciler must get right, without parts that depend on the history
+    /// (times, numbers of attempts).
     fn look(&self) -> Self::Seen;
 
-    /// Returns a fault that must never be seen at any moment, half an output for instance. Asked whenever the kit has
-    /// interrupted something, and at rest.
+    /// Returns a fault that must never be visible, such as half an output. Called after each interruption, and at rest.
     fn wrong(&self) -> Option<String> {
         None
     }
 
-    /// Returns the work in progress that a reconciler has to come back to, a job for instance; none at rest.
+    /// Returns the work in progress that a reconciler has to come back to, such as a job; none at rest.
     fn under_way(&self) -> Option<String> {
         None
     }
 
-    /// From now on (`true`), whatever is asked of it fails; it works again when told so.
+    /// Makes every access fail from now on (`true`), or work again.
     fn trouble(&self, begins: bool) {
         let _ = begins;
     }

@@ -1,4 +1,4 @@
-//! One play: a script, carried out with a world of its own in simulated time.
+//! A play: a script, carried out in a world of its own in simulated time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,16 +22,16 @@ use watershed_controller::clock::TokioClock;
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{EditError, WaitError};
 
-/// The time at which every play begins: the first moment of 2000, in UTC.
+/// Time at which every play begins: the first moment of 2000, in UTC.
 const START: Timestamp = Timestamp(946_684_800_000);
 
-/// The simulated time in which everything has to come to rest.
+/// Simulated time within which everything must come to rest.
 const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Edits that are tried again because a process died meanwhile.
+/// Maximum number of attempts at an edit, because a process may die meanwhile.
 const TRIES: usize = 4;
 
-/// A world, the processes in it, and what they should come to.
+/// A world with its processes, and the result that they should reach.
 pub(super) struct Play<'a, O: Outside, R: Reconciler> {
     pub(super) kit: &'a Kit<O, R>,
     pub(super) outside: O,
@@ -42,11 +42,11 @@ pub(super) struct Play<'a, O: Outside, R: Reconciler> {
     pub(super) things: Things,
     pub(super) story: Story,
     pub(super) passed: Passed,
-    /// True if some invocation never got to the point where it was to be interrupted.
+    /// True if an invocation never reached the point at which it was to be interrupted.
     pub(super) missed: bool,
 }
 
-/// The reason why a wait ended.
+/// Reason why a wait ended.
 enum Stop {
     Rest,
     Point,
@@ -68,7 +68,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         }
     }
 
-    /// Carries out a script, and checks what it came to.
+    /// Carries out a script, and checks the result.
     pub(super) async fn run(&mut self, script: &Script) -> Result<(), Wrong> {
         let result = self.carry_out(script).await;
         let counts = self.control.counts();
@@ -81,7 +81,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         result
     }
 
-    /// Leaves nothing behind.
+    /// Ends the play, and drops everything that is left.
     pub(super) async fn close(&mut self) {
         if let Some(process) = self.process.take() {
             process.bury().await;
@@ -97,7 +97,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         self.end().await
     }
 
-    /// Starts a process, in which everything is asked for.
+    /// Starts a process, which requests every resource.
     pub(super) async fn begin(&mut self) -> Result<(), Wrong> {
         let started = self.started().await?;
         self.process = Some(started);
@@ -160,7 +160,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         self.control.arm(cut.map(|cut| (cut.at, then(cut))));
     }
 
-    /// Returns true if an invocation said that the outside has failed.
+    /// Returns true if an invocation reported the failure of the outside.
     pub(super) fn has_complained(&self) -> bool {
         self.control.counts().errors > 0
     }
@@ -211,7 +211,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         self.declare().await
     }
 
-    /// Another spec for a place, which it also has if nothing is there yet.
+    /// Gives a place another spec, creating a resource if the place is empty.
     pub(super) fn put(
         &mut self,
         place: usize,
@@ -317,7 +317,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         live.map(|found| found.row).collect()
     }
 
-    /// Edits the catalog into what is wanted; again in the next process, if one dies in the middle.
+    /// Edits the catalog into the wanted state; continues in the next process if one dies meanwhile.
     pub(super) async fn declare(&mut self) -> Result<(), Wrong> {
         for _ in 0..TRIES {
             let edits = self.things.edits(&self.live(), R::Spec::FORMAT);
@@ -343,7 +343,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         Err(Wrong::new(What::Endless, "no edit is taken"))
     }
 
-    /// Another process after one that has died.
+    /// Starts a process in place of one that has died.
     pub(super) async fn replace(&mut self) -> Result<(), Wrong> {
         self.passed.crashes += 1;
         if let Some(process) = self.process.take() {
@@ -353,7 +353,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         self.begin().await
     }
 
-    /// Waits until nothing is to be done at this time, or an invocation has come to the point.
+    /// Waits until nothing is left to do at this time, or an invocation has reached the point.
     async fn until_stop(&mut self) -> Result<Stop, Wrong> {
         loop {
             let process = self.process();
@@ -387,7 +387,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         }
     }
 
-    /// Waits for rest where nothing is to interrupt it.
+    /// Waits for rest, without an interruption.
     pub(super) async fn until_rest(&mut self) -> Result<(), Wrong> {
         while let Stop::Point = self.until_stop().await? {
             self.control.take_reached();
@@ -418,7 +418,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
     }
 }
 
-/// The uid that a create asks for.
+/// Returns the uid that a create asks for; none for other edits.
 fn created(edit: &watershed_core::Edit) -> Option<Uid> {
     match &edit.change {
         watershed_core::Change::Create(new) => Some(new.uid),

@@ -1,4 +1,5 @@
-//! Invocations under observation: each poll is counted, and at a chosen point one is held or its process dies.
+//! Invocations under observation: each poll is counted, and at a chosen point the invocation is held or its process
+//! dies.
 //!
 //! What runs is the reconciler's own future, as the host runs it; the probe stands between the two.
 
@@ -22,22 +23,22 @@ use watershed_controller::{Context, Error, Outcome, Reconciler};
 use crate::script::Point;
 use crate::sync::lock;
 
-/// The end of an invocation: its result, or the payload of its panic.
+/// End of an invocation: its result, or the payload of its panic.
 type Ended = Result<Result<Outcome, Error>, Box<dyn Any + Send>>;
 
 /// An invocation of the reconciler under test.
 type Invocation = BoxFuture<'static, Result<Outcome, Error>>;
 
-/// Polls that one invocation may take: more means that it turns in a circle.
+/// Maximum number of polls of one invocation: more mean an endless loop.
 const POLLS: u64 = 10_000;
 
-/// Tells whether a process still lives. A dead one does nothing at all.
+/// Life signs of a process. A dead process does nothing at all.
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
     dead: AtomicBool,
-    /// It lives, and nothing that it stores is taken any more.
+    /// True if the process is alive but can't store anything any more.
     evicted: AtomicBool,
-    /// Invocations that were begun and are neither over nor dropped.
+    /// Number of invocations that have begun and neither ended nor were dropped.
     open: AtomicU64,
 }
 
@@ -63,42 +64,42 @@ impl Pulse {
     }
 }
 
-/// The treatment of an invocation that gets to the point.
+/// Treatment of an invocation that reaches the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
-    /// It stands still until it is let go.
+    /// The invocation is held until it is released.
     Hold,
-    /// Its process dies.
+    /// The process of the invocation dies.
     Die,
 }
 
-/// The control of invocations by a play.
+/// Control of invocations by a play.
 #[derive(Default)]
 pub(super) struct Control {
     shared: Mutex<Shared>,
-    /// Told when an invocation got to the point, or has ended.
+    /// Notified when an invocation has reached the point, or ended.
     pub(super) happened: Notify,
 }
 
 #[derive(Default)]
 struct Shared {
     armed: Option<(Point, Then)>,
-    /// True if any invocation was polled since it was armed.
+    /// True if any invocation was polled since the point was set.
     worked: bool,
     reached: Option<Reached>,
-    /// Those that stand still, by the numbers of their holds.
+    /// Wakers of held invocations, by the numbers of their holds.
     held: BTreeMap<u64, Waker>,
     holds: u64,
     counts: Counts,
     is_in_trouble: bool,
-    /// Invocations that know of their cancel and have not returned.
+    /// Number of cancelled invocations that have not returned.
     leaving: usize,
     complaint: Option<Complaint>,
-    /// Invocations of dead processes: their destructors run when nobody looks any more.
+    /// Invocations of dead processes, whose destructors run only when nothing is observed any more.
     buried: Vec<Invocation>,
 }
 
-/// An invocation that got to the point.
+/// An invocation that reached the point.
 #[derive(Debug, Clone)]
 pub(super) struct Reached {
     pub(super) row: Row,
@@ -112,18 +113,18 @@ pub(super) struct Counts {
     pub(super) invocations: u64,
     pub(super) cancelled: u64,
     pub(super) dropped: u64,
-    /// That returned an error while the outside was in trouble.
+    /// Number of invocations that returned an error while the outside failed.
     pub(super) errors: u64,
 }
 
-/// A fault of an invocation that shows without a comparison.
+/// A fault of an invocation that is visible without a comparison.
 #[derive(Debug, Clone)]
 pub(super) enum Complaint {
-    /// It went on for so long after its cancel.
+    /// The invocation continued for this long after its cancel.
     Late(String, Duration),
-    /// It panicked.
+    /// The invocation panicked, with this message.
     Panicked(String, String),
-    /// It never came to an end.
+    /// The invocation never ended.
     Endless(String),
 }
 
@@ -138,7 +139,7 @@ impl Control {
         shared.worked = false;
     }
 
-    /// Takes the invocation that has got to the point since the last call.
+    /// Takes the invocation that has reached the point since the last call.
     pub(super) fn take_reached(&self) -> Option<Reached> {
         self.lock().reached.take()
     }
@@ -147,12 +148,12 @@ impl Control {
         self.lock().reached.is_some()
     }
 
-    /// Returns true if an invocation goes on after its cancel.
+    /// Returns true if an invocation continues after its cancel.
     pub(super) fn has_cancelled(&self) -> bool {
         self.lock().leaving > 0
     }
 
-    /// Lets go all that is held.
+    /// Releases all held invocations.
     pub(super) fn release(&self) {
         let held = std::mem::take(&mut self.lock().held);
         held.into_values().for_each(Waker::wake);
@@ -175,7 +176,7 @@ impl Control {
         self.happened.notify_one();
     }
 
-    /// Returns true if the process is to die at this commit.
+    /// Returns whether this commit, at which the process dies, becomes durable; none if the process lives.
     pub(super) fn dies_at_commit(&self) -> Option<bool> {
         let mut shared = self.lock();
         match shared.armed {
@@ -187,14 +188,14 @@ impl Control {
         }
     }
 
-    /// Drops what dead processes left; nothing that it does then is seen.
+    /// Drops the invocations of dead processes; nothing that this does is observed.
     pub(super) fn clear(&self) {
         let buried = std::mem::take(&mut self.lock().buried);
         drop(buried);
     }
 }
 
-/// A reconciler under observation: it wraps the one that is tested.
+/// A reconciler under observation, which wraps the one under test.
 pub(super) struct Probed<R> {
     reconciler: Arc<R>,
     control: Arc<Control>,
@@ -277,19 +278,19 @@ impl<R: Reconciler> Reconciler for Probed<R> {
     }
 }
 
-/// One invocation.
+/// One invocation under observation.
 struct Probe {
     inner: Option<Invocation>,
-    /// It has ended, and nobody has heard of it.
+    /// Result of the invocation, if it has ended and is still held back.
     ended: Option<Ended>,
     who: Reached,
     cancellation: CancellationToken,
     control: Arc<Control>,
     pulse: Arc<Pulse>,
     polls: u64,
-    /// The number of times that it had to wait.
+    /// Number of times that the invocation had to wait.
     waited: usize,
-    /// The number of its hold.
+    /// Number of the invocation's hold; none while it is not held.
     hold: Option<u64>,
     cancelled_at: Option<Instant>,
     cancel_within: Duration,
@@ -349,8 +350,8 @@ impl Control {
         shared.counts.errors += u64::from(in_trouble);
     }
 
-    /// Returns true if an invocation is to stop at a point; then the one who plays is told. With the number of its
-    /// hold, if it is to be held there.
+    /// Stops an invocation at a point, if it is to stop there, and notifies the play. Returns the number of its hold if
+    /// it is held.
     fn stops(&self, point: Point, probe: &Reached, pulse: &Pulse, waker: &Waker) -> Option<Option<u64>> {
         let mut shared = self.lock();
         let (_, then) = shared.armed.filter(|(armed, _)| *armed == point)?;
@@ -379,7 +380,7 @@ impl Probe {
         stops.is_some()
     }
 
-    /// Returns true if it is held; being woken by what it waits for does not let it go.
+    /// Returns true if the invocation is held, even if what it waits for has woken it.
     fn still_held(&mut self, cx: &task::Context<'_>) -> bool {
         let Some(hold) = self.hold else {
             return false;

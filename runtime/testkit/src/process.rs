@@ -1,4 +1,4 @@
-//! One process of a play: a real controller over a store in memory, which can die.
+//! A process of a play: a real controller over a store in memory, which can die.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use watershed_controller::StartError;
 use watershed_controller::clock::TokioClock;
 use watershed_controller::store::{BoxFuture, Catalog, MemoryStore, Opened, Store, StoreError};
 
-/// Turns that a process gets to drop what it was told to drop.
+/// Number of turns in which a stopped process can drop its invocations.
 const TURNS: usize = 64;
 
-/// A controller, and whether it lives.
+/// A controller with its life signs.
 pub(super) struct Process {
     pub(super) controller: Controller,
     pub(super) pulse: Arc<Pulse>,
 }
 
-/// The setting that every process of a play shares.
+/// The set-up that all processes of a play share.
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) store: &'a MemoryStore,
@@ -65,7 +65,7 @@ impl Process {
         })
     }
 
-    /// Stops without waiting for what runs, and returns when all of it was dropped.
+    /// Stops the controller without waiting for invocations, and returns once all of them were dropped.
     pub(super) async fn stop(self) {
         // How that went is seen in what it left.
         let _ = self.controller.shutdown(Duration::ZERO).await;
@@ -77,14 +77,14 @@ impl Process {
         }
     }
 
-    /// It is dead from now on: nothing that it began goes on, and nothing more is stored.
+    /// Marks the process as dead, so that it continues and stores nothing, and stops it.
     pub(super) async fn bury(self) {
         self.pulse.die();
         self.stop().await;
     }
 }
 
-/// A store that is out of reach of the dead.
+/// A store that dead processes can't reach.
 #[derive(Debug)]
 struct Mortal {
     store: MemoryStore,

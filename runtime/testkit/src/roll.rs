@@ -1,8 +1,8 @@
-//! Choices of a play, all from one number.
+//! The choices of a play, all from one seed.
 
 use watershed_core::Key;
 
-/// Makes the choices of a play: equal seeds make equal ones.
+/// Generator of the choices of a play: equal seeds give equal choices.
 ///
 /// A spec is made from a roll (see [`Kit::new`](super::Kit::new)), which also knows whom it is for.
 ///
@@ -21,7 +21,7 @@ pub struct Roll {
 }
 
 impl Roll {
-    /// A roll for nobody in particular.
+    /// Creates a generator that is not for a particular resource.
     pub fn seeded(seed: u64) -> Self {
         Self {
             state: seed,
@@ -30,24 +30,24 @@ impl Roll {
         }
     }
 
-    /// The same for a resource of this name that will have these refs.
+    /// Sets the name and refs of the resource that a spec is for.
     pub(super) fn of(mut self, name: &str, refs: &[Key]) -> Self {
         self.name = name.to_owned();
         self.refs = refs.to_vec();
         self
     }
 
-    /// Returns the name of the resource that the spec is for; it may be renamed later.
+    /// Returns the name of the resource that the spec is for, which may be renamed later.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The refs that the resource will have, in their order.
+    /// Returns the refs that the resource will have, in order.
     pub fn refs(&self) -> &[Key] {
         &self.refs
     }
 
-    /// Any number.
+    /// Returns any number.
     pub fn any(&mut self) -> u64 {
         // SplitMix64: one addition and a mix, good enough for choices, and the same everywhere.
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -57,12 +57,12 @@ impl Roll {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; 0 if there is none.
+    /// Returns a number below `end`; 0 if there is none.
     pub fn below(&mut self, end: u64) -> u64 {
         self.any().checked_rem(end).unwrap_or(0)
     }
 
-    /// One of these.
+    /// Returns one of the values.
     ///
     /// # Panics
     /// If there are none.
@@ -71,12 +71,12 @@ impl Roll {
         from.get(at).expect("there is something to pick from")
     }
 
-    /// True so many times of a hundred.
+    /// Returns true with a chance of `chance` percent.
     pub fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
 
-    /// An index below `end`.
+    /// Returns an index below `end`.
     pub(super) fn index(&mut self, end: usize) -> usize {
         self.below(end as u64) as usize
     }

@@ -1,32 +1,32 @@
-//! The script of a play, made from a seed.
+//! Scripts of plays, generated from seeds.
 //!
 //! A script says what is tried in terms of places, not of what is there: putting a spec to a place creates or edits,
 //! deleting an empty place does nothing. So any part of a script is a script, which is what shrinking needs.
 
 use crate::roll::Roll;
 
-/// Places for resources of the kind that is tested.
+/// Number of places for resources of the tested kind.
 pub(super) const PLACES: usize = 3;
 
-/// Places for given resources of each kind.
+/// Number of places for given resources of each kind.
 pub(super) const GIVENS: usize = 2;
 
-/// The last point of an invocation at which random plays interrupt it.
+/// Last await at which random plays interrupt an invocation.
 const LAST_POINT: usize = 7;
 
-/// A list of events, in order.
+/// Steps of a play, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Script {
     pub(super) steps: Vec<Step>,
 }
 
-/// One thing that happens, and what comes in between while it is worked off.
+/// A step of a play: an action, with interruptions while it takes effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) action: Action,
-    /// The outside fails meanwhile.
+    /// True if the outside fails during the step.
     pub(super) trouble: bool,
-    /// Each counts from the one before.
+    /// Interruptions of the step, each counted from the one before.
     pub(super) cuts: Vec<Cut>,
 }
 
@@ -43,98 +43,98 @@ impl From<Action> for Step {
 /// An action on the controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
-    /// A resource with a spec: created, or edited if it is there.
+    /// Creates a resource with a spec, or edits the one in this place.
     Put {
         place: usize,
         seed: u64,
         refs: Vec<Named>,
     },
-    /// A resource is deleted.
+    /// Deletes the resource in this place.
     Delete { place: usize },
-    /// A resource gets the name of another place, and gives it its own if there is one. Onto itself, only the case of
-    /// its name changes.
+    /// Renames a resource to the name of another place, swapping names if that is taken. To its own place, only the
+    /// case of the name changes.
     Rename { place: usize, to: usize },
-    /// A given resource gets another state; it is created if it is not there.
+    /// Gives a given resource another state, creating it if it is missing.
     Give { given: usize, seed: u64 },
-    /// A given resource fails.
+    /// Makes a given resource fail.
     Fail { given: usize },
-    /// A given resource is deleted.
+    /// Deletes a given resource.
     TakeAway { given: usize },
-    /// A reconcile is asked for.
+    /// Requests a reconcile.
     Ask { place: usize },
-    /// The process stops in order, at rest, and another one starts.
+    /// Stops the process in order, at rest, and starts another one.
     Restart,
-    /// Time passes.
+    /// Lets time pass.
     Wait { seconds: u64 },
 }
 
-/// The target of a ref in a script.
+/// Target of a ref in a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Named {
-    /// A given resource.
+    /// A given resource, by number.
     Given(usize),
-    /// A resource of the kind that is tested; always of an earlier place.
+    /// A resource of the tested kind, always in an earlier place.
     Place(usize),
 }
 
-/// An invocation is interrupted.
+/// An interruption of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cut {
     pub(super) at: Point,
     pub(super) how: How,
 }
 
-/// A point in the first invocation that gets there.
+/// A point in an invocation; the first invocation that reaches it is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Point {
-    /// After so many waits; 0 is before it does anything.
+    /// After this many awaits; 0 is before the first poll.
     Await(usize),
-    /// After it has done everything, before its end is known.
+    /// After the last poll, before the result is known.
     End,
-    /// At the first commit after it began: only for what dies there.
+    /// At the first commit after the invocation began; only for the death of its process.
     Commit {
-        /// The commit is durable, and nobody hears of it.
+        /// True if the commit becomes durable, although nobody learns of it.
         durable: bool,
     },
 }
 
-/// By what.
+/// Way of an interruption.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum How {
-    /// A reconcile is asked for, which cancels it.
+    /// Requests a reconcile, which cancels the invocation.
     Ask,
-    /// Its resource gets another spec, which cancels it.
+    /// Gives the resource another spec, which cancels the invocation.
     Edit { seed: u64 },
-    /// Its resource is deleted, which cancels it.
+    /// Deletes the resource, which cancels the invocation.
     Delete,
-    /// Its resource is renamed, as by the action, which cancels it.
+    /// Renames the resource like [`Action::Rename`], which cancels the invocation.
     Rename { to: usize },
-    /// A given resource gets another state, which cancels it if it reads that.
+    /// Gives a given resource another state, which cancels invocations that read it.
     Give { given: usize, seed: u64 },
-    /// The process is told to stop and does not wait: it is dropped where it stands.
+    /// Stops the process without waiting, which drops the invocation.
     Stop,
-    /// The lease is lost: nothing more is stored, and it is dropped where it stands.
+    /// Takes the lease away, so that nothing more is stored, and drops the invocation.
     Lose,
-    /// The process dies: nothing more happens in it, not even a drop.
+    /// Kills the process: nothing more happens in it, not even a drop.
     Crash,
-    /// The process stands still; another one takes the lease, gets another spec and comes to rest; then the first
-    /// goes on.
+    /// Freezes the process until another one has taken the lease, edited the spec and come to rest; then the first
+    /// continues.
     Freeze { seed: u64 },
 }
 
-/// The resources that a kit's scripts may use.
+/// Resources that a kit's scripts may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cast {
-    /// The number of given resources.
+    /// Number of given resources.
     pub(super) givens: usize,
-    /// True if resources of the kind read one another.
+    /// True if resources of the kind may read each other.
     pub(super) chained: bool,
-    /// True if a holder of yesterday may still act.
+    /// True if a former leader may still act.
     pub(super) fenced: bool,
 }
 
 impl Script {
-    /// A random one.
+    /// Generates a random script.
     pub(super) fn random(seed: u64, cast: Cast) -> Self {
         let mut roll = Roll::seeded(seed);
         let count = 3 + roll.index(9);

@@ -1,12 +1,12 @@
-//! Making a play that failed as short as can be, and saying by what is left what it takes.
+//! Shrinking of a failed play to a minimal one, from which the fault is named.
 
 use crate::fault::{Fault, What};
 use crate::script::{Action, Cut, How, Named, PLACES, Point, Script, Step};
 
-/// Plays that shrinking may take: more than short scripts need, few enough that nobody waits.
+/// Maximum number of plays for shrinking: more than short scripts need, few enough that nobody waits.
 const ATTEMPTS: usize = 600;
 
-/// The shortest script found that still fails as the first did: nothing can be left out of it.
+/// Returns the shortest script found that still fails in the same way: no step can be left out.
 pub(super) fn shrink(script: Script, mut fails: impl FnMut(&Script) -> bool) -> Script {
     let mut script = script;
     let mut attempts = 0;
@@ -25,7 +25,7 @@ pub(super) fn shrink(script: Script, mut fails: impl FnMut(&Script) -> bool) -> 
     }
 }
 
-/// Scripts that are a little simpler, the simplest first.
+/// Returns slightly simpler scripts, simplest first.
 fn simpler(script: &Script) -> Vec<Script> {
     let mut all = Vec::new();
     let count = script.steps.len();
@@ -51,7 +51,7 @@ fn without(script: &Script, range: std::ops::Range<usize>) -> Script {
     script
 }
 
-/// The same with what was done in the middle of a step done after it, for each that was.
+/// Returns scripts in which one interruption of a step is replaced by an action after the step.
 fn at_rest(script: &Script, at: usize) -> Vec<Script> {
     let step = &script.steps[at];
     let mut all = Vec::new();
@@ -68,7 +68,8 @@ fn at_rest(script: &Script, at: usize) -> Vec<Script> {
     all
 }
 
-/// Actions that do the same as an interruption; of whom it was is not known, so for each place.
+/// Returns actions with the same effect as an interruption, for each place, because the interrupted resource is not
+/// known.
 fn actions_of(how: &How, step: &Step) -> Vec<Action> {
     let places = 0..PLACES;
     match (how, &step.action) {
@@ -119,7 +120,7 @@ fn simpler_steps(step: &Step) -> Vec<Step> {
     all
 }
 
-/// Lists cuts that ask less of the host: a cancel rather than a loss, a loss rather than a death.
+/// Lists simpler interruptions: a cancel instead of a lost lease, a lost lease instead of a death.
 fn simpler_cuts(cut: &Cut) -> Vec<Cut> {
     let hows: &[How] = match cut.how {
         How::Ask => &[],
@@ -171,7 +172,7 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
     }
 }
 
-/// Names the fault after the finding of the shortest play and the steps that it needs.
+/// Names the fault by the finding of the shortest play, and the steps that it needs.
 pub(super) fn name(what: What, script: &Script, has_complained: bool) -> Fault {
     let interrupted = |script| interrupted(script, has_complained);
     match what {
@@ -191,7 +192,7 @@ pub(super) fn name(what: What, script: &Script, has_complained: bool) -> Fault {
     }
 }
 
-/// The fault if it takes an interruption or a failing outside.
+/// Returns the fault if the play needs an interruption or a failing outside.
 fn interrupted(script: &Script, has_complained: bool) -> Option<Fault> {
     let cuts = || script.steps.iter().flat_map(|step| &step.cuts);
     if cuts().any(|cut| matches!(cut.how, How::Freeze { .. })) {
@@ -213,7 +214,7 @@ fn interrupted(script: &Script, has_complained: bool) -> Option<Fault> {
     }
 }
 
-/// The fault by what was done, at rest.
+/// Returns the fault according to the actions at rest.
 fn by_actions(script: &Script) -> Fault {
     if has(script, |action| matches!(action, Action::Rename { .. })) {
         return Fault::LosesRename;
@@ -261,7 +262,7 @@ fn any_ref(script: &Script, is_it: impl Fn(&Named) -> bool) -> bool {
     has(script, of)
 }
 
-/// Returns true if a given resource that is in the script is read by any.
+/// Returns true if the script has a resource that reads a given one.
 fn reads(script: &Script) -> bool {
     let given = |given: usize| any_ref(script, |named| *named == Named::Given(given));
     has(script, |action| match action {

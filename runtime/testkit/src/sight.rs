@@ -1,12 +1,12 @@
-//! The end of a play, as it is compared with the end of another one.
+//! The end of a play, in the form that is compared.
 
 use std::collections::BTreeMap;
 
-/// The end of a play, as it is compared.
+/// The end of a play, to compare with that of another.
 pub(super) struct Sight<S> {
     pub(super) outside: S,
-    /// By the names of their resources.
+    /// States as text, by the names of their resources.
     pub(super) states: BTreeMap<String, Option<String>>,
-    /// The resources that fail, with their errors.
+    /// Errors of failed resources, by the keys of these.
     pub(super) failed: BTreeMap<String, String>,
 }

@@ -1,4 +1,4 @@
-//! One contract for all stores, over the trait: a store of your own passes it too.
+//! Conformance tests of stores: a store of your own must pass them too.
 //!
 //! ```
 //! use watershed_controller::store::MemoryStore;
@@ -31,7 +31,7 @@ use watershed_controller::store::{
     Catalog, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, Opened, Store,
 };
 
-/// Any policy for retries, with times that no milliseconds hold.
+/// Generates a retry policy, with times that milliseconds can't represent.
 fn policy(random: &mut SmallRng) -> RetryPolicy {
     let mut wait = || Duration::from_nanos(random.random_range(0..1 << 60));
     match wait().subsec_nanos() % 4 {
@@ -45,12 +45,11 @@ fn policy(random: &mut SmallRng) -> RetryPolicy {
     }
 }
 
-/// Opens the same data anew each time.
+/// A function that opens the same data again each time.
 trait Reopen: AsyncFn() -> Box<dyn Store> {}
 impl<F: AsyncFn() -> Box<dyn Store>> Reopen for F {}
 
-/// Checks the whole contract of [`Store`] and [`Catalog`] in a store that was empty before. Each part has an instance
-/// of its own.
+/// Checks the whole contract of [`Store`] and [`Catalog`] on an empty store. Each part has an instance of its own.
 ///
 /// `open` opens the same data anew each time, as the next process would. A catalog that was dropped without being closed
 /// must be free for it, at the latest when its lease has run out.
@@ -423,7 +422,7 @@ fn entry(epoch: Epoch, resource: u64, invocation: u64, ended_at: i64) -> History
     }
 }
 
-/// A row with something in every column, most of the time.
+/// Generates a row in which most columns have a value.
 fn row(number: u64, random: &mut SmallRng) -> Row {
     let text = |random: &mut SmallRng| format!("Ω'\"{}", random.random::<u32>());
     let place = SourcePosition {

@@ -1,11 +1,11 @@
-//! The story of a play, written only if somebody reads it.
+//! The story of a play, written only if it is read.
 
-/// Lines of a story, or nothing.
+/// Lines of a story; none if it is not read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Story(Option<Vec<String>>);
 
 impl Story {
-    /// One that is kept.
+    /// Creates a story that is kept.
     pub(super) fn kept() -> Self {
         Self(Some(Vec::new()))
     }
@@ -21,10 +21,10 @@ impl Story {
     }
 }
 
-/// Characters of a spec or state that are shown.
+/// Maximum number of characters shown of a spec or state.
 const SHOWN: usize = 200;
 
-/// Bytes as people read them: text where they are text, else their number.
+/// Formats bytes for people: as text if they are text, else by their number.
 pub(super) fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.chars().all(|c| !c.is_control()) => {

@@ -1,27 +1,27 @@
-//! The first scripts, which leave nothing to chance: each phase of a resource's life, interrupted in each way at each
+//! Systematic scripts, which come before random ones: each phase of a resource's life, interrupted in each way at each
 //! of its points.
 
 use crate::script::{Action, Cast, Cut, How, Named, Point, Script, Step};
 
-/// Seeds below this are systematic; so many are reserved, whatever a kit plays of them.
+/// Number of seeds reserved for systematic scripts; higher seeds are random.
 pub(super) const SEEDS: u64 = 3_000;
 
-/// Points at which an invocation waits that are visited, each in turn until one was not reached.
+/// Maximum number of awaits at which an invocation is interrupted, in order until one is not reached.
 const AWAITS: u64 = 24;
 
-/// Those, its end, and a commit before and after it is durable.
+/// Number of points per series: the awaits, the end, and a commit before and after it is durable.
 const POINTS: u64 = AWAITS + 3;
 
-/// The number of phases that are interrupted.
+/// Number of phases that are interrupted.
 const PHASES: u64 = 8;
 
-/// None, each way to be interrupted, and trouble.
+/// Number of ways: no interruption, each way to interrupt, and a failing outside.
 const WAYS: u64 = 11;
 
-/// The last of them.
+/// Index of the way with a failing outside.
 const TROUBLE: u64 = WAYS - 1;
 
-/// Returns the series of a systematic seed: one phase, one way; none for the seed of a random play.
+/// Returns the series of a systematic seed: one phase, one way; none for other seeds.
 ///
 /// Once a point of a series was not reached, the later ones are not there either.
 pub(super) fn series(seed: u64) -> Option<u64> {
@@ -29,7 +29,7 @@ pub(super) fn series(seed: u64) -> Option<u64> {
     (seed < SEEDS && point < AWAITS).then_some(series)
 }
 
-/// The script of a systematic seed; none if there is none for this kit.
+/// Returns the script of a systematic seed; none if this kit has none.
 pub(super) fn script(seed: u64, cast: Cast) -> Option<Script> {
     let (series, point) = (seed / POINTS, seed % POINTS);
     // The mildest ways first, so that a fault is met by the least that shows it.
@@ -45,7 +45,7 @@ pub(super) fn script(seed: u64, cast: Cast) -> Option<Script> {
     Some(Script { steps })
 }
 
-/// The steps that lead to a phase; its own is the last.
+/// Returns the steps that lead to a phase; the last one is the phase itself.
 fn phase_of(phase: u64, cast: Cast) -> Option<Vec<Step>> {
     let refs: Vec<Named> = (0..cast.givens).map(Named::Given).collect();
     let put = |seed| {

@@ -1,4 +1,4 @@
-//! The resources that a play wants, place by place.
+//! Resources that a play wants, place by place.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use watershed_core::{Edit, Key, Kind, NewResource, Ref, Row, Uid, Update};
 
 use crate::script::{GIVENS, Named, PLACES};
 
-/// The names of places.
+/// Initial names of the places.
 const NAMES: [&str; PLACES] = ["alpha", "beta", "gamma"];
 
-/// The names of given resources.
+/// Names of given resources.
 const GIVEN_NAMES: [&str; GIVENS] = ["one", "two"];
 
-/// One resource of the kind that is tested.
+/// A wanted resource of the tested kind.
 #[derive(Debug, Clone)]
 pub(super) struct Thing {
-    /// Its uid in the catalog, now or later.
+    /// Uid in the catalog, once the resource is created.
     pub(super) uid: Uid,
     pub(super) name: String,
     pub(super) seed: u64,
@@ -23,21 +23,21 @@ pub(super) struct Thing {
     pub(super) refs: Vec<Key>,
 }
 
-/// One given resource.
+/// A wanted given resource.
 #[derive(Debug, Clone)]
 pub(super) struct GivenThing {
     pub(super) key: Key,
     pub(super) uid: Uid,
-    /// The seed of its state.
+    /// Seed of the state.
     pub(super) seed: u64,
-    /// Its spec; none if it is not to be there.
+    /// Spec of the resource; none if it should not exist.
     pub(super) spec: Option<Arc<[u8]>>,
     pub(super) fails: bool,
-    /// Of its message.
+    /// Version of the state message.
     pub(super) format: u32,
 }
 
-/// All of them.
+/// All wanted resources.
 #[derive(Debug, Clone)]
 pub(super) struct Things {
     pub(super) kind: Kind,
@@ -47,7 +47,7 @@ pub(super) struct Things {
 }
 
 impl Things {
-    /// None yet; of given ones these kinds, each with the version of its state.
+    /// Creates an empty set; `givens` are the kinds of given resources, each with the version of its state message.
     pub(super) fn new(kind: Kind, givens: impl Iterator<Item = (Kind, u32)>) -> Self {
         let mut things = Self {
             kind,
@@ -71,7 +71,7 @@ impl Things {
         things
     }
 
-    /// One that no resource ever had.
+    /// Returns a uid that no resource has had.
     pub(super) fn uid(&mut self) -> Uid {
         self.next_uid += 1;
         Uid(uuid::Uuid::from_u128(self.next_uid))
@@ -82,7 +82,7 @@ impl Things {
         self.places.iter().position(is_it)
     }
 
-    /// The name that a place has now.
+    /// Returns the present name of a place.
     pub(super) fn name_of(&self, place: usize) -> String {
         match &self.places[place] {
             Some(thing) => thing.name.clone(),
@@ -90,7 +90,7 @@ impl Things {
         }
     }
 
-    /// The name of a place with other case, or back.
+    /// Returns the name of a place in another case, or in the original one.
     pub(super) fn case_changed(&self, place: usize) -> String {
         let name = self.name_of(place);
         if name == NAMES[place] {
@@ -108,7 +108,7 @@ impl Things {
         refs.iter().map(key).collect()
     }
 
-    /// The refs of a place that can be had: whatever is given, and earlier places that are there.
+    /// Returns the refs of a place that can exist: given resources, and resources in earlier places.
     pub(super) fn sound_refs(&self, place: usize) -> Vec<Key> {
         let Some(thing) = &self.places[place] else {
             return Vec::new();
@@ -125,12 +125,12 @@ impl Things {
         refs
     }
 
-    /// All that is wanted, as text: equal texts come to the same.
+    /// Returns all wanted resources as text: equal texts lead to equal results.
     pub(super) fn text(&self) -> String {
         format!("{:?} {:?}", self.places, self.givens)
     }
 
-    /// The edits that make a catalog, of which these are the live rows, what is wanted.
+    /// Returns the edits that turn a catalog with these live rows into the wanted one.
     pub(super) fn edits(&self, rows: &[Arc<Row>], format: u32) -> Vec<Edit> {
         let mut edits = Vec::new();
         let found = |uid: Uid| rows.iter().find(|row| row.uid == uid);
@@ -163,7 +163,7 @@ impl Things {
         self.place_of(uid).is_some() || self.givens.iter().any(given)
     }
 
-    /// Takes over the uid that a create came to: an earlier one if its deletion was not finished.
+    /// Updates the uid of a created resource: an earlier one, if its delete was unfinished.
     pub(super) fn created(&mut self, asked: Uid, got: Uid) {
         for thing in self.places.iter_mut().flatten() {
             if thing.uid == asked {

@@ -1,4 +1,4 @@
-//! A long append in batches, with a checkpoint in the state after each.
+//! A sample that appends in batches, with a checkpoint in the state after each.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::standin::{done, write};
 use super::{Fault, Kit, StandIn, World, finds, passes};
 use watershed_controller::{Context, Reconciler, json_message};
 
-/// Items of one batch.
+/// Number of items in a batch.
 const BATCH: u64 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -50,7 +50,7 @@ struct Batcher {
 }
 
 impl Batcher {
-    /// Returns the number of items that are there.
+    /// Returns the number of items that exist already.
     async fn begin(&self, context: &Context<Self>, upto: u64) -> Result<u64, Error> {
         let uid = context.uid();
         let cut = |logs: &mut Logs| {
@@ -66,7 +66,7 @@ impl Batcher {
     }
 }
 
-/// Notes how far it is; what was noted last counts, not what the run began with.
+/// Stores the progress. Later batches count from the last stored one, not from the start of the run.
 async fn checkpoint(context: &Context<Batcher>, noted: &mut Option<u64>, upto: u64) -> Result<(), Error> {
     if *noted != Some(upto) {
         write(context, Checkpoint(upto)).await?;

@@ -1,4 +1,4 @@
-//! A page made from what is read, with a cache in memory by the versions of that.
+//! A sample that makes a page from its refs, with an in-memory cache by their versions.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;

@@ -1,4 +1,5 @@
-//! Writes a file under the resource's name: first aside, then in place. Files carry the uid of whose they are.
+//! A sample that writes a file under the resource's name, first aside and then in place. Each file carries the uid of
+//! its owner.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +54,7 @@ impl Folder {
         own.next().map(|(path, _)| path.clone())
     }
 
-    /// Puts a file of its own in place; what stands there of another is moved aside, where its owner finds it.
+    /// Puts an owned file in place. A file of another owner in that place is moved aside, where its owner finds it.
     fn put(&mut self, from: &str, to: &str) {
         let Some(file) = self.0.remove(from) else { return };
         if let Some(other) = self.0.remove(to)
@@ -69,7 +70,7 @@ impl Folder {
 enum Flaw {
     WritesInPlace,
     LeavesScraps,
-    /// Leaves scraps that a destructor removes, where one runs.
+    /// Leaves temporary files that only a destructor would remove.
     LeavesScrapsWhenItDies,
     ForgetsOldName,
     TrustsState,
@@ -80,7 +81,7 @@ struct Writer {
     flaw: Option<Flaw>,
 }
 
-/// Removes a file that is not done when it goes.
+/// Guard that removes an unfinished file when dropped.
 struct Scrap {
     folder: StandIn<Folder>,
     path: String,

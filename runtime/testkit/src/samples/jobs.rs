@@ -1,4 +1,4 @@
-//! A job outside that takes its time: submitted once, and looked at again until it is done.
+//! A sample that submits a job outside once, and looks at it until it is done.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::standin::{again_at, done, note};
 use super::{Fault, Kit, StandIn, World, finds, passes};
 use watershed_controller::{Context, Reconciler, json_message};
 
-/// The time that a job takes.
+/// Duration of a job.
 const TAKES: Duration = Duration::from_secs(45);
 
-/// The pause between two looks at a job.
+/// Pause between two looks at a job.
 const POLL: Duration = Duration::from_secs(20);
 
 #[derive(Serialize, Deserialize)]
@@ -26,12 +26,12 @@ struct Finished(String);
 json_message!(Task, format = 1);
 json_message!(Finished, format = 1);
 
-/// The jobs of whoever submitted them, by their keys.
+/// Jobs by the uid of their submitter and their key, with their start.
 #[derive(Default)]
 struct Farm(BTreeMap<(Uid, String), Instant>);
 
 impl Farm {
-    /// Returns the progress of a job; submits it if it was not.
+    /// Returns the progress of a job, submitting it if necessary.
     fn submit(&mut self, key: (Uid, String)) -> Duration {
         self.0.entry(key).or_insert_with(Instant::now).elapsed()
     }

@@ -1,4 +1,4 @@
-//! A ledger whose total matters: an entry must count once, however often its run is repeated.
+//! A sample with a ledger whose total matters: an entry must count once, however often its run is repeated.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -22,7 +22,7 @@ json_message!(Posted, format = 1);
 #[derive(Default)]
 struct Ledger {
     entries: BTreeMap<Uid, u64>,
-    /// The sum that was posted without a key.
+    /// Sum of entries without a key.
     loose: i64,
 }
 
@@ -45,7 +45,7 @@ enum Flaw {
 struct Clerk {
     ledger: StandIn<Ledger>,
     flaw: Option<Flaw>,
-    /// Of the flawed one that relies on it.
+    /// In-memory record of entries, used only by a flawed variant.
     memory: Mutex<BTreeMap<Uid, u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! A value that is guarded by a fencing token: who comes with a lower epoch than the last is refused.
+//! A sample with a value guarded by a fencing token: calls with a lower epoch than the last are refused.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ impl World for Guarded {
 }
 
 impl Guarded {
-    /// Carries out what comes with a token, unless a later one has been here.
+    /// Performs a call, unless one with a later token came before.
     fn guard<T>(&mut self, token: Epoch, act: impl FnOnce(&mut BTreeMap<Uid, u64>) -> T) -> Result<T, Error> {
         if token < self.token {
             let message = format!("epoch {token} is over, it is {}", self.token);
@@ -44,7 +44,7 @@ impl Guarded {
     }
 }
 
-/// That it says its epoch is the highest of all.
+/// A flaw: the reconciler claims the highest epoch of all.
 #[derive(Clone, Copy, PartialEq)]
 struct IgnoresItsEpoch;
 

@@ -1,4 +1,4 @@
-//! A set of objects: missing ones are made, surplus ones removed, and all of them with their resource.
+//! A sample with a set of objects: missing ones are created, surplus ones removed, and all of them with their resource.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Has exactly the objects below a number.
+    /// Makes the set contain exactly the objects below a number.
     async fn have(&self, uid: Uid, count: u64) -> Result<bool, Error> {
         let have = self.objects.call(|objects| objects.of(uid)).await?;
         let surplus: Vec<u64> = have.iter().copied().filter(|number| *number >= count).collect();

@@ -1,4 +1,4 @@
-//! Ten reconcilers of different natures, and what becomes of each when a fault is planted.
+//! Ten sample reconcilers, and tests that planted flaws in them are found.
 //!
 //! | module | sample | planted |
 //! |---|---|---|
@@ -35,14 +35,14 @@ use standin::{StandIn, World};
 use crate::{Fault, Kit, Outside};
 use watershed_controller::Reconciler;
 
-/// Steps that each right sample stands in an ordinary run.
+/// Number of steps for each correct sample in an ordinary run.
 const SHARE: u64 = 1_500;
 const CI_SHARE: u64 = 20_000;
 
-/// Steps within which every planted fault is found.
+/// Number of steps within which every planted flaw is found.
 const BOUND: u64 = 50_000;
 
-/// That a right one is found right.
+/// Checks that a correct sample passes.
 fn passes<O: Outside, R: Reconciler>(kit: Kit<O, R>) {
     let is_ci = std::env::var("WATERSHED_PROOF").is_ok_and(|proof| proof == "ci");
     let passed = kit.steps(if is_ci { CI_SHARE } else { SHARE }).check();
@@ -59,7 +59,7 @@ fn passes<O: Outside, R: Reconciler>(kit: Kit<O, R>) {
     }
 }
 
-/// That a planted fault is found, called what it is, and found again by its seed.
+/// Checks that a planted flaw is found, named correctly, and found again by its seed.
 fn finds<O: Outside, R: Reconciler>(kit: Kit<O, R>, fault: Fault) {
     let kit = kit.steps(BOUND);
     let report = kit.find().expect_err("there is a fault");

@@ -1,4 +1,4 @@
-//! The points at which the kit interrupts: each await, and nothing else.
+//! Tests of the points at which the kit interrupts: each await, and nothing else.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -8,17 +8,17 @@ use watershed_core::{Error, Outcome};
 use crate::{Kit, Outside};
 use watershed_controller::{Context, Reconciler};
 
-/// The number of times that each run of this waits.
+/// Number of awaits in each run of this reconciler.
 const AWAITS: usize = 5;
 
-/// The fates of runs, by the number of waits before.
+/// Fates of the runs, by the number of awaits before.
 #[derive(Debug, Default)]
 struct Met {
     cancelled: BTreeSet<usize>,
     dropped: BTreeSet<usize>,
 }
 
-/// Nothing at all, so that every run is right.
+/// An outside without contents, in which every run is right.
 #[derive(Clone)]
 struct Nothing(Arc<Mutex<Met>>);
 
@@ -30,7 +30,7 @@ impl Outside for Nothing {
 
 struct Waiting(Arc<Mutex<Met>>);
 
-/// Notes where it was dropped, unless that was at the end.
+/// Guard that records at which await it was dropped, unless that was at the end.
 struct AwaitPoint(usize, Arc<Mutex<Met>>);
 
 impl Drop for AwaitPoint {

@@ -1,4 +1,4 @@
-//! Computes a number from what it reads, which may be others of its kind, and publishes it.
+//! A sample that computes a number from its refs, possibly of its own kind, and publishes it.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Three objects, each made in the one before: a network, a subnet in it, a machine in that.
+//! A sample with three objects, each made in the one before: a network, a subnet in it, a machine in that.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::standin::{done, note};
 use super::{Fault, Kit, StandIn, World, finds, passes};
 use watershed_controller::{Context, Reconciler, json_message};
 
-/// The layers, each in the one before.
+/// Kinds of the three objects, outermost first.
 const LAYERS: [&str; 3] = ["network", "subnet", "machine"];
 
 #[derive(Serialize, Deserialize)]
@@ -21,7 +21,7 @@ struct Stands(u64);
 json_message!(Size, format = 1);
 json_message!(Stands, format = 1);
 
-/// Objects by the ids that the outside gives them, which are never the same.
+/// Objects by their ids, which the outside never repeats.
 #[derive(Default)]
 struct Cloud {
     objects: BTreeMap<u64, Object>,
@@ -36,7 +36,7 @@ struct Object {
 }
 
 impl World for Cloud {
-    /// Without ids: what it is, its size, and what it is in.
+    /// Objects without their ids: owner, layer, size, and enclosing object.
     type Seen = Vec<(Uid, String, u64, Option<String>)>;
 
     fn look(&self) -> Self::Seen {

@@ -1,4 +1,4 @@
-//! The outside of the samples: a value in memory behind calls that wait, and fail while there is trouble.
+//! The outside of the samples: a value in memory behind calls that wait, and that fail while there is trouble.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +26,7 @@ pub(super) trait World: Default + Send + 'static {
     }
 }
 
-/// Clones are the same world.
+/// An outside in memory; clones share the same value.
 #[derive(Default)]
 pub(super) struct StandIn<W> {
     world: Arc<Mutex<W>>,
@@ -47,14 +47,14 @@ impl<W> StandIn<W> {
         lock(&self.world)
     }
 
-    /// One call: on its way, carried out, on its way back.
+    /// Makes a call, with an await before and after it is carried out.
     pub(super) async fn call<T>(&self, act: impl FnOnce(&mut W) -> T) -> Result<T, Error> {
         let result = self.call_at_once(act).await?;
         tokio::task::yield_now().await;
         Ok(result)
     }
 
-    /// One whose answer is there as soon as it is carried out.
+    /// Makes a call that returns as soon as it is carried out.
     pub(super) async fn call_at_once<T>(&self, act: impl FnOnce(&mut W) -> T) -> Result<T, Error> {
         tokio::task::yield_now().await;
         if self.fails.load(Ordering::Relaxed) {
@@ -63,7 +63,7 @@ impl<W> StandIn<W> {
         Ok(act(&mut self.lock()))
     }
 
-    /// Done at once and without a call: what a destructor can do.
+    /// Changes the value at once, without a call, as a destructor can.
     pub(super) fn act<T>(&self, act: impl FnOnce(&mut W) -> T) -> T {
         act(&mut self.lock())
     }
@@ -89,7 +89,7 @@ impl<W: World> Outside for StandIn<W> {
     }
 }
 
-/// Writes a state, unless it was there when the run began: for those that write once.
+/// Writes a state, unless it was there when the run began: for samples that write once.
 pub(super) async fn note<R: Reconciler>(context: &Context<R>, state: R::State) -> Result<(), Error>
 where
     R::State: PartialEq,

@@ -1,4 +1,4 @@
-//! A table under the resource's name, tagged with its uid; a rename moves it.
+//! A sample with a table under the resource's name, tagged with its uid; a rename moves it.
 
 use std::collections::BTreeMap;
 
