@@ -1,10 +1,10 @@
-//! Names and texts that try to get out of their quotes: a few hundred from a fixed seed, more with `WATERSHED_PROOF=ci`.
-//! `PROPTEST_CASES` says how many instead, `WATERSHED_SEED` from which seed.
+//! Property-test inputs that try to break out of quotes: a few hundred from a fixed seed, more with
+//! `WATERSHED_PROOF=ci`. `PROPTEST_CASES` sets another number, `WATERSHED_SEED` another seed.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
-/// The pieces that names and texts are made of.
+/// Fragments from which hostile names and texts are put together.
 const PIECES: [&str; 40] = [
     "'",
     "''",
@@ -48,7 +48,8 @@ const PIECES: [&str; 40] = [
     "plain",
 ];
 
-/// Returns a text of some pieces, of any letters, or of 512 bytes.
+/// Returns a strategy for texts: of some fragments, of arbitrary letters, or of one fragment repeated to about 512
+/// bytes.
 fn text() -> impl Strategy<Value = String> {
     let pieces = prop::collection::vec(prop::sample::select(&PIECES[..]), 0..8);
     prop_oneof![
@@ -58,7 +59,7 @@ fn text() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Calls a check with a text and a name, again and again.
+/// Calls a check with many generated pairs of a text and a name.
 ///
 /// # Panics
 /// When the check does, with the shortest text and name that were found.

@@ -1,24 +1,26 @@
-//! Questions about rows, for tests of models: compilers write them, where no driver is at hand.
+//! SQL of data tests, which compilers write without a driver at hand.
 
 use crate::Dialect;
 
-/// Questions whose rows are those that a test must not find. Names and texts in them are quoted by whoever asks; an answer stands
-/// alone as a statement unless it says otherwise.
+/// Queries whose rows are the violations that a data test must not find. The caller quotes names and texts in them;
+/// each query is a whole statement unless its method says otherwise.
 pub trait Checks: Dialect {
-    /// Asks for the values of a column, with their numbers of rows, that are none of some texts, each read as a value of the column's
-    /// type. A text that the type does not have, or would have as another value, is that of no row.
+    /// Returns a query for the values of a column that are not among the accepted texts, with their numbers of rows.
+    /// Each text is read as a value of the column's type; a text that the type does not have, or would have as another
+    /// value, matches no row.
     fn unaccepted(&self, table: &str, column: &str, texts: &[String]) -> String;
 
-    /// Asks for the values of a column, with their numbers of rows, that no row of `other` has in its column `key`, whose values are read
-    /// as those of the column's type.
+    /// Returns a query for the values of a column that are missing in column `key` of `other`, with their numbers of
+    /// rows. The values of `key` are read as the column's type.
     fn unrelated(&self, table: &str, column: &str, other: &str, key: &str) -> String;
 
-    /// Asks, behind a `WITH` that names both, for the rows that only one of two queries yields, each with the word for its side.
+    /// Returns a query, to stand behind a `WITH` that names both sides, for the rows that only one of two queries
+    /// yields, each with the word for its side.
     fn difference(&self, expected: &str, actual: &str) -> String;
 
-    /// Returns what gives rows before it the columns of a table that they lack, without a value in any of them.
+    /// Returns a suffix that adds the missing columns of a table, all null, to the rows of the query before it.
     fn with_columns_of(&self, table: &str) -> String;
 
-    /// Asks for all rows of a file of CSV as it is found to be written.
+    /// Returns a query for all rows of a CSV file, whose format is detected.
     fn file(&self, path: &str) -> String;
 }

@@ -118,7 +118,7 @@ impl Dialect for ClickHouse {
         format!("({}) AS {name}", rows.join(" UNION ALL "))
     }
 
-    /// Files are read where the engine is not, and sent to it: only tables of lakes are read by the server.
+    /// Returns the function for tables of lakes; none for plain files, which the client reads and sends to the server.
     fn reader(&self, format: DataFormat) -> Option<&'static str> {
         match format {
             DataFormat::Delta => Some("deltaLake"),

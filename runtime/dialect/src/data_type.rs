@@ -1,46 +1,46 @@
-//! Types of constants.
+//! Types in which constants are written.
 
 /// Types that are written into statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqlType {
-    /// Truth.
+    /// A boolean.
     Boolean,
-    /// A type of integers.
+    /// An integer of a fixed width.
     Integer(Integer),
-    /// A width and a scale.
+    /// A decimal number: its width and its scale, in digits.
     Decimal(u8, u8),
-    /// 32 bits.
+    /// A floating-point number of 32 bits.
     Float,
-    /// 64 bits.
+    /// A floating-point number of 64 bits.
     Double,
-    /// Text.
+    /// A string of any length.
     Text,
-    /// A day.
+    /// A calendar day.
     Date,
     /// A time without a zone.
     Timestamp,
-    /// An instant.
+    /// A point in time, independent of a time zone.
     Instant,
 }
 
-/// A type of integers.
+/// A fixed-width integer type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Integer {
-    /// The number of bits.
+    /// The width of the type, in bits.
     pub bits: u8,
     /// True if the type has negative numbers.
     pub signed: bool,
 }
 
 impl Integer {
-    /// The type of all whole numbers that constants are written of.
+    /// The widest integer type in which constants are written.
     pub const WIDEST: Self = Self::new(128, true);
 
     pub(crate) const fn new(bits: u8, signed: bool) -> Self {
         Self { bits, signed }
     }
 
-    /// Returns the smallest number.
+    /// Returns the smallest number of the type.
     #[must_use]
     pub fn lowest(self) -> i128 {
         match self.signed {
@@ -49,7 +49,7 @@ impl Integer {
         }
     }
 
-    /// Returns the largest number.
+    /// Returns the largest number of the type.
     #[must_use]
     pub fn highest(self) -> i128 {
         i128::MAX >> (128 - u32::from(self.bits) - u32::from(!self.signed))
@@ -62,7 +62,7 @@ impl From<Integer> for SqlType {
     }
 }
 
-/// Reads the width and the scale of a decimal number, as in `(18, 3)`.
+/// Reads the width and scale of a decimal type from its brackets, as in `(18, 3)`.
 pub(crate) fn decimal(brackets: &str) -> Option<SqlType> {
     let inner = brackets.strip_prefix('(')?.strip_suffix(')')?;
     let (width, scale) = inner.split_once(',')?;

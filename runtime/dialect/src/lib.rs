@@ -39,33 +39,33 @@ pub use my_sql::MySql;
 pub use quoting::{Quoting, backslashed, doubled};
 pub use words::{FileFunction, TableFunction, Words};
 
-/// The dialect of the engine that projects have. Whoever adds another engine finds here who has to ask for a dialect.
+/// The dialect of the engine that projects use. Its uses are the places that an additional engine has to change.
 pub const ENGINE: DuckDb = DuckDb;
 
-/// The way in which an engine writes what differs between engines.
+/// SQL syntax that differs between engines: types, constants and names of functions.
 pub trait Dialect: Quoting {
-    /// Returns a name as the engine compares it with others.
+    /// Returns the form of a name in which the engine compares names.
     fn fold(&self, name: &str) -> String;
 
-    /// Appends the name of a type.
+    /// Appends the engine's name of a type.
     fn put_type(&self, data_type: SqlType, out: &mut String);
 
-    /// Reads the engine's name of a type; none for those that no constant is written in.
+    /// Reads the engine's name of a type; none for types without constants.
     fn read_type(&self, name: &str) -> Option<SqlType>;
 
-    /// Appends a constant of a type by its text. The text of a time is universal time without a zone.
+    /// Appends a constant of a type from its text. The text of a time is in UTC, without a zone.
     fn put_constant(&self, text: &str, data_type: SqlType, out: &mut String);
 
-    /// Returns a number of 64 bits as the engine writes it, also one that is not finite.
+    /// Returns the literal of a 64-bit float, including infinities and NaN.
     fn double(&self, value: f64) -> String;
 
-    /// Returns a time without a zone, in microseconds since 1970, as the engine writes it.
+    /// Returns the literal of a timestamp without a zone, given in microseconds since 1970.
     fn timestamp(&self, micros: i64) -> String;
 
-    /// Returns values with names as the engine writes them.
+    /// Returns the literal of a map from names to values.
     fn map(&self, values: &[(String, Literal)]) -> String;
 
-    /// Returns a value as the engine writes it.
+    /// Returns the SQL literal of a value.
     fn literal(&self, value: &Literal) -> String {
         match value {
             Literal::Null => "NULL".to_owned(),
@@ -79,37 +79,37 @@ pub trait Dialect: Quoting {
         }
     }
 
-    /// Returns rows of expressions as a table of a name, which is a plain word.
+    /// Returns a table expression with these rows of expressions. `name`, the table's name, is a plain word.
     fn rows(&self, rows: &[Vec<String>], name: &str, columns: &[&str]) -> String;
 
     /// Returns the function that reads files of a format; none if the engine reads no such files by itself.
     fn reader(&self, format: DataFormat) -> Option<&'static str>;
 
-    /// Returns the statement that gives a setting of the session a value, or its own one again.
+    /// Returns the statement that sets a setting of the session, or resets it without a value.
     fn set(&self, name: &str, value: Option<&str>) -> String;
 
-    /// Returns the statement that has sessions tell times by the clock of a zone.
+    /// Returns the statement that sets the time zone of a session.
     fn in_zone(&self, zone: &str) -> String;
 
-    /// Returns the views that the engine has by itself beside the outputs, hidden by an output of the same name.
+    /// Returns the engine's built-in views that stand beside outputs; an output of the same name hides such a view.
     fn own_views(&self) -> &'static [&'static str] {
         &[]
     }
 }
 
-/// The formats of files, and of tables made of files, that are read.
+/// Formats of files and of tables made of files that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataFormat {
-    /// Lines of values with a sign between them.
+    /// Lines of values with a separator, such as CSV or TSV.
     Csv,
-    /// Documents of JSON.
+    /// Files of JSON documents.
     Json,
-    /// Columns in files of Parquet.
+    /// Files of Parquet.
     Parquet,
-    /// Workbooks.
+    /// Excel workbooks.
     Xlsx,
-    /// A table of Delta Lake.
+    /// A Delta Lake table.
     Delta,
-    /// A table of Iceberg.
+    /// An Iceberg table.
     Iceberg,
 }

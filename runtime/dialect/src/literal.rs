@@ -1,28 +1,28 @@
-//! Values as documents have them.
+//! Values that are written into statements as constants.
 
-/// A value to be written into a statement.
+/// A value to be written into a statement as a constant.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Literal {
-    /// No value.
+    /// SQL `NULL`.
     Null,
-    /// Truth.
+    /// A boolean.
     Boolean(bool),
-    /// A whole number.
+    /// A whole number of 64 bits.
     Integer(i64),
-    /// Another number.
+    /// A floating-point number of 64 bits.
     Float(f64),
-    /// A text.
+    /// A string, without quotes.
     Text(String),
     /// A time without a zone, in microseconds since 1970.
     Timestamp(i64),
-    /// Values in an order.
+    /// An ordered list of values.
     List(Vec<Literal>),
-    /// Values with names.
+    /// Values under names, in order.
     Map(Vec<(String, Literal)>),
 }
 
 impl Literal {
-    /// Returns the values with commas between them, each written by `write`.
+    /// Joins values with commas, each written by `write`.
     pub(crate) fn joined<T>(values: &[T], write: impl Fn(&T) -> String) -> String {
         let values: Vec<String> = values.iter().map(write).collect();
         values.join(", ")

@@ -1,9 +1,9 @@
-//! Quotes of MySQL and MariaDB, which databases that a model reads take its query in.
+//! Quoting of MySQL and MariaDB, for queries that a model sends to such databases.
 
 use crate::quoting::put_quoted;
 use crate::{Quoting, backslashed};
 
-/// MySQL's quotes.
+/// The quoting of MySQL and MariaDB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MySql;
 

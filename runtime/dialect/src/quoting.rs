@@ -1,15 +1,15 @@
-//! Quotes.
+//! Quoting of names and texts in statements.
 
-/// The way in which names and texts are quoted.
+/// The rules by which a system quotes names and texts.
 pub trait Quoting: Sync {
-    /// Appends a name that stays one name whatever it holds. One that the system can't have (of no letter, or with a NUL) is
-    /// refused there.
+    /// Appends a quoted name, which stays one name whatever it contains. The system refuses a name that it can't have
+    /// (empty, or with a NUL).
     fn put_name(&self, name: &str, out: &mut String);
 
-    /// Appends a constant of text.
+    /// Appends a quoted string constant.
     fn put_text(&self, text: &str, out: &mut String);
 
-    /// Returns a name between quotes.
+    /// Returns a quoted name.
     #[must_use]
     fn name(&self, name: &str) -> String {
         let mut out = String::with_capacity(name.len() + 2);
@@ -17,7 +17,7 @@ pub trait Quoting: Sync {
         out
     }
 
-    /// Returns a constant of text.
+    /// Returns a quoted string constant.
     #[must_use]
     fn text(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len() + 2);
@@ -25,7 +25,7 @@ pub trait Quoting: Sync {
         out
     }
 
-    /// Returns a name of several parts.
+    /// Returns a qualified name: its parts quoted, with dots between them.
     #[must_use]
     fn path(&self, parts: &[&str]) -> String {
         let parts: Vec<String> = parts.iter().map(|part| self.name(part)).collect();
@@ -33,7 +33,7 @@ pub trait Quoting: Sync {
     }
 }
 
-/// Returns a piece of what stands between quotes, where a doubled one stands for itself.
+/// Returns a text with each occurrence of the quote doubled, without surrounding quotes.
 #[must_use]
 pub fn doubled(text: &str, quote: char) -> String {
     let mut out = String::with_capacity(text.len());
@@ -41,13 +41,13 @@ pub fn doubled(text: &str, quote: char) -> String {
     out
 }
 
-/// Returns a text whose backslashes stand for themselves where they escape.
+/// Returns a text with each backslash doubled.
 #[must_use]
 pub fn backslashed(text: &str) -> String {
     text.replace('\\', r"\\")
 }
 
-/// Appends a text between quotes that are doubled in it.
+/// Appends a text in quotes, with each quote inside it doubled.
 pub(crate) fn put_quoted(text: &str, quote: char, out: &mut String) {
     out.push(quote);
     put_doubled(text, quote, out);

@@ -1,48 +1,48 @@
-//! Words of an engine's statements, for whoever finds out what a statement reads.
+//! Keywords and functions by which statements are analysed, for finding out what a statement reads.
 
 use crate::{DataFormat, Dialect};
 
-/// The meaning of the first argument of a function that is called in a table's place.
+/// Meaning of the first argument of a table function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableFunction {
-    /// Paths of files.
+    /// Paths or patterns of files.
     Files(FileFunction),
-    /// Names of tables.
+    /// The name of a table.
     Table,
-    /// A statement.
+    /// A statement as text.
     Query,
-    /// Nothing that is known.
+    /// No known meaning.
     Other,
 }
 
-/// The part of files that a function reads.
+/// The part of files that a table function reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFunction {
-    /// Their rows, whatever their names end with.
+    /// The rows of files, in this format whatever the extension.
     Rows(DataFormat),
-    /// Documents of JSON, without a look at their values.
+    /// Whole JSON documents, without reading their values.
     Documents,
-    /// Something else: their texts, their names, or what is said of them.
+    /// Anything else: texts, names or metadata of files.
     Whole,
 }
 
-/// The words of an engine that statements are read by.
+/// The vocabulary of an engine, by which its statements are analysed.
 pub trait Words: Dialect {
-    /// Returns the meaning of a call in a table's place.
+    /// Returns the meaning of the first argument of a table function.
     fn table_function(&self, name: &str) -> TableFunction;
 
     /// Returns true if a table's name is a path that the engine reads as a file when no table has the name.
     fn names_file(&self, table: &str) -> bool;
 
-    /// Returns true if a type is that of texts.
+    /// Returns true if a type holds texts.
     fn is_text_type(&self, name: &str) -> bool;
 
-    /// Returns true if a type, as the engine writes it, is one of days or points in time.
+    /// Returns true if a type, as the engine writes it, holds days or times.
     fn is_time_type(&self, name: &str) -> bool;
 
-    /// Returns true if a name without quotes is a value that the engine computes.
+    /// Returns true if an unquoted name stands for a value that the engine computes, such as `current_date`.
     fn is_computed(&self, name: &str) -> bool;
 
-    /// Returns true if statements that begin with a word, in capitals, yield no rows of a table.
+    /// Returns true if statements with this first keyword, in capitals, yield no rows of a table.
     fn yields_no_rows(&self, word: &str) -> bool;
 }

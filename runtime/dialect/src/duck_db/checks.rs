@@ -1,4 +1,4 @@
-//! Tests of models in DuckDB's words.
+//! DuckDB's queries for data tests of models.
 
 use super::DuckDb;
 use crate::{Checks, Quoting as _};
@@ -48,8 +48,8 @@ impl Checks for DuckDb {
     }
 }
 
-/// Returns the condition that a value is the one that a text says: no number rounded and no time cut off. Numbers are compared as
-/// such, and whole ones to their last digit.
+/// Returns the condition that a value equals a text without rounding a number or cutting off a time. Numbers are
+/// compared as such, and whole ones to their last digit.
 fn is_same_as_text(value: &str, text: &str) -> String {
     let same = |kind: &str| {
         format!("TRY_CAST({value}::VARCHAR AS {kind}) IS NOT DISTINCT FROM TRY_CAST({text} AS {kind})")

@@ -1,9 +1,9 @@
-//! Words of DuckDB's statements.
+//! Keywords, types and functions of DuckDB's statements.
 
 use super::DuckDb;
 use crate::{DataFormat, FileFunction, TableFunction, Words};
 
-/// Functions that read files.
+/// Table functions that read files, by name.
 const FILES: [(&str, FileFunction); 17] = [
     ("glob", FileFunction::Whole),
     ("parquet_metadata", FileFunction::Whole),
@@ -65,7 +65,7 @@ const WITHOUT_ROWS: [&str; 22] = [
     "VACUUM",
 ];
 
-/// Ends of names of files that the engine reads by their names alone.
+/// File name extensions by which the engine reads a file that is named in a table's place.
 const FILE_ENDS: [&str; 7] = [".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx"];
 
 impl Words for DuckDb {
