@@ -1,4 +1,4 @@
-//! One case at work: an engine on data of its own, and short words for what is asked of it.
+//! The bench of one case: an engine on fresh data, with short methods for requests and assertions.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use watershed_drivers::olap::{
 
 use crate::{Factory, Scratch};
 
-/// The thing that an engine did instead, for people.
+/// Explanation of a failed case: the engine's error, or the difference found, as text.
 pub(crate) struct Wrong(pub(crate) String);
 
 impl<E: std::error::Error> From<E> for Wrong {
@@ -21,10 +21,10 @@ impl<E: std::error::Error> From<E> for Wrong {
     }
 }
 
-/// The end of a case.
+/// The outcome of a case: passed, or the failure.
 pub(crate) type Verdict = Result<(), Wrong>;
 
-/// Compares what is with what is to be.
+/// Fails the case if a found value differs from the expected one.
 pub(crate) fn same<T, U>(what: &str, found: T, expected: &U) -> Verdict
 where
     T: Debug + PartialEq<U>,
@@ -36,7 +36,7 @@ where
     }
 }
 
-/// Has something hold.
+/// Fails the case with this message unless a condition holds.
 pub(crate) fn holds(what: &str, holds: bool) -> Verdict {
     match holds {
         true => Ok(()),
@@ -44,7 +44,7 @@ pub(crate) fn holds(what: &str, holds: bool) -> Verdict {
     }
 }
 
-/// An engine under test.
+/// An engine under test, with its data and a token to cancel its work.
 pub(crate) struct Bench<'f> {
     pub(crate) factory: &'f dyn Factory,
     pub(crate) scratch: Box<dyn Scratch>,
@@ -58,7 +58,7 @@ impl<'f> Bench<'f> {
         Ok(Self::on(factory, scratch))
     }
 
-    /// A bench on data that are there.
+    /// Opens a bench on existing data.
     pub(crate) fn on(factory: &'f dyn Factory, scratch: Box<dyn Scratch>) -> Self {
         Self {
             factory,
@@ -68,7 +68,7 @@ impl<'f> Bench<'f> {
         }
     }
 
-    /// Closes in order and opens again, so that what is known comes from the data alone. A person does something between.
+    /// Closes all engines, lets a person work on the data, and opens a new engine, which knows only what the data say.
     pub(crate) async fn reopened_after<T>(
         &mut self,
         meanwhile: impl FnOnce(&dyn crate::Person) -> Result<T, String>,
@@ -108,7 +108,7 @@ impl<'f> Bench<'f> {
         self.engine.object(name, &self.cancel).await
     }
 
-    /// `name kind owner` of each output.
+    /// Returns a line `name kind owner` for each output.
     pub(crate) async fn listed(&self) -> Result<Vec<String>, Failure> {
         let line = |output: Output| {
             format!(
@@ -121,7 +121,7 @@ impl<'f> Bench<'f> {
         Ok(self.outputs().await?.into_iter().map(line).collect())
     }
 
-    /// All rows, a line each.
+    /// Returns all rows of a query, one line each, with `|` between the values.
     pub(crate) async fn rows(&self, sql: &str) -> Result<Vec<String>, QueryError> {
         let query = Query {
             sql: sql.to_owned(),
@@ -134,12 +134,12 @@ impl<'f> Bench<'f> {
         Ok(rows.collect().await?.into_iter().map(line).collect())
     }
 
-    /// Holds an answer against a text.
+    /// Fails the case unless a query's rows equal the expected text.
     pub(crate) async fn says(&self, sql: &str, expected: &str) -> Verdict {
         same(sql, self.rows(sql).await?.join(" "), expected)
     }
 
-    /// Holds the outputs against a list of `name kind owner`.
+    /// Fails the case unless the outputs equal a list of `name kind owner`.
     pub(crate) async fn lists(&self, expected: &[&str]) -> Verdict {
         same("the outputs", self.listed().await?, expected)
     }
@@ -153,7 +153,7 @@ pub(crate) fn uid(n: u128) -> Uuid {
     Uuid::from_u128(n)
 }
 
-/// The tag of a resource's build of this number.
+/// Returns the tag of build `number` of resource `n`.
 pub(crate) fn tag(n: u128, number: u64) -> Tag {
     Tag {
         uid: uid(n),
@@ -161,12 +161,12 @@ pub(crate) fn tag(n: u128, number: u64) -> Tag {
     }
 }
 
-/// The record of a build: no two builds have the same.
+/// Returns the record of a build, different for each build.
 pub(crate) fn record(tag: Tag) -> Vec<u8> {
     format!("record of {tag}").into_bytes()
 }
 
-/// The build of this number of the resource `n`.
+/// Returns build `number` of resource `n` as a request.
 pub(crate) fn numbered(n: u128, number: u64, name: &str, kind: OutputKind, sql: &str) -> Build {
     let tag = tag(n, number);
     Build::of_statement(tag, record(tag), kind, name, sql)
@@ -180,7 +180,7 @@ pub(crate) fn view(n: u128, name: &str, sql: &str) -> Build {
     numbered(n, 1, name, OutputKind::View, sql)
 }
 
-/// A check that undoes a build.
+/// Returns a check whose failure undoes the build.
 pub(crate) fn check(sql: &str) -> Check {
     Check {
         sql: sql.to_owned(),

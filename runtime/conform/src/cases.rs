@@ -18,17 +18,17 @@ use watershed_drivers::olap::Cell;
 
 use crate::bench::{Bench, Verdict};
 
-/// A case: behaviour that the runtime leans on.
+/// One behaviour of an engine on which the runtime relies.
 pub(crate) struct Case {
-    /// A sentence about behaviour.
+    /// The behaviour as a sentence; also the identifier of the case.
     pub(crate) name: &'static str,
-    /// The cells without which it does not hold.
+    /// Cells of the guarantees on which the case depends; skipped if the engine keeps less of them.
     pub(crate) leans_on: &'static [Cell],
-    /// The case itself.
+    /// The test function.
     pub(crate) run: for<'f> fn(Bench<'f>) -> BoxFuture<'f, Verdict>,
 }
 
-/// Makes the list of a file's cases: each with the cells that it leans on.
+/// Declares the cases of a file, each with the cells on which it depends.
 macro_rules! cases {
     ($($case:ident: $($cell:ident),+;)+) => {
         /// Returns the cases of this file.

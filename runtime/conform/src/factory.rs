@@ -1,4 +1,4 @@
-//! The means of a test: engines on fresh data, and what others than the engine do with those data.
+//! Interfaces that a driver implements for the suite: engines on fresh data, and access to the data past the engine.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use futures::future::BoxFuture;
 use watershed_dialect::Quoting;
 use watershed_drivers::olap::{Guarantees, Olap, OutputKind};
 
-/// Opens engines of one driver, and knows what of a statement is the engine's own.
+/// Opens engines of one driver, and supplies the parts of statements that differ between engines.
 pub trait Factory: Send + Sync {
     /// Returns the promises that the engine is held to.
     fn guarantees(&self) -> Guarantees;
 
-    /// Makes room for data that nobody else uses. It goes with the value.
+    /// Creates a place for data that no other test uses. Dropping the value removes the data.
     fn scratch(&self) -> BoxFuture<'_, Result<Box<dyn Scratch>, String>>;
 
     /// Returns the quotes of the engine.
@@ -20,64 +20,65 @@ pub trait Factory: Send + Sync {
     /// Returns a SELECT whose one column `x` counts from 0 to below `rows`.
     fn numbers(&self, rows: u64) -> String;
 
-    /// Returns a SELECT of a column `x` that goes on for longer than any test lasts.
+    /// Returns a SELECT with a column `x` that runs longer than any test lasts.
     fn endless(&self) -> String;
 }
 
-/// Data of one test, and whoever works on them.
+/// The data of one test, and access to them.
 pub trait Scratch: Send + Sync {
-    /// Returns an engine on these data, as a process has it that starts now.
+    /// Opens an engine on these data, as a newly started process would.
     fn open(&self) -> Arc<dyn Olap>;
 
-    /// Closes in order all engines that were opened here.
+    /// Closes all engines of these data in an orderly way.
     fn close(&self) -> BoxFuture<'_, ()>;
 
-    /// Returns a person who works on these data with the engine's own program, while no engine is open here.
+    /// Returns a person who works on these data with the engine's own program; all engines must be closed.
     fn person(&self) -> Box<dyn Person>;
 
-    /// Has another process take these data under an epoch, and make a table of this name there.
+    /// Lets another process take ownership of these data under an epoch and build a table there.
     fn rival<'a>(&'a self, epoch: u64, table: &'a str) -> BoxFuture<'a, Rival>;
 
-    /// Begins to keep the data as a kill would leave them, at each point where a process could die. None where no such points are known.
+    /// Starts to take images of the data, as a kill would leave them, at each point where a process could die. None if
+    /// the driver knows no such points.
     fn images(&self) -> Option<Box<dyn Images>>;
 }
 
-/// The end of another process's try to take data and to build there.
+/// Result of another process's attempt to take the data and build a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rival {
-    /// It has built.
+    /// The other process built its table.
     Built,
-    /// It was refused.
+    /// The engine refused the other process.
     Refused,
 }
 
-/// A person beside the engine.
+/// A person who changes the data without Watershed.
 pub trait Person {
-    /// Makes an object with a comment, or without.
+    /// Makes a table or view, with or without a comment.
     ///
     /// # Errors
     /// The engine's words against it.
     fn make(&self, name: &str, kind: OutputKind, sql: &str, comment: Option<&str>) -> Result<(), String>;
 
-    /// Returns the names of all tables and views that stand where outputs do, ordered.
+    /// Returns the names of all tables and views in the schema of outputs, sorted.
     ///
     /// # Errors
     /// The engine's words against it.
     fn objects(&self) -> Result<Vec<String>, String>;
 }
 
-/// Images that are being kept.
+/// A running series of images of the data.
 pub trait Images: Send {
-    /// Ends it, and returns what was kept in the order of time.
+    /// Stops taking images and returns them in order of time.
     fn take(self: Box<Self>) -> Vec<Image>;
 }
 
-/// Data as a kill at some point would have left them.
+/// The data as a kill at one point would have left them.
 pub struct Image {
-    /// The point.
+    /// Name of the point at which the kill would have happened.
     pub point: String,
-    /// The work that the call is about was done there.
+    /// True if the call's effect was already committed at that point.
     pub is_after: bool,
-    /// The data.
+    /// A copy of the data as of that point.
     pub scratch: Box<dyn Scratch>,
 }

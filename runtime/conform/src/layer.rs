@@ -1,4 +1,4 @@
-//! An engine in front of another one.
+//! Wrapper around an engine that changes some of its calls.
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -11,9 +11,9 @@ use watershed_drivers::olap::{
 
 macro_rules! layer {
     ($life:lifetime: $(async fn $name:ident($($argument:ident: $kind:ty),*) -> $result:ty;)+ $(fn $plain:ident($($given:ident: $given_kind:ty),*) -> $answer:ty;)+) => {
-        /// An engine that stands in front of another one, as far as it differs: each call that is not said goes through.
+        /// A wrapper around an engine. Each call that it doesn't override goes to the engine behind it.
         pub trait Layer: Send + Sync + 'static {
-            /// Returns the engine behind it.
+            /// Returns the wrapped engine.
             fn inner(&self) -> &dyn Olap;
             $(
                 #[doc = concat!("As [`Olap::", stringify!($name), "`].")]
@@ -44,7 +44,7 @@ macro_rules! layer {
     };
 }
 
-/// The engine that a [`Layer`] makes of the one behind it.
+/// Engine made of a [`Layer`] and the engine that it wraps.
 pub struct Layered<L>(pub L);
 
 layer! { 'a:

@@ -1,4 +1,5 @@
-//! The suite that every engine passes: what the runtime leans on, asked of an engine that a [`Factory`] opens.
+//! Conformance suite for engines: the behaviour on which the runtime relies, tested on an engine that a [`Factory`]
+//! opens.
 //!
 //! | start at | for |
 //! |---|---|
@@ -23,12 +24,13 @@ pub use report::{CaseEnd, CaseReport, Report};
 use bench::Bench;
 use cases::Case;
 
-/// Asks everything of an engine, case by case, each on data of its own. Nothing is left out but what its guarantees say is missing.
+/// Runs all cases against an engine, each on fresh data. Skips only cases about guarantees that the engine does not
+/// give in full.
 pub async fn conform(factory: &dyn Factory) -> Report {
     conform_in(factory, |_| true).await
 }
 
-/// As [`conform`], for the cases whose names are wanted.
+/// Runs the cases whose names `is_wanted` accepts, as [`conform`] does.
 pub async fn conform_in(factory: &dyn Factory, is_wanted: impl Fn(&str) -> bool) -> Report {
     let guarantees = factory.guarantees();
     let mut cases = Vec::new();

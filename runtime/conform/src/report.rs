@@ -4,32 +4,32 @@ use std::fmt;
 
 use watershed_drivers::olap::Cell;
 
-/// The cases of a run with their ends.
+/// The results of all cases of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// The driver that was asked.
+    /// Name of the driver under test.
     pub driver: &'static str,
-    /// All cases, in their order.
+    /// Results of the cases, in their order of execution.
     pub cases: Vec<CaseReport>,
 }
 
-/// A case and its end.
+/// The result of one case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseReport {
-    /// The case: a sentence about behaviour.
+    /// The tested behaviour as a sentence.
     pub name: &'static str,
-    /// Its end.
+    /// Outcome of the case.
     pub end: CaseEnd,
 }
 
-/// The end of a case.
+/// Outcome of a case: passed, left out or failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CaseEnd {
-    /// The engine does as it says.
+    /// The engine behaves as its guarantees say.
     Passed,
-    /// Not run: the engine says that it keeps these less than whole.
+    /// Not run, since the engine gives these guarantees less than in full.
     LeftOut(Vec<Cell>),
-    /// The engine does not what the case asks for; the difference, in words.
+    /// The engine's behaviour differs from the expected one; the difference as text.
     Failed(String),
 }
 

@@ -1,4 +1,4 @@
-//! Making outputs.
+//! Cases about building outputs.
 
 use futures::future::join_all;
 use watershed_drivers::olap::{BuildError, Failure, Location, Output, OutputKind};

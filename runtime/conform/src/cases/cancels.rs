@@ -1,4 +1,4 @@
-//! Ending work before it is done.
+//! Cases about cancelling builds and queries.
 
 use std::time::Duration;
 
@@ -9,9 +9,10 @@ use watershed_drivers::olap::{BuildError, Failure, Query, QueryError};
 use super::cases;
 use crate::bench::{Bench, Verdict, Wrong, numbered, same, table, tag};
 
-/// The longest that cancelled work may go on: a second is promised, the rest is for a busy machine.
+/// The longest time that work may go on after being cancelled: a second is promised, the rest allows for a busy
+/// machine.
 const PROMISED: Duration = Duration::from_secs(5);
-/// Long enough to be in the midst of work, and nothing depends on that.
+/// Time before the cancellation, in which the work gets started. No result depends on its length.
 const UNDER_WAY: Duration = Duration::from_millis(30);
 
 cases! {
@@ -20,7 +21,7 @@ cases! {
     a_cancelled_token_does_no_work_at_all: Cancel;
 }
 
-/// Lets work begin and cancels it. Returns how it ended.
+/// Starts work, cancels it while it runs, and returns its result.
 async fn cancelled<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> Result<T, Wrong> {
     let mut work = std::pin::pin!(work);
     if timeout(UNDER_WAY, &mut work).await.is_ok() {

@@ -1,4 +1,4 @@
-//! Conditions on outputs.
+//! Cases about checks on outputs.
 
 use watershed_drivers::olap::{BuildError, Check, Gravity, OutputKind, Verdict as Judged};
 

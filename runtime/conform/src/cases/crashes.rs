@@ -1,4 +1,4 @@
-//! Dying at any point, and looking at what is left.
+//! Cases about a kill at any point of a call, and the data that it leaves.
 
 use watershed_drivers::olap::{Guard, OutputKind, Rename};
 
@@ -9,15 +9,15 @@ cases! {
     whatever_the_moment_of_death_each_call_is_whole_or_absent: Crash, Durable, Appears, Record, Names;
 }
 
-/// A call of the history that is interrupted.
+/// One call of the history that is interrupted.
 #[derive(Debug)]
 enum Call {
-    /// A build of this number.
+    /// A build: resource, number, name and kind.
     Build(u128, u64, &'static str, OutputKind),
-    /// A build that its check undoes.
+    /// A build that a failing check undoes: resource, number and name.
     Undone(u128, u64, &'static str),
     Rename(u128, &'static str),
-    /// The output of a resource goes to another.
+    /// A transfer of an output to another resource: old owner, number and new owner.
     Retag(u128, u64, u128),
     Drop(u128),
 }
@@ -79,7 +79,7 @@ async fn perform(bench: &Bench<'_>, call: &Call) -> Verdict {
     Ok(())
 }
 
-/// All outputs, their rows and what stands beside them.
+/// Returns all outputs with their tags, records and rows, one line each.
 async fn content(bench: &Bench<'_>) -> Result<Vec<String>, Wrong> {
     let mut lines = Vec::new();
     for output in bench.outputs().await? {

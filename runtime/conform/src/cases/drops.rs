@@ -1,4 +1,4 @@
-//! Dropping outputs.
+//! Cases about dropping outputs.
 
 use watershed_drivers::olap::{Dropped, OutputKind};
 
@@ -26,7 +26,8 @@ async fn a_dropped_output_is_gone_and_what_stands_beside_it_stays(mut bench: Ben
     Ok(())
 }
 
-/// A table that a person makes with the comment of before, as a copy of it would have, brings no record back.
+/// Checks that a dropped output's record does not come back on a copy: a table that a person makes with the same
+/// comment.
 async fn a_record_goes_with_its_output(mut bench: Bench<'_>) -> Verdict {
     bench.build(&table(1, "a", "select 1 as x")).await?;
     bench.drop_output(1).await?;

@@ -1,4 +1,4 @@
-//! Several processes and one owner.
+//! Cases about several processes, of which only the latest owner may write.
 
 use super::cases;
 use crate::Rival;

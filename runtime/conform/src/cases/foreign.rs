@@ -1,4 +1,4 @@
-//! Objects that are not ours.
+//! Cases about objects in the engine that Watershed did not make.
 
 use watershed_drivers::olap::{BuildError, Dropped, Object, OutputKind, RenameError};
 

@@ -1,4 +1,4 @@
-//! Names that nobody would choose, and how they are compared.
+//! Cases about unusual names and their comparison.
 
 use watershed_drivers::olap::{Object, OutputKind};
 
@@ -10,7 +10,7 @@ cases! {
     objects_are_found_without_regard_to_case: Names;
 }
 
-/// Names that mean something to somebody.
+/// Names that could break quoting, paths or the engine's own syntax.
 const ATTACKS: [&str; 14] = [
     "select",
     "a b",

@@ -1,4 +1,4 @@
-//! Readers while outputs are made anew: never an error, never a part of the rows.
+//! Cases about reads during rebuilds, which see no error and no partial rows.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,16 +7,16 @@ use watershed_drivers::olap::{Build, NewColumns, OutputKind, Over, Step};
 use super::cases;
 use crate::bench::{Bench, Verdict, Wrong, holds, numbered, view};
 
-/// Rebuilds of each table.
+/// Number of rebuilds of each table.
 const ROUNDS: u64 = 12;
-/// Rows of a round: more than an engine hands over at once.
+/// Rows of each rebuild: more than an engine returns in one batch.
 const ROWS: u64 = 5_000;
 
 cases! {
     readers_see_all_rows_of_one_build_and_no_error: Readers, Appears, Step;
 }
 
-/// A build whose rows all bear the number of its round.
+/// Returns a build whose rows all carry the number of its round.
 fn round(bench: &Bench<'_>, n: u128, name: &str, number: u64) -> Build {
     let sql = format!(
         "select x, {number} as round from ({}) t",
@@ -47,7 +47,7 @@ async fn rebuild(bench: &Bench<'_>) -> Verdict {
     Ok(())
 }
 
-/// Reads for as long as others rebuild; returns how often.
+/// Queries a table until `end` is set, checks each answer with `is_whole`, and returns the number of reads.
 async fn read(
     bench: &Bench<'_>,
     table: &str,

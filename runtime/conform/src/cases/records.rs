@@ -1,4 +1,4 @@
-//! Tags and records beside outputs.
+//! Cases about tags and records beside outputs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,9 +7,9 @@ use watershed_drivers::olap::{Object, OutputKind, Tag};
 use super::cases;
 use crate::bench::{Bench, Verdict, Wrong, holds, numbered, record, same, table, tag, uid};
 
-/// Rebuilds beside which outputs are listed.
+/// Number of rebuilds during which outputs are listed.
 const ROUNDS: u64 = 12;
-/// More awaits than any call has.
+/// A bound above the number of awaits of any call.
 const AWAITS: u64 = 32;
 
 cases! {
@@ -19,7 +19,7 @@ cases! {
     a_retag_of_another_build_does_nothing: Tag;
 }
 
-/// Holds each output's record against its tag.
+/// Fails the case unless each output's record belongs to the build in its tag.
 async fn records_agree(bench: &Bench<'_>) -> Verdict {
     for output in bench.outputs().await? {
         same(
@@ -96,7 +96,7 @@ async fn a_build_that_is_dropped_at_any_await_is_whole_or_absent(mut bench: Benc
     Ok(())
 }
 
-/// Returns the tag of the one output that there is.
+/// Returns the tag of the only output; fails if there are more or none.
 async fn only_tag(bench: &Bench<'_>) -> Result<Tag, Wrong> {
     match bench.outputs().await?.as_slice() {
         [output] => Ok(output.tag),
@@ -107,7 +107,7 @@ async fn only_tag(bench: &Bench<'_>) -> Result<Tag, Wrong> {
     }
 }
 
-/// Polls a future until it has waited so often. Returns what it came to, if it did.
+/// Polls a future until it has been pending `awaits` times, and returns its output; none if unfinished.
 async fn polled<F: Future + Unpin>(mut future: F, awaits: u64) -> Option<F::Output> {
     let mut waited = 0;
     std::future::poll_fn(|context| match std::pin::Pin::new(&mut future).poll(context) {

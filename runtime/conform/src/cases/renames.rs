@@ -1,4 +1,4 @@
-//! Giving outputs other names.
+//! Cases about renaming outputs.
 
 use std::collections::BTreeMap;
 
@@ -100,7 +100,7 @@ async fn what_is_not_there_is_not_renamed(bench: Bench<'_>) -> Verdict {
     bench.lists(&[]).await
 }
 
-/// Random histories, and the steps of each.
+/// Number of random histories of renames.
 const HISTORIES: u64 = 6;
 const STEPS: usize = 16;
 const NAMES: [&str; 5] = ["a", "B", "c", "D d", "é"];

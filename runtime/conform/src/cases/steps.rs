@@ -1,4 +1,4 @@
-//! Putting rows into a table that stands.
+//! Cases about incremental builds of an existing table.
 
 use watershed_drivers::olap::{Build, BuildError, NewColumns, OutputKind, Over, Step};
 
@@ -16,7 +16,7 @@ cases! {
     a_step_into_nothing_is_refused: Step;
 }
 
-/// The second build of the resource 1: rows into its table.
+/// Returns the second build of resource 1, which puts rows into its existing table.
 fn step(sql: &str, over: Over) -> Build {
     let mut step = numbered(1, 2, "a", OutputKind::Table, sql);
     if over == Over::SameKey {
@@ -29,7 +29,7 @@ fn step(sql: &str, over: Over) -> Build {
     step
 }
 
-/// Rows `1 = one` and `NULL = none`.
+/// Builds a table of two rows: `1 = one` and `NULL = none`.
 async fn two_rows(bench: &Bench<'_>) -> Verdict {
     let rows = "select 1 as k, 'one' as v union all select null as k, 'none' as v";
     bench.build(&table(1, "a", rows)).await?;
