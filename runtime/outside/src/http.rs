@@ -1,4 +1,4 @@
-//! One client of HTTP services: certificates, proxies, redirects, deadlines, bytes read, and addresses that are refused.
+//! HTTP client with bounds: certificates, proxies, redirects, deadlines, size of answers and refused addresses.
 
 mod addresses;
 mod answer;

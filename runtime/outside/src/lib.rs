@@ -1,4 +1,4 @@
-//! Programs that are run and HTTP services that are called, each bounded in time and in what is read of it.
+//! Programs that are run and HTTP services that are called, each bounded in time and in the bytes read.
 //!
 //! Callers differ in values alone: a [`Program`]'s fields, a client's [`Settings`](http::Settings). The crate stands on nothing
 //! of ours and knows no message, no step and no object: what an exit code or a status means is its callers'.

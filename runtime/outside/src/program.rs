@@ -1,4 +1,5 @@
-//! One program: started with an environment that is all its caller's, read up to a bound, ended with all that it started.
+//! Execution of a program: with exactly the environment that the caller gives, output read up to a bound, and all
+//! descendants ended with the program.
 
 mod group;
 mod marked;
@@ -23,78 +24,78 @@ use group::Group;
 pub use marked::{MARK_VARIABLE, end_marked};
 use streams::Streams;
 
-/// Variables that callers hand on from our own environment; no others.
+/// Environment variables that callers may pass on from this process.
 const PASSED_ON: [&str; 3] = ["PATH", "HOME", "LANG"];
-/// The time between asking a program to end and killing it.
+/// Default time between asking a program to end and killing it.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A program with all that it gets, and the bounds within which it runs.
+/// A program to run, with its arguments, environment, input and bounds.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// The file, or a name that is looked for on the `PATH`.
+    /// The executable file, or a name that is looked up on the `PATH`.
     pub path: PathBuf,
-    /// The arguments. No shell reads them.
+    /// Arguments, passed without a shell.
     pub arguments: Vec<String>,
-    /// The folder in which the program starts.
+    /// Working directory.
     pub folder: PathBuf,
-    /// The variables of the program, beside its mark; a later one of the same name counts.
+    /// Environment variables in addition to the mark; of several values for a name, the last counts.
     pub environment: Vec<(OsString, OsString)>,
-    /// The bytes for standard input, which need not be read.
+    /// Bytes for standard input, which the program need not read.
     pub input: Vec<u8>,
-    /// The part of standard output that is kept.
+    /// Part of standard output that is kept.
     pub output: Keep,
-    /// The part of standard error that is kept.
+    /// Part of standard error that is kept.
     pub errors: Keep,
-    /// The time that the program may take; without end if `None`: a dropped run ends it.
+    /// Time limit of the run; unlimited if `None`. Dropping the run ends the program.
     pub within: Option<Duration>,
     /// The time between asking the program to end (`TERM`) and killing it.
     pub grace: Duration,
     mark: String,
 }
 
-/// The part of a stream that is kept. All of it is read, so that no program waits for a reader.
+/// The part of an output stream that is kept. The stream is always read to its end, so that the program never blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// Nothing: the stream is thrown away.
+    /// No part: the stream is discarded.
     Nothing,
-    /// At most so many bytes; a program that writes more is ended.
+    /// The first bytes, at most this number; a program that writes more is ended.
     First(usize),
-    /// The last bytes, so many.
+    /// The last bytes, at most this number.
     Last(usize),
 }
 
-/// The reason why a program has no end that says something.
+/// The error of a run without an exit status.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The program was not started.
     #[error("can't start the program: {0}")]
     Start(io::Error),
-    /// The program can't be waited for.
+    /// The program's streams or its end can't be observed.
     #[error("can't talk to it: {0}")]
     Talk(io::Error),
-    /// The program took longer than it may, and was ended.
+    /// The program exceeded its time limit and was ended.
     #[error("it took longer than {} s", .0.as_secs())]
     TooLong(Duration),
-    /// The program wrote more bytes than are kept, and was ended.
+    /// The program wrote more bytes than its bound and was ended.
     #[error("its output is longer than {0} bytes")]
     TooMuch(usize),
 }
 
-/// The end of a program. Dropping it kills what the program has left running.
+/// The result of a program that has ended. Dropping it kills processes that the program has left running.
 #[derive(Debug)]
 pub struct Ended {
-    /// The exit status.
+    /// Exit status of the program.
     pub status: ExitStatus,
-    /// Standard output as far as it is kept.
+    /// The kept part of standard output.
     pub output: Vec<u8>,
-    /// Standard error as far as it is kept.
+    /// The kept part of standard error.
     pub errors: Vec<u8>,
     group: Group,
 }
 
 impl Program {
-    /// Returns a command, a program with its arguments, which starts in a folder; none if the command is empty. A program
-    /// with a slash in its name lies below the folder.
+    /// Creates a program from a command (its name and arguments) that starts in a folder; none if the command is empty.
+    /// A name with a slash is a path below the folder.
     ///
     /// It gets no variable and no input, its output is thrown away, and it may take any time.
     #[must_use]
@@ -118,7 +119,7 @@ impl Program {
         })
     }
 
-    /// Adds variables to the environment.
+    /// Adds environment variables.
     pub fn variables<N: Into<OsString>, V: Into<OsString>>(
         &mut self,
         variables: impl IntoIterator<Item = (N, V)>,
@@ -128,7 +129,7 @@ impl Program {
         self.environment.extend(owned);
     }
 
-    /// Adds PATH, HOME and LANG as this process has them.
+    /// Passes on PATH, HOME and LANG from this process.
     pub fn pass_on(&mut self) {
         self.variables(
             PASSED_ON
@@ -137,7 +138,7 @@ impl Program {
         );
     }
 
-    /// Returns the mark in the environment of the program and of all that it starts, by which [`end_marked`] finds them.
+    /// Returns the mark in the environment of the program and its descendants, by which [`end_marked`] finds them.
     #[must_use]
     pub fn mark(&self) -> &str {
         &self.mark
@@ -213,7 +214,7 @@ impl Keep {
 }
 
 impl RunError {
-    /// Returns true if there is no such program, or none that may be started: another attempt would not help.
+    /// Returns true if the program is missing or may not be executed, so that another attempt would not help.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         let Self::Start(error) = self else { return false };
@@ -225,14 +226,14 @@ impl RunError {
 }
 
 impl Ended {
-    /// Returns the exit code or the signal in words: `exit 3`.
+    /// Formats the exit code or signal: `exit 3`.
     #[must_use]
     pub fn how(&self) -> String {
         let code = self.status.code();
         code.map_or_else(|| self.status.to_string(), |code| format!("exit {code}"))
     }
 
-    /// Returns the last line of standard error that says something.
+    /// Returns the last line of standard error that is not blank.
     #[must_use]
     pub fn last_line(&self) -> Option<String> {
         let text = String::from_utf8_lossy(&self.errors);
@@ -240,13 +241,13 @@ impl Ended {
         Some(line.to_owned())
     }
 
-    /// Leaves running what the program has left running on purpose.
+    /// Lets processes that the program has left running go on.
     pub fn release(mut self) {
         self.group.release();
     }
 }
 
-/// Waits until a time has passed; for ever without one.
+/// Waits for a time; for ever if `None`.
 async fn passed(within: Option<Duration>) {
     match within {
         Some(within) => sleep(within).await,

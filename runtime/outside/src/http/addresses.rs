@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The addresses that a client connects to. They are asked with the very address that is used: a name is looked up once,
-/// and what the look-up gave is what is connected to.
+/// The addresses that a client may connect to. The check applies to the address that is used for the connection: a name
+/// is looked up once, and the client connects to the result of that look-up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Addresses {
     /// All addresses.
@@ -17,12 +17,12 @@ pub enum Addresses {
     },
 }
 
-/// An address that may not be connected to.
+/// An address to which a connection was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the address {0} is not one of the public internet")]
 pub struct Refused(pub IpAddr);
 
-/// Networks of IPv4 that are no public ones, and the bits that tell them.
+/// IPv4 networks that are not public, each with the length of its prefix in bits.
 const NOT_PUBLIC_V4: [(Ipv4Addr, u32); 17] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -47,7 +47,8 @@ const NOT_PUBLIC_V4: [(Ipv4Addr, u32); 17] = [
     (Ipv4Addr::BROADCAST, 32),
 ];
 
-/// Networks of IPv6 within the global ones (`2000::/3`) that lead nowhere or to an address of IPv4.
+/// IPv6 networks inside the global range (`2000::/3`) that lead nowhere or to an IPv4 address, each with the length of
+/// its prefix in bits.
 const NOT_PUBLIC_V6: [(Ipv6Addr, u32); 4] = [
     // Protocol assignments: Teredo, benchmarks, identifiers.
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
@@ -58,7 +59,7 @@ const NOT_PUBLIC_V6: [(Ipv6Addr, u32); 4] = [
 ];
 
 impl Addresses {
-    /// Checks an address.
+    /// Returns an error if connections to an address are not allowed.
     ///
     /// # Errors
     /// When the address may not be connected to.
@@ -94,7 +95,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     bits >> 125 == 1 && !NOT_PUBLIC_V6.iter().any(lies_in)
 }
 
-/// Returns the address of IPv4 that packets to an address of IPv6 go to: a mapped one, or one behind NAT64.
+/// Returns the IPv4 address that packets to an IPv6 address reach: a mapped address, or an address behind NAT64.
 fn stands_for(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => {

@@ -9,7 +9,7 @@ use reqwest::{Response, StatusCode};
 
 use super::Refused;
 
-/// An answer, of which the status and the headers were read.
+/// An answer whose status and headers have been read, and whose body has not.
 #[derive(Debug)]
 pub struct Answer {
     response: Response,
@@ -19,29 +19,29 @@ pub struct Answer {
 /// The kind of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
-    /// An address may not be connected to.
+    /// The address is not allowed.
     Refused(Refused),
-    /// No connection came about: no such host, nobody listens, a certificate that is not trusted.
+    /// No connection was established: unknown host, nobody listening, or a certificate that is not trusted.
     Connect,
     /// A deadline passed.
     Timeout,
-    /// The request can't be made, or the connection ended before the end of the answer.
+    /// The request can't be built, or the connection ended before the end of the answer.
     Broken,
 }
 
-/// The reason why a call has no answer, without its address, which may hold a secret.
+/// The error of a failed call, without the URL, which may contain a secret.
 #[derive(Debug)]
 pub struct CallError {
     failure: Failure,
     cause: Option<reqwest::Error>,
 }
 
-/// A body of which the end was not read.
+/// The error of a body that was not read to its end.
 #[derive(Debug)]
 pub struct BodyError {
-    /// The beginning, at most as long as a body may be.
+    /// Beginning of the body, at most as long as the client's bound.
     pub read: Vec<u8>,
-    /// The failure; `None` if the body is longer than it may be.
+    /// Failure of the read; `None` if the body exceeds the client's bound.
     pub cause: Option<CallError>,
 }
 
@@ -50,19 +50,19 @@ impl Answer {
         Self { response, body_max }
     }
 
-    /// Returns the status.
+    /// Returns the HTTP status.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.response.status()
     }
 
-    /// Returns the headers.
+    /// Returns the headers of the answer.
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         self.response.headers()
     }
 
-    /// Reads the body.
+    /// Reads the whole body, up to the client's bound.
     ///
     /// # Errors
     /// When its end does not come, in time, or within the bound.
@@ -141,7 +141,7 @@ impl Error for CallError {
     }
 }
 
-/// Returns an error with its causes, in one line.
+/// Formats an error and its causes in one line.
 #[must_use]
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let causes = causes(error).map(ToString::to_string);

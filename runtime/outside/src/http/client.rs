@@ -15,37 +15,37 @@ use rustls::{ClientConfig, RootCertStore};
 use super::names::Guarded;
 use super::{Addresses, Answer, CallError, Names, Refused, SystemNames};
 
-/// The longest time in which a connection must come about.
+/// The default time limit for establishing a connection.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-/// The most bytes of a body that are read.
+/// The default bound of a body, in bytes.
 const BODY_MAX: usize = 64 * 1024;
 
-/// The bounds of a client, and what it trusts. By default it follows no redirect, uses no proxy, connects to any address, and
-/// trusts the authorities of the web.
+/// The bounds of a client and the authorities that it trusts. By default it follows no redirect, uses no proxy,
+/// connects to any address, and trusts the authorities of the web.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The longest time in which a connection must come about; within that of the whole call alone if `None`.
+    /// Time limit for establishing a connection; if `None`, only the limit of the whole call applies.
     pub connect_within: Option<Duration>,
-    /// The longest time of a call until the end of the body; without end if `None`: a dropped call closes its connection.
+    /// Time limit of a call until the end of the body; unlimited if `None`. Dropping a call closes its connection.
     pub within: Option<Duration>,
-    /// The most redirects that are followed; at 0 a redirect is an answer like any other.
+    /// The most redirects that are followed; at 0 a redirect is returned as the answer.
     pub redirects: usize,
-    /// The route of connections.
+    /// Route of connections: direct or through proxies.
     pub route: Route,
-    /// A file of certificates (PEM) of authorities that are trusted beside those of the web.
+    /// PEM file with certificates of authorities that are trusted beside those of the web.
     pub authorities: Option<PathBuf>,
     /// The most bytes of a body that are read.
     pub body_max: usize,
-    /// The names of hosts.
+    /// The resolver of host names.
     pub names: Arc<dyn Names>,
 }
 
-/// The route of connections.
+/// Route of connections: direct or through proxies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
-    /// Straight to the addresses that are allowed.
+    /// Directly to the server, if its address is allowed.
     Direct(Addresses),
-    /// Through the proxies that the environment names. It is they who look up names, so that no address can be refused.
+    /// Through the proxies that the environment names. Proxies look up names themselves, so no address can be refused.
     Environment,
 }
 
@@ -63,7 +63,7 @@ impl Default for Settings {
     }
 }
 
-/// A client of HTTP services. Cheap to clone; nothing of it is global.
+/// A client of HTTP services, without global state. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
     client: reqwest::Client,
@@ -71,24 +71,24 @@ pub struct Client {
     body_max: usize,
 }
 
-/// The client can't be made.
+/// The error of creating a client.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
     /// TLS can't be configured.
     #[error("can't make an HTTP client: {0}")]
     Tls(String),
-    /// The file of certificates can't be read.
+    /// The file of trusted certificates can't be read.
     #[error("can't read certificates from `{}`: {why}", file.display())]
     Certificates {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// The cause.
+        /// Cause as text.
         why: String,
     },
 }
 
 impl Client {
-    /// Returns a client. Nothing is connected before the first call.
+    /// Creates a client without connecting.
     ///
     /// # Errors
     /// When TLS can't be configured, or the file of certificates can't be read.
@@ -135,15 +135,15 @@ impl Client {
         }
     }
 
-    /// Returns the client below, for a library that sends its own requests and bounds what it reads. None where addresses are
-    /// refused: such requests could name one in figures, which nobody looks up.
+    /// Returns the underlying client, for a library that sends its own requests and bounds the bytes that it reads.
+    /// None if some addresses are refused: a URL could contain such an address, which is not looked up.
     #[must_use]
     pub fn shared(&self) -> Option<reqwest::Client> {
         (self.addresses == Addresses::Any).then(|| self.client.clone())
     }
 }
 
-/// A request that was not sent yet.
+/// A request that is not sent yet.
 #[derive(Debug)]
 pub struct Request<'a> {
     client: &'a Client,
@@ -152,28 +152,28 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Adds a header.
+    /// Adds a header to the request.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         self.builder = self.builder.header(name, value);
         self
     }
 
-    /// Sets headers, in place of those of the same names.
+    /// Sets headers, replacing headers of the same names.
     #[must_use]
     pub fn headers(mut self, headers: HeaderMap) -> Self {
         self.builder = self.builder.headers(headers);
         self
     }
 
-    /// Adds a token that stands for whoever has it.
+    /// Adds an `Authorization` header with a bearer token.
     #[must_use]
     pub fn bearer(mut self, token: &str) -> Self {
         self.builder = self.builder.bearer_auth(token);
         self
     }
 
-    /// Sets a body of JSON.
+    /// Sets a JSON body.
     #[must_use]
     pub fn json(mut self, body: Vec<u8>) -> Self {
         let json = HeaderValue::from_static("application/json");
@@ -181,7 +181,8 @@ impl Request<'_> {
         self
     }
 
-    /// Sends the request and waits for the head of the answer. Cancel-safe: of a dropped call the connection is closed.
+    /// Sends the request and waits for status and headers of the answer. Cancel-safe: dropping the call closes its
+    /// connection.
     ///
     /// # Errors
     /// When no answer comes, or an address may not be connected to.
@@ -194,7 +195,7 @@ impl Request<'_> {
     }
 }
 
-/// Returns the address that a URL names in figures: nobody looks that up.
+/// Returns the IP address that stands in a URL instead of a host name; none for names.
 fn literal(url: &Url) -> Option<IpAddr> {
     // The parser has written every form of an address in its plain one; those of IPv6 stand in brackets.
     let host = url.host_str()?;

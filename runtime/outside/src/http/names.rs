@@ -1,4 +1,4 @@
-//! Names of hosts, looked up once for each connection.
+//! Look-ups of host names, once for each connection.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -11,16 +11,16 @@ use reqwest::dns::{Addrs, Name, Resolve};
 
 use super::Addresses;
 
-/// A look-up under way.
+/// A future of the addresses of a host.
 pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Looks up the addresses of hosts.
+/// A resolver of host names.
 pub trait Names: Debug + Send + Sync {
-    /// Begins to look up a name.
+    /// Starts the look-up of a host name.
     fn look_up(&self, host: &str) -> Resolving;
 }
 
-/// The names that the system knows.
+/// The resolver of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemNames;
 
@@ -34,7 +34,7 @@ impl Names for SystemNames {
     }
 }
 
-/// Looks up names and hands on the addresses that may be connected to.
+/// A resolver that removes addresses to which connections are not allowed.
 #[derive(Debug)]
 pub(super) struct Guarded {
     pub(super) names: Arc<dyn Names>,

@@ -1,11 +1,11 @@
-//! The process group of a program, and what left the group.
+//! The process group of a program.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;
 
 use super::marked;
 
-/// All that a program is and has started. It is killed when this is dropped.
+/// The process group of a program and its marked descendants. Dropping the value kills them unless released.
 #[derive(Debug)]
 pub(super) struct Group {
     leader: Option<Pid>,
@@ -23,12 +23,12 @@ impl Group {
         }
     }
 
-    /// Asks all of it to end.
+    /// Sends `TERM` to the group and to all marked processes.
     pub(super) fn ask(&self) {
         self.signal(Signal::TERM);
     }
 
-    /// Lets it live on.
+    /// Lets the processes go on after this value is dropped.
     pub(super) fn release(&mut self) {
         self.is_released = true;
     }

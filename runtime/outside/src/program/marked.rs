@@ -1,4 +1,5 @@
-//! Processes that have a program's mark in their environment, also those that left its group and whose parents are gone.
+//! Processes with a program's mark in their environment, including those that left its group and whose parents have
+//! ended.
 //!
 //! Not found are those that emptied or overwrote their environment, and all of them where the system shows no `/proc`.
 
@@ -7,20 +8,20 @@ use std::io::Read;
 
 use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
 
-/// The variable that holds the mark of a program.
+/// Name of the environment variable with a program's mark.
 pub const MARK_VARIABLE: &str = "WATERSHED_RUN";
 
-/// The most bytes of an environment that are read.
+/// The most bytes that are read of a process's environment.
 const ENVIRONMENT_MAX: u64 = 2 << 20;
-/// The most listings of one kill: what forks while the list is read is found by the next one.
+/// The most times that processes are listed for one kill: a process forked during one listing is found by the next.
 const ROUNDS: usize = 8;
 
-/// Kills all that a program with this mark is and has started; true if anything of it was there.
+/// Kills a program with this mark and all its descendants. Returns true if there was any.
 pub fn end_marked(mark: &str) -> bool {
     signal(mark, Signal::KILL)
 }
 
-/// Sends a signal to all processes with a mark, and to the groups that they lead; true if there was one.
+/// Sends a signal to all processes with a mark and to the groups that they lead. Returns true if there was any.
 pub(super) fn signal(mark: &str, signal: Signal) -> bool {
     // One that was killed has no environment any more.
     let rounds = if signal == Signal::KILL { ROUNDS } else { 1 };
@@ -49,7 +50,7 @@ fn with_entry(entry: &[u8]) -> Vec<Pid> {
         .collect()
 }
 
-/// Returns true if an entry stands in the environment of a process; none if it is gone or somebody else's.
+/// Returns true if a process has an entry in its environment; none if the process is gone or belongs to another user.
 fn has_entry(pid: Pid, entry: &[u8]) -> Option<bool> {
     let file = File::open(format!("/proc/{}/environ", pid.as_raw_pid())).ok()?;
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! The streams of a program: its input is written, its output read to the end and kept as far as it should be.
+//! The streams of a program: feeding its input, and reading its output within bounds.
 
 use std::io;
 use std::process::ExitStatus;
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use super::Keep;
 
-/// The time for which output is read after the program has ended: something that it started may hold its streams open.
+/// Time for which output is read after the end of the program, since a descendant may hold its streams open.
 const AFTER_END: Duration = Duration::from_millis(200);
 
-/// Both output streams of a program.
+/// Both output streams of a program, as read so far.
 pub(super) struct Streams {
     output: Stream,
     errors: Stream,
@@ -39,8 +39,8 @@ impl Streams {
         }
     }
 
-    /// Gives a program its input and reads its output, until the end of the program. `too_much` is told as soon as a stream is
-    /// longer than it may be; reading goes on.
+    /// Writes a program's input and reads its output until the program ends. Notifies `too_much` as soon as a stream
+    /// exceeds its bound; reading goes on.
     pub(super) async fn converse(
         &mut self,
         child: &mut Child,
@@ -72,7 +72,7 @@ impl Streams {
         }
     }
 
-    /// Returns the bytes that the first stream which is too long may have; none if both are short enough.
+    /// Returns the bound of the first stream that exceeds its bound; none if no stream does.
     pub(super) fn exceeded(&self) -> Option<usize> {
         let streams = [&self.output, &self.errors];
         streams.into_iter().find_map(|stream| match stream.keep {
@@ -81,7 +81,7 @@ impl Streams {
         })
     }
 
-    /// Returns what is kept of output and errors.
+    /// Returns the kept bytes of output and errors.
     pub(super) fn kept(self) -> (Vec<u8>, Vec<u8>) {
         (self.output.kept, self.errors.kept)
     }

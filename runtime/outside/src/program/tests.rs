@@ -1,4 +1,4 @@
-//! Programs of the shell that write without end, start others and don't listen.
+//! Shell programs that write without end, start others, or ignore signals.
 
 use std::fs;
 use std::path::Path;
