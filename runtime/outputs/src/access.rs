@@ -1,4 +1,4 @@
-//! Connectors to stores of objects: their credentials, for whoever lists and for the engine.
+//! Access to object stores by connectors: the credentials for listing files and for the engine.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -10,16 +10,16 @@ use watershed_drivers::{
 };
 use watershed_proto::{ConnectorSpec, MapValue, Value};
 
-/// The surroundings in which settings of connectors are read.
+/// Context in which the settings of connectors are evaluated.
 #[derive(Debug, Clone, Copy)]
 pub struct Surroundings<'a> {
-    /// The environment's name.
+    /// Name of the environment, such as `dev`.
     pub environment: &'a str,
     /// The project's folder.
     pub root: &'a Path,
 }
 
-/// Names of settings, each the same thing in several vocabularies; and the environment variables that stand for it.
+/// A setting with its alternative names, and the environment variables that replace it when absent.
 struct Setting {
     names: &'static [&'static str],
     environment: &'static [&'static str],
@@ -66,12 +66,13 @@ const ENDPOINT: Setting = Setting {
     environment: &[],
 };
 
-/// Returns true if a connector's driver is a store's.
+/// Returns true if a driver's name is that of an object store.
 pub fn is_store(driver: &str) -> bool {
     Driver::from_name(driver).is_some()
 }
 
-/// Returns the access that a connector gives; none if it is no store's. Its variables are open.
+/// Returns the credentials for an object store that a connector states; none if the connector is for something else.
+/// The variables in `scope` must be unsealed.
 ///
 /// # Errors
 /// When a template in the settings can't be executed.
@@ -141,7 +142,7 @@ impl Settings<'_> {
         })
     }
 
-    /// The first of a setting's names that is there; else what the environment says.
+    /// Returns the value of a setting: from the first of its names that is set, else from the environment.
     fn text(&self, setting: &Setting) -> Result<Option<String>, RenderError> {
         for name in setting.names {
             if let Some(text) = self.named(name)? {
@@ -162,7 +163,8 @@ impl Settings<'_> {
         }
     }
 
-    /// `path_style: true`, or the engine's word for it, `url_style: path`.
+    /// Returns whether addresses have the bucket in their path, from `path_style: true` or the engine's form,
+    /// `url_style: path`; none if neither is set.
     fn path_style(&self) -> Result<Option<bool>, RenderError> {
         if let Some(Value {
             kind: Some(watershed_proto::value::Kind::Bool(path_style)),
@@ -185,7 +187,8 @@ impl Settings<'_> {
     }
 }
 
-/// Returns the addresses that a connector is for: its `path_prefixes`, else all of its driver's.
+/// Returns the prefixes of addresses to which a connector applies: its `path_prefixes`, else all addresses of its
+/// driver.
 pub fn prefixes(spec: &ConnectorSpec, driver: Driver) -> Vec<String> {
     let said = spec.properties.as_ref().and_then(|all| all.get("path_prefixes"));
     let list = said.and_then(Value::as_list).unwrap_or_default();
@@ -200,7 +203,8 @@ pub fn prefixes(spec: &ConnectorSpec, driver: Driver) -> Vec<String> {
     said
 }
 
-/// Returns the statement that gives the engine an access, for the addresses that begin so; none if the engine needs none.
+/// Returns the statement that gives the engine the credentials for addresses with these prefixes; none if the engine
+/// needs none.
 pub fn session(connector: &str, access: &Access, prefixes: &[String]) -> Option<Session> {
     let sql = ENGINE.write(&Statement::Access {
         connector,

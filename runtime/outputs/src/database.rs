@@ -1,4 +1,4 @@
-//! Connectors to databases: how one is attached to the engine.
+//! Connectors to databases, and the settings with which a database is attached to the engine.
 
 use std::path::{Path, PathBuf};
 
@@ -6,16 +6,16 @@ use watershed_compilers::{RenderError, Scope, render_text};
 use watershed_drivers::olap::{ATTACHED_PREFIX, Attached, Lake, Rights, Snapshot, System};
 use watershed_proto::{MapValue, Value, value::Kind};
 
-/// Names under which settings hold the whole address of a server, or a file.
+/// Names of settings that hold a server's whole address, or the path of a file.
 const ADDRESS: [&str; 5] = ["dsn", "database_url", "url", "path", "db"];
 
-/// The most seconds that a client waits for a server, unless the settings say otherwise.
+/// Default time limit for connecting to a server, in seconds.
 const PATIENCE: &str = "15";
 
-/// A setting: its names in files, and the engine's name of it in a secret.
+/// Names of a setting in files, and the name of its option in the engine's secret.
 type Login = (&'static [&'static str], &'static str);
 
-/// A login, by the engine's names of its parts.
+/// Options of the engine's secret, each with its value.
 type LoginOptions = Vec<(&'static str, String)>;
 
 const SERVER: [Login; 6] = [
@@ -27,7 +27,7 @@ const SERVER: [Login; 6] = [
     (&["dbname", "database"], "DATABASE"),
 ];
 
-/// Settings that go to the client of a system in its own words.
+/// Settings that are passed to the client of a system: system, names in files, and name for the client.
 const PASSED_ON: [(System, &[&str], &str); 4] = [
     (System::Postgres, &["sslmode", "ssl_mode"], "sslmode"),
     (System::Postgres, &["sslrootcert"], "sslrootcert"),
@@ -35,20 +35,20 @@ const PASSED_ON: [(System, &[&str], &str); 4] = [
     (System::Mysql, &["ssl_mode", "ssl-mode", "sslmode"], "ssl_mode"),
 ];
 
-/// The settings of a connection: those of a connector, and above them those of the model that reads.
+/// The settings of a connection to a database: of a connector, overridden by the settings of the model that reads.
 pub struct Connection<'a> {
-    /// The system that it leads to.
+    /// Type of the database, such as Postgres.
     pub system: System,
-    /// The connector's name.
+    /// Name of the connector that states the connection.
     pub connector: &'a str,
-    /// The settings, those that count more first.
+    /// Settings, those with precedence first.
     pub settings: Vec<(&'a MapValue, Scope)>,
     /// The project's folder.
     pub root: &'a Path,
 }
 
 impl Connection<'_> {
-    /// Returns how the database is attached for whoever has this name.
+    /// Returns the description of the attached database for a reader of this name.
     ///
     /// # Errors
     /// When a template in the settings can't be executed.
@@ -73,7 +73,7 @@ impl Connection<'_> {
         })
     }
 
-    /// The parts of a lake beside the database of its catalog.
+    /// Returns the settings of a lake beside the database of its catalog.
     fn lake(&self) -> Result<Lake, RenderError> {
         let catalog = self.text(&["catalog"])?.unwrap_or_default();
         let data_path = self.text(&["data_path"])?.map(|path| match path.contains("://") {
@@ -88,7 +88,7 @@ impl Connection<'_> {
         })
     }
 
-    /// Returns the database's file.
+    /// Returns the path of the database's file.
     fn file(&self) -> Result<PathBuf, RenderError> {
         let said = self.text(&ADDRESS)?.unwrap_or_default();
         let path = said.split('?').next().unwrap_or_default();
@@ -96,7 +96,7 @@ impl Connection<'_> {
         Ok(self.root.join(path))
     }
 
-    /// The address in the words of the system's clients, and the login beside it.
+    /// Returns the server's address in the syntax of its client, and the options of the login.
     fn server(&self, system: System) -> Result<(String, LoginOptions), RenderError> {
         if let Some(address) = self.text(&ADDRESS)? {
             return Ok((address, Vec::new()));
@@ -120,7 +120,7 @@ impl Connection<'_> {
         Ok((words.collect::<Vec<_>>().join(" "), login))
     }
 
-    /// The first of these settings that is there.
+    /// Returns the value of the first of these settings that is set.
     fn text(&self, names: &[&str]) -> Result<Option<String>, RenderError> {
         for (properties, scope) in &self.settings {
             for name in names {
@@ -143,7 +143,7 @@ pub fn name(reader: &str) -> String {
     format!("{ATTACHED_PREFIX}{reader}")
 }
 
-/// Returns the parts of a table's name as settings have it: `schema.table`, or the table alone.
+/// Returns the qualified table name in a connector's settings: `schema.table`, or the table alone.
 pub fn table(properties: &MapValue) -> Option<&str> {
     properties.get("table").and_then(Value::as_str)
 }

@@ -1,6 +1,6 @@
-//! Digests of several parts.
+//! Digests over several parts.
 
-/// Returns 16 bytes that stand for these parts in this order. Digests of another context are others.
+/// Returns a 16-byte digest of the parts in their order. Equal parts have different digests in different contexts.
 pub fn digest<'a>(context: &str, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 16] {
     let mut hasher = blake3::Hasher::new_derive_key(context);
     for part in parts {

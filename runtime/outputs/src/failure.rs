@@ -1,4 +1,4 @@
-//! Errors of runs that all kinds share, as they are stored on resources.
+//! Errors of runs that all kinds share, in the form stored on resources.
 
 mod sql;
 
@@ -14,7 +14,7 @@ use watershed_proto::Fault;
 
 pub use sql::{from_sql, sql_code};
 
-/// A model whose files do not compile.
+/// Returns the error of a model whose files do not compile.
 pub fn from_fault(fault: &Fault) -> Error {
     Error {
         hint: text(&fault.hint),
@@ -27,13 +27,13 @@ pub fn from_fault(fault: &Fault) -> Error {
     }
 }
 
-/// A ref that names nothing.
+/// Returns the error of a ref to a resource that doesn't exist.
 pub fn missing_ref(to: &Ref) -> Error {
     let message = format!("{} \"{}\" does not exist", to.kind, to.name);
     Error::new(ErrorKind::Dependency(to.clone()), "missing-ref", message)
 }
 
-/// A ref to a model that was never built and that the run leaves out.
+/// Returns the error of a ref to a model that was never built and is not selected by the run.
 pub fn left_out_ref(to: &Ref) -> Error {
     let message = format!(
         "{} \"{}\", which it reads, was never built and is not selected",
@@ -45,13 +45,13 @@ pub fn left_out_ref(to: &Ref) -> Error {
     }
 }
 
-/// A ref that failed, to what is looked at and not built.
+/// Returns the error of a failed ref on a resource that is only checked, not built.
 pub fn unchecked_ref(to: &Ref) -> Error {
     let message = format!("not checked, because {} \"{}\" has failed", to.kind, to.name);
     Error::new(ErrorKind::Dependency(to.clone()), "ref-failed", message)
 }
 
-/// Returns the hint of errors about what is outside the sandbox.
+/// Returns the hint of errors about access outside the sandbox.
 pub fn confined() -> String {
     format!(
         "with {} a project reaches its own folder and its state alone; copy it there, or run a project that you trust \
@@ -60,7 +60,7 @@ pub fn confined() -> String {
     )
 }
 
-/// A store that can't be asked.
+/// Returns the error of an object store that can't be reached.
 pub fn from_store(error: &StoreError) -> Error {
     if *error == StoreError::Cancelled {
         return cancelled();
@@ -75,7 +75,7 @@ pub fn from_store(error: &StoreError) -> Error {
     }
 }
 
-/// Stores are outside the sandbox.
+/// Returns the error of an object store that the sandbox does not permit.
 pub fn confined_store() -> Error {
     Error {
         hint: Some(confined().into()),
@@ -83,7 +83,7 @@ pub fn confined_store() -> Error {
     }
 }
 
-/// Databases of other systems are outside the sandbox.
+/// Returns the error of a database of another system that the sandbox does not permit.
 pub fn confined_database() -> Error {
     let message = "databases of other systems are outside the sandbox";
     Error {
@@ -92,13 +92,13 @@ pub fn confined_database() -> Error {
     }
 }
 
-/// A database that is a file, and is not there.
+/// Returns the error of a missing database file.
 pub fn missing_database(file: &Path) -> Error {
     let message = format!("the database `{}` does not exist", file.display());
     Error::permanent("missing-file", message)
 }
 
-/// A template that can't be executed.
+/// Returns the error of a template that can't be executed.
 pub fn from_render(error: &RenderError) -> Error {
     let hint = error.hint.as_deref().map(Arc::from);
     Error {
@@ -107,7 +107,7 @@ pub fn from_render(error: &RenderError) -> Error {
     }
 }
 
-/// A data block whose way to fetch rows is not supported.
+/// Returns the error of a data block whose resolver is not supported.
 pub fn unsupported_data(resolver: &str) -> Error {
     let hint = "`data` takes `sql`, `metrics`, `metrics_sql`, `api`, `glob` or `resource_status`";
     Error {
@@ -119,12 +119,12 @@ pub fn unsupported_data(resolver: &str) -> Error {
     }
 }
 
-/// A run that was cancelled: dropped by the controller, whatever it says.
+/// Returns the error of a cancelled run. The controller discards it.
 pub fn cancelled() -> Error {
     Error::transient("interrupted", "interrupted")
 }
 
-/// A failure of the engine.
+/// Returns the error of a failure of the engine.
 pub fn from_failure(failure: &Failure) -> Error {
     if let Failure::Sql(sql) = failure {
         return from_sql(sql);

@@ -1,4 +1,4 @@
-//! The shared side of one engine: what reconcilers of all kinds know of it, and do there.
+//! Shared state of one engine: the outputs as reconcilers of all kinds know and change them.
 //!
 //! | module | holds |
 //! |---|---|

@@ -1,9 +1,9 @@
-//! Values of documents as constants of statements.
+//! Conversion of values in documents to constants of statements.
 
 use watershed_dialect::Literal;
 use watershed_proto::{Value, value::Kind};
 
-/// Returns a value of a document as one of a statement.
+/// Converts a value of a document to a constant.
 #[must_use]
 pub fn literal(value: &Value) -> Literal {
     match &value.kind {

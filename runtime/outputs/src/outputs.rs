@@ -1,5 +1,4 @@
-//! The outputs in the engine as reconcilers share them: the engine is opened only when something is to be done, and
-//! looked over once.
+//! The engine's outputs as all reconcilers share them: the engine is opened only on demand, and listed once.
 //!
 //! Invariants:
 //! 1. While the engine's file is as an orderly close left it and nothing was asked of the engine since,
@@ -41,26 +40,26 @@ use watershed_locks::Unpoisoned;
 use crate::secrets::Secrets;
 use crate::settings::EngineSettings;
 
-/// The listings for one question, at most.
+/// The most listings that one look-up may take.
 const LISTINGS: usize = 3;
 
-/// More than a proof ever takes, in bytes.
+/// The most bytes of a proof file that are read.
 const LARGEST_PROOF: usize = 64 << 10;
-/// The text of the proof where an engine had no data yet.
+/// Content of the proof if the engine had no data.
 const NO_DATA: &str = "null";
 
-/// An output as the catalog speaks of it.
+/// An output as the catalog describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// The owner of an output, and the build that made it.
+    /// Owner of the output, and the build that made it.
     pub tag: Tag,
-    /// Its place.
+    /// Schema and name of the output.
     pub location: Location,
-    /// Table or view.
+    /// Type of the output: table or view.
     pub kind: OutputKind,
 }
 
-/// The outputs in one engine, shared by all reconcilers of one instance.
+/// The outputs of one engine, shared by all reconcilers of one instance.
 pub struct Outputs {
     olap: Arc<dyn Olap>,
     proof: PathBuf,
@@ -68,16 +67,16 @@ pub struct Outputs {
     secrets: Secrets,
     sandbox: Option<Sandbox>,
     chosen: Chosen,
-    /// Never locked across an await.
+    /// Outputs as last listed or changed. Never locked across an await.
     known: Mutex<Known>,
-    /// Held by whoever lists, so that all others wait for that one listing.
+    /// Held during a listing, so that concurrent look-ups wait for it instead of listing again.
     listing: tokio::sync::Mutex<()>,
     made: Made,
-    /// Counts texts of statements that may have changed any table.
+    /// Counter of migrations' starts and ends; each may have changed any table.
     meddlings: AtomicU64,
     /// Resources whose output may be dropped although the trash has no room for it.
     approved: Mutex<HashSet<Uuid>>,
-    /// The digest of the spec of each resource whose last held edit a person let through.
+    /// Digest of the approved spec, by resource, for held edits that a person approved.
     approved_edits: Mutex<HashMap<Uuid, [u8; 16]>>,
 }
 
@@ -85,18 +84,18 @@ fn edit_digest(spec: &[u8]) -> [u8; 16] {
     digest("watershed 2026 approved edit", [spec])
 }
 
-/// A resource's output as it is known.
+/// The result of looking up a resource's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lookup {
-    /// The engine's file is as it was left: what the catalog says holds.
+    /// The engine's data is unchanged since the last close, so the catalog's record holds.
     AsLeft,
-    /// The output, if there is one.
+    /// The output as listed in the engine; none if there is none.
     Listed(Option<Output>),
 }
 
 impl Outputs {
-    /// The outputs in `olap`. [`Outputs::record_close`] stores the stamp of its data in `proof` when the engine was closed in
-    /// order.
+    /// Creates the shared outputs of `olap`. [`Outputs::record_close`] stores the stamp of its data in `proof` after an
+    /// orderly close.
     #[must_use]
     pub async fn new(olap: Arc<dyn Olap>, proof: impl Into<PathBuf>) -> Self {
         let proof = proof.into();
@@ -117,53 +116,53 @@ impl Outputs {
         }
     }
 
-    /// The same with the secrets of the project, which whatever runs in the engine may quote.
+    /// Sets the project's secrets, which messages of the engine may quote.
     #[must_use]
     pub fn with_secrets(mut self, secrets: Secrets) -> Self {
         self.secrets = secrets;
         self
     }
 
-    /// The same for a project that is confined to some folders, as its engine is.
+    /// Sets the folders to which the project is confined, as its engine is.
     #[must_use]
     pub fn with_sandbox(mut self, sandbox: Option<Sandbox>) -> Self {
         self.sandbox = sandbox;
         self
     }
 
-    /// The same for a run that is for some resources alone.
+    /// Sets the selection of the run.
     #[must_use]
     pub fn with_chosen(mut self, chosen: Chosen) -> Self {
         self.chosen = chosen;
         self
     }
 
-    /// Returns the resources that something is done for.
+    /// Returns the selection of the run.
     #[must_use]
     pub fn chosen(&self) -> &Chosen {
         &self.chosen
     }
 
-    /// Returns the folders that the project is confined to, if it is.
+    /// Returns the folders to which the project is confined; none if it is not.
     #[must_use]
     pub fn sandbox(&self) -> Option<&Sandbox> {
         self.sandbox.as_ref()
     }
 
-    /// The project's secrets.
+    /// Returns the project's secrets.
     #[must_use]
     pub fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
-    /// The engine itself, for reading.
+    /// Returns the engine, for reading.
     #[must_use]
     pub fn olap(&self) -> &Arc<dyn Olap> {
         &self.olap
     }
 
-    /// Returns how often tables may have been changed otherwise than by builds of their owners: by other processes, and by
-    /// statements that people wrote. A closed file is looked at.
+    /// Returns two counters of changes to tables other than by builds of their owners: by other processes, and by
+    /// statements of people. Looks at the engine's file if it is closed.
     #[must_use]
     pub fn meddled(&self) -> (u64, u64) {
         (
@@ -172,36 +171,36 @@ impl Outputs {
         )
     }
 
-    /// Returns what migrations and connectors leave in the engine for everybody.
+    /// Returns the objects that migrations and connectors left in the engine.
     #[must_use]
     pub fn made(&self) -> &Made {
         &self.made
     }
 
-    /// Lets the output of a resource be dropped although the trash has no room for it, as long as this process lives.
+    /// Permits the drop of a resource's output although the trash has no room for it, until this process ends.
     pub fn approve_drop(&self, uid: Uuid) {
         self.approved.lock().unpoisoned().insert(uid);
     }
 
-    /// Takes note that a person lets an edit of a resource through, by its encoded spec, as long as this process lives. Which rows are made anew
-    /// for it says a full refresh; this says that nothing else is asked for.
+    /// Records a person's approval of a held edit, given by its encoded spec, until this process ends. A full refresh
+    /// decides which rows are rebuilt; the approval only ends the wait.
     pub fn approve_edit(&self, uid: Uuid, spec: &[u8]) {
         let digest = edit_digest(spec);
         self.approved_edits.lock().unpoisoned().insert(uid, digest);
     }
 
-    /// Returns whether a person let this spec of a resource through.
+    /// Returns true if a person approved this spec of a resource.
     #[must_use]
     pub fn is_approved(&self, uid: Uuid, spec: &[u8]) -> bool {
         self.approved_edits.lock().unpoisoned().get(&uid) == Some(&edit_digest(spec))
     }
 
-    /// Forgets what a person let through of a resource: it is built.
+    /// Discards the approval of a resource's edit after its build.
     pub fn forget_approval(&self, uid: Uuid) {
         self.approved_edits.lock().unpoisoned().remove(&uid);
     }
 
-    /// Gives the engine the settings that the project states.
+    /// Applies the project's settings to the engine.
     pub fn set(&self, settings: EngineSettings) {
         let EngineSettings {
             sessions,
@@ -219,26 +218,28 @@ impl Outputs {
             .begin_with(sessions.into_iter().map(|(session, _)| session).collect());
     }
 
-    /// Returns true if the file was found as an orderly close had left it.
+    /// Returns true if, at the start, the engine's data was unchanged since an orderly close.
     #[must_use]
     pub fn were_as_left(&self) -> bool {
         self.as_left
     }
 
-    /// Returns true if the file is as it was left, and nothing was listed or changed in this process since.
+    /// Returns true if the engine's data is unchanged since an orderly close, and this process has listed or changed
+    /// nothing since.
     #[must_use]
     pub fn is_as_left(&self) -> bool {
         self.as_left && self.current().is_untouched()
     }
 
-    /// Returns true if every output that the catalog speaks of is known to stand in the engine: the file is as it was left, or all
-    /// were listed since.
+    /// Returns true if every output in the catalog is known to exist in the engine: its data is unchanged since a
+    /// close, or all were listed since.
     #[must_use]
     pub fn are_known(&self) -> bool {
         self.is_as_left() || self.current().can_tell(About::All)
     }
 
-    /// Opens the engine's file, waiting for another process that has it open: for what must not count as begun before.
+    /// Opens the engine's file, waiting while another process holds it. For callers whose work must not count as
+    /// started before.
     ///
     /// # Errors
     /// As [`Olap::open`].
@@ -246,8 +247,8 @@ impl Outputs {
         self.olap.open(cancel).await
     }
 
-    /// Remembers what the file was like when the engine was closed, so that the next process need not open it to
-    /// know that nothing changed.
+    /// Stores the stamp of the engine's data at its close, by which the next process knows without opening the file
+    /// that nothing changed.
     ///
     /// The file proves only that it did not change, not that the catalog speaks of it truly: an output that was
     /// dropped by hand while its model fails or waits is in the catalog still. So `claims`, all outputs of which the
@@ -274,7 +275,7 @@ impl Outputs {
         fs::rename(&fresh, &self.proof)
     }
 
-    /// Returns the knowledge of outputs, emptied if another process has changed the engine's data since.
+    /// Returns the known outputs, emptied if another process has changed the engine's data since.
     fn current(&self) -> MutexGuard<'_, Known> {
         let changes = self.olap.changes_by_others();
         let mut known = self.known();
@@ -287,9 +288,9 @@ impl Outputs {
     }
 }
 
-/// Questions.
+/// Look-ups of outputs.
 impl Outputs {
-    /// Finds a resource's output in the engine.
+    /// Finds a resource's output; answers without the engine while its data is unchanged since the last close.
     ///
     /// # Errors
     /// When the engine can't be opened or listed.
@@ -300,7 +301,7 @@ impl Outputs {
         self.look_up(uid, cancel).await.map(Lookup::Listed)
     }
 
-    /// Finds a resource's output in the engine, and in any case looks it up there.
+    /// Finds a resource's output by asking the engine, even if its data is unchanged.
     ///
     /// # Errors
     /// As [`Outputs::find`].
@@ -309,7 +310,7 @@ impl Outputs {
             .await
     }
 
-    /// The tagged output that stands at a place.
+    /// Returns the tagged output at a location.
     ///
     /// # Errors
     /// As [`Outputs::find`].
@@ -322,7 +323,7 @@ impl Outputs {
             .await
     }
 
-    /// All outputs, ordered by their places.
+    /// Returns all outputs, ordered by location.
     ///
     /// # Errors
     /// As [`Outputs::find`].
@@ -336,7 +337,7 @@ impl Outputs {
         Ok(all)
     }
 
-    /// Outputs of a resource in the trash, and those that had a name, the latest first.
+    /// Returns the outputs in the trash of a resource or with a former name, the latest first.
     ///
     /// # Errors
     /// When the engine can't be opened.
@@ -381,7 +382,7 @@ impl Outputs {
     }
 }
 
-/// A listing under way.
+/// A running listing of all outputs; dropping it invalidates what is known.
 struct UnderWay<'a>(&'a Outputs);
 
 impl Drop for UnderWay<'_> {
@@ -390,7 +391,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// Returns true if the engine's data is as the proof of a close has it.
+/// Returns true if the engine's data has the stamp that the proof of a close records.
 async fn is_as_left(olap: &dyn Olap, proof: &Path) -> bool {
     let Ok(left) = watershed_drivers::regular::read(proof, LARGEST_PROOF) else {
         return false;

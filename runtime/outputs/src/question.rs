@@ -1,4 +1,4 @@
-//! Questions to the engine that read no row of a table: what a statement yields, and whether it can be run.
+//! Requests to the engine that read no rows of tables: the columns of a statement, and whether it can run.
 
 use tokio_util::sync::CancellationToken;
 use watershed_core::Error;
@@ -7,20 +7,20 @@ use watershed_drivers::olap::{Failure, Query, QueryError, SqlError, Statement, S
 
 use crate::{failure, outputs::Outputs};
 
-/// The engine, asked by one invocation; its cancellation interrupts the engine.
+/// Access to the engine for one invocation, whose cancellation interrupts the engine.
 #[derive(Clone, Copy)]
 pub struct Asking<'a> {
-    /// The engine's outputs.
+    /// The outputs in the engine, through which it is reached.
     pub outputs: &'a Outputs,
-    /// The cancellation of the invocation.
+    /// Cancellation token of the invocation.
     pub cancel: &'a CancellationToken,
 }
 
-/// The engine's description of a statement: names and types of its columns, or its error.
+/// Names and types of a statement's columns, or the engine's error against the statement.
 pub type Described = Result<Vec<(String, String)>, SqlError>;
 
 impl Asking<'_> {
-    /// The columns of a query, which is bound and not run.
+    /// Returns the columns of a query by binding it, without running it.
     ///
     /// # Errors
     /// When the engine can't be asked.
@@ -41,7 +41,7 @@ impl Asking<'_> {
         Ok(Ok(rows.into_iter().filter_map(column).collect()))
     }
 
-    /// The rows of a small query.
+    /// Returns all rows of a query with a small result.
     ///
     /// # Errors
     /// When the engine can't be asked.

@@ -1,13 +1,13 @@
-//! Targets of a resource's refs.
+//! Look-ups among a resource's refs.
 
 use watershed_compilers::Kind;
 use watershed_core::RefView;
 use watershed_proto::Message;
 
-/// The kind of connectors, which resources of several kinds refer to.
+/// The kind of connectors, to which resources of several kinds refer.
 pub const CONNECTOR: &str = Kind::Connector.as_str();
 
-/// The ref to a resource of a kind and name, compared without regard to case.
+/// Finds a ref by kind and name, compared without case.
 #[must_use]
 pub fn find<'a>(refs: &'a [RefView], kind: &str, name: &str) -> Option<&'a RefView> {
     let is_it = |view: &&RefView| {
@@ -17,13 +17,13 @@ pub fn find<'a>(refs: &'a [RefView], kind: &str, name: &str) -> Option<&'a RefVi
     refs.iter().find(is_it)
 }
 
-/// The state of what a ref stands for; none before it has one.
+/// Decodes the state of a ref's target; none before it has a state.
 #[must_use]
 pub fn state<S: Message + Default>(view: &RefView) -> Option<S> {
     S::decode(view.target.as_ref()?.state.as_deref()?).ok()
 }
 
-/// The spec of what a ref stands for.
+/// Decodes the spec of a ref's target.
 #[must_use]
 pub fn spec<S: Message + Default>(view: &RefView) -> Option<S> {
     S::decode(view.target.as_ref()?.spec.as_ref()).ok()

@@ -1,4 +1,4 @@
-//! Values that are not to be seen: of variables, and of the secrets that connectors state.
+//! Secret values, of variables and of connectors' settings, sealed in specs and redacted from texts.
 //!
 //! This module alone knows them. Invariants:
 //!
@@ -26,13 +26,13 @@ use watershed_drivers::regular;
 use watershed_locks::Unpoisoned;
 use watershed_proto::{Fingerprint, Value};
 
-/// The fewest characters of a value that is replaced in texts: shorter ones stand in ordinary words.
+/// The fewest characters of a value that is redacted; shorter values occur in ordinary words.
 const SHORTEST: usize = 6;
 /// The prefix of a sealed value.
 const SEALED: &str = "sealed:";
-/// Bytes of a key.
+/// Length of a key, in bytes.
 const KEY_BYTES: usize = 32;
-/// Parts of the keys of settings whose values are secrets, also when they are written out.
+/// Parts of settings' names by which even literal values are recognised as secrets.
 const SECRET_KEYS: [&str; 9] = [
     "password",
     "passwd",
@@ -45,7 +45,7 @@ const SECRET_KEYS: [&str; 9] = [
     "account_key",
 ];
 
-/// The secrets of one project. Clones share what they have learned.
+/// The secrets of one project. Clones share the learned values.
 #[derive(Clone)]
 pub struct Secrets {
     key: [u8; KEY_BYTES],
@@ -54,21 +54,21 @@ pub struct Secrets {
 
 #[derive(Default)]
 struct Known {
-    /// Values by what stands for them.
+    /// Values by their sealed form.
     values: BTreeMap<String, String>,
-    /// The forms of values in texts, the longest first, with the names of their variables.
+    /// Forms of values as they occur in texts, the longest first, each with its variable's name.
     forms: Vec<(String, String)>,
-    /// Names of the project's own, in lower case.
+    /// Names in the project, in lower case, which are never redacted.
     names: BTreeSet<String>,
-    /// Variables that were set by hand for this process.
+    /// Variables that were passed to this process by hand.
     given: BTreeMap<String, String>,
 }
 
-/// A value that this process has not learned.
+/// The error of a sealed value that this process has not learned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the value of the variable \"{name}\" is not known")]
 pub struct Unknown {
-    /// The variable.
+    /// Name of the variable.
     pub name: String,
 }
 
@@ -83,7 +83,7 @@ impl From<Unknown> for Error {
 }
 
 impl Default for Secrets {
-    /// Secrets whose key lives as long as the process.
+    /// Creates secrets with a random key that is never stored.
     fn default() -> Self {
         Self::with_key(fresh_key())
     }
@@ -103,8 +103,8 @@ impl Secrets {
         }
     }
 
-    /// Secrets with the key in a file, which is made, for its owner alone, if it is not there. A file that holds no key is replaced:
-    /// whatever was sealed with it counts as changed.
+    /// Creates secrets with the key in a file, readable by its owner alone and created if missing. A file without a
+    /// valid key is replaced; values sealed with the old key then count as changed.
     ///
     /// # Errors
     /// When the file can't be read or made.
@@ -136,15 +136,15 @@ impl Secrets {
         }
     }
 
-    /// Learns the variables that were set by hand for this process, which go before those of files.
+    /// Learns variables that were passed to this process by hand, which override variables in files.
     pub fn give(&self, variables: &BTreeMap<String, String>) {
         self.learn(variables);
         let mut known = self.known.write().unpoisoned();
         known.given.clone_from(variables);
     }
 
-    /// The variables of the parser's stored spec. One that an earlier process left holds values that this process never had, and
-    /// is about to be replaced: then those that this process was given count already.
+    /// Returns the variables of the parser's stored spec, unsealed. If an earlier process sealed values that this one
+    /// never had, the spec is about to be replaced, and the variables given to this process are returned.
     #[must_use]
     pub fn open_given(&self, variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         self.open(variables).unwrap_or_else(|_| {
@@ -153,7 +153,7 @@ impl Secrets {
         })
     }
 
-    /// Learns names of the project: a value that names something is no secret.
+    /// Learns names in the project, which are not redacted.
     pub fn learn_names<'n>(&self, names: impl IntoIterator<Item = &'n str>) {
         let mut known = self.known.write().unpoisoned();
         for name in names {
@@ -164,14 +164,14 @@ impl Secrets {
         }
     }
 
-    /// Returns the sealed form of a value for a stored spec, and remembers the value.
+    /// Returns the sealed form of a value for a stored spec, and learns the value.
     #[must_use]
     pub fn seal(&self, name: &str, value: &str) -> String {
         self.learn([(&name.to_owned(), &value.to_owned())]);
         self.sealed(name, value)
     }
 
-    /// The variables of a stored spec with their values.
+    /// Returns the variables of a stored spec with their values unsealed.
     ///
     /// # Errors
     /// The first whose value was not learned.
@@ -188,14 +188,15 @@ impl Secrets {
         variables.iter().map(open).collect()
     }
 
-    /// Variables as a spec stores them.
+    /// Returns variables with sealed values, as a spec stores them.
     #[must_use]
     pub fn seal_all(&self, variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let seal = |(name, value): (&String, &String)| (name.clone(), self.seal(name, value));
         variables.iter().map(seal).collect()
     }
 
-    /// The resource as the catalog stores it: values sealed, and with them whatever they could be guessed from.
+    /// Returns a resource as the catalog stores it: values sealed, and fingerprints keyed from which they could be
+    /// guessed.
     #[must_use]
     pub fn seal_resource<'r>(&self, resource: &'r Resource) -> Cow<'r, Resource> {
         let has_variables = resource
@@ -232,12 +233,12 @@ impl Secrets {
         Cow::Owned(sealed)
     }
 
-    /// Returns true if no text holds anything to hide.
+    /// Returns true if there is no value to redact.
     pub fn is_empty(&self) -> bool {
         self.known.read().unpoisoned().forms.is_empty()
     }
 
-    /// The text with `[NAME]` in place of each value.
+    /// Replaces each secret value in a text with `[NAME]`.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let known = self.known.read().unpoisoned();
@@ -255,7 +256,7 @@ impl Secrets {
         Cow::Owned(out)
     }
 
-    /// The error as it may be stored.
+    /// Redacts an error so that it may be stored.
     #[must_use]
     pub fn redact_error(&self, error: Error) -> Error {
         Error {
@@ -280,7 +281,7 @@ impl Secrets {
         format!("{SEALED}{}", hash.get(..KEY_BYTES).unwrap_or_default())
     }
 
-    /// A fingerprint that was made of values, so that they can't be tried out on it.
+    /// Returns a keyed hash of a fingerprint made from values, so that nobody can test guesses against it.
     fn keyed(&self, print: &Fingerprint) -> Fingerprint {
         let hash = blake3::keyed_hash(&self.key, &print.digest);
         let length = print.digest.len().min(KEY_BYTES);
@@ -302,7 +303,7 @@ impl Known {
         self.forms.sort_by_key(|(form, _)| std::cmp::Reverse(form.len()));
     }
 
-    /// The first form in a text, the longest where several begin at one place.
+    /// Returns the first secret form in a text, and the longest of several at one position.
     fn first_in(&self, text: &str) -> Option<(usize, &str, &str)> {
         let found = self.forms.iter().filter_map(|(form, name)| {
             let at = text.find(form.as_str())?;
@@ -312,14 +313,14 @@ impl Known {
     }
 }
 
-/// Returns true if a text stands for a value.
+/// Returns true if a text is a sealed value.
 #[must_use]
 pub fn is_sealed(text: &str) -> bool {
     let hash = text.strip_prefix(SEALED);
     hash.is_some_and(|hash| hash.len() == KEY_BYTES && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// A JSON value as it may be shown: `[NAME]` in place of what stands for a value, by the key that it has.
+/// Replaces sealed values in a JSON value with `[NAME]`, named by their keys, for display.
 pub fn show(value: &mut serde_json::Value, key: &str) {
     match value {
         serde_json::Value::String(text) if is_sealed(text) => *text = format!("[{key}]"),
@@ -329,7 +330,7 @@ pub fn show(value: &mut serde_json::Value, key: &str) {
     }
 }
 
-/// The secrets that a connector's file states without a template.
+/// Returns the secrets that a connector's file states as literals.
 fn stated(spec: &watershed_proto::ConnectorSpec) -> Vec<(String, String)> {
     let properties = spec.properties.iter().flat_map(|properties| &properties.fields);
     let secrets = properties.filter_map(|(key, value)| {
@@ -341,8 +342,8 @@ fn stated(spec: &watershed_proto::ConnectorSpec) -> Vec<(String, String)> {
     secrets.collect()
 }
 
-/// Lists the forms of a value in texts in which it is replaced: as it is, in quotes of SQL and JSON, in addresses, and
-/// each of its lines, as messages are cut to one.
+/// Returns the forms in which a value may occur in texts: as it is, quoted in SQL and JSON, encoded in addresses, and
+/// each of its lines.
 fn forms(value: &str) -> BTreeSet<String> {
     let lines = value.lines().map(str::trim);
     let whole = [value, value.trim()].into_iter().chain(lines);
@@ -385,7 +386,7 @@ fn fresh_key() -> [u8; KEY_BYTES] {
     *hasher.finalize().as_bytes()
 }
 
-/// Writes a file that only its owner can read, whole or not at all.
+/// Writes a file atomically, readable by its owner alone.
 pub fn write_for_owner(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}.new", uuid::Uuid::now_v7()));

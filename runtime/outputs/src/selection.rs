@@ -1,4 +1,4 @@
-//! The resources that a run is for, where it is not for all of them.
+//! The resources that a run applies to, where it does not apply to all.
 //!
 //! What is not chosen is recorded as its files declare it, deleted and renamed with them, and otherwise left as it is:
 //! its runs are passed over, so that a later run finds all of it still to be done. Connectors are set up in any case,
@@ -13,12 +13,12 @@ use std::{
 use watershed_core::{Row, Uid};
 use watershed_locks::Unpoisoned;
 
-/// A resource to choose from.
+/// A resource from which a selection is made.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate<'a> {
-    /// The resource as the files declare it.
+    /// The resource as declared in the files.
     pub row: &'a Row,
-    /// It was edited since its last run, or was never run.
+    /// True if the resource was edited since its last run, or was never run.
     pub is_modified: bool,
 }
 
@@ -32,10 +32,10 @@ impl<'a> From<&'a Row> for Candidate<'a> {
     }
 }
 
-/// Says which of all resources are chosen.
+/// A function that selects from all declared resources.
 pub type Choose = dyn Fn(&[Candidate<'_>]) -> BTreeSet<Uid> + Send + Sync;
 
-/// The resources that reconcilers may do something for. Clones share it.
+/// The selection of a run, outside of which reconcilers do nothing. Clones share it.
 #[derive(Clone, Default)]
 pub struct Chosen(Arc<Mutex<State>>);
 
@@ -43,19 +43,19 @@ pub struct Chosen(Arc<Mutex<State>>);
 enum State {
     #[default]
     All,
-    /// Nothing yet: it is said once the files have been read.
+    /// No resources yet: the function selects once the files are parsed.
     Awaiting(Arc<Choose>),
     Only(BTreeSet<Uid>),
 }
 
 impl Chosen {
-    /// Those that `choose` says once the files have been read; none before.
+    /// Creates a selection that `choose` computes once the files are parsed; empty until then.
     #[must_use]
     pub fn by(choose: Arc<Choose>) -> Self {
         Self(Arc::new(Mutex::new(State::Awaiting(choose))))
     }
 
-    /// Returns whether a resource is among them.
+    /// Returns true if a resource is selected.
     #[must_use]
     pub fn holds(&self, uid: Uid) -> bool {
         match &*self.0.lock().unpoisoned() {
@@ -65,19 +65,19 @@ impl Chosen {
         }
     }
 
-    /// Takes in further ones, which somebody else asked for.
+    /// Adds resources that another caller requested to the selection.
     pub fn add(&self, more: impl IntoIterator<Item = Uid>) {
         if let State::Only(uids) = &mut *self.0.lock().unpoisoned() {
             uids.extend(more);
         }
     }
 
-    /// Takes in all, because somebody else asked for everything.
+    /// Extends the selection to all resources, since another caller requested everything.
     pub fn add_all(&self) {
         *self.0.lock().unpoisoned() = State::All;
     }
 
-    /// Chooses among the resources that the files declare, the first time that they were read.
+    /// Computes the selection from the declared resources, after the first parse; later calls do nothing.
     pub fn choose<'a>(&self, candidates: impl Iterator<Item = Candidate<'a>>) {
         let mut state = self.0.lock().unpoisoned();
         if let State::Awaiting(choose) = &*state {

@@ -1,4 +1,4 @@
-//! The statements with which every connection of the engine begins, as connectors state them.
+//! Statements that connectors state for the start of every connection of the engine.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::access::{self, Surroundings};
 use crate::secrets::Secrets;
 use crate::traces::Version;
 
-/// Returns true if a connector is a database file of its own.
+/// Returns true if a connector is a separate database file.
 pub fn has_file(spec: &ConnectorSpec) -> bool {
     let named = |key: &&str| {
         let text = spec.properties.as_ref().and_then(|all| all.str(key));
@@ -20,11 +20,11 @@ pub fn has_file(spec: &ConnectorSpec) -> bool {
     spec.driver == "duckdb" && !spec.provision && ["path", "db", "dsn"].iter().any(named)
 }
 
-/// Settings that hold statements with which every connection begins, in the order in which they are run.
+/// Settings with statements for the start of every connection, in their order of execution.
 pub const SESSION_KEYS: [&str; 4] = ["boot_queries", "init_sql", "init_queries", "conn_init_sql"];
 
-/// The statements that connectors to the project's own engine have every connection begin with, by name, with what stands
-/// for them. A text whose template can't be executed is left out: it is the connector's own error.
+/// Returns the statements of connectors for the start of every connection, by name, with their versions. Omits a text
+/// whose template can't be executed, since the connector itself reports the error.
 pub fn sessions<'a>(
     connectors: impl Iterator<Item = (&'a str, &'a ConnectorSpec)>,
     around: Surroundings<'_>,
@@ -48,15 +48,16 @@ pub fn sessions<'a>(
     sessions
 }
 
-/// The statement that gives the engine the access of a store's connector. It is no input of what is built: new credentials
-/// build nothing.
+/// Returns the statement that gives the engine a connector's store credentials. Not an input of builds: new credentials
+/// rebuild nothing.
 fn store_session(name: &str, spec: &ConnectorSpec, around: Surroundings<'_>) -> Option<(Session, Version)> {
     let access = access::access(spec, &spec.variables, around).ok()??;
     let prefixes = access::prefixes(spec, access.driver);
     Some((access::session(name, &access, &prefixes)?, Version::default()))
 }
 
-/// The same of rows of the catalog. What reads values that are not known yet is left out until they are.
+/// Returns the statements for the start of every connection from rows of the catalog. Omits statements with values that
+/// are not known yet.
 pub fn sessions_of_rows<'a>(
     rows: impl Iterator<Item = &'a Row>,
     around: Surroundings<'_>,
@@ -78,7 +79,8 @@ pub fn sessions_of_rows<'a>(
     )
 }
 
-/// Stands for the statements, whatever their comments and blanks. No value can be guessed from it.
+/// Returns a fingerprint of the statements without comments and whitespace, keyed so that no value can be guessed from
+/// it.
 fn version(spec: &ConnectorSpec, secrets: &Secrets) -> Version {
     let mut texts = String::new();
     let properties = spec.properties.iter();
@@ -99,7 +101,8 @@ fn version(spec: &ConnectorSpec, secrets: &Secrets) -> Version {
     version
 }
 
-/// Returns the statements that a connector's settings have connections begin with, templates executed; none without any.
+/// Returns the statements for the start of a connection in a connector's settings, templates executed; none if there
+/// are none.
 pub fn session_sql(
     spec: &ConnectorSpec,
     variables: &BTreeMap<String, String>,

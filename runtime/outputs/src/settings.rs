@@ -1,4 +1,4 @@
-//! The settings of the engine that a project states: from the catalog, before anything runs, and from the files at each parse.
+//! Settings of the engine that a project states, read from the catalog at the start and from the files at each parse.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::secrets::Secrets;
 use crate::sessions;
 use crate::traces::Version;
 
-/// The kind of the resource that reads a project's files, and keeps what they state.
+/// Kind of the resource that parses a project's files and stores their settings.
 pub const PARSER: &str = "project_parser";
 
-/// Returns the engines that a project may choose, as the compiler asks for them.
+/// Returns the engines that a project may choose, in the compiler's form.
 #[must_use]
 pub fn engines() -> Vec<watershed_compilers::engine::Engine> {
     let offer = |engine: &Guarantees| {
@@ -31,20 +31,19 @@ pub fn engines() -> Vec<watershed_compilers::engine::Engine> {
     ENGINES.iter().map(offer).collect()
 }
 
-/// The settings of the engine that a project states.
+/// Settings of the engine that a project states.
 #[derive(Debug)]
 pub struct EngineSettings {
-    /// The statements with which connections begin, by connector, each with what stands for its text.
+    /// Statements for the start of connections, one entry per connector, each with its version.
     pub sessions: Vec<(Session, Version)>,
-    /// The bounds of the trash.
+    /// Limits of the trash.
     pub trash: TrashLimits,
-    /// True if the engine may fetch extensions, where it may at all.
+    /// True if the engine may install extensions where its process permits.
     pub installs: bool,
 }
 
 impl EngineSettings {
-    /// Returns the settings as rows of the catalog have them: those of the last parse. Before the first one, nothing is limited
-    /// but by what is usual.
+    /// Returns the settings of the last parse from rows of the catalog. Before the first parse, the defaults apply.
     pub fn from_rows<'a>(
         rows: impl Iterator<Item = &'a Row> + Clone,
         around: Surroundings<'_>,
@@ -64,7 +63,7 @@ impl EngineSettings {
         }
     }
 
-    /// Returns the settings that a project's files state, with the statements of its connectors.
+    /// Returns the settings in a project's files, with the statements of its connectors.
     #[must_use]
     pub fn from_project(project: &Project, sessions: Vec<(Session, Version)>) -> Self {
         Self {
@@ -74,7 +73,7 @@ impl EngineSettings {
         }
     }
 
-    /// Writes into the parser's state the settings that no row of a connector holds.
+    /// Stores the settings that no connector's row holds in the parser's state.
     pub fn keep_in(&self, state: &mut ProjectParserState) {
         state.trash_bytes = Some(self.trash.bytes);
         state.trash_keep_ms = u64::try_from(self.trash.keep.as_millis()).ok();
@@ -82,7 +81,7 @@ impl EngineSettings {
     }
 }
 
-/// Returns the bounds of the trash that a project's manifest states, or the usual ones.
+/// Returns the limits of the trash in a project's manifest, or the defaults.
 #[must_use]
 pub fn trash_limits(project: &Project) -> TrashLimits {
     let (said, usual) = (project.trash(), TrashLimits::default());

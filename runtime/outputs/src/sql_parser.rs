@@ -1,9 +1,9 @@
-//! The engine's parser as the compiler asks for it.
+//! Adapter of the engine's parser for the compiler.
 
 use watershed_compilers::{SqlError, SqlParser, Tree};
 use watershed_drivers::olap::Parser;
 
-/// The engine's parser. Opens an engine in memory when it is first asked, and executes nothing.
+/// The engine's parser. Opens an in-memory engine at the first use, and executes no statement.
 #[derive(Debug)]
 pub struct EngineParser {
     parser: Box<dyn Parser>,

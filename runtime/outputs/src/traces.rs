@@ -1,4 +1,4 @@
-//! Traces of migrations and connectors in the engine, as an input of what reads it.
+//! Objects that migrations and connectors left in the engine, tracked as inputs of the statements that read them.
 //!
 //! A macro, a table, a view, a type or a setting that a migration made belongs to no model, and models read it by name.
 //! Each of them has a version: of what has a definition the version stands for the definition, of a table for the last
@@ -17,10 +17,11 @@ use watershed_proto::{MadeThing, MigrationState};
 
 use crate::digest::digest;
 
-/// 16 bytes that change with what they stand for.
+/// A 16-byte fingerprint, different when the content is.
 pub type Version = [u8; 16];
 
-/// All that was left, shared by the reconcilers of one instance. Never locked across an await.
+/// All objects that migrations and connectors left, shared by the reconcilers of one instance. Never locked across an
+/// await.
 #[derive(Debug, Default)]
 pub struct Made {
     known: RwLock<Known>,
@@ -29,9 +30,9 @@ pub struct Made {
 #[derive(Debug, Default)]
 struct Known {
     migrations: BTreeMap<Uuid, MigrationState>,
-    /// By name in lower case. Several things of one name count as one.
+    /// Objects by name in lower case. Several objects of one name count as one.
     things: HashMap<String, Thing>,
-    /// Settings and statements that all SQL depends on.
+    /// Settings and statements that affect all SQL, by name.
     everywhere: BTreeMap<String, Version>,
     sessions: BTreeMap<String, Version>,
 }
@@ -43,17 +44,17 @@ struct Thing {
     files: Vec<String>,
 }
 
-/// The part of it that somebody reads.
+/// Tracked objects that a statement reads, directly or through definitions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reads {
-    /// Versions by name, those of what a definition names included in its own.
+    /// Versions of objects by name; each covers the versions of the objects in its definition.
     pub inputs: BTreeMap<String, Version>,
-    /// Paths and patterns of local files that definitions read.
+    /// Paths and patterns of local files that the definitions read.
     pub files: Vec<String>,
 }
 
 impl Made {
-    /// Learns what a migration has left. Returns whether that is news.
+    /// Records the objects that a migration left. Returns true if anything changed.
     pub fn learn(&self, migration: Uuid, state: &MigrationState) -> bool {
         let mut known = self.write();
         if known.migrations.get(&migration) == Some(state) {
@@ -64,7 +65,7 @@ impl Made {
         true
     }
 
-    /// Forgets what a migration has left. Returns whether anything was known of it.
+    /// Forgets the objects that a migration left. Returns true if any were known.
     pub fn forget(&self, migration: Uuid) -> bool {
         let mut known = self.write();
         let was_known = known.migrations.remove(&migration).is_some();
@@ -72,13 +73,13 @@ impl Made {
         was_known
     }
 
-    /// Learns what stands for the statements with which all work begins, by connector.
+    /// Records the versions of the statements with which connections begin, by connector.
     pub fn begin_with<'a>(&self, sessions: impl Iterator<Item = (&'a str, Version)>) {
         let named = |(connector, version)| (format!("init_sql of {connector}"), version);
         self.write().sessions = sessions.map(named).collect();
     }
 
-    /// Returns what a model whose SQL uses these names reads: things, and what all SQL depends on.
+    /// Returns the inputs of a model whose SQL uses these names: objects, and the settings that affect all SQL.
     #[must_use]
     pub fn read_by_model(&self, uses: &[String]) -> Reads {
         let known = self.read();
@@ -90,13 +91,13 @@ impl Made {
         reads
     }
 
-    /// Returns what a statement with these names reads: things alone.
+    /// Returns the inputs of a statement with these names, without the settings that affect all SQL.
     #[must_use]
     pub fn read_by_names<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Reads {
         self.read().reads(names.into_iter())
     }
 
-    /// The migrations that made what a model whose SQL uses these names reads, however deep.
+    /// Returns the migrations whose settings or objects a model with these names depends on, transitively.
     #[must_use]
     pub fn behind(&self, uses: &[String]) -> BTreeSet<Uuid> {
         let known = self.read();
@@ -117,7 +118,7 @@ impl Made {
             .collect()
     }
 
-    /// Stands for all of it; none while there is nothing.
+    /// Returns a fingerprint of all tracked objects; none if there are none.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         let known = self.read();
@@ -183,7 +184,8 @@ impl Known {
         reads
     }
 
-    /// The thing of a name with all that its definition reaches; nothing if there is none.
+    /// Returns the object of a name and all objects that its definition refers to, transitively; empty if there is
+    /// none.
     fn reached<'a>(&'a self, name: &'a str) -> BTreeMap<&'a str, &'a Thing> {
         let mut reached = BTreeMap::new();
         let mut next = vec![name];

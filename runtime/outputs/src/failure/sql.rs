@@ -1,11 +1,11 @@
-//! Errors of the engine against a statement, as they are stored.
+//! Errors of the engine against a statement, in the form stored on resources.
 
 use std::sync::Arc;
 
 use watershed_core::Error;
 use watershed_drivers::olap::SqlError;
 
-/// Returns the error that is stored of what the engine says against a statement.
+/// Converts the engine's error against a statement to the stored form.
 pub fn from_sql(error: &SqlError) -> Error {
     let hint = error.hint.as_deref();
     let hint = hint.filter(|hint| !names_internals(hint) && !proposes_missing(&error.message, hint));
@@ -22,7 +22,7 @@ pub fn from_sql(error: &SqlError) -> Error {
     }
 }
 
-/// Returns a stable code for what an engine says against a statement.
+/// Returns a stable code for the engine's error against a statement.
 pub fn sql_code(error: &SqlError) -> String {
     let says = |text: &str| error.message.contains(text);
     match error.class.as_str() {
@@ -44,10 +44,10 @@ pub fn sql_code(error: &SqlError) -> String {
     }
 }
 
-/// The beginning of the engine's refusal of a view whose columns come from the data.
+/// Start of the engine's message that refuses a view whose columns depend on the data.
 const OPEN_PIVOT: &str = "PIVOT statements with pivot elements extracted from the data";
 
-/// Returns true if a hint proposes one of the engine's own tables, which nobody means.
+/// Returns true if a hint proposes one of the engine's internal tables, which users don't mean.
 fn names_internals(hint: &str) -> bool {
     [
         "duckdb_",
@@ -61,7 +61,7 @@ fn names_internals(hint: &str) -> bool {
     .any(|prefix| hint.contains(&format!("\"{prefix}")))
 }
 
-/// Returns whether a hint proposes the very name that is missing: a table that was dropped a moment ago.
+/// Returns true if a hint proposes the very name that is missing, since the table was dropped a moment ago.
 fn proposes_missing(message: &str, hint: &str) -> bool {
     let missing = message
         .strip_prefix("Table with name ")
@@ -76,7 +76,7 @@ fn proposes_missing(message: &str, hint: &str) -> bool {
     last(missing) == last(proposed)
 }
 
-/// The codes of the engine's classes of errors. Each has its section in `docs/diagnostics.md`.
+/// Codes for the engine's classes of errors. Each has its section in `docs/diagnostics.md`.
 const SQL_CODES: [&str; 10] = [
     "sql-binder",
     "sql-catalog",
@@ -90,7 +90,7 @@ const SQL_CODES: [&str; 10] = [
     "sql-out-of-range",
 ];
 
-/// The code of all other classes.
+/// Code for all classes of errors without their own.
 const OTHER_SQL_CODE: &str = "sql";
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Changes of outputs: what is known of them stays true, whatever becomes of the change.
+//! Changes of outputs, which keep the known outputs true however the change ends.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -15,9 +15,9 @@ use super::Outputs;
 use super::ending::Ending as _;
 use super::known::Known;
 
-/// Changes.
+/// Changes of outputs.
 impl Outputs {
-    /// Makes or replaces an output.
+    /// Builds or replaces an output.
     ///
     /// # Errors
     /// As [`Olap::build`].
@@ -54,7 +54,7 @@ impl Outputs {
         })
     }
 
-    /// Replaces the record beside an output. Says whether it was there.
+    /// Replaces the record beside an output. Returns true if the output exists.
     ///
     /// # Errors
     /// As [`Olap::retag`].
@@ -71,7 +71,7 @@ impl Outputs {
         Ok(was_there)
     }
 
-    /// Gives an output another name.
+    /// Renames an output.
     ///
     /// # Errors
     /// As [`Olap::rename`].
@@ -101,7 +101,7 @@ impl Outputs {
         .await
     }
 
-    /// Drops what a resource has in the engine; its tables go to the trash.
+    /// Drops a resource's output; a table goes to the trash.
     ///
     /// # Errors
     /// As [`Olap::drop_output`].
@@ -130,7 +130,7 @@ impl Outputs {
         .await
     }
 
-    /// Gives an output to another resource, rows untouched. Says whether it was there.
+    /// Transfers an output to another resource without touching its rows. Returns true if the output exists.
     ///
     /// # Errors
     /// As [`Olap::retag`].
@@ -157,7 +157,7 @@ impl Outputs {
         Ok(was_there)
     }
 
-    /// Gives an output another tag and record, of which nothing is known before the next listing unless it is told.
+    /// Replaces the tag and record of an output. If it fails, both owners' outputs are unknown until the next listing.
     async fn retag(
         &self,
         from: Tag,
@@ -179,9 +179,9 @@ impl Outputs {
     }
 }
 
-/// Statements of a person's.
+/// Statements written by people.
 impl Outputs {
-    /// Runs a migration. What it does to outputs is not known: all are listed anew before the next question about one.
+    /// Runs a migration, whose effect on outputs is unknown: all are listed again before the next look-up.
     ///
     /// # Errors
     /// As [`Migrations::run`](watershed_drivers::olap::Migrations::run).
@@ -202,8 +202,8 @@ impl Outputs {
         }
     }
 
-    /// Keeps rows that failed tests in the place of all that was kept of an owner. What the engine did not say the end of is done once more:
-    /// it comes to the same.
+    /// Replaces the kept rows of an owner with rows that failed tests. Retried once if the outcome is unknown; the
+    /// change is idempotent.
     ///
     /// # Errors
     /// As [`TestedRows::keep`](watershed_drivers::olap::TestedRows::keep).
@@ -222,7 +222,7 @@ impl Outputs {
     }
 }
 
-/// Statements of a person's under way, which may change any table: counted when they begin, and when they end in any way.
+/// A running migration, which may change any table: counted at its start and at its end.
 struct Meddling<'a>(&'a AtomicU64);
 
 impl<'a> Meddling<'a> {
@@ -238,7 +238,7 @@ impl Drop for Meddling<'_> {
     }
 }
 
-/// A change under way: unless somebody learns how it ended, its output is in doubt.
+/// A change in progress, whose output becomes doubtful unless its result is recorded.
 struct Unlearned<'a> {
     outputs: &'a Outputs,
     uid: Uuid,
@@ -262,7 +262,8 @@ impl Drop for Unlearned<'_> {
     }
 }
 
-/// Returns what a build came to, if it made this output. Whether statements after it were run, no output says.
+/// Returns the result of a build that produced this output. An output does not tell whether later statements of the
+/// build ran.
 fn made_by(build: &Build, output: Output, took: Duration) -> Option<Built> {
     let is_new = output.tag == build.tag
         && output.kind == build.kind

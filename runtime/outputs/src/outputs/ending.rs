@@ -1,4 +1,4 @@
-//! The end of a change that the engine did not tell: it is looked up in the engine, never assumed.
+//! Changes whose outcome the engine did not report, determined by looking up the output.
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -6,12 +6,12 @@ use watershed_drivers::olap::{BuildError, Failure, Output, RenameError};
 
 use super::Outputs;
 
-/// An error that may be a failure of the engine.
+/// An error that may contain a failure of the engine.
 pub(super) trait Ending: From<Failure> {
-    /// Returns the failure, if it is one.
+    /// Returns the failure of the engine, if the error contains one.
     fn failure(&self) -> Option<&Failure>;
 
-    /// Returns true if it leaves open what became of the work.
+    /// Returns true if the error leaves open whether the change happened.
     fn leaves_doubt(&self) -> bool {
         matches!(
             self.failure(),
@@ -25,7 +25,7 @@ pub(super) trait Ending: From<Failure> {
         )
     }
 
-    /// Returns true if the engine did not say whether the work was done.
+    /// Returns true if the engine did not report whether the change happened.
     fn is_unknown(&self) -> bool {
         matches!(self.failure(), Some(Failure::Unknown { .. }))
     }
@@ -56,9 +56,9 @@ impl Ending for RenameError {
 }
 
 impl Outputs {
-    /// Settles the end of a change of an owner's output. A change whose end the engine did not tell is looked up: `done` gets the output
-    /// that stands there now, and returns the result if the change has made that output. If not, the error stays, and the change is
-    /// tried again.
+    /// Determines the outcome of a change to an owner's output. If the engine did not report it, the output is looked
+    /// up: `done` gets the output that exists now, and returns the result if the change made it. Otherwise the error
+    /// remains, and the change is retried.
     pub(super) async fn ended<T, E: Ending>(
         &self,
         end: Result<T, E>,

@@ -1,4 +1,4 @@
-//! Known outputs of the engine, kept true through changes whose end may stay unknown.
+//! Known outputs of the engine, kept true through changes with unknown outcomes.
 //!
 //! Invariants:
 //! 1. `by_location` has exactly the outputs whose place is known, under their place as the engine compares it.
@@ -19,53 +19,54 @@ pub(super) struct Known {
     by_uid: HashMap<Uuid, Output>,
     by_location: HashMap<Location, Uuid>,
     doubtful: HashSet<Uuid>,
-    /// A change was begun: the engine's file is not as it was left.
+    /// True once a change has begun: the engine's data may differ from the last close.
     touched: bool,
-    /// A person's statements were run since the last listing: what they did to outputs is not known.
+    /// True if a migration or another process changed the data since the last listing: its effect on outputs is
+    /// unknown.
     meddled: bool,
-    /// The changes by other processes, as far as they are taken into account.
+    /// Number of changes by other processes that this knowledge takes into account.
     changes_by_others: u64,
 }
 
 #[derive(Debug, Default)]
 enum Listing {
-    /// Nothing was listed yet.
+    /// No listing is valid.
     #[default]
     Never,
-    /// All outputs are being listed; what changed meanwhile.
+    /// A listing is running; the resources whose outputs changed meanwhile.
     UnderWay(HashSet<Uuid>),
-    /// All outputs are known.
+    /// The last listing is valid for all outputs.
     Done,
 }
 
-/// The subject of a question.
+/// The outputs that a look-up needs.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum About {
-    /// One resource's output.
+    /// The output of one resource.
     One(Uuid),
-    /// Names, or all outputs.
+    /// All outputs, for example to find a name.
     All,
 }
 
 impl Known {
-    /// Returns true if nothing was listed and no change was begun.
+    /// Returns true if no listing and no change has begun.
     pub(super) fn is_untouched(&self) -> bool {
         matches!(self.listing, Listing::Never) && !self.touched
     }
 
-    /// A change begins.
+    /// Records that a change begins.
     pub(super) fn touch(&mut self) {
         self.touched = true;
     }
 
-    /// A person's statements were run: nothing is known before the next listing.
+    /// Records that a person's statements ran: nothing is known until the next listing.
     pub(super) fn meddle(&mut self) {
         self.touched = true;
         self.meddled = true;
         self.listing = Listing::Never;
     }
 
-    /// Another process has changed the file so often: after one more nothing is known before the next listing.
+    /// Takes the number of changes by other processes; if it has grown, nothing is known until the next listing.
     pub(super) fn trust_since(&mut self, changes_by_others: u64) {
         if changes_by_others > self.changes_by_others {
             self.changes_by_others = changes_by_others;
@@ -73,7 +74,7 @@ impl Known {
         }
     }
 
-    /// Returns true if the question can be answered without another listing.
+    /// Returns true if the look-up needs no new listing.
     pub(super) fn can_tell(&self, about: About) -> bool {
         let sure = match about {
             About::One(uid) => !self.doubtful.contains(&uid),
@@ -96,8 +97,8 @@ impl Known {
         self.by_uid.values()
     }
 
-    /// Returns true if what is known to stand in the engine is what `claims`, all that the catalog says of it, speak
-    /// of. `as_left`: before the changes that were made here they were the same.
+    /// Returns true if the known outputs match `claims`, the catalog's whole list. `as_left`: they matched before the
+    /// changes of this process.
     pub(super) fn agrees(&self, as_left: bool, claims: impl IntoIterator<Item = Claim>) -> bool {
         let all_known = match self.listing {
             Listing::Done => true,
@@ -122,7 +123,7 @@ impl Known {
         self.listing = Listing::UnderWay(HashSet::new());
     }
 
-    /// A listing that did not come to an end: as if it had not begun, and all that was known is in doubt.
+    /// Discards an unfinished listing, so that a new one is needed.
     pub(super) fn drop_listing(&mut self) {
         self.listing = Listing::Never;
     }
@@ -152,7 +153,7 @@ impl Known {
         }
     }
 
-    /// A change whose end nobody learned.
+    /// Marks a resource's output as doubtful after a change with an unknown outcome.
     pub(super) fn doubt(&mut self, uid: Uuid) {
         self.note(uid);
         self.doubtful.insert(uid);
