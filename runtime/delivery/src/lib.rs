@@ -1,4 +1,5 @@
-//! Messages to people and programs outside: stored before they are sent, tried again, in order, and never twice by key.
+//! Delivery of messages to people and programs outside: stored before sending, retried, in order, and deduplicated by
+//! key.
 //!
 //! A message to one receiver is a resource of the hidden kind [`notification`]. Whoever has something to say creates it
 //! under the message's [key](message::Key), so that saying it again creates nothing. What the network does to it is

@@ -1,4 +1,4 @@
-//! Messages: the document that each notifier gets, and its forms for people.
+//! Messages: the document that each notifier gets, and its renderings as text and HTML.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize};
 use watershed_controller::{Timestamp, Uid};
 use watershed_schedule::jiff;
 
-/// The schema of the document.
+/// Version of the message document's schema.
 pub const SCHEMA: &str = "watershed.notification/1";
-/// The most rows that a message shows: it says that there is something to look at, and is no place to look at it.
+/// The most rows that a message shows. A message points to data; it is no place to study them.
 pub const ROWS_MAX: usize = 10;
-/// The most characters of one value that a message shows.
+/// The most characters of a single value in a message.
 pub const VALUE_MAX: usize = 200;
 
-/// The identity of a message to one receiver: the same for each attempt, so that who honours it gets it once.
+/// The identity of a message to one receiver: the same for each attempt, so that the receiver can drop repetitions.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key(String);
 
 impl Key {
-    /// Returns the key of what a sender says to a receiver about a moment.
+    /// Returns the key of a sender's message to a receiver about a moment.
     #[must_use]
     pub fn new(sender: Uid, moment: Timestamp, verdict: &str, receiver: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
@@ -37,7 +37,7 @@ impl Key {
         Self(text.chars().take(32).collect())
     }
 
-    /// Returns it as text: letters and digits.
+    /// Returns the key as text: letters and digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -50,17 +50,17 @@ impl fmt::Display for Key {
     }
 }
 
-/// The resource that a message is from.
+/// The resource that sends a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sender {
-    /// The kind.
+    /// Kind of the sending resource.
     pub kind: String,
-    /// The name, as of the message.
+    /// Name of the sending resource when the message was created.
     pub name: String,
 }
 
 impl Sender {
-    /// Returns the sender of a kind and name.
+    /// Creates the sender with this kind and name.
     pub fn new(kind: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             kind: kind.into(),
@@ -69,89 +69,89 @@ impl Sender {
     }
 }
 
-/// Something that is known, with a word for it.
+/// A labelled value in a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {
-    /// The word.
+    /// Label in front of the value.
     pub label: String,
-    /// The value.
+    /// The value as text.
     pub value: String,
 }
 
-/// The rows that a message is about; the first of them.
+/// The first rows of a message's data.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Table {
-    /// The names of the columns.
+    /// Names of the columns.
     pub columns: Vec<String>,
-    /// The rows, as texts.
+    /// Rows as formatted texts, one for each column.
     pub rows: Vec<Vec<String>>,
 }
 
-/// The largest file that is sent with a mail, in bytes: servers refuse more.
+/// The largest file that is attached to a mail, in bytes; mail servers refuse more.
 pub const ATTACHED_MAX: u64 = 10 << 20;
 
-/// A file that a message is about. It stays where it is until the message is delivered.
+/// A file that a message refers to. The file stays in place until the message is delivered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
-    /// Its name, as receivers see it.
+    /// File name that receivers see.
     pub name: String,
-    /// Its media type.
+    /// Media type, such as `text/csv`.
     pub media_type: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// The BLAKE3 digest of its content, in hexadecimal digits.
+    /// BLAKE3 digest of the content, in hexadecimal digits.
     pub hash: String,
-    /// The place where people find it: its path, or a link.
+    /// Path or link under which people find the file.
     pub link: String,
-    /// Its path on the machine that sends.
+    /// Path on the machine that sends the message.
     pub path: String,
 }
 
 impl Attachment {
-    /// Returns true if it goes with a mail; a larger one is only linked.
+    /// Returns true if the file is small enough to be attached to a mail; a larger one is only linked.
     #[must_use]
     pub fn is_attached(&self) -> bool {
         self.bytes <= ATTACHED_MAX
     }
 }
 
-/// A message.
+/// The document that notifiers deliver to a receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// The schema of this document.
+    /// Version of the document's schema.
     pub schema: String,
-    /// The identity.
+    /// Identity of the message, the same for each attempt.
     pub key: Key,
-    /// The project's name.
+    /// Name of the project.
     pub project: String,
-    /// The sender.
+    /// The resource that sends the message.
     pub sender: Sender,
-    /// The verdict, as a word: `fail`, `error`, `recovered`; `report` for a report.
+    /// Verdict in a word: `fail`, `error`, `recovered`; `report` for a report.
     pub verdict: String,
-    /// The moment that it is about (RFC 3339).
+    /// Time that the message is about (RFC 3339).
     pub moment: String,
-    /// The line that says it.
+    /// Title: the message in one line.
     pub title: String,
-    /// More for people; may be empty.
+    /// Further text for people; may be empty.
     pub text: String,
-    /// More that is known.
+    /// Further labelled values.
     pub facts: Vec<Fact>,
-    /// The rows that it is about.
+    /// Rows that the message is about; none if there are none.
     pub table: Option<Table>,
-    /// The file that it is about.
+    /// File that the message is about; none if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<Attachment>,
-    /// Set if somebody tries the message out.
+    /// True for a message that somebody sends to try out the delivery.
     pub is_test: bool,
 }
 
-/// Returns an instant as RFC 3339 writes it; empty if it is beyond what can be written.
+/// Formats an instant as RFC 3339; empty if out of range.
 #[must_use]
 pub fn instant(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
-/// Returns a text on one line, cut where it is too long for a message.
+/// Puts a text on one line, truncated to the length that a message shows.
 #[must_use]
 pub fn shown(text: &str) -> String {
     let mut shown: String = text
@@ -166,7 +166,7 @@ pub fn shown(text: &str) -> String {
 }
 
 impl Message {
-    /// Returns a message that says one line about a moment and nothing else.
+    /// Creates a message of a single line about a moment.
     #[must_use]
     pub fn one_line(key: Key, sender: Sender, moment: Timestamp, title: impl Into<String>) -> Self {
         Self {
@@ -185,7 +185,7 @@ impl Message {
         }
     }
 
-    /// Returns the title on one line: a header of a mail, the first line of a text.
+    /// Returns the title on one line, for the subject of a mail or the first line of a text.
     #[must_use]
     pub fn headline(&self) -> String {
         let title = shown(&self.title);
@@ -195,7 +195,7 @@ impl Message {
         }
     }
 
-    /// Returns the plain text.
+    /// Renders the message as plain text.
     #[must_use]
     pub fn plain(&self) -> String {
         let mut text = format!("{}\n", self.headline());
@@ -217,7 +217,7 @@ impl Message {
         text
     }
 
-    /// Returns the HTML of a mail.
+    /// Renders the message as the HTML of a mail.
     #[must_use]
     pub fn html(&self) -> String {
         let mut html = format!("<h3>{}</h3>\n", escaped(&self.headline()));
@@ -243,7 +243,7 @@ impl Message {
 }
 
 impl Table {
-    /// Returns the table in plain text, columns below one another.
+    /// Renders the table as plain text with aligned columns.
     #[must_use]
     pub fn plain(&self) -> String {
         let lines: Vec<Vec<String>> = std::iter::once(&self.columns)
@@ -280,7 +280,7 @@ impl Table {
     }
 }
 
-/// A text as HTML shows it.
+/// Escapes a text for HTML.
 fn escaped(text: &str) -> String {
     text.chars()
         .fold(String::with_capacity(text.len()), |mut into, c| {

@@ -1,41 +1,41 @@
-//! The decisions about a message: pure functions of what happened (rules N7 and N8).
+//! Retry and retention policy of messages, as pure functions (rules N7 and N8).
 
 use std::time::Duration;
 
 use watershed_controller::Timestamp;
 
-/// The attempts that a message gets: with the waits between them they outlast an evening's outage.
+/// The most attempts of a message. With the delays between them, they outlast an outage of an evening.
 pub const ATTEMPTS: u32 = 12;
-/// The wait after the first failed attempt.
+/// Delay after the first failed attempt.
 pub const WAIT_FIRST: Duration = Duration::from_secs(10);
-/// The longest wait that is not asked for.
+/// The longest delay, unless the receiver requests one.
 pub const WAIT_MAX: Duration = Duration::from_secs(3_600);
-/// The longest wait that a receiver may ask for: one that is longer is a mistake of units.
+/// The longest delay that a receiver may request; a longer one is taken for a mistake of units.
 pub const ASKED_MAX: Duration = Duration::from_secs(24 * 3_600);
-/// The time for which a delivered message is kept, for whoever asks whether it went out.
+/// Retention of a delivered message, for looking up whether it was sent.
 pub const KEEP_DELIVERED: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// The time for which a dead message is kept: longer than a holiday.
+/// Retention of a dead message: longer than a holiday.
 pub const KEEP_DEAD: Duration = Duration::from_secs(30 * 24 * 3_600);
 
-/// The class of a failed attempt.
+/// Class of a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Another attempt may succeed.
+    /// A retry may succeed.
     Transient,
-    /// No attempt will.
+    /// No retry can succeed.
     Permanent,
 }
 
-/// The decision after a failed attempt.
+/// Decision after a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Another attempt at this time.
+    /// Retry at this time.
     At(Timestamp),
-    /// None: a person must look.
+    /// No retry: the message is dead until a person requests one.
     Dead,
 }
 
-/// Decides what follows on the failure of attempt number `attempts`, counted from 1 (N8).
+/// Decides whether and when to retry after failed attempt number `attempts`, counted from 1 (N8).
 ///
 /// The wait is 10 s, doubled with each failure up to an hour, and up to a tenth longer, so that messages which failed
 /// together are not sent together. `draw` is any number: 0 adds nothing. A receiver that asks for a longer wait gets it.
@@ -58,14 +58,14 @@ pub fn after_failure(
     Next::At(now.after(wait.max(asked)))
 }
 
-/// Returns the time of the next attempt as it is known `now`. One that lies further ahead than any wait was noted by a clock
-/// that was wrong: it is due.
+/// Returns the time of the next attempt. A time further ahead than any delay was stored by a wrong clock, so the
+/// attempt is due now.
 #[must_use]
 pub fn known_next(next: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
     next.filter(|next| *next > now && *next <= now.after(ASKED_MAX))
 }
 
-/// Returns the class of an HTTP status that is none of success (N8).
+/// Classifies an HTTP status other than success (N8).
 #[must_use]
 pub fn of_status(status: u16) -> Class {
     match status {
@@ -76,8 +76,7 @@ pub fn of_status(status: u16) -> Class {
     }
 }
 
-/// Returns the class of an exit code that is none of success (N8): a program says by 75 (`EX_TEMPFAIL`) that another
-/// attempt may succeed. A signal ends it from outside, which says nothing about the message.
+/// Classifies an exit code other than success (N8): only 75 (`EX_TEMPFAIL`) and an end by a signal allow a retry.
 #[must_use]
 pub fn of_exit(code: Option<i32>) -> Class {
     match code {
@@ -86,23 +85,23 @@ pub fn of_exit(code: Option<i32>) -> Class {
     }
 }
 
-/// The place of a message among those of its sender to the same receiver.
+/// Position and state of another message in the same lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queued {
-    /// The number that orders them.
+    /// Position among the sender's messages, ascending.
     pub order: u64,
-    /// True unless it is delivered or dead.
+    /// True if the message is neither delivered nor dead.
     pub is_open: bool,
 }
 
-/// Returns true if a message may be sent: each earlier one to the same receiver is delivered or dead (N7), so that no
-/// recovery overtakes its failure.
+/// Returns true if all earlier messages in the lane are delivered or dead (N7), so that no recovery overtakes its
+/// failure.
 #[must_use]
 pub fn is_its_turn(order: u64, others: &[Queued]) -> bool {
     !others.iter().any(|other| other.is_open && other.order < order)
 }
 
-/// Returns the time at which a message is let go (N6, N8).
+/// Returns the end of a message's retention (N6, N8).
 #[must_use]
 pub fn kept_until(ended: Timestamp, is_dead: bool) -> Timestamp {
     ended.after(if is_dead { KEEP_DEAD } else { KEEP_DELIVERED })
@@ -127,7 +126,7 @@ mod tests {
         }
     }
 
-    /// N8.
+    /// Covers rule N8: the time of the next attempt from a wrong clock.
     #[test]
     fn a_clock_that_was_ahead_keeps_no_message_waiting_for_years() {
         let later = |wait: Duration| Some(NOW.after(wait));
@@ -137,7 +136,7 @@ mod tests {
         assert_eq!(known_next(Some(NOW), NOW), None);
     }
 
-    /// N8.
+    /// Covers rule N8: the delays between attempts.
     #[test]
     fn waits_double_up_to_an_hour_and_end_after_twelve_attempts() {
         let waits: Vec<Option<u64>> = (1..=12).map(|attempts| wait(attempts, None, 0)).collect();
@@ -149,7 +148,7 @@ mod tests {
         assert!(all > 3 * 3_600_000, "{all}");
     }
 
-    /// N8.
+    /// Covers rule N8: delays that a receiver requests.
     #[test]
     fn a_receiver_that_asks_for_a_longer_wait_gets_it_within_a_day() {
         let cases = [
@@ -169,7 +168,7 @@ mod tests {
         }
     }
 
-    /// N8.
+    /// Covers rule N8: the decision after a permanent failure.
     #[test]
     fn permanent_failures_are_dead_at_once() {
         assert_eq!(after_failure(1, Class::Permanent, None, NOW, 0), Next::Dead);
@@ -189,7 +188,7 @@ mod tests {
         }
     }
 
-    /// N7.
+    /// Covers rule N7: the order within a lane.
     #[test]
     fn a_message_waits_for_earlier_ones_that_are_open() {
         let queued = |order, is_open| Queued { order, is_open };
@@ -205,7 +204,7 @@ mod tests {
         }
     }
 
-    /// N6, N8.
+    /// Covers rules N6 and N8: retention.
     #[test]
     fn delivered_ones_are_kept_a_week_and_dead_ones_a_month() {
         let day = 24 * 3_600_000;

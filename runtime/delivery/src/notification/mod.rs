@@ -1,4 +1,4 @@
-//! Notifications: the hidden kind whose resources are one message to one receiver each (rules N6 to N8).
+//! Notifications: the hidden kind of resource, each of which is one message to one receiver (rules N6 to N8).
 //!
 //! Whoever sends creates it under the message's key, so a repetition creates nothing. It reads nothing, so no change of
 //! data cancels it, and it belongs to nobody, so what is not delivered when its sender is deleted still goes. An attempt
@@ -28,48 +28,48 @@ use crate::message::{Key, Message, Sender, shown};
 use crate::notify::{Attempt, DeliveryError, Notifier, Receipt};
 use crate::policy::{self, Queued};
 
-/// The kind's name.
+/// Name of the kind.
 pub const KIND: &str = "notification";
-/// The code of a message that could not be delivered.
+/// Error code of a message that could not be delivered.
 pub const DEAD: &str = "delivery-failed";
-/// The label of notifications of one sender to one receiver, which are sent one after another.
+/// Label that groups the notifications of one sender to one receiver, which are sent in order.
 const LANE: &str = "lane";
 
-/// Messages that are sent at once.
+/// The most messages that are sent at once.
 pub const AT_ONCE: usize = 32;
-/// Those of them over one connector: providers throttle who sends more.
+/// The most messages that are sent at once over one connector, since providers throttle senders.
 pub const CONNECTOR_AT_ONCE: usize = 4;
-/// The time for which one waits for its connector before it lets messages over others go first.
+/// Time for which a message waits for a free slot of its connector before it yields to other connectors' messages.
 const TURN_WITHIN: Duration = Duration::from_secs(1);
-/// The wait of one that has let others go first.
+/// Delay before a message that has yielded tries for a slot again.
 const TURN_AGAIN: Duration = Duration::from_secs(2);
-/// The time after which a message looks again whether an earlier one is done, though nothing told it.
+/// Interval at which a waiting message checks its predecessors even without a notification of their end.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
-/// The time that an attempt may take, whatever its notifier does.
+/// Time limit of an attempt, whatever the notifier does.
 const ATTEMPT_WITHIN: Duration = Duration::from_secs(180);
-/// The time after which a message that its sender has not noted is looked at again.
+/// Interval at which a message checks whether its sender has recorded it.
 const NOTED_WITHIN: Duration = Duration::from_secs(24 * 3_600);
 
-/// The receiver of a message.
+/// The addressee of a message: a connector and an address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Receiver {
-    /// The connector that messages go over.
+    /// Name of the connector over which the message is sent.
     pub connector: String,
-    /// The receiver, where the connector has several: an address, a channel; else empty. Its templates are kept.
+    /// Address or channel, as a template; empty if the connector has only one.
     pub to: String,
-    /// The variables that its templates read, as the catalog stores them.
+    /// Variables that the address template reads, as stored in the catalog.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, String>,
 }
 
 impl Receiver {
-    /// Returns its identity, as keys of messages have it.
+    /// Returns the receiver's identity, a part of message keys.
     #[must_use]
     pub fn id(&self) -> String {
         format!("{} {}", self.connector, self.to)
     }
 
-    /// Returns the words for it. Addresses of webhooks are secrets and left out.
+    /// Returns the receiver's label for people, without webhook addresses, which are secrets.
     #[must_use]
     pub fn label(&self) -> String {
         match self.to.is_empty() || self.to.contains("://") || self.to.contains("{{") {
@@ -79,23 +79,23 @@ impl Receiver {
     }
 }
 
-/// One message to one receiver.
+/// The spec of a notification: one message to one receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notification {
-    /// The message.
+    /// The message to deliver.
     pub message: Message,
-    /// The receiver.
+    /// The addressee.
     pub receiver: Receiver,
-    /// The sender's identity.
+    /// Uid of the sending resource.
     pub sender: Uid,
-    /// The number that orders its messages.
+    /// Position among the sender's messages, ascending.
     pub order: u64,
 }
 
 json_message!(Notification, format = 1);
 
 impl Notification {
-    /// Returns a message of one line to the only receiver there is. A sender says the same line once.
+    /// Creates a one-line message to the only receiver. A sender sends the same line only once.
     #[must_use]
     pub fn one_line(sender: Uid, name: Sender, order: u64, title: impl Into<String>) -> Self {
         let (title, moment, receiver) = (title.into(), Timestamp::default(), Receiver::default());
@@ -108,7 +108,7 @@ impl Notification {
         }
     }
 
-    /// Returns the resource that stands for it, under the key of its message.
+    /// Returns the resource that declares this notification, named by the message's key.
     ///
     /// # Errors
     /// When it can't be encoded.
@@ -119,16 +119,16 @@ impl Notification {
         Ok(new)
     }
 
-    /// The lane of messages that keep their order.
+    /// Returns the lane: the name of the queue in which messages keep their order.
     fn lane(&self) -> String {
         let lane = format!("{} {}", self.sender, self.receiver.id());
         blake3::hash(lane.as_bytes()).to_hex().to_string()
     }
 }
 
-/// The host's part: it knows connectors and their secrets.
+/// Access to connectors and their secrets, implemented by the host of this kind.
 pub trait Connect: Send + Sync + 'static {
-    /// Returns the notifier of a receiver, and its address with templates filled in.
+    /// Returns the notifier of a receiver, and the receiver's address with templates executed.
     ///
     /// # Errors
     /// When there is none, or its settings can't be used.
@@ -138,19 +138,19 @@ pub trait Connect: Send + Sync + 'static {
         receiver: &Receiver,
     ) -> Result<(Arc<dyn Notifier>, String), DeliveryError>;
 
-    /// Takes the host's secrets out of a text that is stored.
+    /// Removes secrets from a text before it is stored.
     fn redact(&self, text: String) -> String {
         text
     }
 
-    /// Returns true if the sender has noted that it created this message, so that it never creates it again.
+    /// Returns true if the sender has recorded that it created this message, and so never creates it again.
     fn is_noted(&self, handle: &Handle, sender: Uid, key: &Key) -> bool {
         let _ = (handle, sender, key);
         true
     }
 }
 
-/// A notifier that gets the messages to all receivers.
+/// A single notifier that delivers the messages to all receivers.
 struct Only(Arc<dyn Notifier>);
 
 impl Connect for Only {
@@ -159,7 +159,7 @@ impl Connect for Only {
     }
 }
 
-/// The kind of notifications.
+/// Reconciler of notifications.
 pub struct Notifications {
     connect: Arc<dyn Connect>,
     permits: Mutex<BTreeMap<String, Arc<Semaphore>>>,
@@ -167,7 +167,7 @@ pub struct Notifications {
 }
 
 impl Notifications {
-    /// Returns the kind, with the host's part.
+    /// Creates the kind with the host's access to connectors.
     pub fn new(connect: impl Connect) -> Self {
         Self {
             connect: Arc::new(connect),
@@ -176,19 +176,19 @@ impl Notifications {
         }
     }
 
-    /// Returns the kind where one notifier hands over the messages to all receivers.
+    /// Creates the kind with a single notifier for all receivers.
     pub fn over(notifier: impl Notifier + 'static) -> Self {
         Self::new(Only(Arc::new(notifier)))
     }
 
-    /// Makes waits exactly as long as their formula says, for tests.
+    /// Removes the jitter of waits, for tests.
     #[must_use]
     pub fn without_jitter(mut self) -> Self {
         self.has_jitter = false;
         self
     }
 
-    /// Registers the kind. The limit of the controller is to grow by [`AT_ONCE`].
+    /// Registers the kind. The caller raises the controller's concurrency limit by [`AT_ONCE`].
     #[must_use]
     pub fn register(self, builder: Builder) -> Builder {
         let options = KindOptions::new(KIND)
@@ -210,7 +210,7 @@ impl Notifications {
         u32::try_from(random & u64::from(u32::MAX)).unwrap_or(0)
     }
 
-    /// A place among those that are sent over a connector; none if others have it for long.
+    /// Acquires a slot for sending over a connector; none if all slots stay taken for [`TURN_WITHIN`].
     async fn place(&self, connector: &str) -> Option<OwnedSemaphorePermit> {
         let semaphore = {
             let mut permits = self.permits.lock().unpoisoned();
@@ -232,7 +232,7 @@ impl Notifications {
         delivered.unwrap_or_else(|_| Err(DeliveryError::transient("it took too long")))
     }
 
-    /// Ends a message that was delivered or is dead: it goes when nobody needs it any more.
+    /// Keeps a message that is delivered or dead until its retention ends, then deletes the resource.
     async fn keep(
         &self,
         context: &Context<Self>,
@@ -312,7 +312,7 @@ impl Reconciler for Notifications {
     }
 }
 
-/// Returns the outcome of a record.
+/// Converts a stored record to the outcome of the run.
 fn said(spec: &Notification, record: &Record, next: Option<Timestamp>) -> Result<Outcome, Error> {
     let label = spec.receiver.label();
     let failure = record.failure.as_deref().unwrap_or("no reason");
@@ -338,7 +338,7 @@ fn said(spec: &Notification, record: &Record, next: Option<Timestamp>) -> Result
     }
 }
 
-/// The other messages of the sender to the same receiver.
+/// Returns the other messages of the same sender and receiver.
 fn lane(context: &Context<Notifications>) -> Result<Vec<(Uid, Queued)>, Error> {
     let unread = |error: DecodeError| Error::permanent("unreadable", error.to_string());
     let select = Select::kind(KIND)
@@ -360,7 +360,7 @@ fn lane(context: &Context<Notifications>) -> Result<Vec<(Uid, Queued)>, Error> {
     Ok(found)
 }
 
-/// Lets the next message of the lane look: it may have waited for this one.
+/// Requests a run of the next message in the lane, which may have waited for this one.
 async fn tell_next(context: &Context<Notifications>, lane: &[(Uid, Queued)]) {
     let open = lane.iter().filter(|(_, queued)| queued.is_open);
     if let Some((uid, _)) = open.min_by_key(|(_, queued)| queued.order) {

@@ -6,23 +6,23 @@ use watershed_controller::{Timestamp, json_message};
 use crate::notify::{DeliveryError, Receipt};
 use crate::policy::{self, Next};
 
-/// The standing of a message.
+/// Delivery state of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "standing", rename_all = "snake_case")]
 pub enum Standing {
-    /// It is to be delivered.
+    /// Not delivered yet.
     #[default]
     Waiting,
-    /// It was handed over.
+    /// Accepted by the receiver.
     Delivered {
-        /// The time of that.
+        /// Time of the delivery.
         at: Timestamp,
         /// The receiver's answer.
         receipt: Receipt,
     },
-    /// It could not be delivered, and is not tried again by itself.
+    /// Given up as undeliverable; not retried without a request.
     Dead {
-        /// The time since which that is known.
+        /// Time at which the message was given up.
         at: Timestamp,
     },
 }
@@ -30,19 +30,19 @@ pub enum Standing {
 /// The stored state of a notification.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Record {
-    /// The attempts that were begun.
+    /// Number of attempts begun.
     pub attempts: u32,
-    /// True while the end of the last one is not stored: after a crash it is repeated.
+    /// True while the outcome of the last attempt is not stored; after a crash the attempt is repeated.
     pub is_open: bool,
-    /// The time at which the last one was begun.
+    /// Start of the last attempt; none before the first.
     pub last: Option<Timestamp>,
-    /// The time at which the next one is due.
+    /// Time at which the next attempt is due; none if none is planned.
     pub next: Option<Timestamp>,
-    /// The failure of the last one.
+    /// Failure of the last attempt; none if it did not fail.
     pub failure: Option<String>,
-    /// The refreshes that were answered.
+    /// Number of requests for another try that were handled.
     pub refreshes: u64,
-    /// The standing.
+    /// Delivery state.
     #[serde(flatten)]
     pub standing: Standing,
 }
@@ -50,13 +50,13 @@ pub struct Record {
 json_message!(Record, format = 1);
 
 impl Record {
-    /// Returns true unless it is delivered or dead.
+    /// Returns true if the message is neither delivered nor dead.
     #[must_use]
     pub fn is_open_yet(&self) -> bool {
         self.standing == Standing::Waiting
     }
 
-    /// Returns the time at which it is let go, once it is delivered or dead.
+    /// Returns the time at which the notification is deleted; none while it is neither delivered nor dead.
     #[must_use]
     pub fn kept_until(&self) -> Option<Timestamp> {
         match self.standing {
@@ -66,7 +66,7 @@ impl Record {
         }
     }
 
-    /// Answers requests for another try: a dead message is sent as if it were new, one that waits is sent at once.
+    /// Handles requests for another try: a dead message starts over, a waiting one is sent at once.
     pub(super) fn answer(&mut self, refreshes: u64) {
         if self.refreshes == refreshes {
             return;
@@ -79,7 +79,7 @@ impl Record {
         }
     }
 
-    /// Begins an attempt.
+    /// Records the beginning of an attempt.
     pub(super) fn begin(&mut self, now: Timestamp) {
         self.attempts = self.attempts.saturating_add(1);
         self.is_open = true;
@@ -87,7 +87,7 @@ impl Record {
         self.next = None;
     }
 
-    /// Ends the attempt that was begun.
+    /// Records the outcome of the current attempt.
     pub(super) fn end(&mut self, ended: Result<Receipt, DeliveryError>, now: Timestamp, draw: u32) {
         self.is_open = false;
         let error = match ended {
@@ -117,7 +117,7 @@ mod tests {
         record.end(Err(error), NOW, 0);
     }
 
-    /// N7, N8.
+    /// Covers rules N7 and N8: all attempts of a message up to its end.
     #[test]
     fn a_message_goes_from_attempt_to_attempt_to_its_end() {
         let mut record = Record::default();
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(record.kept_until(), Some(policy::kept_until(NOW, false)));
     }
 
-    /// N8.
+    /// Covers rule N8: a request restarts the attempts of a dead message.
     #[test]
     fn a_request_sends_a_dead_message_as_if_it_were_new() {
         let mut record = Record::default();
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(record.standing, Standing::Dead { at: NOW });
     }
 
-    /// N8.
+    /// Covers rule N8: a request ends the wait before the next attempt.
     #[test]
     fn a_request_shortens_a_wait_and_sends_nothing_twice() {
         let mut record = Record::default();

@@ -1,4 +1,4 @@
-//! HTTP receivers: the client that they are called with, their addresses, and what they answer.
+//! HTTP receivers: the client that calls them, checks of their addresses, and their answers.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,30 +10,30 @@ use watershed_outside::http::{
 use super::DeliveryError;
 use crate::policy;
 
-/// The time that a call may take: receivers queue, they don't work while one waits.
+/// Time limit of a call. Receivers are expected to queue messages, not to process them meanwhile.
 const CALL_WITHIN: Duration = Duration::from_secs(10);
 /// The most bytes of an answer that are read.
 const ANSWER_MAX: usize = 64 * 1024;
 
-/// An address is refused. It is not shown: it may hold a secret.
+/// The error of a receiver's address that is refused. Its text omits the address, which may contain a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// It is no URL.
+    /// The address is no URL.
     #[error("the address is no URL such as `https://example.org/hook`")]
     NoUrl,
-    /// It is not encrypted, and leaves the machine.
+    /// The address is not HTTPS and not on this machine.
     #[error("the address must begin with `https`; plain HTTP goes to this machine alone")]
     Unencrypted,
 }
 
-/// The answer of a receiver.
+/// Status, headers and body that a receiver returned.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) body: Vec<u8>,
 }
 
-/// Returns a client of HTTP receivers, which trusts the authorities of the web. A redirect is not followed: the message would go
-/// where nobody said that it should.
+/// Creates the client for HTTP receivers, which trusts the authorities of the web. Redirects are not followed, so that
+/// a message reaches no unnamed receiver.
 ///
 /// # Errors
 /// When TLS can't be configured.
@@ -46,7 +46,7 @@ pub fn client() -> Result<Client, ClientError> {
     })
 }
 
-/// Sends a request; any status but 2xx is a failure.
+/// Sends a request; any status outside 2xx is an error.
 pub(super) async fn send(request: Request<'_>) -> Result<Answer, DeliveryError> {
     let answer = request.send().await.map_err(|error| unreachable(&error))?;
     let status = answer.status();
@@ -58,7 +58,7 @@ pub(super) async fn send(request: Request<'_>) -> Result<Answer, DeliveryError> 
     Ok(Answer { status, body })
 }
 
-/// Reads an address: HTTPS, or HTTP on this machine.
+/// Parses an address: HTTPS, or HTTP on this machine.
 pub(super) fn address(text: &str) -> Result<Url, AddressError> {
     let url = Url::parse(text.trim()).map_err(|_| AddressError::NoUrl)?;
     let host = url.host_str().ok_or(AddressError::NoUrl)?;
@@ -70,7 +70,7 @@ pub(super) fn address(text: &str) -> Result<Url, AddressError> {
     }
 }
 
-/// Returns true if a host is this machine.
+/// Returns true if a host name or address is a loopback one.
 #[must_use]
 pub fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -89,7 +89,7 @@ fn refused(status: StatusCode, headers: &HeaderMap) -> DeliveryError {
     }
 }
 
-/// A failure before any answer, without the address: it may hold a secret.
+/// Converts an error before any answer, omitting the address, which may contain a secret.
 fn unreachable(error: &CallError) -> DeliveryError {
     DeliveryError::transient(match error.failure() {
         Failure::Connect => "can't connect",

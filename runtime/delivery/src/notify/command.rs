@@ -1,4 +1,4 @@
-//! Commands: a program that reads the message.
+//! Delivery by command: a program that reads the message from standard input.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use super::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
 use crate::message::{Message, shown};
 use crate::policy;
 
-/// The time that a program may take.
+/// Default time limit of the program.
 const WITHIN: Duration = Duration::from_secs(60);
-/// The most bytes of the end of standard error that are kept: its last line is shown.
+/// The most bytes kept of the end of standard error, whose last line is shown.
 const STDERR_KEPT: usize = 4096;
 
-/// Runs a program for each message: an argument list without a shell, the message as JSON on its standard input, the key
-/// in the variable `WATERSHED_KEY`.
+/// Delivers each message by running a program: arguments without a shell, the message as JSON on standard input, the
+/// key in the variable `WATERSHED_KEY`.
 #[derive(Debug, Clone)]
 pub struct Command {
     root: PathBuf,
@@ -26,8 +26,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// Returns the notifier for a program with its arguments, which starts in a project's root. A program with a slash in
-    /// its name lies below the root.
+    /// Creates the notifier for a program with arguments, which starts in the project's root. A program name with a
+    /// slash is a path below the root.
     pub fn new(root: impl Into<PathBuf>, arguments: Vec<String>) -> Self {
         Self {
             root: root.into(),
@@ -37,14 +37,14 @@ impl Command {
         }
     }
 
-    /// Sets a variable of the program.
+    /// Sets an environment variable of the program.
     #[must_use]
     pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    /// Sets the time that a program may take: a minute unless set.
+    /// Sets the time limit of the program; by default a minute.
     #[must_use]
     pub fn within(mut self, within: Duration) -> Self {
         self.within = within;

@@ -1,4 +1,4 @@
-//! Files: each message is one in a folder of the project, there whole or not at all.
+//! Delivery to files: each message becomes a file in a folder of the project, written atomically.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -7,7 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use super::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
 use crate::message::Message;
 
-/// Writes messages into a folder below a project's root: `<key>.json`, by rename, so that a repetition changes nothing.
+/// Writes messages as `<key>.json` into a folder below a project's root, by rename, so that a repetition changes
+/// nothing.
 #[derive(Debug, Clone)]
 pub struct File {
     root: PathBuf,
@@ -15,7 +16,7 @@ pub struct File {
 }
 
 impl File {
-    /// Returns the notifier for a folder below a root. The folder is made when it is first written to.
+    /// Creates the notifier for a folder below a root. The folder is created at the first message.
     pub fn new(root: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> Self {
         Self {
             root: root.into(),
@@ -39,7 +40,7 @@ impl File {
         Ok(receipt)
     }
 
-    /// The folder, made if need be, its links followed.
+    /// Returns the folder's resolved path, creating the folder if it is missing.
     fn folder(&self) -> Result<PathBuf, DeliveryError> {
         let leaves = |part: Component<'_>| !matches!(part, Component::Normal(_) | Component::CurDir);
         if self.folder.components().any(leaves) {
@@ -73,7 +74,7 @@ impl Notifier for File {
     }
 }
 
-/// Writes a file under another name, then gives it its own.
+/// Writes a file under a temporary name and renames it.
 fn put(folder: &Path, path: &Path, text: &[u8]) -> io::Result<()> {
     let whole = path.with_extension("json.part");
     let mut file = fs::File::create(&whole)?;

@@ -1,4 +1,4 @@
-//! The trait of what hands messages over, and the notifiers there are.
+//! The interface of notifiers, and all notifiers.
 //!
 //! A notifier decides nothing. It makes one attempt and says how that went; when the next one is made, and whether, is
 //! [`policy`](crate::policy)'s. It alone knows addresses and secrets: neither stands in what it returns.
@@ -30,46 +30,46 @@ pub use smtp::{Login, Settings as SmtpSettings, Smtp, SmtpError, Tls};
 pub use watershed_outside::http::{Client, ClientError};
 pub use webhook::Webhook;
 
-/// A future of a notifier.
+/// The future type of notifiers' methods.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// One attempt to hand a message over.
+/// The context of one attempt to deliver a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Attempt<'a> {
-    /// The number, from 1.
+    /// Number of the attempt, from 1.
     pub number: u32,
-    /// The epoch of the controller: a later holder of the lease has a higher one.
+    /// Epoch of the controller's lease; a later holder has a higher one.
     pub epoch: u64,
-    /// The receiver, where the notifier has several: an address, a channel, a user; else empty.
+    /// Address, channel or user; empty if the notifier has only one receiver.
     pub to: &'a str,
 }
 
-/// The end of an attempt that succeeded.
+/// Proof of a successful delivery.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The receiver's answer in a line, without secrets: a status, an id.
+    /// The receiver's answer in one line without secrets, such as a status or an id.
     pub said: String,
 }
 
-/// A failed attempt. Its message holds no secret and no whole address.
+/// The error of a failed attempt. Its text contains no secret and no whole address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct DeliveryError {
-    /// True if another attempt may succeed.
+    /// Class of the failure: transient or permanent.
     pub class: Class,
-    /// The failure, for people.
+    /// Failure as text for people.
     pub message: String,
-    /// The wait that the receiver asked for.
+    /// Delay that the receiver requested; none if it did not.
     pub retry_after: Option<Duration>,
 }
 
 impl DeliveryError {
-    /// Returns a failure after which another attempt may succeed.
+    /// Creates an error after which a retry may succeed.
     pub fn transient(message: impl Into<String>) -> Self {
         Self::of(Class::Transient, message)
     }
 
-    /// Returns a failure that no other attempt changes.
+    /// Creates an error after which no retry can succeed.
     pub fn permanent(message: impl Into<String>) -> Self {
         Self::of(Class::Permanent, message)
     }
@@ -83,19 +83,19 @@ impl DeliveryError {
     }
 }
 
-/// A failure of input or output is transient: what a disk or a connection refuses now may go well the next time.
+/// Converts an I/O error to a transient failure, since a disk or connection may work at the next attempt.
 impl From<io::Error> for DeliveryError {
     fn from(error: io::Error) -> Self {
         Self::transient(error.to_string())
     }
 }
 
-/// Hands messages over.
+/// A way to deliver messages, such as mail or a webhook.
 ///
 /// The same message may come again after a crash, with the same [key](Message::key): whoever is at the other end tells
 /// repetitions by it. A future that is dropped ends what it began.
 pub trait Notifier: Send + Sync {
-    /// Makes one attempt.
+    /// Makes one attempt to deliver a message.
     fn deliver<'a>(
         &'a self,
         message: &'a Message,

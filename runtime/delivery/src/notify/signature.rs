@@ -1,4 +1,4 @@
-//! Signatures of webhooks, as Standard Webhooks has them: HMAC-SHA256 over id, time and body.
+//! Signatures of webhooks by the Standard Webhooks specification: HMAC-SHA256 over id, time and body.
 
 use std::fmt;
 
@@ -6,22 +6,22 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 
-/// The beginning of secrets in files.
+/// Prefix of secrets in files.
 const PREFIX: &str = "whsec_";
-/// The bytes that a secret may have, by the standard.
+/// Permitted lengths of a secret in bytes, by the specification.
 const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// A secret that webhooks are signed with.
+/// A secret key for signing webhooks.
 #[derive(Clone)]
 pub struct Secret(hmac::Key);
 
-/// A text is no secret. It is not shown.
+/// The error of a text that is no valid secret. The text is not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a secret of webhooks is `whsec_` and 24 to 64 bytes in base64")]
 pub struct SecretError;
 
 impl Secret {
-    /// Reads a secret, with or without `whsec_`.
+    /// Parses a secret, with or without `whsec_`.
     ///
     /// # Errors
     /// When it is no base64, too short or too long.
@@ -42,8 +42,8 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Returns the value of the header `webhook-signature`: one signature for each secret, so that a receiver that knows the
-/// old or the new one accepts it while they are changed.
+/// Returns the value of the header `webhook-signature` with one signature for each secret, so that receivers accept
+/// messages during a change of secrets.
 #[must_use]
 pub fn sign(secrets: &[Secret], id: &str, seconds: i64, body: &[u8]) -> String {
     let mut signed = format!("{id}.{seconds}.").into_bytes();
@@ -59,7 +59,7 @@ pub fn sign(secrets: &[Secret], id: &str, seconds: i64, body: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Computed with Python's `hmac`, a second implementation.
+    /// Expects a signature computed with Python's `hmac`, a second implementation.
     #[test]
     fn a_signature_is_that_of_another_implementation() {
         let secret = Secret::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").expect("a secret");

@@ -1,4 +1,4 @@
-//! Slack: webhooks of its form, and with a bot's token channels and users.
+//! Delivery to Slack: incoming webhooks, and channels and users by a bot's token.
 
 use serde_json::{Value, json};
 use watershed_outside::http::{Client, Method, Url};
@@ -8,11 +8,11 @@ use super::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
 use crate::message::Message;
 use crate::policy::Class;
 
-/// The address of Slack's interface.
+/// Base URL of Slack's API.
 const API: &str = "https://slack.com/api/";
-/// The most characters of a section, by Slack.
+/// Slack's limit of a section, in characters.
 const SECTION_MAX: usize = 3_000;
-/// Refusals of Slack after which another attempt may succeed.
+/// Slack's error codes after which a retry may succeed.
 const TRY_AGAIN: [&str; 7] = [
     "fatal_error",
     "internal_error",
@@ -37,7 +37,7 @@ enum To {
 }
 
 impl Slack {
-    /// Returns the notifier for a webhook.
+    /// Creates the notifier for an incoming webhook.
     ///
     /// # Errors
     /// When the address is none that may be used.
@@ -46,8 +46,8 @@ impl Slack {
         Ok(Self { client, to })
     }
 
-    /// Returns the notifier for a bot, by its token. It tells channels by name or id, and users by e-mail address. `api` is
-    /// Slack's own address unless given.
+    /// Creates the notifier for a bot with its token. Receivers are channels by name or id, and users by e-mail
+    /// address. `api` replaces the base URL of Slack's API.
     ///
     /// # Errors
     /// When the address is none that may be used.
@@ -83,7 +83,7 @@ impl Slack {
         Ok(Receipt { said: id.to_owned() })
     }
 
-    /// The id of the user with an e-mail address.
+    /// Looks up the id of the user with an e-mail address.
     async fn user(&self, api: &Url, token: &str, email: &str) -> Result<String, DeliveryError> {
         let mut url = method(api, "users.lookupByEmail")?;
         url.query_pairs_mut().append_pair("email", email);
@@ -110,7 +110,7 @@ fn method(api: &Url, name: &str) -> Result<Url, DeliveryError> {
         .map_err(|_| DeliveryError::permanent("the address of Slack's interface is no URL"))
 }
 
-/// Reads an answer of the interface, whose status is always 200.
+/// Decodes an answer of the API, whose status is always 200.
 fn said(answer: &Answer) -> Result<Value, DeliveryError> {
     let said: Value = serde_json::from_slice(&answer.body)
         .map_err(|_| DeliveryError::transient("Slack's answer can't be read"))?;
@@ -130,7 +130,7 @@ fn said(answer: &Answer) -> Result<Value, DeliveryError> {
     Err(DeliveryError::of(class, format!("Slack refused it: {code}")))
 }
 
-/// The text for notifications, and the blocks that are shown.
+/// Returns the JSON body: the text for notifications, and the blocks that are shown.
 fn body(message: &Message) -> Value {
     let mut blocks = vec![json!({
         "type": "section",
@@ -162,7 +162,7 @@ fn body(message: &Message) -> Value {
     json!({"text": escaped(&message.headline()), "blocks": blocks})
 }
 
-/// A text in which nothing is a link, a mention or an entity.
+/// Escapes a text so that Slack finds no link, mention or entity in it.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -1,4 +1,4 @@
-//! Mail: one to each recipient, text and HTML, over a connection that is encrypted.
+//! Delivery by mail: a mail to each recipient, as text and HTML, over an encrypted connection.
 
 use std::fmt;
 use std::io::Read as _;
@@ -16,23 +16,23 @@ use super::client::is_loopback;
 use super::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
 use crate::message::{ATTACHED_MAX, Attachment, Message, shown};
 
-/// The time that a whole conversation may take.
+/// Default time limit of a whole SMTP session.
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// The encryption of a connection.
+/// Encryption of a connection to a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tls {
-    /// It begins in the clear and must be encrypted by `STARTTLS` before anything is sent.
+    /// Starts unencrypted; `STARTTLS` must succeed before anything is sent.
     #[default]
     Starttls,
-    /// It is encrypted from its beginning.
+    /// Encrypted from the beginning.
     Implicit,
-    /// It is in the clear, to this machine alone.
+    /// Unencrypted; only to a server on this machine.
     None,
 }
 
 impl Tls {
-    /// Returns the port that servers listen at for it.
+    /// Returns the default port for this encryption.
     #[must_use]
     pub fn port(self) -> u16 {
         match self {
@@ -43,12 +43,12 @@ impl Tls {
     }
 }
 
-/// The credentials of a server.
+/// Credentials for a mail server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
-    /// The user.
+    /// User name.
     pub user: String,
-    /// The password.
+    /// Password, in clear text.
     pub password: String,
 }
 
@@ -66,41 +66,41 @@ pub struct Smtp {
     within: Duration,
 }
 
-/// The settings of a server can't be used.
+/// The error of unusable server settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SmtpError {
-    /// The sender's address.
+    /// The sender's address is not valid.
     #[error("\"{0}\" is no address that mails can be from")]
     From(String),
-    /// A connection in the clear that leaves the machine.
+    /// The connection would be unencrypted and leave this machine.
     #[error("`tls: none` is for a server on this machine alone")]
     Unencrypted,
-    /// Certificates that can't be read, or TLS that can't be configured.
+    /// Certificates can't be read, or TLS can't be configured.
     #[error("TLS can't be configured: {0}")]
     Tls(String),
 }
 
-/// The settings of a server.
+/// Settings of a mail server.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// The server's name.
+    /// Host name of the server.
     pub host: String,
-    /// The port; that of the encryption without one.
+    /// Port; by default the usual one for the encryption.
     pub port: Option<u16>,
-    /// The encryption.
+    /// Encryption of the connection.
     pub tls: Tls,
-    /// The credentials, if it asks for some.
+    /// Credentials; none if the server needs none.
     pub login: Option<Login>,
     /// The sender's address, with or without a name: `Watershed <alerts@example.org>`.
     pub from: String,
-    /// Certificates of authorities (PEM) that are trusted as well.
+    /// PEM certificates of authorities that are trusted additionally.
     pub authorities: Option<Vec<u8>>,
-    /// The time that a whole conversation may take; a minute without one.
+    /// Time limit of a whole SMTP session; by default a minute.
     pub within: Option<Duration>,
 }
 
 impl Smtp {
-    /// Returns the notifier for a server. Nothing is connected before the first mail.
+    /// Creates the notifier for a mail server without connecting.
     ///
     /// # Errors
     /// When a setting can't be used.
@@ -163,7 +163,7 @@ impl Smtp {
     }
 }
 
-/// Reads a file as a part of a mail. Another content than the message was about is never sent.
+/// Reads a file as an attachment. Fails if its content no longer matches the message's digest.
 async fn part(file: &Attachment) -> Result<SinglePart, DeliveryError> {
     let name = shown(&file.name);
     let path = file.path.clone();
@@ -216,7 +216,7 @@ fn parameters(settings: &Settings) -> Result<TlsParameters, SmtpError> {
     builder.build().map_err(refused)
 }
 
-/// The class of a failure (N8): what the server refuses for good is permanent.
+/// Classifies an SMTP error (N8): what the server refuses for good is permanent.
 fn judge(error: &lettre::transport::smtp::Error) -> DeliveryError {
     let message = match error.status() {
         Some(code) => format!("the server answered {code}"),

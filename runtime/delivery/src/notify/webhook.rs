@@ -1,4 +1,4 @@
-//! Webhooks: a signed POST of the message to an address.
+//! Delivery by webhook: a signed POST of the message to a URL.
 
 use watershed_outside::http::{Client, Method, Url};
 use watershed_schedule::jiff;
@@ -8,7 +8,7 @@ use super::signature::{Secret, sign};
 use super::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
 use crate::message::Message;
 
-/// Posts messages to one address, signed as Standard Webhooks says.
+/// Posts messages to a URL, signed by the Standard Webhooks specification.
 #[derive(Debug, Clone)]
 pub struct Webhook {
     client: Client,
@@ -17,7 +17,7 @@ pub struct Webhook {
 }
 
 impl Webhook {
-    /// Returns the notifier for an address: HTTPS, or HTTP on this machine. Without secrets nothing is signed.
+    /// Creates the notifier for a URL: HTTPS, or HTTP on this machine. Without secrets, messages are not signed.
     ///
     /// # Errors
     /// When the address is no such one.

@@ -1,4 +1,4 @@
-//! The kind under the real loop, with receivers that answer as a test says.
+//! Tests of the notification kind in a real controller, with receivers whose answers are scripted.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Mails through a server on loopback that demands STARTTLS and a password.
+//! Tests of mail through a loopback server that demands STARTTLS and a password.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

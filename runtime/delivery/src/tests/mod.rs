@@ -1,4 +1,4 @@
-//! Messages over real parts: receivers of HTTP, a server of mail, programs; and the kind under the real loop.
+//! Tests of delivery over real HTTP receivers, mail servers and programs, and in a real controller.
 
 mod kind;
 mod mail;

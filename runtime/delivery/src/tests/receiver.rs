@@ -1,4 +1,4 @@
-//! A receiver of HTTP on loopback, which answers as a test says and keeps what it was sent.
+//! A loopback HTTP receiver that gives scripted answers and records its requests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! Notifiers over HTTP and by commands, against real receivers and programs.
+//! Tests of the HTTP and command notifiers against real receivers and programs.
 
 use std::time::{Duration, Instant};
 
