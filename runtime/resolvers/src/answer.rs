@@ -1,4 +1,4 @@
-//! Answers: columns with their meaning, and rows.
+//! Answers of resolvers: columns with headings, types and formats, and rows.
 
 use watershed_drivers::olap::{Column, Look, Value};
 use watershed_metrics::format::TimeFormat;
@@ -9,29 +9,29 @@ use watershed_proto::MetricsViewSpec;
 
 use super::error::MetricsError;
 
-/// A column before its type is known.
+/// Heading and format of a column, without the engine's type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heading {
-    /// Its name.
+    /// Name of the column in the query.
     pub name: String,
-    /// Its name for people.
+    /// Display name of the column.
     pub display_name: String,
-    /// Its part in the answer.
+    /// Role of the column, such as dimension or measure.
     pub role: Role,
-    /// The view's field that it shows or is computed from; empty if there is none.
+    /// Field of the metrics view that the column shows or is computed from; empty if there is none.
     pub field: String,
-    /// The grain that its times are cut to.
+    /// Grain to which the column's times are truncated; none if they are not.
     pub grain: Option<Grain>,
-    /// The zone by whose calendar they are cut.
+    /// Time zone whose calendar defines the grain.
     pub zone: Zone,
-    /// The preset that its numbers are written by; empty for none.
+    /// Preset format of the column's numbers; empty for none.
     pub format_preset: String,
-    /// The d3 pattern that its numbers are written by; empty for none.
+    /// d3 pattern that formats the column's numbers; empty for none.
     pub format_d3: String,
 }
 
 impl Heading {
-    /// Returns the format of its numbers, if it has one.
+    /// Returns the number format of the column; none if neither a preset nor a pattern is set.
     #[must_use]
     pub fn format(&self) -> Option<Format> {
         match self.format_d3.as_str() {
@@ -40,13 +40,13 @@ impl Heading {
         }
     }
 
-    /// Returns the format of its times, if they are cut to a grain.
+    /// Returns the time format of the column; none if its times are not truncated to a grain.
     #[must_use]
     pub fn time_format(&self) -> Option<TimeFormat> {
         Some(TimeFormat::new(self.zone.clone(), self.grain?))
     }
 
-    /// Returns the look of its column in sheets.
+    /// Returns the style of the column in spreadsheets.
     #[must_use]
     pub fn look(&self) -> Look {
         let times = self.time_format();
@@ -59,7 +59,7 @@ impl Heading {
         }
     }
 
-    /// Writes a value of its column as people read it.
+    /// Formats a value of the column for people.
     #[must_use]
     pub fn written(&self, value: &Value) -> String {
         let number = value.number().zip(self.format());
@@ -71,7 +71,7 @@ impl Heading {
         }
     }
 
-    /// Returns the heading of a column of a plain query.
+    /// Creates the heading of a column of a plain SQL query.
     pub fn plain(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -86,31 +86,31 @@ impl Heading {
     }
 }
 
-/// An answer, as any kind of question has it.
+/// Answer of any resolver: columns, rows and metadata.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
-    /// The columns, in order, with the engine's words for their types.
+    /// Columns in order, each with the engine's name of its type.
     pub columns: Vec<(Heading, String)>,
-    /// The rows.
+    /// Rows, with values in the order of the columns.
     pub rows: Vec<Vec<Value>>,
-    /// There are more rows.
+    /// True if the query has more rows than the answer.
     pub truncated: bool,
-    /// The row of totals, if the query has one.
+    /// Row of totals; none unless the query asks for one.
     pub totals: Option<Vec<Value>>,
-    /// The range of time, if one bounds the answer.
+    /// Time range of the rows; none if unbounded.
     pub time_range: Option<Range>,
-    /// The range that it is compared with.
+    /// Time range of the comparison; none without a comparison.
     pub comparison_time_range: Option<Range>,
-    /// The zone by whose clock its times are meant; none for rows of a plain query.
+    /// Time zone for displaying times; none for rows of a plain SQL query.
     pub time_zone: Option<Zone>,
-    /// It was kept from an earlier question.
+    /// True if the rows come from the cache.
     pub cached: bool,
-    /// Columns are headed by their names for people: the question says so.
+    /// True if the query asks for display names in the head of the columns.
     pub use_display_names: bool,
 }
 
 impl Answer {
-    /// Returns the head of a column for people.
+    /// Returns a column's head for people: its display name if the query asks for that, else its name.
     #[must_use]
     pub fn head<'h>(&self, heading: &'h Heading) -> &'h str {
         match self.use_display_names {
@@ -119,7 +119,7 @@ impl Answer {
         }
     }
 
-    /// Makes an answer of a plain query's rows.
+    /// Creates the answer of a plain SQL query.
     pub(super) fn plain(columns: &[Column], rows: Vec<Vec<Value>>, truncated: bool) -> Self {
         let column = |column: &Column| (Heading::plain(&column.name), column.data_type.clone());
         Self {
@@ -130,7 +130,8 @@ impl Answer {
         }
     }
 
-    /// Makes an answer of the rows of a plan's statement: the row of totals apart, values of a pivot as columns.
+    /// Creates the answer of a planned query from its rows: separates the row of totals, and pivots values into
+    /// columns.
     ///
     /// # Errors
     /// A pivot with too many columns.
@@ -177,7 +178,7 @@ impl Answer {
     }
 }
 
-/// Returns the headings of a query's columns, with the formats that their view gives them.
+/// Returns the headings of a query's columns, with the formats of their fields in the view.
 pub(super) fn headings(query: &Query, columns: &[plan::Column], spec: &MetricsViewSpec) -> Vec<Heading> {
     columns
         .iter()
@@ -219,7 +220,7 @@ fn heading(query: &Query, column: &plan::Column, spec: &MetricsViewSpec) -> Head
     }
 }
 
-/// Returns the computation of a query's column, if it is one of the query's own.
+/// Returns the computation that a query declares for a column; none for fields of the view.
 fn computed<'q>(query: &'q Query, name: &str) -> Option<&'q ComputedMeasure> {
     let measure = query.measures.iter().find(|measure| measure.name == name);
     measure.and_then(|measure| measure.compute.as_ref())

@@ -1,4 +1,4 @@
-//! APIs: data under a name, with arguments and rules of their own (Q25).
+//! APIs: named queries with arguments and security rules (Q25).
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use watershed_proto::{ApiSpec, DataResolver, MapValue, Message as _, Value};
 use super::viewer::Rules;
 use super::{Ask, BoxFuture, Prepared, ResolveError, Resolvers, Viewer, rendered};
 
-/// The kind's name.
+/// Name of the kind.
 pub const KIND: &str = ResourceKind::Api.as_str();
 
-/// APIs that call one another at most.
+/// The most APIs in a chain of calls.
 pub(super) const DEEPEST: usize = 8;
 
-/// Returns the data of a call from outside.
+/// Returns the data block of a call to an API from outside.
 #[must_use]
 pub fn call(name: &str) -> DataResolver {
     let properties = BTreeMap::from([("api".to_owned(), Value::from(name))]);
@@ -28,7 +28,7 @@ pub fn call(name: &str) -> DataResolver {
 }
 
 impl Resolvers<'_> {
-    /// Prepares what the API of a question asks in its place. `path` are the APIs that stand before it.
+    /// Prepares the query of the API that a data block calls. `path` names the calling APIs.
     pub(super) fn prepare_call<'a>(
         &'a self,
         ask: &'a Ask<'a>,
@@ -64,7 +64,7 @@ impl Resolvers<'_> {
         })
     }
 
-    /// Returns the arguments that an API reads of its caller: its own, and those of the APIs that it asks.
+    /// Returns the arguments that an API reads: its own, and those of the APIs that it calls.
     #[must_use]
     pub fn arguments_of(&self, api: &str) -> Arguments {
         let mut read = Arguments::default();
@@ -95,7 +95,7 @@ impl Resolvers<'_> {
         ApiSpec::decode(row.spec.as_ref()).ok()
     }
 
-    /// Refuses arguments that nothing would read: one that is misspelt would change the answer without a word.
+    /// Refuses arguments that the API does not read, since a misspelt argument would silently change the answer.
     fn check_arguments(&self, api: &str, args: &BTreeMap<String, Value>) -> Result<(), ResolveError> {
         if args.is_empty() {
             return Ok(());
@@ -117,7 +117,7 @@ impl Resolvers<'_> {
         })
     }
 
-    /// Finds an API that a viewer may call.
+    /// Finds an API, if the viewer may call it.
     async fn api(&self, name: &str, viewer: &Viewer) -> Result<(Key, ApiSpec), ResolveError> {
         let unknown = || ResolveError::UnknownApi(name.to_owned());
         let row = self
@@ -147,7 +147,7 @@ impl Resolvers<'_> {
         Ok((row.key(), spec))
     }
 
-    /// Returns the arguments of a call: those that the file fixes, then the caller's.
+    /// Returns the arguments of a call; values fixed in the file override the caller's.
     fn arguments(
         &self,
         ask: &Ask<'_>,
@@ -167,7 +167,7 @@ impl Resolvers<'_> {
     }
 }
 
-/// Visits the texts of a value.
+/// Calls `visit` with each text in a value.
 fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
     match &value.kind {
         Some(Kind::String(text)) => visit(text),

@@ -1,4 +1,4 @@
-//! Kept answers: a question that was answered is not asked again while the builds that it reads are the same (Q22).
+//! Cache of answers: a query is not run again while the builds that it reads are unchanged (Q22).
 //!
 //! | module | holds |
 //! |---|---|
@@ -33,62 +33,63 @@ use kept::Kept;
 use stamp::Stamp;
 use watershed_locks::Unpoisoned as _;
 
-/// Bytes of all answers: those of a thousand tiles of dashboards.
+/// The most memory of all cached answers, in bytes: enough for a thousand dashboard tiles.
 const ANSWERS: usize = 64 << 20;
 
-/// Bytes of one answer: more is no tile, and would put hundreds of them out.
+/// The largest cached answer, in bytes. A larger one is no dashboard tile, and would evict hundreds of them.
 const ANSWER: usize = 1 << 20;
 
-/// Bytes of statements of which is known what they read.
+/// The most memory of analysed statements, in bytes.
 const STATEMENTS: usize = 8 << 20;
 
-/// The rows of a statement.
+/// The result of a statement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
-    /// The columns.
+    /// Columns in order.
     pub columns: Vec<Column>,
-    /// The rows.
+    /// Rows, with values in the order of the columns.
     pub rows: Vec<Vec<Value>>,
-    /// There are more.
+    /// True if the statement has more rows than were asked for.
     pub truncated: bool,
 }
 
-/// A statement to be read.
+/// A statement to run, with its bounds.
 #[derive(Debug, Clone)]
 pub struct Reading {
-    /// The statement.
+    /// The statement as SQL.
     pub sql: String,
-    /// Rows to return at most.
+    /// The most rows to return.
     pub most: u64,
-    /// The longest that it may take.
+    /// Time limit of the run.
     pub within: Duration,
-    /// Texts that travel beside it. A statement that reads them is not kept.
+    /// Session values of the query, for example of the viewer. Answers of statements that read them are not cached.
     pub attributes: BTreeMap<String, String>,
 }
 
-/// A way to keep an answer.
+/// Rule for caching an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keeping<'a> {
-    /// It is not kept.
+    /// Never cached.
     Never,
-    /// While the builds that it reads are the same.
+    /// Cached while the builds that the statement reads are unchanged.
     Builds,
-    /// While the value of some SQL is the same too, which stands for what nobody here builds.
+    /// Cached while the builds and the value of a key query are unchanged. The query stands for data that the project
+    /// does not build.
     Key {
-        /// The SQL.
+        /// The key query as SQL.
         sql: &'a str,
-        /// The time for which its value is taken for true.
+        /// Time for which a value of the key query is reused.
         holds: Duration,
     },
 }
 
-/// A run of a statement that several may wait for. It is interrupted when the last of them goes.
+/// A run of a statement that several callers can share. Interrupted when the last caller drops it.
 type Run = Shared<BoxFuture<'static, Result<Arc<Read>, QueryError>>>;
 
-/// The runs under way.
+/// Running statements.
 type Runs = HashMap<RunKey, WeakShared<BoxFuture<'static, Result<Arc<Read>, QueryError>>>>;
 
-/// Answers of one project, shared by all who ask.
+/// The answer cache of one project.
 pub struct Cache {
     outputs: Arc<Outputs>,
     reader: Reader,
@@ -98,7 +99,7 @@ pub struct Cache {
     runs: Mutex<Runs>,
 }
 
-/// The statement of a run, with all that its outcome depends on.
+/// A running statement with all inputs that determine its outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct RunKey {
     sql: Arc<str>,
@@ -107,7 +108,7 @@ struct RunKey {
 }
 
 impl Cache {
-    /// Returns an empty one, for what is built among `outputs`.
+    /// Creates an empty cache for queries over `outputs`.
     #[must_use]
     pub fn new(outputs: Arc<Outputs>) -> Self {
         Self {
@@ -120,7 +121,7 @@ impl Cache {
         }
     }
 
-    /// Returns the rows of a statement, and whether they were kept.
+    /// Returns the rows of a statement, and true if they were cached.
     ///
     /// # Errors
     /// Those of the engine, none of which is kept.
@@ -158,7 +159,7 @@ impl Cache {
         Ok((read, false))
     }
 
-    /// Returns what the answer depends on beside its statement; none if it can't be kept.
+    /// Returns a fingerprint of an answer's dependencies beside its statement; none if the answer can't be cached.
     async fn stamp(
         &self,
         reading: &Reading,
@@ -184,7 +185,7 @@ impl Cache {
         Some(facts)
     }
 
-    /// Returns the value of the SQL that an author stands for what nobody here builds; none if it has none.
+    /// Returns the value of an author's key query; none if the query fails or has no value.
     async fn key(&self, sql: &str, holds: Duration) -> Option<String> {
         let known = self.keys.lock().unpoisoned().get(sql).cloned();
         if let Some((value, _)) = known.filter(|(_, until)| Instant::now() < *until) {
@@ -205,7 +206,7 @@ impl Cache {
         Some(value)
     }
 
-    /// Returns the run of a statement that is under way, or begins one.
+    /// Returns the running execution of a statement, or starts one.
     fn running(&self, key: &RunKey, reading: Reading) -> Run {
         let mut runs = self.runs();
         if let Some(running) = runs.get(key).and_then(WeakShared::upgrade) {
@@ -225,10 +226,10 @@ impl Cache {
     }
 }
 
-/// The longest that the SQL of a key may take: it stands before each question.
+/// Time limit of a key query, which delays each query that depends on it.
 const KEY: Duration = Duration::from_secs(10);
 
-/// Runs a statement. The engine is interrupted when the future is dropped.
+/// Runs a statement. Dropping the future interrupts the engine.
 ///
 /// # Errors
 /// Those of the engine.
@@ -251,7 +252,7 @@ pub(super) async fn run(olap: Arc<dyn Olap>, reading: Reading) -> Result<Arc<Rea
     }))
 }
 
-/// Returns the bytes that an answer takes, nearly.
+/// Estimates the memory of an answer, in bytes.
 fn weight(read: &Read) -> usize {
     let columns = read.columns.iter();
     let heads: usize = columns
@@ -294,7 +295,7 @@ mod tests {
 
     use super::*;
 
-    /// Nothing is built.
+    /// A project without any resources.
     struct Nothing;
 
     impl Resources for Nothing {
@@ -323,7 +324,7 @@ mod tests {
         }
     }
 
-    /// Q22: run alone, this would take years.
+    /// Covers Q22: each of these runs alone would take years.
     #[tokio::test]
     async fn equal_statements_share_one_run_which_ends_when_the_last_waiter_goes() {
         let folder = tempfile::tempdir().unwrap();
@@ -357,7 +358,7 @@ mod tests {
         engine.close().await.unwrap();
     }
 
-    /// Q22: answers up to a bound, and no error.
+    /// Covers Q22: the bound on the size of answers, and errors.
     #[tokio::test]
     async fn large_answers_and_errors_are_not_kept() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,14 +1,14 @@
-//! Conditions in SQL, as people type them, as the filters of queries.
+//! Conversion of SQL conditions, as people type them, to filters of metrics queries.
 
 use serde_json::{Value, json};
 use watershed_compilers::{SqlError, SqlParser as _};
 use watershed_outputs::sql_parser::EngineParser;
 
-/// Parts of a condition that are within one another at most; filters are nested less.
+/// The deepest nesting of a condition.
 const DEEPEST: usize = 32;
 
-/// Reads a condition as a filter in its JSON form. The engine parses it, and only comparisons of fields with constants are
-/// understood: what a filter can say.
+/// Converts an SQL condition to a filter in JSON. The engine parses the text; only comparisons of fields with constants
+/// are supported, as in filters.
 ///
 /// # Errors
 /// A text that is no condition, and a part that filters don't have.
@@ -20,7 +20,7 @@ pub fn filter(sql: &str) -> Result<Value, String> {
     }
 }
 
-/// Returns the parse tree of a text that is one statement.
+/// Returns the parse tree of a text that is a single statement.
 pub(super) fn sole_node(sql: &str) -> Result<Value, String> {
     let tree = match EngineParser::default().parse(&[sql]).pop() {
         Some(Ok(tree)) => tree,
@@ -36,12 +36,12 @@ pub(super) fn sole_node(sql: &str) -> Result<Value, String> {
     }
 }
 
-/// Reads the parse tree of a condition as a filter in its JSON form.
+/// Converts the parse tree of a condition to a filter in JSON.
 pub(super) fn read(node: &Value) -> Result<Value, String> {
     read_at(node, 0)
 }
 
-/// Returns true if a statement has nothing that the text around the condition did not write.
+/// Returns true if a statement has no clause beside the condition.
 fn is_only_condition(node: &Value) -> bool {
     text(node, "type") == "SELECT_NODE"
         && ["group_expressions", "having", "qualify", "modifiers", "sample"]
@@ -49,7 +49,7 @@ fn is_only_condition(node: &Value) -> bool {
             .all(|key| is_empty(node, key))
 }
 
-/// Returns true if a part of a parse tree is not there.
+/// Returns true if a field of a parse tree is missing, null or empty.
 pub(super) fn is_empty(node: &Value, key: &str) -> bool {
     let part = node.get(key);
     part.is_none_or(|part| part.is_null() || part.as_array().is_some_and(Vec::is_empty))
@@ -95,7 +95,7 @@ fn negated(node: &Value, depth: usize) -> Result<Value, String> {
     }
 }
 
-/// A comparison; a constant on the left changes its side.
+/// Converts a comparison; a constant on the left is moved to the right.
 fn compared(node: &Value, op: &str) -> Result<Value, String> {
     let side = |key: &str| node.get(key).unwrap_or(&Value::Null);
     let (left, right) = (side("left"), side("right"));
@@ -135,7 +135,7 @@ fn null(node: &Value, op: &str) -> Result<Value, String> {
     }
 }
 
-/// Patterns, which the engine has as functions.
+/// Converts a pattern match, which the parse tree has as a function call.
 fn matched(node: &Value) -> Result<Value, String> {
     let op = match text(node, "function_name") {
         "~~" => "like",
@@ -170,7 +170,7 @@ fn constant(node: &Value) -> Result<Value, String> {
     Ok(json!({ "val": literal(node)? }))
 }
 
-/// A constant as JSON; dates and times are texts, which are checked against the field's type later.
+/// Converts a constant to JSON. Dates and times become texts, whose types are checked later.
 pub(super) fn literal(node: &Value) -> Result<Value, String> {
     match text(node, "type") {
         "VALUE_CONSTANT" => {
@@ -197,7 +197,7 @@ pub(super) fn literal(node: &Value) -> Result<Value, String> {
     }
 }
 
-/// A decimal, which the engine writes as an integer and a scale.
+/// Converts a decimal, which the parse tree has as an integer and a scale.
 fn decimal(digits: &Value, scale: u64) -> Result<Value, String> {
     let text = digits.as_str().map_or_else(|| digits.to_string(), str::to_owned);
     let written = format!("{text}e-{scale}");

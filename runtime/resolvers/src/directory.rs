@@ -1,14 +1,14 @@
-//! Users as an embedder knows them, for alerts and reports that run in their names.
+//! Look-up of an embedder's users, for alerts and reports that run on behalf of a user.
 
 use std::pin::Pin;
 
 use serde_json::{Map, Value};
 
-/// The attributes of a user; none of one that nobody knows.
+/// A future of a user's attributes; none for an unknown user.
 pub type Found<'a> = Pin<Box<dyn Future<Output = Option<Map<String, Value>>> + Send + 'a>>;
 
-/// A directory of users. It is asked each time that somebody's view is needed, so what it says counts from then on.
+/// An embedder's directory of users. Asked before each evaluation on behalf of a user, so that changes count at once.
 pub trait Directory: Send + Sync + 'static {
-    /// Finds a user by the id or the e-mail that `for` names.
+    /// Finds a user by the id or e-mail address in `for`.
     fn find<'a>(&'a self, user: &'a str) -> Found<'a>;
 }

@@ -1,4 +1,4 @@
-//! The reasons why a question has no answer.
+//! Errors of queries and data blocks.
 
 use watershed_compilers::RenderError;
 use watershed_core::{Error, Key};
@@ -8,120 +8,120 @@ use watershed_outputs::{failure, secrets::Unknown};
 
 use crate::view;
 
-/// Rows of an answer: what a person or a chart takes in at once, as in the format.
+/// The most rows of an answer, as a person or a chart can use at once.
 pub const MOST_ROWS: u64 = 10_000;
 
-/// The words for an error of the engine that a viewer may not see.
+/// Message in place of an engine's error that the viewer may not see.
 pub const UNSPOKEN: &str = "the query failed on the data that it reads";
 
-/// The errors of a query of a metrics view.
+/// The error of a metrics query.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MetricsError {
-    /// No metrics view has the name.
+    /// No metrics view has this name.
     #[error("there is no metrics view \"{0}\"")]
     Unknown(String),
-    /// The view was never found valid.
+    /// The metrics view was never valid.
     #[error("metrics view \"{0}\" has not been found to be valid")]
     NotValid(String),
-    /// The rules of the view can't be evaluated for the viewer.
+    /// The security rules of the view can't be evaluated for the viewer.
     #[error("the policy of \"{view}\" can't be evaluated: {message}")]
     Policy {
-        /// The view.
+        /// Name of the view.
         view: String,
-        /// The reason.
+        /// Cause as text.
         message: String,
     },
-    /// An explore or canvas that is not there.
+    /// The explore or canvas does not exist.
     #[error("there is no {kind} \"{name}\"", kind = .0.kind, name = .0.name)]
     NoFront(Key),
-    /// An explore or canvas that shows other views.
+    /// The explore or canvas does not show this view.
     #[error("{front} does not show metrics view \"{view}\"")]
     NotInFront {
         /// The explore or canvas.
         front: Key,
-        /// The view.
+        /// Name of the view.
         view: String,
     },
-    /// An expression of the view can't be written.
+    /// The template of an expression in the view can't be executed.
     #[error(transparent)]
     Render(#[from] view::RenderError),
-    /// The query is refused.
+    /// The query is not valid for the view.
     #[error(transparent)]
     Refused(#[from] PlanError),
-    /// The engine did not answer.
+    /// The engine failed.
     #[error(transparent)]
     Engine(QueryError),
-    /// The engine did not answer, in words that the viewer may not see: they are for the project's owner.
+    /// The engine failed with a message that only the project's owner may see.
     #[error("{UNSPOKEN}")]
     Unspoken(QueryError),
-    /// The answer has too many rows.
+    /// The answer exceeds the row limit.
     #[error("the answer has more than {MOST_ROWS} rows: set a `limit`, or group by less")]
     TooManyRows,
-    /// A pivot has too many columns.
+    /// A pivot exceeds the limit of columns.
     #[error("the pivot has {0} columns, more than {max}", max = watershed_metrics::query::Limits::PIVOT_COLUMNS)]
     TooManyColumns(usize),
 }
 
-/// A question has no answer.
+/// The error of a data block.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ResolveError {
-    /// The metrics view refuses it, or the engine can't answer.
+    /// The metrics query failed.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
     /// A template can't be executed.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// A variable's value is not known.
+    /// The value of a variable is not known.
     #[error(transparent)]
     Variable(#[from] Unknown),
-    /// SQL over metrics views that says more than a query can.
+    /// The SQL over metrics views uses more than metrics queries support.
     #[error("{message}")]
     MetricsSql {
-        /// The description.
+        /// Description of the unsupported part.
         message: String,
-        /// A hint.
+        /// Hint for a query that works; none if there is none.
         hint: Option<String>,
     },
-    /// An API that is not there.
+    /// No API has this name.
     #[error("there is no API \"{0}\"")]
     UnknownApi(String),
-    /// An API whose file does not compile.
+    /// The API's file does not compile.
     #[error("the API \"{0}\" does not compile")]
     Faulty(String),
-    /// An API that the viewer may not call.
+    /// The viewer may not call the API.
     #[error("the API \"{0}\" is not open to this user")]
     NotAllowed(String),
-    /// The rules of an API can't be evaluated.
+    /// The security rules of an API can't be evaluated.
     #[error("the policy of \"{api}\" can't be evaluated: {message}")]
     Policy {
-        /// The API.
+        /// Name of the API.
         api: String,
-        /// The reason.
+        /// Cause as text.
         message: String,
     },
-    /// An argument that an API does not read.
+    /// The API does not read an argument of the call.
     #[error("the API \"{api}\" reads no argument \"{name}\"")]
     UnknownArgument {
-        /// The API.
+        /// Name of the API.
         api: String,
-        /// The argument.
+        /// Name of the argument.
         name: String,
-        /// A hint.
+        /// Hint with the arguments that the API reads.
         hint: String,
     },
-    /// APIs that call one another without end.
+    /// APIs that call one another in a cycle.
     #[error("APIs call one another: {}", .0.join(" calls "))]
     Cycle(Vec<String>),
     /// Files can't be listed.
     #[error("{0}")]
     Files(String),
-    /// A way to fetch rows that is not supported.
+    /// The resolver of the data block is not supported.
     #[error("`data` by `{0}` is not supported yet")]
     Unsupported(String),
 }
 
 impl ResolveError {
-    /// Returns it as the error of a resource, with a stable code.
+    /// Converts the error to that of a resource, with a stable code.
     #[must_use]
     pub fn to_error(&self) -> Error {
         let plain = |code: &'static str| Error::permanent(code, self.to_string());
@@ -149,7 +149,7 @@ impl ResolveError {
         }
     }
 
-    /// Returns the engine's words that the viewer may not see, for the project's owner.
+    /// Returns the engine's message that the viewer may not see, for the project's owner; none for other errors.
     pub fn unspoken(&self) -> Option<Error> {
         match self {
             Self::Metrics(MetricsError::Unspoken(error)) => Some(from_query(error)),
@@ -158,7 +158,7 @@ impl ResolveError {
     }
 }
 
-/// Returns an error of the engine as that of a resource.
+/// Converts an error of the engine to that of a resource.
 pub fn from_query(error: &QueryError) -> Error {
     match error {
         QueryError::Failed(Failure::Sql(error)) => failure::from_sql(error),

@@ -1,4 +1,4 @@
-//! Local files that match a pattern, as a statement of constants.
+//! Resolver of local files that match a pattern, as a query over constants.
 
 mod grouping;
 
@@ -9,7 +9,7 @@ pub use grouping::{By, Group, Grouping, UPDATED_ON, folder_of, listed_files};
 
 use super::{ResolveError, Resolvers};
 
-/// Returns the statement that yields a row for each file or folder, or what `transform_sql` makes of them.
+/// Returns the query with a row for each file or folder, or `transform_sql` applied to those rows.
 pub(super) fn statement(
     resolvers: &Resolvers<'_>,
     properties: &MapValue,
@@ -34,7 +34,8 @@ pub(super) fn statement(
     }
 }
 
-/// Refuses arguments that would lead a path elsewhere than its author says: each is a piece of a name, and no pattern.
+/// Refuses arguments that would change the path beyond its author's intent: each must be part of a name, without a
+/// pattern.
 fn check_arguments(path: &str, scope: &Scope) -> Result<(), ResolveError> {
     let mut read = Arguments::default();
     read.add(path);

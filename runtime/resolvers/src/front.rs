@@ -1,4 +1,4 @@
-//! Explores and canvases in front of metrics views: their rules are a layer of their own, which opens nothing (Q15).
+//! Explores and canvases in front of metrics views, whose rules form an additional layer that only restricts (Q15).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use watershed_proto::{CanvasSpec, ComponentState, ExploreSpec, Fault, Message as
 use super::error::MetricsError;
 use super::resources::Resources;
 
-/// The rules of what stands in front of a view, with the variables that their templates read.
+/// The rules of an explore or canvas, with the variables of their templates.
 pub(super) struct Front {
     pub(super) rules: Vec<SecurityRule>,
     pub(super) variables: BTreeMap<String, String>,
 }
 
 impl Front {
-    /// Finds an explore or a canvas through which a view is asked.
+    /// Finds the explore or canvas through which a view is queried.
     ///
     /// # Errors
     /// One that is not there, does not compile, or does not show the view.

@@ -1,14 +1,14 @@
-//! Questions of the old interface by name: those that queries of metrics views can say.
+//! Translation of legacy queries by name, as far as metrics queries can express them.
 
 use serde_json::{Map, Value as Json};
 use watershed_proto::{DataResolver, MapValue, Value};
 
-/// The one question that is understood.
+/// The only legacy query that is supported.
 const AGGREGATION: &str = "MetricsViewAggregation";
-/// Settings of the old interface that say nothing about rows.
+/// Legacy settings without effect on rows.
 const DROPPED: [&str; 3] = ["instance_id", "priority", "exact"];
 
-/// Returns the data block that asks the same; none for a question that has no such form.
+/// Translates a legacy query to a data block; none if it has no equivalent.
 #[must_use]
 pub fn data(name: &str, args: Option<&MapValue>) -> Option<DataResolver> {
     if name != AGGREGATION {
@@ -30,7 +30,7 @@ pub fn data(name: &str, args: Option<&MapValue>) -> Option<DataResolver> {
     })
 }
 
-/// Writes keys as the format does, and the words of its conditions.
+/// Translates keys and the operators of conditions to the current format.
 fn keys(value: Json) -> Json {
     match value {
         Json::Array(items) => items.into_iter().map(keys).collect(),

@@ -1,4 +1,4 @@
-//! Resolvers: ways to fetch rows, the same for dashboards, alerts, reports and APIs (Q23).
+//! Resolvers: ways to fetch rows, shared by dashboards, alerts, reports and APIs (Q23).
 //!
 //! | module | holds |
 //! |---|---|
@@ -67,55 +67,55 @@ use crate::directory::Directory;
 use cache::{Keeping, Reading};
 use metrics::{Planned, Question};
 
-/// A future of a resolver.
+/// The future type of resolvers' methods.
 type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The surroundings of questions: a project's engine and resources.
+/// Context of resolvers: a project's engine and resources.
 #[derive(Clone)]
 pub struct Resolvers<'a> {
-    /// Its metrics views, with the engine.
+    /// Metrics views of the project, with the engine.
     pub views: Views<'a>,
-    /// Its folder.
+    /// The project's folder.
     pub root: &'a Path,
-    /// The folders that it is confined to, if it is.
+    /// Folders to which the project is confined; none if it is not.
     pub sandbox: Option<&'a watershed_drivers::sandbox::Sandbox>,
-    /// The embedder's users.
+    /// The embedder's directory of users; none without one.
     pub directory: Option<&'a dyn Directory>,
 }
 
-/// A question.
+/// A request for rows, with all its inputs.
 #[derive(Debug, Clone)]
 pub struct Ask<'a> {
-    /// The way in which rows are fetched.
+    /// Data block that says how rows are fetched.
     pub data: &'a DataResolver,
     /// The resource that asks.
     pub own: &'a Key,
-    /// Values of the variables that its templates read, as the catalog stores them.
+    /// Variables that the templates read, with values as stored in the catalog.
     pub variables: &'a BTreeMap<String, String>,
-    /// The one who asks.
+    /// Person or owner on whose behalf the query runs.
     pub viewer: &'a Viewer,
-    /// Policies of metrics views do not bind the viewer.
+    /// True if policies of metrics views do not apply.
     pub skips_policies: bool,
-    /// The arguments of a call.
+    /// Arguments of the call.
     pub args: BTreeMap<String, Value>,
-    /// The time at which it is asked.
+    /// Time of the request.
     pub now: Timestamp,
-    /// The time that stands for the latest time and the watermark of metrics views.
+    /// Time that replaces the latest time and the watermark of metrics views; none to use theirs.
     pub execution_time: Option<Until>,
-    /// The rows go into a file.
+    /// True if the rows are exported to a file.
     pub is_export: bool,
 }
 
-/// A question that has become one statement.
+/// A request compiled to one statement.
 pub enum Prepared {
-    /// The rows are those of the statement.
+    /// A statement whose rows are the answer.
     Plain(String),
-    /// They are made of those of a plan's.
+    /// A planned metrics query, whose answer is computed from the rows of its statement.
     Planned(Box<Planned>),
 }
 
 impl Prepared {
-    /// Returns the statement.
+    /// Returns the statement as SQL.
     pub fn statement(&self) -> String {
         match self {
             Self::Plain(sql) => sql.clone(),
@@ -123,7 +123,7 @@ impl Prepared {
         }
     }
 
-    /// Returns the texts that travel beside the statement.
+    /// Returns the session values of the statement, by name.
     pub fn attributes(&self) -> BTreeMap<String, String> {
         match self {
             Self::Plain(_) => BTreeMap::new(),
@@ -131,7 +131,7 @@ impl Prepared {
         }
     }
 
-    /// Returns the headings of its columns, where they are known beforehand.
+    /// Returns the headings of the columns; none before the rows are read.
     pub fn headings(&self) -> Option<Vec<Heading>> {
         match self {
             Self::Plain(_) => None,
@@ -139,7 +139,8 @@ impl Prepared {
         }
     }
 
-    /// Returns true if its rows are not those of the statement: totals stand among them, or columns are made of values.
+    /// Returns true if the answer's rows differ from the statement's: totals are separated, or values pivoted into
+    /// columns.
     pub fn is_made_over(&self) -> bool {
         match self {
             Self::Plain(_) => false,
@@ -149,7 +150,7 @@ impl Prepared {
 }
 
 impl Resolvers<'_> {
-    /// Answers a question with at most `limit` rows. The engine is interrupted when the future is dropped.
+    /// Answers a request with at most `limit` rows. Dropping the future interrupts the engine.
     ///
     /// # Errors
     /// A question that can't be understood, that the viewer may not ask, or that the engine can't answer.
@@ -158,7 +159,7 @@ impl Resolvers<'_> {
         self.rows(&prepared, ask.viewer, limit, within).await
     }
 
-    /// Answers a prepared question with at most `limit` rows.
+    /// Answers a prepared request with at most `limit` rows.
     ///
     /// # Errors
     /// Those of the engine, and too many rows where all are needed for the first.
@@ -204,7 +205,7 @@ impl Resolvers<'_> {
         Ok(answer)
     }
 
-    /// Makes one statement of a question. Reads what ranges of time need of metrics views.
+    /// Compiles a request to one statement. Queries the metrics views' time bounds if a range needs them.
     ///
     /// # Errors
     /// A question that can't be understood, or that the viewer may not ask.
@@ -212,7 +213,7 @@ impl Resolvers<'_> {
         self.prepare_at(ask, &[]).await
     }
 
-    /// The same behind the APIs of `path`.
+    /// Compiles a request that is made through the APIs of `path`.
     async fn prepare_at(&self, ask: &Ask<'_>, path: &[String]) -> Result<Prepared, ResolveError> {
         if ask.data.resolver == api::KIND {
             return self.prepare_call(ask, path).await;
@@ -261,7 +262,7 @@ impl Resolvers<'_> {
         Ok(Prepared::Planned(Box::new(planned)))
     }
 
-    /// Returns the values of stored variables. Where no controller has learned them, those of the files hold.
+    /// Returns variables with their values unsealed. Values of the files apply if no controller has learned any.
     fn variables(&self, stored: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, ResolveError> {
         let secrets = self.views.secrets;
         secrets.open(stored).or_else(|unknown| {
@@ -273,7 +274,7 @@ impl Resolvers<'_> {
         })
     }
 
-    /// Returns the values that templates of a question see.
+    /// Returns the scope of templates in the request.
     fn scope(&self, ask: &Ask<'_>) -> Result<Scope, ResolveError> {
         Ok(Scope {
             environment: self.views.environment.to_owned(),
@@ -287,7 +288,7 @@ impl Resolvers<'_> {
     }
 }
 
-/// Returns a query over a metrics view as JSON, the templates of its texts executed.
+/// Returns a metrics query as JSON, with the templates in its texts executed.
 fn query_json(properties: &MapValue, scope: &Scope) -> Result<serde_json::Value, RenderError> {
     let mut fields = serde_json::Map::new();
     for (name, value) in &properties.fields {
@@ -305,7 +306,7 @@ fn query_json(properties: &MapValue, scope: &Scope) -> Result<serde_json::Value,
     Ok(fields.into())
 }
 
-/// Executes the templates in the texts of a value, which stay texts whatever is in them.
+/// Executes the templates in a value's texts; results stay texts whatever they contain.
 fn rendered(value: &Value, scope: &Scope) -> Result<serde_json::Value, RenderError> {
     match &value.kind {
         Some(Kind::String(text)) => {
@@ -324,8 +325,8 @@ fn rendered(value: &Value, scope: &Scope) -> Result<serde_json::Value, RenderErr
     }
 }
 
-/// Returns the value of a text that is nothing but one argument or attribute: it keeps its type, and is null if it is
-/// missing.
+/// Returns the value of a template that consists of a single argument or attribute, with its type kept; null if it is
+/// missing. None for other texts.
 fn sole_value(text: &str, scope: &Scope) -> Option<serde_json::Value> {
     let path = text
         .trim()

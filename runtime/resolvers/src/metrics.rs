@@ -1,4 +1,4 @@
-//! Queries of metrics views: planned for a viewer, and answered.
+//! Queries of metrics views: planning for a viewer, and answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,54 +24,54 @@ use watershed_outputs::secrets::Secrets;
 
 use crate::view;
 
-/// The longest that an answer may take, as in the format.
+/// Time limit of an answer.
 pub const LONGEST: Duration = Duration::from_secs(180);
 
-/// A view with the spec that it was made of.
+/// A metrics view with the spec from which it was made.
 struct ValidView {
     view: View,
     spec: MetricsViewSpec,
     table: String,
     scope: Scope,
-    /// Texts that travel beside each statement.
+    /// Session values of each statement, by name.
     attributes: BTreeMap<String, String>,
 }
 
-/// The metrics views of a project, in a running instance or at rest.
+/// The metrics views of a project, running or at rest.
 #[derive(Clone)]
 pub struct Views<'a> {
-    /// The engine.
+    /// The engine that runs the queries.
     pub olap: &'a Arc<dyn Olap>,
-    /// Kept answers; none where nobody asks twice.
+    /// Answer cache; none where queries do not repeat.
     pub cache: Option<&'a Cache>,
-    /// The project's secrets, which stand in its variables.
+    /// The project's secrets, by which variables are unsealed.
     pub secrets: &'a Secrets,
-    /// The environment's name.
+    /// Name of the environment.
     pub environment: &'a str,
-    /// The project's resources.
+    /// Resources of the project.
     pub resources: &'a dyn Resources,
-    /// The evaluator of conditions of policies.
+    /// Evaluator of conditions in security rules.
     pub conditions: Arc<dyn Conditions>,
 }
 
-/// A question to a metrics view.
+/// A query of a metrics view, with the viewer and time.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
-    /// The query.
+    /// The metrics query.
     pub query: &'a Query,
-    /// The one who asks.
+    /// Person or owner on whose behalf the query runs.
     pub viewer: &'a Viewer,
-    /// The explore or canvas through which it is asked, whose rules count as well.
+    /// Explore or canvas through which the view is queried, whose rules apply too; none for a direct query.
     pub through: Option<&'a Key>,
-    /// The time at which it is asked.
+    /// Time of the request.
     pub now: Timestamp,
-    /// The time that stands for the latest time and the watermark of its data too (Q7).
+    /// Time that replaces the latest time and the watermark of the view's data (Q7); none to use theirs.
     pub execution_time: Option<Until>,
 }
 
-/// A query that is planned for a viewer.
+/// A metrics query planned for a viewer.
 pub struct Planned {
-    /// The plan.
+    /// The plan, with statement and columns.
     pub plan: Plan,
     query: Query,
     spec: MetricsViewSpec,
@@ -79,12 +79,12 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Returns the statement that is run.
+    /// Returns the statement as SQL.
     pub fn statement(&self) -> String {
         self.plan.statement(&ENGINE)
     }
 
-    /// Makes the answer of rows as the engine returned them: the row of totals apart, values of a pivot as columns.
+    /// Creates the answer from the engine's rows: separates the row of totals, and pivots values into columns.
     ///
     /// # Errors
     /// A pivot with too many columns.
@@ -92,30 +92,30 @@ impl Planned {
         Answer::of_plan(&self.query, &self.plan, &self.spec, types, rows)
     }
 
-    /// Returns true if the answer's rows are not those of the statement: totals stand among them, or columns are made of
-    /// values.
+    /// Returns true if the answer's rows differ from the statement's: totals are separated, or values pivoted into
+    /// columns.
     pub fn is_made_over(&self) -> bool {
         self.plan.totals || !self.query.pivot_on.is_empty()
     }
 
-    /// Returns the texts that travel beside the statement (Q17).
+    /// Returns the session values of the statement, by name (Q17).
     pub fn attributes(&self) -> &BTreeMap<String, String> {
         &self.attributes
     }
 
-    /// Returns the way in which its answer is kept.
+    /// Returns the rule for caching the answer.
     pub(super) fn keeping(&self) -> Keeping<'_> {
         keeping(&self.spec)
     }
 
-    /// Returns the statement's columns as they are headed.
+    /// Returns the headings of the statement's columns.
     pub fn headings(&self) -> Vec<Heading> {
         answer::headings(&self.query, self.plan.columns(), &self.spec)
     }
 }
 
 impl Views<'_> {
-    /// Answers a question. The engine is interrupted when the future is dropped.
+    /// Answers a metrics query. Dropping the future interrupts the engine.
     ///
     /// Ends of time dimensions are read beforehand, in a statement of their own, where ranges and zones need them.
     ///
@@ -137,7 +137,7 @@ impl Views<'_> {
         Ok(answer)
     }
 
-    /// Plans a query for a viewer; reads the ends of its time dimensions.
+    /// Plans a metrics query for a viewer, after reading the bounds of its time dimensions.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
@@ -164,7 +164,7 @@ impl Views<'_> {
         })
     }
 
-    /// Evaluates the rules of a view, of its parents and of what stands in front of it, for a viewer (Q15).
+    /// Evaluates the security rules of a view, its parents and its explore or canvas for a viewer (Q15).
     async fn policy(&self, found: &ValidView, question: Question<'_>) -> Result<Policy, MetricsError> {
         let refused = |view: String| move |message: String| MetricsError::Policy { view, message };
         let name = found.view.name.as_str();
@@ -213,7 +213,7 @@ impl Views<'_> {
         })
     }
 
-    /// Reads the ends of the time dimensions that a query needs.
+    /// Reads the bounds of the time dimensions that a query needs.
     async fn bounds(
         &self,
         found: &ValidView,
@@ -259,7 +259,7 @@ impl Views<'_> {
         Ok(times)
     }
 
-    /// Returns the rows of a statement, and whether they were kept.
+    /// Returns the rows of a statement, and true if they were cached.
     pub(super) async fn read(
         &self,
         reading: Reading,
@@ -291,7 +291,7 @@ impl Views<'_> {
         Ok(extent.and_then(|extent| extent.watermark.or(extent.latest)))
     }
 
-    /// Returns the day on which weeks of a view begin and the month in which its years do; 0 for what is not said.
+    /// Returns the first day of the week and the first month of the year in a view's calendar; 0 if not set.
     pub fn first_of_calendar(&self, view: &str) -> (u32, u32) {
         let found = self.metrics_view(view);
         found.map_or((0, 0), |found| {
@@ -304,7 +304,7 @@ impl Views<'_> {
         self.measure(view, name).is_some()
     }
 
-    /// Returns true if a field of a view is a measure that compares two ranges of time by itself.
+    /// Returns true if a field of a view is a measure with a built-in comparison of two time ranges.
     pub fn compares(&self, view: &str, name: &str) -> bool {
         let measure = self.measure(view, name);
         measure.is_some_and(|measure| measure.kind == MeasureKind::TimeComparison)
@@ -315,7 +315,7 @@ impl Views<'_> {
     }
 }
 
-/// Returns a statement that is to be read.
+/// Creates the request to run a statement.
 fn reading(sql: String, most: u64, attributes: &BTreeMap<String, String>) -> Reading {
     Reading {
         sql,
@@ -325,8 +325,8 @@ fn reading(sql: String, most: u64, attributes: &BTreeMap<String, String>) -> Rea
     }
 }
 
-/// Returns the attributes of a view's queries for a viewer: texts, and no SQL. One that needs what the viewer does not have is
-/// left out, and `getvariable` yields NULL for it.
+/// Returns the session values of a view's queries for a viewer. Omits values that need an attribute which the viewer
+/// lacks; `getvariable` yields NULL for them.
 fn attributes(found: &ValidView, viewer: &Viewer) -> BTreeMap<String, String> {
     let scope = Scope {
         user: viewer.attributes(),
@@ -337,7 +337,7 @@ fn attributes(found: &ValidView, viewer: &Viewer) -> BTreeMap<String, String> {
     said.filter_map(text).collect()
 }
 
-/// Returns the way in which answers of a view are kept.
+/// Returns the rule for caching answers of a view.
 fn keeping(spec: &MetricsViewSpec) -> Keeping<'_> {
     let Some(said) = &spec.cache else {
         return Keeping::Builds;
@@ -352,7 +352,7 @@ fn keeping(spec: &MetricsViewSpec) -> Keeping<'_> {
     }
 }
 
-/// Returns a query that can't be read as a refusal.
+/// Converts the error of a query that can't be decoded to a refusal.
 pub(super) fn refused(error: watershed_metrics::QueryError) -> MetricsError {
     MetricsError::Refused(PlanError::Refused(error))
 }

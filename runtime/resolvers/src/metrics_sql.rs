@@ -1,4 +1,4 @@
-//! Queries of metrics views in SQL: what a query can say, read from the engine's parse tree (Q24).
+//! Metrics queries written in SQL, read from the engine's parse tree (Q24).
 
 use serde_json::{Map, Value, json};
 use watershed_metrics::Query;
@@ -6,8 +6,8 @@ use watershed_metrics::Query;
 use super::condition::{self, children, field, is_empty, literal, sole_node, text};
 use super::{ResolveError, metrics};
 
-/// Reads a query. `is_measure` says of a field of a view whether it is one of its measures; what is unknown is a dimension,
-/// and refused as that.
+/// Reads a metrics query from SQL. `is_measure` tells measures of a view from dimensions; unknown fields count as
+/// dimensions, and planning refuses them.
 ///
 /// # Errors
 /// A text that is not one `SELECT` of fields of one metrics view, and a part that queries don't have.
@@ -92,7 +92,7 @@ fn query(sql: &str, is_measure: &dyn Fn(&str, &str) -> bool) -> Result<Value, St
     Ok(fields.into())
 }
 
-/// The one view that is read.
+/// Returns the name of the only view in `FROM`.
 fn view(node: &Value) -> Result<String, String> {
     let table = node.get("from_table").unwrap_or(&Value::Null);
     let is_plain = text(table, "type") == "BASE_TABLE"
@@ -105,7 +105,7 @@ fn view(node: &Value) -> Result<String, String> {
     }
 }
 
-/// A column of the answer: its name, and how the query selects it.
+/// Reads a selected expression: the column's name, and its form in the metrics query.
 fn selected(item: &Value) -> Result<(String, Value), String> {
     let alias = text(item, "alias");
     if text(item, "type") == "FUNCTION" && text(item, "function_name") == "date_trunc" {
@@ -129,7 +129,7 @@ fn selected(item: &Value) -> Result<(String, Value), String> {
     Ok((name.to_owned(), json!(name)))
 }
 
-/// The conditions of `WHERE`, the range of time apart.
+/// Conditions of `WHERE`, separated into time range and filter.
 #[derive(Default)]
 struct Ranged {
     range: Option<Value>,
@@ -171,7 +171,7 @@ fn ranged(node: &Value) -> Result<Ranged, String> {
     Ok(Ranged { range, filter })
 }
 
-/// One end of a range: its time dimension, its expression, and which end it is.
+/// Reads a condition that bounds a time range: its time dimension, expression, and which end.
 fn end_of_range(part: &Value) -> Result<Option<(String, String, &'static str)>, String> {
     let side = |key: &str| part.get(key).unwrap_or(&Value::Null);
     let right = side("right");
@@ -193,7 +193,7 @@ fn end_of_range(part: &Value) -> Result<Option<(String, String, &'static str)>, 
     Ok(Some((time.to_owned(), expression.to_owned(), end)))
 }
 
-/// The order of rows, by names or places of columns.
+/// Reads `ORDER BY`, by names or positions of columns.
 fn sort(modifier: &Value, names: &[String]) -> Result<Value, String> {
     let orders = modifier.get("orders").and_then(Value::as_array);
     let by = |order: &Value| {

@@ -1,4 +1,4 @@
-//! Names in questions over metrics views, held against what their views have before anybody asks.
+//! Checks of names in metrics queries before any viewer runs them.
 
 use watershed_compilers::Kind;
 use watershed_core::{Error, RefView};
@@ -9,8 +9,8 @@ use watershed_proto::{DataResolver, MetricsViewState};
 use super::{ResolveError, metrics, metrics_sql};
 use crate::view;
 
-/// Checks the names and types in a question. One with a template is another question whenever it is asked; a view that was
-/// never valid tells its own mistakes.
+/// Checks the names and types in a data block. Skips blocks with templates, whose query varies, and views that were
+/// never valid, which report their own errors.
 ///
 /// # Errors
 /// The first reason for which the question will be refused.
@@ -47,7 +47,8 @@ fn read(data: &DataResolver, refs: &[RefView]) -> Result<Option<Query>, ResolveE
     }
 }
 
-/// Returns a view as an invocation sees it. Expressions stay as they are written: only names and types are asked for.
+/// Returns a view among an invocation's refs. Templates in expressions are not executed, since only names and types are
+/// needed.
 fn seen(all: &[RefView], name: &str) -> Option<View> {
     let found = refs::find(all, Kind::MetricsView.as_str(), name)?;
     let state: MetricsViewState = refs::state(found)?;

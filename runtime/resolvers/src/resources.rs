@@ -1,16 +1,16 @@
-//! The resources of a project, as resolvers find them: in a running controller, or in a catalog at rest.
+//! Look-up of a project's resources, in a running controller or in a catalog at rest.
 
 use std::sync::Arc;
 
 use watershed_controller::{Handle, Select};
 use watershed_core::{Key, Row};
 
-/// Resources by their names.
+/// The resources of a project.
 pub trait Resources: Send + Sync {
     /// Returns the live resource of a kind and name.
     fn find(&self, key: &Key) -> Option<Arc<Row>>;
 
-    /// Returns all live resources that people see, in order of their names.
+    /// Returns all live resources except hidden ones, in order of their names.
     fn rows(&self) -> Vec<Arc<Row>>;
 }
 

@@ -1,4 +1,4 @@
-//! Resources by their status, as a statement of constants.
+//! Resolver of the resources' statuses, as a query over constants.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use watershed_proto::{ApiSpec, DataResolver, Message as _, Value};
 
 use super::{Resources, api};
 
-/// The name of the resolver.
+/// Name of the resolver.
 pub const RESOLVER: &str = "resource_status";
 
-/// Returns what a question of `own` reports of resources: the statement whose rows are told of. None for any other question.
+/// Returns the query over the statuses of resources that a data block of `own` asks for; none for other data blocks.
 pub fn reported(data: &DataResolver, resources: &dyn Resources, own: &Key) -> Option<String> {
     let asks_api = |name: &str| {
         let row = resources.find(&Key::new(api::KIND, name))?;
@@ -21,7 +21,7 @@ pub fn reported(data: &DataResolver, resources: &dyn Resources, own: &Key) -> Op
     Some(statement(&resources.rows(), own, only_errors(&asked)))
 }
 
-/// Returns the block that asks for statuses in the end, behind APIs that ask one another; none for any other question.
+/// Follows calls of APIs to a data block that asks for statuses, and returns that block; none for other data blocks.
 pub fn asked(data: &DataResolver, api_named: impl Fn(&str) -> Option<DataResolver>) -> Option<DataResolver> {
     let mut data = data.clone();
     // More are a cycle, which is refused where it is asked.
@@ -38,15 +38,15 @@ pub fn asked(data: &DataResolver, api_named: impl Fn(&str) -> Option<DataResolve
     None
 }
 
-/// Returns true if only failed resources are asked for.
+/// Returns true if a data block asks for failed resources only.
 pub(super) fn only_errors(data: &DataResolver) -> bool {
     let properties = data.properties.as_ref();
     let said = properties.and_then(|properties| properties.get("where_error"));
     said.and_then(Value::as_bool).unwrap_or_default()
 }
 
-/// Returns the statement that yields `kind`, `name`, `status` and `error` of each resource. The one that asks is none of
-/// them, or its own error would be told for ever.
+/// Returns the query that yields `kind`, `name`, `status` and `error` of each resource. Excludes the resource that
+/// asks, whose own error would otherwise be reported for ever.
 pub(super) fn statement(rows: &[Arc<Row>], own: &Key, only_errors: bool) -> String {
     let listed: Vec<Vec<String>> = rows
         .iter()

@@ -1,24 +1,25 @@
-//! The time up to which data counts.
+//! Upper bound of a query's time.
 
 use watershed_metrics::jiff::{SignedDuration, Timestamp};
 
-/// The time up to which data counts, whatever there is (Q7).
+/// Upper bound of time in a query, even if there are later data (Q7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Until {
-    /// The time, which stands for now.
+    /// Time that replaces now.
     pub at: Timestamp,
-    /// The last moment before or at it that has data, which stands for the latest time and the watermark.
+    /// The last instant up to `at` that can have data; replaces the latest time and the watermark.
     pub latest: Timestamp,
 }
 
 impl Until {
-    /// A moment that has data itself, such as a watermark.
+    /// Creates a bound at an instant that can have data itself, such as a watermark.
     #[must_use]
     pub fn moment(at: Timestamp) -> Self {
         Self { at, latest: at }
     }
 
-    /// The end of an interval, which begins the next one: a day that ends at midnight is the day before.
+    /// Creates a bound at the end of an interval, which belongs to the next interval: a day that ends at midnight has
+    /// its last data before.
     #[must_use]
     pub fn end(at: Timestamp) -> Self {
         let before = at.checked_sub(SignedDuration::from_micros(1));

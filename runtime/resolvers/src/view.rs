@@ -1,4 +1,4 @@
-//! A metrics view as last found valid, in the form that queries are planned with.
+//! A metrics view as last found valid, converted for planning queries.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use watershed_proto::{
     SecurityRule, SqlSource,
 };
 
-/// The error of an expression whose template can't be executed.
+/// The error of a template in an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("can't write the expression of \"{field}\": {message}")]
 pub struct RenderError {
-    /// The field.
+    /// Name of the field with the expression.
     pub field: String,
-    /// The reason.
+    /// Cause as text.
     pub message: String,
 }
 
-/// Returns a view for queries; nothing if it was never found valid. `render` executes the templates of expressions.
+/// Returns a view for planning queries; none if it was never valid. `render` executes the templates of expressions.
 ///
 /// # Errors
 /// The first expression whose template can't be executed.
@@ -47,8 +47,8 @@ pub fn view(
     }
 }
 
-/// Returns a view that has not been tried, without types, and without the fields whose expressions can't be written: these come
-/// with the reason.
+/// Returns a view that has not been validated, without types, together with the errors of fields whose templates
+/// failed; those fields are missing.
 pub fn untried(
     spec: &MetricsViewSpec,
     table: &str,
@@ -65,13 +65,13 @@ pub fn untried(
     making.view("")
 }
 
-/// Returns the layers of a view's rules: those of its parents, the outermost first, and its own.
+/// Returns the layers of a view's rules: parents first, from the outermost, then its own.
 pub fn layers(spec: &MetricsViewSpec) -> Vec<&[SecurityRule]> {
     let parents = spec.parent_layers.iter().map(|layer| layer.rules.as_slice());
     parents.chain([spec.security_rules.as_slice()]).collect()
 }
 
-/// Returns a layer with its conditions evaluated by `truth` and its row filters written by `filter`.
+/// Returns a layer of rules with conditions evaluated by `truth` and row filters rendered by `filter`.
 pub fn layer(
     rules: &[SecurityRule],
     truth: impl Fn(&SecurityRule) -> Truth,
@@ -109,7 +109,7 @@ struct Making<'m> {
 }
 
 impl Making<'_> {
-    /// Returns the view, and the fields that it lacks since their expressions can't be written.
+    /// Returns the view, and the errors of fields that are missing because their templates failed.
     fn view(&self, name: &str) -> (View, Vec<RenderError>) {
         let spec = self.spec;
         let mut unwritten = Vec::new();
@@ -237,7 +237,7 @@ fn selector(one: &DimensionSelector) -> Selector {
     }
 }
 
-/// Returns the name for people: the stated one, or one made of the name.
+/// Returns the display name: the stated one, or one derived from the name.
 fn for_people(stated: &str, name: &str) -> String {
     match stated {
         "" => name_for_people(name),
@@ -249,7 +249,7 @@ fn filled(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Reads a grain as specs have it.
+/// Parses a grain in the form of specs.
 fn grain(name: &str) -> Option<Grain> {
     Some(match name {
         "second" | "s" => Grain::Second,
@@ -264,7 +264,7 @@ fn grain(name: &str) -> Option<Grain> {
     })
 }
 
-/// Takes a name as the engine writes it apart: parts in double quotes or plain, with points between them.
+/// Splits a qualified name into its parts, which are plain or in double quotes.
 #[must_use]
 pub fn parts(written: &str) -> Vec<String> {
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Viewers, and rules of security evaluated for them.
+//! Viewers, and security rules evaluated for them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use watershed_proto::{SecurityRule, Value};
 use super::error::MetricsError;
 use crate::view;
 
-/// The one who asks.
+/// The person or owner on whose behalf a query runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Viewer {
-    /// The project's owner, whom no policy binds.
+    /// The project's owner, to whom no rule applies.
     Owner,
-    /// A user with attributes, which the rules of views compare.
+    /// A user, whose attributes the rules compare.
     User(BTreeMap<String, Value>),
 }
 
 impl Viewer {
-    /// Returns a user with attributes. Every user has `name`, `email`, `domain` (that of the e-mail), `groups` and `admin`:
-    /// those that are missing are empty, and false.
+    /// Creates a user from attributes. Adds `name`, `email`, `domain` (of the e-mail address) and `groups`, empty if
+    /// missing, and `admin`, false if missing.
     pub fn user(attributes: serde_json::Map<String, serde_json::Value>) -> Self {
         let named = |(name, value)| (name, Value::from(value));
         let mut user: BTreeMap<String, Value> = attributes.into_iter().map(named).collect();
@@ -43,7 +43,7 @@ impl Viewer {
         Self::User(user)
     }
 
-    /// Returns the attributes that templates see.
+    /// Returns the attributes for templates.
     pub fn attributes(&self) -> BTreeMap<String, Value> {
         match self {
             Self::Owner => BTreeMap::new(),
@@ -51,7 +51,7 @@ impl Viewer {
         }
     }
 
-    /// Returns an error without the engine's words, which may quote rows that a user may not see.
+    /// Replaces the engine's message in an error, since it may quote rows that a user may not see.
     pub fn unspoken(&self, error: MetricsError) -> MetricsError {
         let is_of_rows = |error: &QueryError| {
             !matches!(
@@ -68,16 +68,16 @@ impl Viewer {
     }
 }
 
-/// The rules of some layers, rendered for a user.
+/// Rules of several layers, rendered for a user.
 pub(super) struct Rules {
-    /// Conditions by the text of their template.
+    /// Rendered conditions, by template.
     conditions: BTreeMap<String, String>,
-    /// Row filters by the text of their template.
+    /// Rendered row filters, by template.
     filters: BTreeMap<String, String>,
 }
 
 impl Rules {
-    /// Evaluates the rules of layers for a viewer; the owner is bound by none of them.
+    /// Evaluates layers of rules for a viewer. No rule applies to the owner.
     ///
     /// # Errors
     /// The first template that can't be executed or has an attribute where no value can stand, and conditions that the
@@ -131,12 +131,12 @@ impl Rules {
         Ok(rules)
     }
 
-    /// Returns the conditions to be evaluated.
+    /// Returns the rendered conditions that are to be evaluated.
     fn conditions(&self) -> Vec<String> {
         self.conditions.values().cloned().collect()
     }
 
-    /// Returns the layers, given the values of [`Rules::conditions`] in their order.
+    /// Returns the layers, with the values of [`Rules::conditions`] in that order.
     fn layers(&self, layers: &[&[SecurityRule]], values: &[Option<bool>]) -> Vec<Layer> {
         let values: BTreeMap<&str, Option<bool>> = self
             .conditions
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::condition::sole_node;
 
-    /// Texts that end a literal, a statement or a template where one is put in without care.
+    /// Texts that would end a literal, statement or template if inserted without quoting.
     const HOSTILE: [&str; 18] = [
         "'",
         "''",
@@ -189,7 +189,7 @@ mod tests {
         "1 OR 1=1",
     ];
 
-    /// The parse tree of a condition with `?` in the place of a text, and without places.
+    /// Returns the parse tree of a condition without positions, with `?` in place of a text.
     fn shape(condition: &str, text: &str) -> Json {
         let mut tree = sole_node(&format!("SELECT 1 WHERE (\n{condition}\n)")).expect(condition);
         neutral(&mut tree, text);
@@ -223,7 +223,7 @@ mod tests {
         render_rule(template, &scope).map_err(|error| error.message)
     }
 
-    /// Q16: an attribute changes no form of a rule.
+    /// Covers Q16: an attribute never changes the structure of a rule.
     #[test]
     fn hostile_attributes_change_constants_alone() {
         let rule = "a = {{ .user.one }} OR b IN ({{ .user.many }}) AND c LIKE '{{ .user.one }}' -- all";
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Q25: an argument stands in quotes as it is; alone it is a word, a number, or refused.
+    /// Covers Q25: an argument inside quotes is inserted as text; outside of quotes only a word or number is allowed.
     #[test]
     fn hostile_arguments_change_constants_alone_or_are_refused() {
         let quoted = "a = '{{ .args.one }}' AND b";

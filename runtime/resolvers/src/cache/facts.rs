@@ -1,4 +1,4 @@
-//! The parts of a statement that say whether its answer can be kept, read from the engine's parse tree.
+//! Analysis of a statement from the engine's parse tree, to decide whether its answer can be cached.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use watershed_outputs::sql_parser::EngineParser;
 
 use super::{Reading, run};
 
-/// Words that stand for a clock where no parenthesis follows: the tree has them as columns.
+/// Keywords that read the clock without parentheses; the parse tree shows them as columns.
 const CLOCKS: [&str; 5] = [
     "current_date",
     "current_time",
@@ -22,8 +22,7 @@ const CLOCKS: [&str; 5] = [
     "localtimestamp",
 ];
 
-/// Functions that the engine does not list, or lists among those of tables too: they depend on their arguments, or on the
-/// rows, alone.
+/// Deterministic functions that the engine does not list, or lists as table functions too.
 const UNLISTED: [&str; 18] = [
     "array_list",
     "cume_dist",
@@ -45,30 +44,30 @@ const UNLISTED: [&str; 18] = [
     "unnest",
 ];
 
-/// Functions that say what was set, or how old something is now.
+/// Functions that depend on settings or on the current time.
 const OF_THE_MOMENT: [&str; 4] = ["age", "current_setting", "getenv", "getvariable"];
 
-/// The longest that the engine may take to list its functions.
+/// Time limit for listing the engine's functions.
 const LISTING: Duration = Duration::from_secs(30);
 
-/// The parts of one statement.
+/// The parts of one statement that decide about caching.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Facts {
-    /// The tables that it reads, if those and its text decide its rows.
+    /// Tables that the statement reads; none if its rows depend on more than tables and its text.
     pub(super) tables: Option<Vec<String>>,
-    /// Functions and types that it names, in lower case.
+    /// Functions and types in the statement, in lower case.
     pub(super) names: Vec<String>,
 }
 
 impl Facts {
-    /// Returns the bytes that it takes, nearly.
+    /// Estimates the memory of the facts, in bytes.
     pub(super) fn weight(&self) -> usize {
         let tables = self.tables.iter().flatten();
         tables.chain(&self.names).map(|text| text.len() + 24).sum()
     }
 }
 
-/// Reads statements.
+/// Analyser of statements, with the engine's deterministic functions.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     parser: Arc<EngineParser>,
@@ -76,7 +75,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Returns the facts of a statement; none where the engine can't be asked.
+    /// Returns the facts of a statement; none if the engine can't be asked.
     pub(super) async fn facts(&self, sql: &str, olap: &Arc<dyn Olap>) -> Option<Facts> {
         let consistent = self.consistent.get_or_try_init(|| consistent(olap)).await.ok()?;
         let (parser, text) = (Arc::clone(&self.parser), sql.to_owned());
@@ -87,8 +86,7 @@ impl Reader {
         Some(facts(sql, &parsed.await.ok()??, consistent))
     }
 
-    /// Returns true if names of functions and types are all of those whose values depend on their arguments alone. Nothing is
-    /// known before the first statement was read.
+    /// Returns true if all these functions and types are deterministic. False before the first statement was analysed.
     pub(super) fn is_consistent<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> bool {
         let known = self.consistent.get();
         known.is_some_and(|known| names.all(|name| is_consistent(name, known)))
@@ -124,7 +122,7 @@ fn facts(sql: &str, read: &SqlAnalysis, consistent: &BTreeSet<String>) -> Facts 
     }
 }
 
-/// Returns true if a word of a text may stand for a clock.
+/// Returns true if a text contains a keyword that may read the clock.
 pub(super) fn tells_the_time(sql: &str) -> bool {
     let names = names_in(sql);
     CLOCKS.iter().any(|clock| names.contains(*clock))

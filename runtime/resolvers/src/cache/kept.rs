@@ -1,17 +1,17 @@
-//! A bounded map from texts: what was not asked for the longest goes first.
+//! A bounded map with text keys that evicts the least recently used entry.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// Values by text, up to a weight in all.
+/// Values by text, bounded by their total weight.
 #[derive(Debug)]
 pub(super) struct Kept<V> {
     most: usize,
     weight: usize,
-    /// Counts the uses.
+    /// Counter of uses, which orders the entries.
     clock: u64,
     entries: HashMap<Arc<str>, Entry<V>>,
-    /// Texts by their last use.
+    /// Keys by their last use.
     uses: BTreeMap<u64, Arc<str>>,
 }
 
@@ -23,7 +23,7 @@ struct Entry<V> {
 }
 
 impl<V> Kept<V> {
-    /// Returns an empty one for values of at most this weight together.
+    /// Creates an empty map for values of at most this total weight.
     pub(super) fn new(most: usize) -> Self {
         Self {
             most,
@@ -34,7 +34,7 @@ impl<V> Kept<V> {
         }
     }
 
-    /// Returns the value of a text, which counts as used by that.
+    /// Returns the value of a text and marks the entry as used.
     pub(super) fn get(&mut self, text: &str) -> Option<&V> {
         let entry = self.entries.get_mut(text)?;
         self.clock += 1;
@@ -45,7 +45,7 @@ impl<V> Kept<V> {
         Some(&entry.value)
     }
 
-    /// Puts a value in the place of the one that the text had; the least recent give it room.
+    /// Inserts or replaces the value of a text, evicting the least recently used entries.
     pub(super) fn put(&mut self, text: &str, value: V, weight: usize) {
         self.remove(text);
         if weight > self.most {

@@ -1,4 +1,4 @@
-//! The builds behind the tables of a statement, as the catalog has them now.
+//! The builds behind a statement's tables, as in the current catalog.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use watershed_proto::{Message as _, ModelSpec, ModelState, OutputKind};
 use super::facts::{Facts, Reader, tells_the_time};
 use crate::resources::Resources;
 
-/// The kind whose outputs statements read.
+/// The kind of resource whose outputs statements read.
 const MODEL: &str = Kind::Model.as_str();
 
-/// All that an answer depends on beside its statement. Equal ones mean equal rows.
+/// All inputs of an answer beside its statement. Equal stamps mean equal rows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Stamp {
-    /// Models with the versions of their states, which each build changes.
+    /// Models with the versions of their states, which increase with each build.
     builds: BTreeSet<(Uuid, u64)>,
-    /// The things that migrations and connectors left in the engine.
+    /// Fingerprint of objects that migrations and connectors left in the engine; none if there are none.
     made: Option<Version>,
-    /// Changes of the engine's file by others, and statements of people's in it.
+    /// Counters of changes by other processes and by people's statements.
     meddled: (u64, u64),
-    /// The value of the author's key.
+    /// Value of the author's key query; none without one.
     key: Option<String>,
-    /// The rows that were asked for.
+    /// The row limit of the query.
     most: u64,
 }
 
-/// Takes the stamp of a statement; none if something that nobody here builds may change its rows.
+/// Returns the stamp of a statement; none if its rows may change without a build in this project.
 pub(super) fn of(
     facts: &Facts,
     reader: &Reader,
@@ -67,13 +67,13 @@ pub(super) fn of(
     Some(stamp)
 }
 
-/// Returns true if migrations gave one of these names a meaning.
+/// Returns true if a migration or connector defined one of these names.
 fn is_made_here(outputs: &Outputs, names: &[String]) -> bool {
     let reads = outputs.made().read_by_names(names.iter().map(String::as_str));
     !reads.inputs.is_empty() || !reads.files.is_empty()
 }
 
-/// Collects the builds behind tables.
+/// Collector of the builds behind tables.
 struct Models<'a> {
     reader: &'a Reader,
     outputs: &'a Outputs,
@@ -82,7 +82,7 @@ struct Models<'a> {
 }
 
 impl Models<'_> {
-    /// Adds what stands behind a table; false if that is not all of it.
+    /// Adds the builds behind a table; false if other data may change its rows.
     fn table(&mut self, table: &str) -> bool {
         let of_name = self.resources.find(&Key::new(MODEL, table));
         let of_name = of_name.and_then(|row| makes(row, table));
@@ -103,7 +103,7 @@ impl Models<'_> {
         self.view(row, state)
     }
 
-    /// A view has the rows of what it reads: its own SQL must read models alone.
+    /// Adds the builds that a view reads; false if its SQL reads anything but models.
     fn view(&mut self, row: &Row, state: &ModelState) -> bool {
         let Ok(spec) = ModelSpec::decode(row.spec.as_ref()) else {
             return false;

@@ -1,4 +1,4 @@
-//! Files one by one or by folder, as rows and as a query of constants.
+//! Grouping of files by file or folder, as rows and as a query over constants.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,22 +9,22 @@ use watershed_drivers::sandbox::Sandbox;
 use watershed_outputs::literal::literal;
 use watershed_proto::Value;
 
-/// The column that says when a file, or the newest of a folder, was written.
+/// The column with the modification time of a file, or of the newest file in a folder.
 pub const UPDATED_ON: &str = "updated_on";
 
-/// The extent of a row of files.
+/// Grouping of files into rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
-    /// Each file.
+    /// A row for each file.
     File,
-    /// Each folder.
+    /// A row for each folder.
     Folder,
-    /// Each folder; `name=value` in its path are columns.
+    /// A row for each folder, with `name=value` parts of the path as columns.
     Hive,
 }
 
 impl By {
-    /// Reads what a project file says.
+    /// Parses the grouping in a project file; one row per file by default.
     #[must_use]
     pub fn named(name: &str) -> Self {
         match name {
@@ -35,17 +35,17 @@ impl By {
     }
 }
 
-/// A row: a file, or all of a folder.
+/// A row of the list: a file, or all files of a folder.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// The values of the row, by column, without the time.
+    /// Values of the row by column, without the modification time.
     pub data: BTreeMap<String, Value>,
-    /// The files that it consists of.
+    /// Files in this row.
     pub files: Vec<FileNow>,
 }
 
 impl Group {
-    /// Returns the newest time of its files, microseconds since the epoch.
+    /// Returns the latest modification time of the group's files, in microseconds since the epoch.
     #[must_use]
     pub fn updated_on(&self) -> i64 {
         let newest = self.files.iter().map(|file| file.modified_ns / 1_000).max();
@@ -53,21 +53,21 @@ impl Group {
     }
 }
 
-/// A list of files as rows.
+/// A list of files with its grouping into rows.
 #[derive(Debug, Clone)]
 pub struct Grouping {
-    /// The path or pattern.
+    /// Path or pattern of the files.
     pub pattern: String,
-    /// The extent of a row.
+    /// Grouping of the files into rows.
     pub by: By,
-    /// A row holds the paths of its files.
+    /// True if a row contains the paths of all its files.
     pub rollup: bool,
-    /// A query over the rows, which makes other rows of them.
+    /// SQL query that transforms the rows; none for the rows as they are.
     pub transform: Option<String>,
 }
 
 impl Grouping {
-    /// Groups files, ordered by path.
+    /// Groups files into rows, ordered by path.
     #[must_use]
     pub fn group(&self, files: Vec<FileNow>) -> Vec<Group> {
         let mut groups: BTreeMap<String, Vec<FileNow>> = BTreeMap::new();
@@ -96,7 +96,8 @@ impl Grouping {
             .collect()
     }
 
-    /// Returns the query that stands for the files: `uri`, `path`, `updated_on`, and the columns of `name=value`.
+    /// Returns a query over constants with the columns `uri`, `path`, `updated_on`, and `name=value` parts of the
+    /// paths.
     #[must_use]
     pub fn as_query(&self, groups: &[Group]) -> String {
         let names = groups.first().map(|one| one.data.keys().map(String::as_str));
@@ -113,8 +114,8 @@ impl Grouping {
     }
 }
 
-/// Returns the query that stands for the local files that match a pattern, one row for each file or, by `by`, folder.
-/// Blocks for as long as listing them takes.
+/// Returns a query over constants for the local files that match a pattern, one row for each file or folder according
+/// to `by`. Blocks while files are listed.
 ///
 /// # Errors
 /// When nothing matches, something can't be read, or the pattern begins outside a sandbox.
@@ -138,13 +139,13 @@ pub fn listed_files(
     Ok(grouping.as_query(&listed))
 }
 
-/// Returns the folder of a path.
+/// Returns the folder part of a path.
 #[must_use]
 pub fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
-/// The `name=value` in a path, as columns.
+/// Returns the `name=value` parts of a path as columns.
 fn hive_columns(path: &str) -> impl Iterator<Item = (String, Value)> {
     path.split('/')
         .filter_map(|part| part.split_once('='))
