@@ -1,4 +1,4 @@
-//! Control groups that limit memory, where the system delegates them.
+//! Control groups that limit memory, where the system delegates them to this user.
 //!
 //! A group of ours is made below the shim's own or below the one above it, if that is marked as delegated (systemd's
 //! `Delegate=yes`, with `DelegateSubgroup=` so that it holds no process itself). Elsewhere there is none: the caller
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::start_id::StartId;
 
-/// The folder of groups in which this shim may make its own.
+/// The folder of control groups in which this shim may create groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Delegated {
     parent: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct Delegated {
 }
 
 impl Delegated {
-    /// Finds it; `None` if there is none that can limit memory.
+    /// Finds the delegated folder; none if no group in it could limit memory.
     pub(crate) fn find(instance: &str) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -30,7 +30,7 @@ impl Delegated {
         })
     }
 
-    /// Makes the group of a start, with a limit of bytes.
+    /// Creates the control group of a start with a memory limit in bytes.
     ///
     /// # Errors
     /// When the system refuses.
@@ -46,7 +46,7 @@ impl Delegated {
         Ok(())
     }
 
-    /// Puts a process into the group of its start.
+    /// Moves a process into the control group of its start.
     ///
     /// # Errors
     /// When the system refuses.
@@ -54,18 +54,18 @@ impl Delegated {
         fs::write(self.group(id).join("cgroup.procs"), pid.to_string())
     }
 
-    /// Kills all that is in the group of a start, tagged or not.
+    /// Kills all processes in the control group of a start, tagged or not.
     pub(crate) fn kill(&self, id: &StartId) {
         let _ = fs::write(self.group(id).join("cgroup.kill"), "1");
     }
 
-    /// Returns true if a process of the start was killed for want of memory.
+    /// Returns true if the kernel killed a process of the start at its memory limit.
     pub(crate) fn was_out_of_memory(&self, id: &StartId) -> bool {
         let events = fs::read_to_string(self.group(id).join("memory.events"));
         events.is_ok_and(|events| oom_kills(&events) > 0)
     }
 
-    /// Removes the group of a start; returns false while something in it is not gone yet.
+    /// Removes the control group of a start. Returns false while processes remain in it.
     pub(crate) fn remove(&self, id: &StartId) -> bool {
         match fs::remove_dir(self.group(id)) {
             Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -73,7 +73,7 @@ impl Delegated {
         }
     }
 
-    /// Lists the starts that have a group.
+    /// Lists the starts that have a control group.
     pub(crate) fn list(&self) -> Vec<StartId> {
         let prefix = format!("watershed-{}-", self.instance);
         let entries = fs::read_dir(&self.parent).into_iter().flatten().flatten();
@@ -87,14 +87,14 @@ impl Delegated {
     }
 }
 
-/// The group below which ours may be made: the shim's own, or the one above if it is delegated.
+/// Returns the group in which new groups may be created: the shim's own, or its parent if that is delegated.
 fn parent_of_groups(own: &Path) -> Option<&Path> {
     let above = own.parent().filter(|above| is_marked(above));
     let mut candidates = [Some(own), above].into_iter().flatten();
     candidates.find(|folder| limits_memory(folder))
 }
 
-/// The folder at which the unified hierarchy is mounted.
+/// Returns the mount point of the unified cgroup hierarchy.
 fn mount_point(mounts: &str) -> Option<PathBuf> {
     let lines = mounts.lines().filter_map(|line| line.split_once(" - "));
     let unified = lines.filter(|(_, of_type)| of_type.starts_with("cgroup2 "));
@@ -102,7 +102,7 @@ fn mount_point(mounts: &str) -> Option<PathBuf> {
     points.map(PathBuf::from).next()
 }
 
-/// Returns true for a group whose manager says that others may work below it.
+/// Returns true if a group's manager has marked it as delegated.
 fn is_marked(folder: &Path) -> bool {
     let mut value = [0_u8; 8];
     ["user.delegate", "trusted.delegate"].iter().any(|name| {
@@ -111,7 +111,7 @@ fn is_marked(folder: &Path) -> bool {
     })
 }
 
-/// Returns true if groups below this one can limit memory, and switches that on where it is allowed.
+/// Returns true if groups inside this one can limit memory, after enabling the controller if permitted.
 fn limits_memory(folder: &Path) -> bool {
     let has = |file: &str| {
         let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(oom_kills("low 0\noom 3\noom_kill 2\noom_group_kill 0\n"), 2);
     }
 
-    /// W17: only what is delegated is used.
+    /// Covers W17: only delegated groups are used.
     #[test]
     fn groups_are_made_where_the_system_delegates_memory_and_nowhere_else() {
         use rustix::fs::{XattrFlags, setxattr};
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(parent_of_groups(&own), Some(own.as_path()));
     }
 
-    /// W14: a delete leaves no group.
+    /// Covers W14: a delete leaves no group behind.
     #[test]
     fn groups_are_named_by_instance_and_start_and_found_again() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,10 +1,10 @@
-//! The two clocks: one for spans of time, one for people.
+//! Clocks: time since boot for intervals, and wall-clock time for display.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Returns the milliseconds since boot, time asleep included: a lease goes on while the machine sleeps.
+/// Returns the time since boot in milliseconds, including sleep: a lease runs on while the machine sleeps.
 pub(crate) fn since_boot_ms() -> u64 {
     let now = clock_gettime(ClockId::Boottime);
     let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
@@ -12,7 +12,7 @@ pub(crate) fn since_boot_ms() -> u64 {
     seconds.saturating_mul(1_000).saturating_add(millis)
 }
 
-/// Returns the milliseconds since 1970. It may jump, so it is shown and never waited for.
+/// Returns the wall-clock time in milliseconds since 1970. May jump, so only for display.
 pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! Named points at which a test lets the shim die.
+//! Crash points: named places at which a test can kill the shim.
 //!
 //! They exist only with the feature `crash-points`. A test sets one with the crate `fail` to the action `return`
 //! (`FAILPOINTS="shim-spawn-after=return"`), and the process aborts there without unwinding, as a `kill -9` would end it.
@@ -21,35 +21,35 @@ pub const CRASH_POINTS: &[&str] = &[
 
 /// Before the intent to start is stored.
 pub(crate) const START_BEFORE: &str = "shim-start-before";
-/// After the intent is stored, before the process is there.
+/// After the intent is stored, before the process exists.
 pub(crate) const SPAWN_BEFORE: &str = "shim-spawn-before";
-/// After the process is there, before its pid is stored.
+/// After the process exists, before its pid is stored.
 pub(crate) const SPAWN_AFTER: &str = "shim-spawn-after";
-/// After its pid is stored, before anybody is told.
+/// After its pid is stored, before clients are told.
 pub(crate) const STARTED_AFTER: &str = "shim-started-after";
 /// Before the intent to stop is stored.
 pub(crate) const STOP_BEFORE: &str = "shim-stop-before";
 /// After the intent to stop is stored, before the signal.
 pub(crate) const SIGNAL_BEFORE: &str = "shim-signal-before";
-/// After the signal, before anybody is told.
+/// After the signal, before clients are told.
 pub(crate) const SIGNAL_AFTER: &str = "shim-signal-after";
 /// Before an exit is stored.
 pub(crate) const EXIT_BEFORE: &str = "shim-exit-before";
 /// After an exit is stored, before the process is reaped.
 pub(crate) const EXIT_WITHIN: &str = "shim-exit-within";
-/// After the process is reaped, before anybody is told.
+/// After the process is reaped, before clients are told.
 pub(crate) const EXIT_AFTER: &str = "shim-exit-after";
-/// Before anything of a forgotten start is removed.
+/// Before anything of a start that is to be forgotten is removed.
 pub(crate) const FORGET_BEFORE: &str = "shim-forget-before";
-/// After its files are removed, before it is stored that it is forgotten.
+/// After its files are removed, before the removal of its record is stored.
 pub(crate) const FORGET_AFTER: &str = "shim-forget-after";
 
-/// Ends the process here if a test asks for it.
+/// Kills the process at this point if a test requests it.
 #[cfg(feature = "crash-points")]
 pub(crate) fn crash_point(name: &'static str) {
     fail::fail_point!(name, |_| std::process::abort());
 }
 
-/// Does nothing: the points are not compiled in.
+/// Does nothing: crash points are not compiled in.
 #[cfg(not(feature = "crash-points"))]
 pub(crate) fn crash_point(_name: &'static str) {}

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 /// The name of the folder below the state folder.
 const NAME: &str = "shim";
 
-/// The name of the journal within it.
+/// The name of the journal within the shim's folder.
 pub(crate) const JOURNAL: &str = "journal";
 
 /// The folder that holds lock, socket, journal and log of a shim.
@@ -23,14 +23,14 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// The folder of a state folder; it need not be there.
+    /// Returns the shim's folder in a state folder, whether or not it exists.
     pub(crate) fn of(state: &Path) -> Self {
         Self {
             path: state.join(NAME),
         }
     }
 
-    /// Makes the folder, for this user alone.
+    /// Creates the folder, accessible to this user alone.
     ///
     /// # Errors
     /// When it can't be made, or belongs to somebody else or is open to others.
@@ -48,7 +48,7 @@ impl Folder {
         Err(io::Error::new(io::ErrorKind::PermissionDenied, message))
     }
 
-    /// Returns its path.
+    /// Returns the folder's path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -58,12 +58,12 @@ impl Folder {
         self.path.join("log")
     }
 
-    /// Returns true if a shim has written something down here.
+    /// Returns true if a shim has written a journal in the folder.
     pub(crate) fn has_journal(&self) -> bool {
         self.path.join(JOURNAL).exists()
     }
 
-    /// Takes the lock that one shim holds as long as it lives; `None` if another one has it.
+    /// Acquires the lock that a shim holds while it lives; `None` if another shim holds it.
     ///
     /// # Errors
     /// When the file can't be opened.
@@ -78,7 +78,7 @@ impl Folder {
         }
     }
 
-    /// Listens on the socket. The caller holds the lock, so one that is there is of a shim that died.
+    /// Listens on the socket. The caller holds the lock, so an existing socket file was left by a dead shim.
     ///
     /// # Errors
     /// When the socket can't be made.
@@ -92,7 +92,7 @@ impl Folder {
         Ok(listener)
     }
 
-    /// Calls with a path of the socket that is short enough for an address, however deep the folder is.
+    /// Calls a function with a path to the socket that fits into a socket address, however deep the folder is.
     ///
     /// # Errors
     /// When the folder can't be opened, or the call fails.

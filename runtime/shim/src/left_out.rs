@@ -1,20 +1,20 @@
-//! Lines that stand in the place of output which was not kept.
+//! Marker lines in output files, in place of output that was not kept.
 
-/// The beginning of such a line. The number of bytes follows.
+/// Prefix of a marker line. The number of missing bytes follows.
 const BEGINNING: &str = "watershed: ";
-/// The words after the number.
+/// Words after the number, before the reason.
 const WORDS: &str = "bytes of output are left out here: ";
 
-/// A line that stands in the place of output.
+/// A marker line in place of missing output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The bytes that are missing.
+    /// Number of missing bytes.
     pub bytes: u64,
-    /// The length of the line, its end included.
+    /// Length of the marker line in bytes, with its line end.
     pub length: u64,
 }
 
-/// Returns the line for so many bytes, with the reason.
+/// Returns the marker line for a number of missing bytes, with the reason.
 #[cfg_attr(
     not(target_os = "linux"),
     allow(dead_code, reason = "there is no shim that leaves something out")
@@ -23,7 +23,7 @@ pub(crate) fn line(bytes: u64, why: &str) -> String {
     format!("{BEGINNING}{bytes} {WORDS}{why}\n")
 }
 
-/// Reads the line with which a file of output begins, if it stands in the place of output that was not kept.
+/// Reads the marker line at the beginning of an output file; none if the file begins with output.
 pub fn left_out(file: &[u8]) -> Option<LeftOut> {
     let end = file.iter().position(|byte| *byte == b'\n')?;
     let line = std::str::from_utf8(file.get(..end)?).ok()?;

@@ -1,4 +1,4 @@
-//! The parent of a project's local processes.
+//! The shim: the parent process of a project's local processes.
 //!
 //! A shim is a small process of its own, one for each state folder. It starts programs, reaps them and writes down how
 //! they ended, so that they and their exit codes survive the program that ordered them. It decides nothing: it never

@@ -1,4 +1,4 @@
-//! The shim's own log: what nobody else can be told.
+//! The shim's log, for errors that no client is there to receive.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -7,17 +7,17 @@ use std::path::Path;
 
 use crate::clock;
 
-/// Bytes from which on the log begins anew.
+/// The most bytes of the log; a larger one is started anew.
 const MAX_SIZE: u64 = 256 << 10;
 
-/// Appends lines to a file with a bound.
+/// A log file of bounded size.
 #[derive(Debug)]
 pub(crate) struct Log {
     file: Option<File>,
 }
 
 impl Log {
-    /// Opens it. Without one the shim works as well.
+    /// Opens the log. If that fails, lines are dropped.
     pub(crate) fn open(path: &Path) -> Self {
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o600);
@@ -26,7 +26,7 @@ impl Log {
         }
     }
 
-    /// Adds a line.
+    /// Appends a line to the log.
     pub(crate) fn line(&mut self, text: &str) {
         let Some(file) = &mut self.file else {
             return;

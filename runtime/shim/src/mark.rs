@@ -1,4 +1,4 @@
-//! A mark that all descendants of a process have, also those that emptied their environment and left group and session.
+//! Marks of descendants, which survive an emptied environment and a new group or session.
 //!
 //! It is the soft limit of file locks: the kernel has not enforced that since its version 2.4, hands it on with each fork and
 //! keeps it over each exec. Only a program that changes this very limit loses it. [`Tag`](crate::tag::Tag) is for people and says which start a process is
@@ -6,29 +6,29 @@
 
 use crate::start_id::StartId;
 
-/// Bits of a mark that tell the state folder, so that nobody takes a process of another one for their own.
+/// Number of bits in a mark that identify the state folder, so that shims ignore processes of other folders.
 const INSTANCE_BITS: u32 = 40;
-/// Bits of a mark that tell the start. Two starts with equal ones are not told apart, so what the one has left may live as long
-/// as the other. Together the bits leave out the highest, as a limit of all ones is none.
+/// Number of bits in a mark that identify the start. Leftovers of two starts with equal bits are not distinguished, so
+/// those of one may live as long as the other. The highest bit stays unused, since a limit of all ones means no limit.
 const START_BITS: u32 = 23;
 
-/// The mark of a start.
+/// The mark of a start: a number that its descendants inherit as a resource limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark(u64);
 
 impl Mark {
-    /// Returns the mark of a start of a journal's instance.
+    /// Returns the mark of a start in a journal's instance.
     pub(crate) fn of(instance: &str, id: &StartId) -> Self {
         let start = hash(&format!("{instance}/{id}")) & ((1 << START_BITS) - 1);
         Self(Self::part_of(instance) << START_BITS | start)
     }
 
-    /// Returns the mark that a limit stands for, if it is one of an instance.
+    /// Reads the mark from a limit; none if the limit is no mark of this instance.
     pub(crate) fn read(limit: u64, instance: &str) -> Option<Self> {
         (limit >> START_BITS == Self::part_of(instance)).then_some(Self(limit))
     }
 
-    /// Returns the limit that stands for it.
+    /// Returns the resource limit that encodes the mark.
     pub(crate) fn limit(self) -> u64 {
         self.0
     }
@@ -38,7 +38,7 @@ impl Mark {
     }
 }
 
-/// FNV-1a, which spreads short texts well enough over so many bits.
+/// Computes an FNV-1a hash, which spreads short texts well enough over these bits.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! Output files: watched while they may grow, looked at when they do, copied and truncated when they are large.
+//! Output files: watched for growth, and copied and truncated at their size limit.
 //!
 //! A process writes to its file by itself, so there is no pipe that could break. The price: what it writes between copy
 //! and truncation is lost, and a file may exceed its bound by what is written between two looks. The faster a file grows, the
@@ -20,21 +20,22 @@ use crate::times;
 
 pub(crate) use self::rotate::remove_files;
 
-/// The time between two notes of the length of a file that grows. A note costs ten microseconds.
+/// Interval between two notes of a growing file's length, in milliseconds. A note costs ten microseconds.
 const NOTE_EVERY_MS: u64 = 1_000;
 
-/// The longest time from a write to the look at its file: a file that grew slowly so far may begin to grow fast. A look costs
-/// some microseconds.
+/// The longest delay between a write and the check of its file, in milliseconds, as a slow file may begin to grow fast.
+/// A check costs some microseconds.
 const LOOK_WITHIN_MS: u64 = 20;
 
-/// The shortest time between two looks at a file, and from the first write after a rest to the look at it.
+/// The shortest delay between two checks of a file, and between the first write after a pause and its check, in
+/// milliseconds.
 const LOOK_SOONEST_MS: u64 = 2;
 
-/// The time between two looks at a file that can't be watched.
+/// Interval between two checks of a file that can't be watched, in milliseconds.
 const LOOK_UNWATCHED_MS: u64 = 200;
 
-/// Looks take at most one part in so many of the time, copies included: a process that writes as fast as it can must not
-/// keep the shim from others.
+/// Pause after checks as a multiple of the time that they took, copies included, so that a fast writer can't keep the
+/// shim from other work.
 const LOOK_SHARE: u64 = 2;
 
 /// The output files of living processes.
@@ -44,7 +45,7 @@ const LOOK_SHARE: u64 = 2;
 pub(crate) struct Outputs {
     files: BTreeMap<StartId, Watched>,
     by_watch: HashMap<i32, StartId>,
-    /// The time before which no file is looked at.
+    /// Time before which no file is checked, in milliseconds since boot.
     looks_from: u64,
 }
 
@@ -52,19 +53,19 @@ pub(crate) struct Outputs {
 struct Watched {
     output: Output,
     watch: Option<i32>,
-    /// The time of the next look, in milliseconds since boot.
+    /// Time of the next check, in milliseconds since boot; none while no growth is known.
     due: Option<u64>,
-    /// The length at the last look, and its time.
+    /// Length at the last check, in bytes, and the time of the check.
     size: u64,
     looked_at: u64,
-    /// The time from a write to the next look, by the speed so far.
+    /// Delay between a write and the next check, adapted to the speed of growth.
     pace: u64,
-    /// The length that was noted last, and the time.
+    /// Length and time of the last note; none before the first.
     noted: Option<(u64, u64)>,
 }
 
 impl Outputs {
-    /// Begins to watch the file of a process. It may be long already, where another shim has watched it.
+    /// Starts watching the output file of a process, which may be long already if an earlier shim watched it.
     pub(crate) fn add(&mut self, id: &StartId, output: &Output, inotify: &OwnedFd, now: u64) {
         let mut watched = Watched {
             output: output.clone(),
@@ -80,7 +81,7 @@ impl Outputs {
         self.watch(id, inotify, now);
     }
 
-    /// Ends that, after a last look.
+    /// Stops watching the output file of a start, after a last check.
     pub(crate) fn remove(&mut self, id: &StartId, inotify: &OwnedFd, now: u64) {
         if let Some(mut watched) = self.files.remove(id) {
             if let Some(watch) = watched.watch {
@@ -92,7 +93,7 @@ impl Outputs {
         }
     }
 
-    /// Takes note that a watched file has grown. Returns false for a watch of somebody else.
+    /// Records that a watched file has grown. Returns false if the watch belongs to something else.
     pub(crate) fn grew(&mut self, watch: i32, now: u64) -> bool {
         let Some(id) = self.by_watch.remove(&watch) else {
             return false;
@@ -106,13 +107,13 @@ impl Outputs {
         true
     }
 
-    /// Returns the time of the next look.
+    /// Returns the time of the next check; none if none is due.
     pub(crate) fn due(&self) -> Option<u64> {
         let first = self.files.values().filter_map(|watched| watched.due).min();
         first.map(|due| due.max(self.looks_from))
     }
 
-    /// Looks at the files that are due.
+    /// Checks the files that are due.
     pub(crate) fn look(&mut self, inotify: &OwnedFd, now: u64) {
         if self.due().is_none_or(|due| now < due) {
             return;
@@ -131,7 +132,7 @@ impl Outputs {
         self.looks_from = now + took * LOOK_SHARE;
     }
 
-    /// Waits for the next write; where the system has no watch left, the file is looked at instead.
+    /// Waits for the next write; if the system has no watches left, schedules a check instead.
     fn watch(&mut self, id: &StartId, inotify: &OwnedFd, now: u64) {
         let Some(watched) = self.files.get_mut(id).filter(|watched| watched.watch.is_none()) else {
             return;
@@ -159,7 +160,7 @@ impl Watched {
         self.due = Some(self.due.map_or(due, |before| before.min(due)));
     }
 
-    /// Looks at the file: notes its length, and copies and truncates it if it has reached its bound.
+    /// Checks the file: notes its length, and rotates it if it has reached its size limit.
     fn look(&mut self, now: u64) {
         let Output { path, max_size, .. } = &self.output;
         let (before, elapsed) = (self.size, now.saturating_sub(self.looked_at));
@@ -184,7 +185,7 @@ impl Watched {
         self.pace = pace(grown, elapsed, left);
     }
 
-    /// Notes the length of the file, at once or when a second has passed since the note before.
+    /// Notes the length of the file, either at once or a second after the last note.
     fn note(&mut self, size: u64, now: u64, at_once: bool) {
         match self.noted {
             Some((noted, _)) if noted == size => {}
@@ -199,15 +200,15 @@ impl Watched {
     }
 }
 
-/// Returns the time until the next look at a file that grew by so much in so long: half of that in which the rest of its
-/// room would be used up.
+/// Returns the delay until the next check of a file, from its growth in the last interval: half the time until its size
+/// limit at that speed.
 fn pace(grown: u64, elapsed_ms: u64, left: u64) -> u64 {
     let until_full = left.saturating_mul(elapsed_ms.max(1)).checked_div(grown);
     let half = until_full.unwrap_or(u64::MAX) / 2;
     half.clamp(LOOK_SOONEST_MS, LOOK_WITHIN_MS)
 }
 
-/// Makes sure that a path may be an output file: absolute, so that it means the same to everybody.
+/// Returns true if a path may be an output file: absolute, and with a file name.
 pub(crate) fn is_allowed(output: &Output) -> bool {
     output.path.is_absolute() && output.path.file_name().is_some()
 }

@@ -1,4 +1,4 @@
-//! Processes as the kernel shows them below `/proc`.
+//! Information about processes from `/proc`.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -8,11 +8,11 @@ use rustix::process::Pid;
 use crate::mark::Mark;
 use crate::tag::Tag;
 
-/// The most bytes of an environment that are read: a start's own is smaller (see `protocol::frame::MAX_FRAME`).
+/// The most bytes of an environment that are read; starts have smaller ones (see `protocol::frame::MAX_FRAME`).
 const MAX_ENVIRONMENT: u64 = 2 << 20;
 
-/// Returns the identity of this boot and of the pids in it: a container that begins again has others, and none of its
-/// processes are left, although the machine goes on.
+/// Returns the identity of this boot and pid namespace: a restarted container has a new one, since its processes are
+/// gone although the machine runs on.
 ///
 /// # Errors
 /// When `/proc` can't be read.
@@ -22,7 +22,7 @@ pub(crate) fn boot_id() -> io::Result<String> {
     Ok(format!("{}/{}", boot.trim(), pids.display()))
 }
 
-/// Returns an identity that nothing else has.
+/// Returns a new unique identity.
 ///
 /// # Errors
 /// When `/proc` can't be read.
@@ -31,18 +31,18 @@ pub(crate) fn fresh_id() -> io::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// One line of `stat`, as far as it is used.
+/// The used fields of a process's `stat`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// `Z` or `X`: the process has ended, only its exit status is there still.
+    /// True in state `Z` or `X`: the process has ended, and only its exit status remains.
     pub(crate) has_ended: bool,
-    /// The group of the process.
+    /// Id of the process group.
     pub(crate) group: u32,
-    /// Ticks from boot to its start: with the pid and the boot, its identity.
+    /// Clock ticks between boot and the start of the process; with pid and boot, the identity of the process.
     pub(crate) start_time: u64,
 }
 
-/// Returns the stat of a process; `None` if there is none.
+/// Returns the stat of a process; `None` if there is no such process.
 pub(crate) fn stat(pid: Pid) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
     parse_stat(&text)
@@ -60,7 +60,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// Returns the tag of a process; `None` if it has none, is gone, or belongs to somebody else.
+/// Returns the tag of a process; `None` if it has none, is gone, or belongs to another user.
 pub(crate) fn tag(pid: Pid) -> Option<Tag> {
     let file = File::open(format!("/proc/{}/environ", pid.as_raw_pid())).ok()?;
     let mut bytes = Vec::new();
@@ -81,16 +81,17 @@ fn parse_locks(limits: &str) -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The belonging of a process to a start.
+/// Evidence that a process belongs to a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Belonging {
-    /// By the tag in its environment.
+    /// The tag in its environment.
     Tag(Tag),
-    /// By its mark alone.
+    /// The mark in its resource limit, without a tag.
     Mark(Mark),
 }
 
-/// Returns the belonging of a process to a start of an instance; `None` if it has none, is gone, or is somebody else's.
+/// Returns the evidence that a process belongs to a start of an instance; `None` if there is none, or the process is
+/// gone or of another user.
 pub(crate) fn belonging(pid: Pid, instance: &str) -> Option<Belonging> {
     if let Some(tag) = tag(pid).filter(|tag| tag.instance == instance) {
         return Some(Belonging::Tag(tag));
@@ -115,7 +116,7 @@ pub(crate) fn belonging_to(instance: &str) -> io::Result<Vec<(Pid, Belonging)>> 
     Ok(found)
 }
 
-/// Lists the children of this process, which has one thread; `None` if the kernel doesn't tell.
+/// Lists the children of this process, which has one thread; `None` if the kernel does not provide the list.
 pub(crate) fn children() -> Option<Vec<Pid>> {
     let text = fs::read_to_string("/proc/thread-self/children").ok()?;
     let pids = text.split_ascii_whitespace();

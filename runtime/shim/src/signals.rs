@@ -1,8 +1,8 @@
-//! Signals by name.
+//! Names of signals.
 
 use rustix::process::Signal;
 
-/// The signals that a stop may begin with.
+/// Signals with which a stop may begin.
 const NAMED: &[(&str, Signal)] = &[
     ("TERM", Signal::TERM),
     ("INT", Signal::INT),
@@ -14,10 +14,10 @@ const NAMED: &[(&str, Signal)] = &[
     ("KILL", Signal::KILL),
 ];
 
-/// The names that [`Stop::signal`](crate::protocol::Stop::signal) takes.
+/// Names that [`Stop::signal`](crate::protocol::Stop::signal) accepts.
 pub const STOP_SIGNALS: &[&str] = &["TERM", "INT", "QUIT", "HUP", "USR1", "USR2", "WINCH", "KILL"];
 
-/// Returns the signal of a name; `SIG` before it is allowed.
+/// Returns the signal of a name, with or without the prefix `SIG`.
 pub(crate) fn named(name: &str) -> Option<Signal> {
     let name = name.strip_prefix("SIG").unwrap_or(name);
     let found = NAMED.iter().find(|(known, _)| *known == name);

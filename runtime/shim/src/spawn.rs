@@ -1,4 +1,4 @@
-//! The start of one process.
+//! Starting a process: limits, environment, output and mark.
 //!
 //! The library's own [`Command`] does it, by `posix_spawn` where it can: no code of ours runs between fork and exec. What
 //! a process inherits is therefore set on the shim before, for as long as the call takes (soft limits of files and of file locks, which no
@@ -20,16 +20,16 @@ use crate::mark::Mark;
 use crate::protocol::{Failure, FailureClass, MemoryGuard, Output, Spawn};
 use crate::tag::{TAG_VARIABLE, Tag};
 
-/// A process that was started.
+/// A started process.
 #[derive(Debug)]
 pub(crate) struct Spawned {
-    /// Its pid, which is also its group.
+    /// Process id, which is also its process group's id.
     pub(crate) pid: Pid,
-    /// The way in which its memory is limited.
+    /// Enforcement of the memory limit.
     pub(crate) memory: MemoryGuard,
 }
 
-/// Starts a program in a process group of its own, with nothing on its standard input, and with a mark.
+/// Starts a program in its own process group, with empty standard input and a mark.
 ///
 /// Without a limit of open files it gets `files`.
 ///
@@ -81,7 +81,7 @@ pub(crate) fn spawn(
     })
 }
 
-/// Sets what can be set only once the process is there.
+/// Applies the limits that can only be set on an existing process. Returns the enforcement of the memory limit.
 fn limit(order: &Spawn, pid: Pid, group: Option<&Delegated>) -> MemoryGuard {
     if let Some(files) = order.limits.open_files {
         let both = limited(Resource::Nofile, files);
@@ -100,7 +100,7 @@ fn limit(order: &Spawn, pid: Pid, group: Option<&Delegated>) -> MemoryGuard {
     }
 }
 
-/// A limit that is soft and hard, within what the shim itself may have.
+/// Returns a limit for both soft and hard, capped at the shim's own hard limit.
 fn limited(resource: Resource, value: u64) -> Rlimit {
     let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let value = Some(value.min(most));
@@ -110,7 +110,7 @@ fn limited(resource: Resource, value: u64) -> Rlimit {
     }
 }
 
-/// Calls with another soft limit, which a process inherits.
+/// Calls a function under another soft limit, which a process started in it inherits.
 fn with_soft_limit<T>(resource: Resource, value: Option<u64>, call: impl FnOnce() -> T) -> T {
     let before = getrlimit(resource);
     let wanted = value.map(|value| value.min(before.maximum.unwrap_or(u64::MAX)));
@@ -128,7 +128,7 @@ fn with_soft_limit<T>(resource: Resource, value: Option<u64>, call: impl FnOnce(
     result
 }
 
-/// Finds the program of a name: a path below the folder, or a file in `PATH`.
+/// Finds a program: a path below the working directory, or a file in `PATH`.
 fn program(name: &str, order: &Spawn) -> Result<PathBuf, Failure> {
     if name.contains('/') {
         let path = order.cwd.join(name);
@@ -173,7 +173,7 @@ fn unusable(class: FailureClass, path: &Path) -> Failure {
     failure(class, message)
 }
 
-/// Opens the file for both outputs.
+/// Opens the output file for standard output and standard error.
 fn output(output: Option<&Output>) -> Result<(Stdio, Stdio), Failure> {
     let Some(output) = output else {
         return Ok((Stdio::null(), Stdio::null()));

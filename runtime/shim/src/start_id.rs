@@ -1,14 +1,14 @@
-//! Start ids: the identity of one start of a program.
+//! Start ids, each the identity of one start of a program.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest uid, in bytes: a UUID has 36, and lists of processes stay within one frame.
+/// The longest uid in bytes. A UUID has 36, and pages of starts stay within one frame.
 pub const MAX_UID: usize = 64;
 
-/// Identifies one start: the uid of what is run, and a counter that its owner stored before the start.
+/// The identity of a start: the uid of its resource, and a counter that the owner stored before the start.
 ///
 /// Written as `uid:counter`. A uid has letters, digits, `-` and `_`, as it also stands in the environment and in
 /// names of folders.
@@ -19,7 +19,7 @@ pub struct StartId {
     counter: u64,
 }
 
-/// Says that a text is no start id.
+/// The error of a text that is no start id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no start id: expected `uid:counter` with a uid of 1 to {MAX_UID} letters, digits, `-` and `_`"
@@ -27,7 +27,7 @@ pub struct StartId {
 pub struct BadStartId(String);
 
 impl StartId {
-    /// Makes the id of a start.
+    /// Creates a start id.
     ///
     /// # Errors
     /// When the uid is empty, too long or has other characters than letters, digits, `-` and `_`.
@@ -43,7 +43,7 @@ impl StartId {
         })
     }
 
-    /// Returns the uid of what is run.
+    /// Returns the uid of the started resource.
     pub fn uid(&self) -> &str {
         &self.uid
     }

@@ -5,17 +5,17 @@ use std::str::FromStr;
 
 use crate::start_id::StartId;
 
-/// The variable that holds the tag.
+/// Name of the environment variable with the tag.
 pub const TAG_VARIABLE: &str = "WATERSHED_PROCESS";
 
-/// The text that marks a process and all that inherit its environment: state folder, start and epoch.
+/// The tag of a process and its descendants: state folder, start and epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tag {
-    /// The identity of the journal, so that shims of two folders don't take each other's processes.
+    /// Identity of the journal, so that shims of different folders ignore each other's processes.
     pub(crate) instance: String,
-    /// The start.
+    /// Start id.
     pub(crate) id: StartId,
-    /// The epoch that ordered it.
+    /// Epoch of the client that ordered the start.
     pub(crate) epoch: u64,
 }
 
@@ -41,7 +41,7 @@ impl FromStr for Tag {
 }
 
 impl Tag {
-    /// Finds the tag in an environment as the kernel shows it: entries that each end in a zero byte.
+    /// Finds the tag in an environment in the kernel's form: entries that each end in a zero byte.
     pub(crate) fn in_environment(bytes: &[u8]) -> Option<Self> {
         let entries = bytes.split(|byte| *byte == 0);
         let values = entries.filter_map(|entry| {

@@ -1,4 +1,4 @@
-//! Times of output: when which part of a file was written.
+//! Notes of an output file's growth, from which the time of each part is known.
 //!
 //! A process writes to its file by itself, so nobody sees its lines. The shim looks at a file that grows once a second, and
 //! notes its length then. A note says: what follows this place was written after this time. Notes lie in a file beside the
@@ -13,24 +13,24 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a note: the length of the file, and the milliseconds since 1970, both with the lowest byte first.
+/// Size of a note in bytes: the file's length and the milliseconds since 1970, both little-endian.
 const BYTES: usize = 16;
-/// Notes after which a file of them is thinned out: 64 KiB.
+/// Number of notes at which they are thinned: 64 KiB.
 const NOTES_MAX: usize = 4_096;
-/// The part of its age that a note may be away from the next one.
+/// Divisor of a note's age that gives the permitted distance to the next note.
 const PART_OF_AGE: u64 = 64;
-/// The time between two notes that is short at any age.
+/// Distance between two notes that is permitted at any age, in milliseconds.
 const APART_MS: u64 = 1_000;
 
-/// A length of a file, and a time at which it had it.
+/// A file's length at a point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Note {
     length: u64,
     at_ms: u64,
 }
 
-/// Returns the place from which on a file of output was written after a time, in milliseconds since 1970; none if that is
-/// all of it, and maybe more in the copy before it.
+/// Returns the offset at which output after a time (in milliseconds since 1970) begins; none if the whole file may be
+/// newer, and possibly part of the copy before.
 pub fn written_since(output: &Path, since_ms: u64) -> Option<u64> {
     let length = fs::metadata(output).ok()?.len();
     let notes = valid(&read(&file_of(output)).unwrap_or_default(), length);
@@ -38,14 +38,14 @@ pub fn written_since(output: &Path, since_ms: u64) -> Option<u64> {
     before.last().map(|note| note.length)
 }
 
-/// Returns the path of the notes of a file.
+/// Returns the path of an output file's notes.
 pub(crate) fn file_of(output: &Path) -> PathBuf {
     let mut name = OsString::from(output);
     name.push(".times");
     name.into()
 }
 
-/// Notes the length of a file now, if it has another one than it was noted with last.
+/// Notes the current length of a file, if it differs from the last note.
 ///
 /// # Errors
 /// When the notes can't be written. Those that are there stay.
@@ -72,7 +72,7 @@ fn write_anew(path: &Path, length: u64, now_ms: u64) -> io::Result<()> {
     fs::rename(part, path)
 }
 
-/// Moves the notes of a file with it; those that lay there before are gone in any case.
+/// Moves the notes together with their file, replacing existing ones.
 pub(crate) fn moved(from: &Path, to: &Path) -> io::Result<()> {
     match fs::rename(file_of(from), file_of(to)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => removed(to),
@@ -80,12 +80,12 @@ pub(crate) fn moved(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Tells whether this is the name of a file of notes, given what follows the name of the output.
+/// Returns true if the suffix of an output file's name is that of a notes file.
 pub(crate) fn is_name(ending: &str) -> bool {
     ending == "times" || ending == "times-part"
 }
 
-/// Removes the notes of a file.
+/// Removes an output file's notes.
 pub(crate) fn removed(output: &Path) -> io::Result<()> {
     match fs::remove_file(file_of(output)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -112,8 +112,8 @@ fn read(path: &Path) -> io::Result<Vec<Note>> {
     Ok(bytes.chunks_exact(BYTES).map(note).collect())
 }
 
-/// Leaves out notes that can't be true: both numbers rise, and none is above the length of the file. A clock that goes back
-/// makes notes wait until it has caught up.
+/// Drops implausible notes: both numbers must ascend, within the file's length. After the clock was set back, notes
+/// wait until it has caught up.
 fn valid(notes: &[Note], length: u64) -> Vec<Note> {
     let mut kept: Vec<Note> = Vec::new();
     for note in notes.iter().filter(|note| note.length <= length) {
@@ -125,7 +125,7 @@ fn valid(notes: &[Note], length: u64) -> Vec<Note> {
     kept
 }
 
-/// Drops notes whose neighbours lie close enough together for their age.
+/// Drops notes whose neighbours are close enough together for their age.
 fn thinned(notes: &[Note], now_ms: u64) -> Vec<Note> {
     let mut kept: Vec<Note> = Vec::new();
     for (index, note) in notes.iter().enumerate().rev() {
@@ -207,7 +207,7 @@ mod tests {
         );
     }
 
-    /// A file that grows for a month has notes of a bounded number, dense where they are new.
+    /// Covers the bound of notes: dense where new, sparse where old.
     #[test]
     fn notes_are_bounded_and_apart_by_a_part_of_their_age() {
         let mut kept: Vec<Note> = Vec::new();

@@ -1,4 +1,4 @@
-//! One connection: a task that owns the socket, and those who wait for answers.
+//! A connection to the shim: a task that owns the socket, and callers that wait for answers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,19 +12,19 @@ use tokio::sync::{mpsc, oneshot};
 use super::error::Error;
 use crate::protocol::{Answer, Call, Event, Hello, MAX_FRAME, Message, Refusal, Request, frame};
 
-/// Calls that wait to be sent; more wait at their callers.
+/// The most calls in the send queue; further callers wait.
 const MAX_CALLS: usize = 256;
 
-/// Bytes read at a time.
+/// The most bytes that are read from the socket at a time.
 const CHUNK: usize = 64 << 10;
 
-/// A call with the place for its answer.
+/// A call with the channel for its answer.
 struct Waiting {
     call: Call,
     answer: oneshot::Sender<Result<Answer, Refusal>>,
 }
 
-/// A connection that said hello. Clones share it; the last one that is dropped ends it.
+/// A connection after its hello. Clones share it; dropping the last one closes it.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
     calls: mpsc::Sender<Waiting>,
@@ -32,7 +32,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Begins a connection and its task, which calls `told` for each event and `over` at its end.
+    /// Opens a connection and starts its task, which calls `told` for each event and `over` at its end.
     ///
     /// # Errors
     /// When the other side is another user, or refuses.
@@ -95,7 +95,7 @@ impl Connection {
     }
 }
 
-/// The owner of a socket.
+/// The task that owns a connection's socket.
 struct Task {
     reader: OwnedReadHalf,
     writer: OwnedWriteHalf,
@@ -119,9 +119,9 @@ impl Task {
         }
     }
 
-    /// Serves until the socket is closed, the shim breaks the protocol, or nobody has the connection any more.
-    /// All three arms can be dropped and begun again: a channel's next item stays in it, a read takes nothing until it
-    /// is done, and a write tells how much it took.
+    /// Serves until the socket is closed, the shim violates the protocol, or the last handle is dropped. All three
+    /// branches of the select are cancel-safe: a channel keeps its next item, a read consumes nothing until it
+    /// completes, and a write reports its progress.
     async fn run(mut self, told: impl Fn(Event)) {
         let mut chunk = vec![0_u8; CHUNK];
         loop {
@@ -166,7 +166,7 @@ impl Task {
         self.asked.insert(number, answer);
     }
 
-    /// Hands out what has arrived; false if it is no message of the protocol.
+    /// Delivers received answers and events; false if a message violates the protocol.
     fn deliver(&mut self, told: &impl Fn(Event)) -> bool {
         let Ok(messages) = frame::read::<Message>(&mut self.received) else {
             return false;

@@ -1,37 +1,37 @@
-//! Errors of calls.
+//! Errors of calls to the shim.
 
 use std::io;
 
 use crate::protocol::Refusal;
 
-/// Says why a call to the shim failed.
+/// The error of a call to the shim.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The shim refused it. Nothing was changed.
+    /// The shim refused the call and changed nothing.
     #[error("the shim refused")]
     Refused(#[from] Refusal),
     /// The state folder can't be used.
     #[error("the state folder can't be used")]
     Folder(#[source] io::Error),
-    /// There is no shim, and none was to be started.
+    /// No shim serves the state folder, and the client may not start one.
     #[error("there is no shim")]
     NotThere(#[source] io::Error),
     /// A shim can't be started.
     #[error("the shim can't be started")]
     Launch(#[source] io::Error),
-    /// A shim was started and ended before it served.
+    /// A started shim ended before it served; the end of its log.
     #[error("the shim ended at once; its last words: {0}")]
     Ended(String),
-    /// Somebody else listens in the folder.
+    /// Another user listens on the socket in the folder.
     #[error("the socket belongs to another user")]
     WrongUser,
-    /// The connection was lost before an answer came.
+    /// The connection was lost before the answer.
     #[error("the connection to the shim was lost")]
     Disconnected,
-    /// No answer came in time. The call may have been carried out.
+    /// The answer did not arrive in time. The call may have been carried out.
     #[error("the shim did not answer in time")]
     TimedOut,
-    /// The answer is that of another call.
+    /// The answer belongs to another sort of call.
     #[error("the shim gave an answer of another kind")]
     Unexpected,
 }

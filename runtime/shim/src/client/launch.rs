@@ -1,4 +1,4 @@
-//! The start of a shim, and the way to its socket.
+//! Starting a shim, and connecting to its socket.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
@@ -15,24 +15,24 @@ use tokio::time::{Instant, sleep};
 use super::error::Error;
 use crate::folder::Folder;
 
-/// Time for a shim to serve. Its first start makes and syncs a journal.
+/// Time limit for a new shim to serve, including the creation of a journal.
 const READY: Duration = Duration::from_secs(8);
 
-/// Bytes of the log that an error shows.
+/// The most bytes of the shim's log that an error quotes.
 const LAST_WORDS: usize = 500;
 
-/// The command line of a shim, whose process has to call [`run`](crate::run).
+/// Command line of a shim; the process has to call [`run`](crate::run).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// The program: an absolute path, or a name in `PATH`.
+    /// The shim's program: an absolute path, or a name in `PATH`.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<OsString>,
 }
 
 impl Launch {
-    /// Starts the process, and returns what will tell its end. Two that start one at a time do no harm: the second finds
-    /// the lock taken, and ends.
+    /// Starts the shim process and returns a channel that reports its end. Starting two at once is harmless: the second
+    /// finds the lock taken and ends.
     ///
     /// # Errors
     /// When the process can't be started.
@@ -69,7 +69,7 @@ pub(super) async fn connect(folder: &Folder) -> io::Result<UnixStream> {
     UnixStream::from_std(stream)
 }
 
-/// Connects to a shim that was just started.
+/// Connects to a shim that was just started, waiting until it serves.
 ///
 /// # Errors
 /// When it ends at once or doesn't serve in time.

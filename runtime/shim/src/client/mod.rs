@@ -1,4 +1,4 @@
-//! The client of a shim, for asynchronous programs.
+//! Asynchronous client of a shim.
 //!
 //! It connects when it is first used, and starts a shim if there is none. From then on it stays connected, as long as it
 //! lives: when the shim was killed it starts another one, which finds what still runs. Every call has a deadline and may
@@ -24,43 +24,43 @@ use crate::folder::Folder;
 use crate::protocol::{Answer, Call, Event, Exit, Hello, Lifetime, PROTOCOL, Process, Spawn, Stop};
 use crate::start_id::StartId;
 
-/// Time for one call, connecting and starting a shim included. A disk that syncs slowly takes a tenth of that.
+/// Time limit of a call, including the connection and the start of a shim. Even a slow disk needs only a tenth of it.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// News that wait for a reader that is slow; what exceeds it is lost, and said to be.
+/// The most unread news of a slow receiver; older ones are dropped, and the receiver is told.
 const MAX_NEWS: usize = 4_096;
 
-/// First and longest pause between attempts to connect.
+/// First and longest delay between attempts to connect.
 const BACKOFF: [Duration; 2] = [Duration::from_millis(5), Duration::from_secs(2)];
 
 /// Settings of a client.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The state folder, which has to be there.
+    /// Path of the state folder, which must exist.
     pub state_folder: PathBuf,
-    /// The command line of a shim; `None` to start none.
+    /// Command line of a shim; `None` never starts one.
     pub launch: Option<Launch>,
-    /// The epoch in which the client changes something; `None` to look only.
+    /// Epoch in which the client changes processes; `None` for a client that only lists.
     pub epoch: Option<u64>,
-    /// The ending of processes that this client no longer holds.
+    /// Fate of processes whose client is gone.
     pub lifetime: Lifetime,
 }
 
-/// News of processes. They are a hint to look: a client that misses one finds it with [`Client::list`].
+/// News of processes, which may be lost: [`Client::list`] shows the current state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
     /// A process has ended.
     Exited {
-        /// The start.
+        /// Start id of the process.
         id: StartId,
-        /// The end.
+        /// Exit status, time and reason.
         exit: Exit,
     },
-    /// The connection was lost and is there again, maybe to another shim: exits may have been missed.
+    /// The connection was restored, possibly to a new shim: exits may have been missed.
     Reconnected,
 }
 
-/// A connection to the shim of a state folder. Clones share it; the last one that is dropped ends it.
+/// A client of a state folder's shim. Clones share the connection; dropping the last one closes it.
 #[derive(Debug, Clone)]
 pub struct Client(Arc<Shared>);
 
@@ -73,7 +73,7 @@ struct Shared {
 }
 
 impl Client {
-    /// Makes a client. It connects with the first call.
+    /// Creates a client, which connects at the first call.
     ///
     /// # Errors
     /// When the state folder is not there.
@@ -89,18 +89,17 @@ impl Client {
         })))
     }
 
-    /// Returns true if a shim has served the state folder. Otherwise there is nothing to list, and no reason to start
-    /// one.
+    /// Returns true if a shim has ever served the state folder. Otherwise there is nothing to list.
     pub fn is_used(&self) -> bool {
         self.0.folder.has_journal()
     }
 
-    /// Returns news of processes from now on.
+    /// Subscribes to news of processes from now on.
     pub fn news(&self) -> broadcast::Receiver<News> {
         self.0.news.subscribe()
     }
 
-    /// Starts a program, unless its start id was started before: then nothing is done. Returns the process as it is.
+    /// Starts a program once per start id and returns the process; a repeated call changes nothing.
     ///
     /// # Errors
     /// When the shim refuses or can't be reached. Dropping the future leaves open whether the program was started.
@@ -130,8 +129,8 @@ impl Client {
         }
     }
 
-    /// Begins to stop a process, and returns at once: [`News::Exited`] follows. Returns the process as it is, `None`
-    /// if its start is unknown or was forgotten.
+    /// Begins to stop a process and returns without waiting for its end, which [`News::Exited`] reports. Returns the
+    /// process; `None` if its start is unknown or forgotten.
     ///
     /// # Errors
     /// When the shim refuses or can't be reached. Dropping the future leaves open whether the stop was stored.
@@ -143,7 +142,7 @@ impl Client {
         }
     }
 
-    /// Forgets a start whose process has ended, with its output files if asked to.
+    /// Removes the record of a start whose process has ended, and its output files on request.
     ///
     /// # Errors
     /// When the process runs, or the shim refuses or can't be reached.
@@ -151,7 +150,7 @@ impl Client {
         self.call(Call::Forget { id, remove_output }).await.map(drop)
     }
 
-    /// Prolongs the lease of [`Lifetime::Lease`].
+    /// Renews the lease of [`Lifetime::Lease`].
     ///
     /// # Errors
     /// When the lease has ended, or the shim can't be reached.
@@ -160,7 +159,7 @@ impl Client {
         self.call(Call::Renew { ttl_ms }).await.map(drop)
     }
 
-    /// Returns the pid of the shim, which is started if there is none.
+    /// Returns the pid of the shim, starting it if none runs.
     ///
     /// # Errors
     /// When the shim can't be reached.
@@ -170,7 +169,7 @@ impl Client {
         Ok(connection.shim())
     }
 
-    /// Calls until there is an answer, or the time is over.
+    /// Sends a call, reconnecting until it is answered or its time is up.
     async fn call(&self, call: Call) -> Result<Answer, Error> {
         let deadline = Instant::now() + CALL_TIMEOUT;
         loop {
@@ -186,7 +185,7 @@ impl Client {
 }
 
 impl Shared {
-    /// Returns the connection, made anew if there is none.
+    /// Returns the open connection, or establishes one.
     async fn connection(self: &Arc<Self>, deadline: Instant) -> Result<Connection, Error> {
         let mut current = timeout_at(deadline, self.current.lock())
             .await
@@ -213,7 +212,7 @@ impl Shared {
         Ok(connection)
     }
 
-    /// Connects once, to a shim that is started if there is none.
+    /// Makes one attempt to connect, starting a shim if none runs.
     async fn connect(self: &Arc<Self>) -> Result<Connection, Error> {
         let stream = match launch::connect(&self.folder).await {
             Ok(stream) => stream,
@@ -241,8 +240,8 @@ impl Shared {
     }
 }
 
-/// Connects again after a loss, so that another shim watches what still runs. Ends with the client, or when it is
-/// refused.
+/// Reconnects after a loss, so that a new shim watches the processes still running. Ends with the client, or when the
+/// shim refuses it.
 ///
 /// Boxed, as the connection that it makes reconnects in turn.
 fn reconnect(shared: Weak<Shared>) -> Pin<Box<dyn Future<Output = ()> + Send>> {

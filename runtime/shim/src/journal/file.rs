@@ -1,4 +1,4 @@
-//! The file of the journal: appended, synced, compacted.
+//! The journal file: appending, syncing and compaction.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -10,41 +10,41 @@ use super::table::Table;
 use crate::folder::JOURNAL;
 use crate::procfs;
 
-/// The version of the format.
+/// Version of the journal's format.
 const VERSION: u32 = 1;
 
-/// A journal is written anew when it is larger than this and than four times what it would then have: so its size is
-/// bounded, and the work for a record stays constant.
+/// Minimum size of a journal for compaction, in bytes; it must also be four times as large as the result. This bounds
+/// the file, and keeps the amortised cost of a record constant.
 const COMPACT_FROM: u64 = 1 << 20;
 
-/// The journal of a folder, open for writing.
+/// A folder's journal, open for writing.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
     file: File,
-    /// The bytes that are on disk.
+    /// Bytes on disk.
     size: u64,
-    /// The size after the last compaction.
+    /// Size after the last compaction, in bytes.
     compacted: u64,
-    /// Whole lines that are not written yet.
+    /// Whole lines that are not yet written.
     pending: Vec<u8>,
     head: Record,
-    /// True once the folder is gone: there is nothing left to write to.
+    /// True once the folder is gone, after which nothing is written.
     is_lost: bool,
 }
 
-/// A journal with what it holds.
+/// An opened journal with its content.
 pub(crate) struct Opened {
-    /// The journal.
+    /// The journal, ready for appending.
     pub(crate) journal: Journal,
-    /// The table that its records make.
+    /// Table of starts that the records yield.
     pub(crate) table: Table,
-    /// The damage that was found, for the log.
+    /// Description of damage found in the file, for the log; none if intact.
     pub(crate) damage: Option<String>,
 }
 
 impl Journal {
-    /// Opens the journal of a folder, or begins one. The caller holds the folder's lock.
+    /// Opens a folder's journal, or creates one. The caller holds the folder's lock.
     ///
     /// The last line may be torn: a shim or machine that died while it wrote had told nobody of it. A journal with other
     /// lines that can't be read is set aside, and what could be read goes into a new one.
@@ -106,7 +106,7 @@ impl Journal {
         })
     }
 
-    /// Adds a record to what the next [`sync`](Self::sync) writes.
+    /// Adds a record to the buffer that the next [`sync`](Self::sync) writes.
     pub(crate) fn append(&mut self, record: &Record) {
         let before = self.pending.len();
         if serde_json::to_writer(&mut self.pending, record).is_err() {
@@ -116,7 +116,7 @@ impl Journal {
         }
     }
 
-    /// Writes what was appended and waits until it is on disk.
+    /// Writes the buffered records and waits until they are on disk.
     ///
     /// # Errors
     /// When that fails. The file then has what it had before, as far as the disk allows; what was appended is kept for
@@ -125,8 +125,8 @@ impl Journal {
         self.put(File::sync_data)
     }
 
-    /// Writes what was appended, so that it survives the shim. What is true of living processes needs no more: with the
-    /// machine they end.
+    /// Writes the buffered records without syncing, so that they survive the shim. Facts about living processes need no
+    /// more, since processes end with the machine.
     ///
     /// # Errors
     /// As [`sync`](Self::sync).
@@ -154,17 +154,17 @@ impl Journal {
         Ok(())
     }
 
-    /// Returns the bytes that were appended and are not written yet.
+    /// Returns the size of the buffered records, in bytes.
     pub(crate) fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// Drops what was appended since [`pending`](Self::pending) bytes were, and could not be written.
+    /// Drops the records that were buffered since [`pending`](Self::pending) returned `from`, after a failed write.
     pub(crate) fn drop_pending(&mut self, from: usize) {
         self.pending.truncate(from);
     }
 
-    /// Writes the journal anew if it has grown enough.
+    /// Compacts the journal if it has grown enough.
     ///
     /// # Errors
     /// When that fails; the old one is still there.
@@ -178,25 +178,25 @@ impl Journal {
         Ok(())
     }
 
-    /// Returns true while the path leads to this very file.
+    /// Returns true while the path refers to the open file.
     pub(crate) fn is_in_place(&self) -> bool {
         let ours = self.file.metadata();
         let there = fs::symlink_metadata(&self.path);
         matches!((ours, there), (Ok(ours), Ok(there)) if ours.dev() == there.dev() && ours.ino() == there.ino())
     }
 
-    /// Stops writing: the folder is gone.
+    /// Stops writing, since the folder is gone.
     pub(crate) fn lose(&mut self) {
         self.is_lost = true;
     }
 }
 
-/// The contents of a journal.
+/// The content of a journal file.
 struct Read {
     head: Option<Record>,
     table: Table,
     damage: Option<String>,
-    /// The bytes of all lines that have an end.
+    /// Length of all complete lines, in bytes.
     whole: usize,
 }
 
@@ -230,14 +230,14 @@ fn read(bytes: &[u8]) -> Read {
     }
 }
 
-/// Goes on with a journal behind its last whole line.
+/// Opens a journal for appending behind its last complete line.
 fn append_to(path: &Path, whole: usize) -> io::Result<(File, u64)> {
     let file = OpenOptions::new().append(true).open(path)?;
     file.set_len(whole as u64)?;
     Ok((file, whole as u64))
 }
 
-/// Returns true if the journal belongs to another folder, which still has it.
+/// Returns true if the journal is a copy: another folder still has the original.
 fn is_copy(head: &Record, folder: &Path) -> bool {
     let Record::Head {
         folder: of, instance, ..
@@ -256,7 +256,7 @@ fn is_copy(head: &Record, folder: &Path) -> bool {
     matches!(read(&theirs).head, Some(Record::Head { instance: there, .. }) if there == *instance)
 }
 
-/// The head of a journal whose folder may have been moved.
+/// Returns a journal's head with its new folder, in case the folder was moved.
 fn moved(head: Record, to: &Path) -> Record {
     match head {
         Record::Head {
@@ -270,7 +270,7 @@ fn moved(head: Record, to: &Path) -> Record {
     }
 }
 
-/// Writes a journal that makes a table, whole or not at all.
+/// Writes a new journal with the records of a table, atomically.
 fn write_anew(path: &Path, head: &Record, table: &Table) -> io::Result<(File, u64)> {
     let part = path.with_extension("part");
     match fs::remove_file(&part) {

@@ -1,4 +1,4 @@
-//! The journal: every start, stop and exit, on disk before anybody is told.
+//! The journal of starts, stops and exits, each stored on disk before clients are told.
 //!
 //! It is a file of lines, one [`Record`] each. All that is known of processes is the [`Table`] that the records make, so
 //! a shim that was killed begins with what the one before it knew.

@@ -1,4 +1,4 @@
-//! One line of the journal.
+//! Records of the journal, one per line.
 
 use std::path::PathBuf;
 
@@ -7,90 +7,90 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::{Exit, Failure, Lifetime, MemoryGuard, Output, StopReason, Then};
 use crate::start_id::StartId;
 
-/// Something that happened. Environments and commands are not in it: they may hold secrets.
+/// An entry of the journal. Environments and commands are left out, since they may contain secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Record {
-    /// The beginning of a journal.
+    /// The first record of a journal.
     Head {
-        /// The version of the format.
+        /// Version of the journal's format.
         version: u32,
-        /// The identity of the journal, in the tag of each process.
+        /// Identity of the journal, which is part of each process's tag.
         instance: String,
-        /// The folder that it was made in: a copy of it elsewhere owns no process.
+        /// Folder in which the journal was created; a copy elsewhere owns no processes.
         folder: PathBuf,
     },
-    /// A shim began under this boot: what lived under another one has ended.
+    /// A shim began under this boot: processes of other boots have ended.
     Boot {
-        /// The identity of the boot.
+        /// Identity of the boot.
         boot: String,
-        /// The time, in milliseconds since 1970.
+        /// Time of the record, in milliseconds since 1970.
         at_ms: u64,
     },
-    /// A higher epoch was seen, or its holder changed its mind.
+    /// A higher epoch began, or its holder changed the lifetime.
     Epoch {
-        /// The epoch.
+        /// Number of the epoch.
         epoch: u64,
-        /// The ending of processes without this holder.
+        /// Fate of processes whose holder is gone.
         lifetime: Lifetime,
     },
-    /// An epoch ended with its lease or connection: its commands are refused, too.
+    /// An epoch ended with its lease or connection; its later commands are refused.
     EpochOver {
-        /// The epoch.
+        /// Number of the epoch.
         epoch: u64,
     },
-    /// A start is intended. Stored before the process is there.
+    /// A start is intended. Stored before the process exists.
     Start {
-        /// The start.
+        /// Start id.
         id: StartId,
-        /// The epoch that orders it.
+        /// Epoch of the client that ordered the start.
         epoch: u64,
-        /// The time, in milliseconds since 1970.
+        /// Time of the order, in milliseconds since 1970.
         at_ms: u64,
-        /// The file for its output.
+        /// Output file of the process; none if output is discarded.
         output: Option<Output>,
     },
-    /// The process is there.
+    /// The process exists.
     Started {
-        /// The start.
+        /// Start id.
         id: StartId,
-        /// Its pid.
+        /// Process id.
         pid: u32,
-        /// Ticks from boot to its start.
+        /// Clock ticks between boot and the start of the process.
         start_time: u64,
-        /// The way in which its memory is limited.
+        /// Enforcement of the memory limit.
         memory: MemoryGuard,
     },
     /// The program could not be started.
     Failed {
-        /// The start.
+        /// Start id.
         id: StartId,
-        /// The reason.
+        /// Class and message of the failure.
         failure: Failure,
     },
     /// A stop is intended. Stored before the signal.
     Stop {
-        /// The start.
+        /// Start id.
         id: StartId,
-        /// The order.
+        /// Signal, deadline and reason of the stop.
         order: StopOrder,
     },
     /// The process has ended. Stored before it is reaped.
     Exit {
-        /// The start.
+        /// Start id.
         id: StartId,
-        /// The end.
+        /// Exit status, time and reason.
         exit: Exit,
     },
-    /// The start is forgotten.
+    /// The record of a start was removed.
     Forget {
-        /// The start.
+        /// Start id.
         id: StartId,
     },
 }
 
 impl Record {
-    /// Returns the start that the record is of.
+    /// Returns the start of the record; none for records of the whole journal.
     pub(crate) fn id(&self) -> Option<&StartId> {
         match self {
             Self::Head { .. } | Self::Boot { .. } | Self::Epoch { .. } | Self::EpochOver { .. } => None,
@@ -104,15 +104,15 @@ impl Record {
     }
 }
 
-/// A stop that was ordered.
+/// An ordered stop of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StopOrder {
-    /// The reason.
+    /// The party or event that ordered the stop.
     pub(crate) reason: StopReason,
-    /// The name of the first signal.
+    /// Name of the first signal.
     pub(crate) signal: String,
-    /// The time of SIGKILL, in milliseconds since boot.
+    /// Time of SIGKILL, in milliseconds since boot.
     pub(crate) deadline_ms: u64,
-    /// The record after the exit.
+    /// Fate of the start's record after the exit.
     pub(crate) then: Then,
 }

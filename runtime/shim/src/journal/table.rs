@@ -1,4 +1,4 @@
-//! All starts that the journal knows.
+//! The table of all starts in the journal.
 //!
 //! Invariants: an entry is changed by records alone, so a replay gives the same table; a start lives at most once, and
 //! ends at most once; of one uid at most one start lives.
@@ -9,59 +9,59 @@ use super::record::{Record, StopOrder};
 use crate::protocol::{End, Exit, Failure, Lifetime, MemoryGuard, Output, Phase, Process};
 use crate::start_id::StartId;
 
-/// The most starts that are kept, so that neither memory nor journal grow without bound when nobody forgets.
+/// The most starts in the table. Bounds memory and journal even if clients never forget a start.
 pub(crate) const MAX_STARTS: usize = 16_384;
 
-/// One start.
+/// A start with its stored state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The epoch that ordered it.
+    /// Epoch of the client that ordered the start.
     pub(crate) epoch: u64,
-    /// The time of the order, in milliseconds since 1970.
+    /// Time of the order, in milliseconds since 1970.
     pub(crate) at_ms: u64,
-    /// The file for its output.
+    /// Output file of the process; none if output is discarded.
     pub(crate) output: Option<Box<Output>>,
-    /// The stop that was ordered.
+    /// Ordered stop; none before one is ordered.
     pub(crate) stop: Option<Box<StopOrder>>,
-    /// The way in which its memory is limited.
+    /// Enforcement of the memory limit.
     pub(crate) memory: MemoryGuard,
-    /// Its life so far.
+    /// Stage of the process's life.
     pub(crate) life: Life,
 }
 
-/// The life of a start.
+/// The stage of a process's life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Life {
-    /// Intended.
+    /// The start is stored; the process does not exist yet.
     Starting,
-    /// There.
+    /// The process exists.
     Running {
-        /// Its pid.
+        /// Process id.
         pid: u32,
-        /// Ticks from boot to its start.
+        /// Clock ticks between boot and the start of the process.
         start_time: u64,
     },
-    /// Never there.
+    /// The process could not be started.
     Failed(Failure),
-    /// Over.
+    /// The process has ended.
     Exited(Exit),
 }
 
 impl Entry {
-    /// Returns true while a process is there or about to be.
+    /// Returns true if a process exists or is about to be started.
     pub(crate) fn lives(&self) -> bool {
         matches!(self.life, Life::Starting | Life::Running { .. })
     }
 }
 
-/// The state that records make.
+/// The state that the journal's records yield.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// The identity of the journal.
+    /// Identity of the journal.
     pub(crate) instance: String,
-    /// The boot under which the last shim ran.
+    /// Identity of the boot under which the last shim ran.
     pub(crate) boot: String,
-    /// The highest epoch seen, with the ending of processes without its holder.
+    /// The highest epoch seen, and the fate of processes without its holder; none before the first.
     pub(crate) epoch: Option<(u64, Lifetime)>,
     /// True once the highest epoch has ended.
     pub(crate) epoch_is_over: bool,
@@ -70,7 +70,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Changes the table as a record says. A record that doesn't fit changes nothing.
+    /// Applies a record to the table. A record that doesn't fit changes nothing.
     pub(crate) fn apply(&mut self, record: &Record) {
         let before = record.id().map(|id| self.lives(id));
         self.change(record);
@@ -149,7 +149,7 @@ impl Table {
         }
     }
 
-    /// Ends what lived under another boot.
+    /// Marks all processes of an earlier boot as ended.
     fn begin_boot(&mut self, boot: &str, at_ms: u64) {
         if self.boot == boot {
             return;
@@ -173,7 +173,7 @@ impl Table {
         self.entries.get(id).is_some_and(Entry::lives)
     }
 
-    /// Puts a start back to what it was before a record that could not be stored.
+    /// Restores a start's entry after a record that could not be stored.
     pub(crate) fn put_back(&mut self, id: StartId, before: Option<Entry>) {
         match before {
             Some(entry) => drop(self.entries.insert(id, entry)),
@@ -182,7 +182,7 @@ impl Table {
         self.living = self.entries.values().filter(|entry| entry.lives()).count();
     }
 
-    /// Returns a start.
+    /// Returns the entry of a start.
     pub(crate) fn get(&self, id: &StartId) -> Option<&Entry> {
         self.entries.get(id)
     }
@@ -192,7 +192,7 @@ impl Table {
         self.entries.len()
     }
 
-    /// Returns the number of processes that are there or about to be.
+    /// Returns the number of processes that exist or are about to be started.
     pub(crate) fn living(&self) -> usize {
         self.living
     }
@@ -202,14 +202,14 @@ impl Table {
         self.entries.iter()
     }
 
-    /// Returns the starts after one.
+    /// Returns the starts with ids after this one; all without one.
     pub(crate) fn after(&self, id: Option<&StartId>) -> impl Iterator<Item = (&StartId, &Entry)> {
         use std::ops::Bound::{Excluded, Unbounded};
         let from = id.map_or(Unbounded, Excluded);
         self.entries.range::<StartId, _>((from, Unbounded))
     }
 
-    /// Returns all starts of a uid.
+    /// Returns all starts with the uid of this one.
     pub(crate) fn starts_of<'a>(&'a self, id: &StartId) -> impl Iterator<Item = (&'a StartId, &'a Entry)> {
         let uid = id.uid().to_owned();
         let first = StartId::new(&uid, 0).unwrap_or_else(|_| id.clone());
@@ -218,7 +218,7 @@ impl Table {
             .take_while(move |(other, _)| *other.uid() == *uid)
     }
 
-    /// Shows a start as clients see it.
+    /// Returns a start in the form that clients see.
     pub(crate) fn show(&self, id: &StartId, is_adopted: bool) -> Option<Process> {
         let entry = self.entries.get(id)?;
         let phase = match &entry.life {
@@ -240,7 +240,7 @@ impl Table {
         })
     }
 
-    /// Returns the records that make this table: what a compacted journal holds after its head.
+    /// Returns the records that yield this table: the content of a compacted journal after its head.
     pub(crate) fn records(&self) -> Vec<Record> {
         let mut records = vec![Record::Boot {
             boot: self.boot.clone(),

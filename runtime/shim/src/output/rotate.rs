@@ -1,4 +1,4 @@
-//! The bound of an output file: what is over is copied, the file truncated, and the oldest copy dropped.
+//! Rotation of an output file at its size limit: the file is copied and truncated, and the oldest copy removed.
 //!
 //! A copy has at most twice the bound, so on disk there are at most `keep` times that beside the file. Of a file that is longer,
 //! because it grew faster than anybody looked, its end is copied. A line in its place says how much is missing. Where there is
@@ -14,13 +14,14 @@ use crate::left_out;
 use crate::protocol::Output;
 use crate::times;
 
-/// A copy may have so many times the bound: the file is looked at a little late, and what is written meanwhile is copied, too.
+/// The largest size of a copy, as a multiple of the size limit: the check comes a little late, and writes during the
+/// copy are included.
 const COPY_FACTOR: u64 = 2;
 
-/// The reason for which output of a process that writes very fast is left out.
+/// Reason in the marker line if a process wrote faster than its output could be copied.
 const TOO_FAST: &str = "it came faster than it could be copied";
 
-/// Copies a file that has reached its bound and truncates it; truncates it without a copy where none can be made.
+/// Copies an output file that has reached its size limit, and truncates it, even if no copy can be made.
 pub(super) fn rotate(output: &Output, now_ms: u64) {
     let Ok(mut file) = OpenOptions::new().read(true).append(true).open(&output.path) else {
         return;
@@ -45,7 +46,7 @@ fn truncate(output: &Output, file: &File) {
     let _ = file.set_len(0);
 }
 
-/// Copies the file to its first copy, those there are being moved on, and truncates it.
+/// Copies the file to its first copy after shifting the existing copies, and truncates it.
 fn copy(output: &Output, file: &mut File, now_ms: u64) -> io::Result<()> {
     move_on(output)?;
     let (part, first) = (part_of(output), numbered(&output.path, "1"));
@@ -84,7 +85,7 @@ fn copy(output: &Output, file: &mut File, now_ms: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes place for another first copy: the oldest goes before anything is written.
+/// Shifts the existing copies to free the first place; the oldest is removed before anything is written.
 fn move_on(output: &Output) -> io::Result<()> {
     let _ = fs::remove_file(part_of(output));
     let copy = |number: u32| numbered(&output.path, &number.to_string());
@@ -105,7 +106,7 @@ fn move_on(output: &Output) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file with its copies, and its folder if nothing else is in it.
+/// Removes an output file, its copies, and its folder if empty.
 pub(crate) fn remove_files(output: &Output) {
     let _ = fs::remove_file(&output.path);
     let Some(folder) = output.path.parent() else {
@@ -164,7 +165,7 @@ mod tests {
         fs::read_to_string(numbered(path, ending)).unwrap()
     }
 
-    /// W19: copies are kept up to their number, the oldest goes.
+    /// Covers W19: the number of copies is bounded, and the oldest goes first.
     #[test]
     fn a_large_file_is_copied_truncated_and_its_oldest_copy_dropped() {
         let folder = tempfile::tempdir().unwrap();
@@ -186,7 +187,7 @@ mod tests {
         assert!(!folder.path().join("logs").exists());
     }
 
-    /// W19: whatever came between two looks, a copy has a bound, and says what is missing.
+    /// Covers W19: a copy has a size limit and says how much output is missing.
     #[test]
     fn of_a_file_that_grew_too_fast_the_end_is_copied_and_the_rest_is_counted() {
         let folder = tempfile::tempdir().unwrap();
@@ -212,7 +213,7 @@ mod tests {
         assert_eq!(times::written_since(&numbered(path, "1"), 6), None);
     }
 
-    /// W19: a copy that can't be made keeps nothing from being truncated.
+    /// Covers W19: truncation happens even if no copy can be made.
     #[test]
     fn where_no_copy_can_be_made_the_file_is_truncated_and_says_so() {
         let folder = tempfile::tempdir().unwrap();

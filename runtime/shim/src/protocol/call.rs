@@ -1,4 +1,4 @@
-//! Requests, their answers, and events.
+//! Requests of clients, answers and events.
 
 use std::path::PathBuf;
 
@@ -8,40 +8,40 @@ use super::process::{Exit, Process};
 use super::refusal::Refusal;
 use crate::start_id::StartId;
 
-/// One request, with the number that its answer has.
+/// A request with the number of its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// Chosen by the client.
+    /// Number chosen by the client, repeated in the answer.
     pub number: u64,
-    /// The request itself.
+    /// The call and its arguments.
     pub call: Call,
 }
 
-/// The requests of a client.
+/// A call of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
-    /// Begins a connection.
+    /// Opens a connection.
     Hello(Hello),
     /// Starts a program, once for each start id.
     Spawn(Box<Spawn>),
-    /// Lists the processes after one, at most [`PAGE`](super::PAGE).
+    /// Lists starts in the order of their ids, at most [`PAGE`](super::PAGE).
     List {
-        /// The last one of the page before.
+        /// Last start of the previous page; none for the first page.
         after: Option<StartId>,
     },
     /// Stops a process.
     Stop(Stop),
-    /// Drops the record of a start whose process has ended.
+    /// Removes the record of a start whose process has ended.
     Forget {
-        /// The start.
+        /// Start id.
         id: StartId,
-        /// True to remove its output files, too.
+        /// True to remove the start's output files too.
         remove_output: bool,
     },
-    /// Prolongs the lease that [`Lifetime::Lease`] began.
+    /// Renews the lease that [`Lifetime::Lease`] began.
     Renew {
-        /// Milliseconds from now on.
+        /// New term of the lease from now on, in milliseconds.
         ttl_ms: u64,
     },
 }
@@ -49,144 +49,144 @@ pub enum Call {
 /// The first request of a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// The client's [`PROTOCOL`](super::PROTOCOL).
+    /// Version of the client's protocol: [`PROTOCOL`](super::PROTOCOL).
     pub protocol: u32,
-    /// The epoch in which the client may change something; `None` for one that only lists.
+    /// Epoch in which the client changes processes; `None` for a client that only lists.
     pub epoch: Option<u64>,
-    /// The ending of processes without their holder; ignored without an epoch.
+    /// Fate of processes whose holder is gone; ignored without an epoch.
     pub lifetime: Lifetime,
-    /// True to be told of exits.
+    /// True to receive events of exits.
     pub subscribe: bool,
 }
 
-/// The time after which processes are killed when nobody holds them any more.
+/// The fate of processes whose holder is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lifetime {
-    /// They go on without a program, until the next one takes them over.
+    /// Processes run on until the next program takes them over.
     Keep,
-    /// They are killed when a lease is not renewed in time.
+    /// Processes are killed when the lease expires.
     Lease {
-        /// Milliseconds from the request on.
+        /// Term of the lease from the request on, in milliseconds.
         ttl_ms: u64,
     },
-    /// They are killed some time after the last connection of the epoch has ended.
+    /// Processes are killed some time after the epoch's last connection has ended.
     Connected {
-        /// Milliseconds from the end of the connection on.
+        /// Time between the end of the connection and the kill, in milliseconds.
         linger_ms: u64,
     },
 }
 
-/// One start of a program.
+/// An order to start a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spawn {
-    /// The start. A second request with it starts nothing and answers with the process that is there.
+    /// Start id. A repeated order with the same id starts nothing and returns the existing process.
     pub id: StartId,
-    /// The program and its arguments. A name without `/` is looked for in the `PATH` of `environment`.
+    /// Program and arguments. A name without `/` is looked up in the `PATH` of `environment`.
     pub command: Vec<String>,
-    /// The whole environment; nothing is inherited but the tag, which is added.
+    /// The whole environment. Only the tag is added; nothing is inherited.
     pub environment: Vec<(String, String)>,
-    /// The folder that it starts in.
+    /// Working directory.
     pub cwd: PathBuf,
-    /// The file for standard output and error; `None` discards them.
+    /// Output file for standard output and standard error; `None` discards both.
     pub output: Option<Output>,
-    /// Its limits.
+    /// Resource limits of the process.
     pub limits: Limits,
 }
 
-/// The file that a process writes its output to, without anybody in between.
+/// A file to which a process writes its output directly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// An absolute path. Its folder is made.
+    /// Absolute path of the file. A missing folder is created.
     pub path: PathBuf,
-    /// Bytes from which on the file is copied to `path.1` and truncated.
+    /// Size in bytes at which the file is copied to `path.1` and truncated.
     pub max_size: u64,
-    /// The number of copies that are kept.
+    /// The most copies that are kept.
     pub keep: u32,
 }
 
-/// Limits of one process and all that it starts.
+/// Resource limits of a process and its descendants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Bytes of memory. [`Process::memory`] says how they are enforced.
+    /// Memory in bytes; none for no limit. [`Process::memory`] tells how the limit is enforced.
     pub memory: Option<u64>,
-    /// Open files, soft and hard.
+    /// Number of open files, soft and hard; none for no limit.
     pub open_files: Option<u64>,
 }
 
-/// The end of a process, ordered by its owner.
+/// An order to stop a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    /// The start.
+    /// Start id.
     pub id: StartId,
     /// The name of the first signal, without `SIG`: `TERM`.
     pub signal: String,
-    /// Milliseconds until SIGKILL. A second request can shorten it, not prolong it.
+    /// Time until SIGKILL, in milliseconds. A repeated order can shorten but not prolong it.
     pub grace_ms: u64,
-    /// The record after the exit.
+    /// Fate of the start's record after the exit.
     pub then: Then,
 }
 
-/// The end of the record of a start once its process has been stopped.
+/// The fate of a start's record once its process was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Then {
-    /// It is kept until it is forgotten.
+    /// Kept until a client forgets it.
     Keep,
-    /// It is forgotten.
+    /// Removed.
     Forget,
-    /// It is forgotten, and its output files are removed.
+    /// Removed together with the output files.
     ForgetWithOutput,
 }
 
-/// One line from the shim.
+/// A message from the shim.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
     /// The answer to a request.
     Answer {
-        /// The number of the request.
+        /// Number of the request.
         number: u64,
-        /// The outcome.
+        /// Result of the request.
         answer: Result<Answer, Refusal>,
     },
-    /// News, for those who subscribed.
+    /// An event, for subscribed clients.
     Event(Event),
 }
 
-/// The answer to a request that was carried out.
+/// The result of a successful request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// Of hello: the connection is open.
+    /// For hello: the connection is open.
     Hello {
-        /// The pid of the shim.
+        /// Process id of the shim.
         pid: u32,
-        /// The version of the crate that the shim is of.
+        /// Version of the shim's crate.
         version: String,
     },
-    /// Of spawn and stop: the process as it is now. Of a stop of what nobody knows: `None`.
+    /// For spawn and stop: the process in its current state; `None` for a stop of an unknown start.
     Process(Option<Process>),
-    /// Of list: a page.
+    /// For list: a page of starts.
     Processes {
-        /// In the order of their ids.
+        /// Starts in the order of their ids.
         processes: Vec<Process>,
-        /// True if there may be more.
+        /// True if another page may follow.
         more: bool,
     },
-    /// Of all others.
+    /// For all other calls: success.
     Done,
 }
 
-/// News of a process.
+/// A change of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// A process has ended. Told once, and not again after a lost connection: list then.
+    /// A process has ended. Sent once, and not repeated after a lost connection: clients list then.
     Exited {
-        /// The start.
+        /// Start id of the process.
         id: StartId,
-        /// The end.
+        /// Exit status, time and reason.
         exit: Exit,
     },
 }

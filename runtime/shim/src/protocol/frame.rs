@@ -1,23 +1,23 @@
-//! Frames: one JSON object a line, with a bound.
+//! Framing of messages: one JSON object per line, of bounded length.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The most bytes of one frame. A command line with its environment can't be longer on Linux without being refused there.
+/// The longest frame in bytes. Linux refuses command lines and environments that would exceed it.
 pub const MAX_FRAME: usize = 4 << 20;
 
-/// Says that what a peer sent is no frame of this protocol: the connection can't go on.
+/// The error of input that is no frame of this protocol. The connection can't continue.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BadFrame {
-    /// It has no end within the bound.
+    /// The line exceeds the bound.
     #[error("a frame of more than {MAX_FRAME} bytes")]
     TooLong,
-    /// It is something else.
+    /// The line is no valid message.
     #[error("a frame that can't be read")]
     Unreadable(#[source] serde_json::Error),
 }
 
-/// Appends a message to what is to be sent.
+/// Appends a message to a send buffer.
 ///
 /// # Errors
 /// When the message has no JSON, as a path that is not UTF-8.
@@ -28,7 +28,7 @@ pub(crate) fn write<M: Serialize>(message: &M, into: &mut Vec<u8>) -> Result<(),
     Ok(())
 }
 
-/// Takes all whole messages off what was received.
+/// Removes all complete messages from a receive buffer.
 ///
 /// # Errors
 /// When a line is no message, or has no end within the bound.

@@ -1,4 +1,4 @@
-//! The protocol between a client and the shim: one JSON object a line, over a socket in the state folder.
+//! The protocol between client and shim: one JSON object per line, over a Unix socket in the state folder.
 //!
 //! A client begins with [`Call::Hello`]. Every other call may be repeated: it is answered by what is, not by what was
 //! done, so a client that lost the answer asks again.
@@ -13,8 +13,8 @@ pub use frame::MAX_FRAME;
 pub use process::{End, Exit, Failure, FailureClass, MemoryGuard, Phase, Process, StopReason};
 pub use refusal::Refusal;
 
-/// The version of the protocol. A shim may be older than the program: it goes on running through upgrades.
+/// The version of the protocol. A shim may be older than the program, since it survives upgrades.
 pub const PROTOCOL: u32 = 1;
 
-/// The most processes in one answer to [`Call::List`].
+/// The most starts in one answer to [`Call::List`].
 pub const PAGE: usize = 1_000;

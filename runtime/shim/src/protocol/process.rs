@@ -1,63 +1,63 @@
-//! A process as the shim reports it.
+//! Report of a process to clients.
 
 use serde::{Deserialize, Serialize};
 
 use crate::start_id::StartId;
 
-/// One start and what became of it.
+/// A start with the current state of its process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// The start.
+    /// Start id.
     pub id: StartId,
-    /// The epoch that ordered it.
+    /// Epoch of the client that ordered the start.
     pub epoch: u64,
-    /// The time of the order, in milliseconds since 1970.
+    /// Time of the order, in milliseconds since 1970.
     pub started_at_ms: u64,
-    /// The phase.
+    /// Stage of the process's life.
     pub phase: Phase,
-    /// The reason of a stop that was ordered.
+    /// Reason of an ordered stop; none before one is ordered.
     pub stopping: Option<StopReason>,
-    /// The way in which its memory is limited.
+    /// Enforcement of the memory limit.
     pub memory: MemoryGuard,
 }
 
-/// The phase of a start.
+/// The stage of a process's life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// The order is stored; the process is not there yet.
+    /// The start is stored; the process does not exist yet.
     Starting,
-    /// It lives.
+    /// The process runs.
     Running {
-        /// Its pid, which is also its group.
+        /// Process id, which is also its process group's id.
         pid: u32,
-        /// True if an earlier shim started it, so that its exit code will be unknown.
+        /// True if an earlier shim started the process, so that its exit code will be unknown.
         adopted: bool,
     },
-    /// It could not be started.
+    /// The process could not be started.
     Failed(Failure),
-    /// It has ended.
+    /// The process has ended.
     Exited(Exit),
 }
 
-/// The reason why a program was not started.
+/// The failure of a start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The class.
+    /// Class of the failure.
     pub class: FailureClass,
-    /// A sentence for a person.
+    /// Message for people.
     pub message: String,
 }
 
-/// Classes of failed starts.
+/// Class of a failed start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
-    /// There is no such program, or not the interpreter that its first line names. Permanent.
+    /// The program or its interpreter does not exist. Permanent.
     ProgramMissing,
-    /// The program may not be executed, or is none. Permanent.
+    /// The file is not executable or no program. Permanent.
     NotExecutable,
-    /// The folder to start in is none. Permanent.
+    /// The working directory does not exist. Permanent.
     BadFolder,
     /// The command is empty, too long or has a zero byte. Permanent.
     BadCommand,
@@ -68,48 +68,48 @@ pub enum FailureClass {
 }
 
 impl FailureClass {
-    /// Returns true if the same start would fail again until a person changes something.
+    /// Returns true if a retry would fail until a person changes something.
     pub fn is_permanent(self) -> bool {
         !matches!(self, Self::BadOutput | Self::ForkFailed)
     }
 }
 
-/// The end of a process.
+/// An exit of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
-    /// The way.
+    /// Exit code, signal or other cause.
     pub end: End,
-    /// The time at which the shim saw it, in milliseconds since 1970.
+    /// Time at which the shim observed the exit, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The reason of the stop that it followed; `None` if it ended by itself.
+    /// Reason of a stop before the exit; `None` if the process ended by itself.
     pub stop: Option<StopReason>,
 }
 
-/// Ways in which a process ends.
+/// The way in which a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// With a code.
+    /// Exited with this code.
     Code(i32),
-    /// By a signal.
+    /// Killed by this signal.
     Signal(i32),
-    /// By the limit of its memory.
+    /// Killed at its memory limit.
     OutOfMemory,
-    /// Unseen: the shim was killed in between.
+    /// Not observed: the shim was killed in the meantime.
     Unknown,
-    /// With the machine.
+    /// Ended by a reboot of the machine.
     Reboot,
 }
 
-/// Reasons for which the shim stops a process.
+/// The reason of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
     /// A client ordered it.
     Ordered,
-    /// The lease of its holder ended.
+    /// The lease of the holder expired.
     LeaseExpired,
-    /// The connection of its holder ended.
+    /// The connection of the holder ended.
     HolderGone,
     /// The shim was told to end.
     ShimEnded,
@@ -117,15 +117,15 @@ pub enum StopReason {
     FolderGone,
 }
 
-/// Ways to limit the memory of a process.
+/// The enforcement of a memory limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryGuard {
-    /// Not at all.
+    /// No limit.
     #[default]
     None,
-    /// A delegated control group: counts all descendants together, and its end is known to be out of memory.
+    /// A delegated control group, which counts all descendants together and reports running out of memory.
     Cgroup,
-    /// A limit of the data of each process by itself: allocations fail, and the program decides.
+    /// A data limit per process: allocations fail, and the program handles that.
     DataLimit,
 }

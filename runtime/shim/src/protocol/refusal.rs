@@ -1,58 +1,58 @@
-//! Reasons for which the shim refuses a request.
+//! Refusals of requests by the shim.
 
 use serde::{Deserialize, Serialize};
 
 use crate::start_id::StartId;
 
-/// A request that was not carried out, and changed nothing.
+/// The refusal of a request, which changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
-    /// The shim speaks another version.
+    /// The shim speaks another version of the protocol.
     #[error("the shim speaks version {supported} of the protocol")]
     Protocol {
-        /// Its version.
+        /// Version that the shim speaks.
         supported: u32,
     },
-    /// The connection did not begin with hello, or said it without an epoch.
+    /// The connection has no epoch: hello is missing, or named none.
     #[error("the connection has no epoch in which it may change something")]
     NoEpoch,
-    /// Another holder has been here since, or the lease has ended.
+    /// The epoch is stale: a later holder has connected, or the lease has expired.
     #[error("epoch {epoch} is over: the newest is {newest}")]
     StaleEpoch {
-        /// The epoch of the connection.
+        /// Epoch of the connection.
         epoch: u64,
-        /// The highest one seen; the same if that one's lease has ended.
+        /// Highest epoch seen; equal to `epoch` if the lease expired.
         newest: u64,
     },
-    /// Another start of the same uid still runs.
+    /// Another start of the same uid is still running.
     #[error("{living} still runs")]
     Occupied {
-        /// The start that runs.
+        /// Start id of the running process.
         living: StartId,
     },
-    /// A later start of the same uid is known.
+    /// A later start of the same uid exists.
     #[error("{newer} is a later start")]
     Superseded {
-        /// The later start.
+        /// Start id of the later start.
         newer: StartId,
     },
-    /// Its process runs: it can't be forgotten.
+    /// The process runs, so its record can't be removed.
     #[error("the process still runs")]
     StillRunning,
     /// The table of starts is full.
     #[error("the shim keeps at most {most} starts")]
     Full {
-        /// The bound.
+        /// The most starts in the table.
         most: usize,
     },
-    /// The name of a signal, a path or a text is none.
+    /// A signal name, path or text is not valid.
     #[error("{0}")]
     Malformed(String),
-    /// The journal can't be written, so nothing may be changed.
+    /// The journal can't be written, so no change is permitted.
     #[error("the journal can't be written: {0}")]
     Journal(String),
-    /// The shim is about to end.
+    /// The shim is shutting down.
     #[error("the shim is ending")]
     Ending,
 }

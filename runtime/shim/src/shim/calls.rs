@@ -1,4 +1,4 @@
-//! The requests of one turn: planned, stored, carried out, stored, answered.
+//! Requests of one turn of the shim's loop: validated, intents stored, carried out, results stored, answered.
 
 use super::Shim;
 use super::poll::Token;
@@ -16,32 +16,33 @@ use crate::spawn::spawn;
 use crate::start_id::StartId;
 use crate::tag::Tag;
 
-/// The longest grace and lease: a day. What is longer is a mistake, and times can't overflow.
+/// The longest grace period and lease term: a day, in milliseconds. Larger values are mistakes, and the bound prevents
+/// overflow.
 const MAX_SPAN_MS: u64 = 86_400_000;
 
-/// A request that was checked, with what is left to do once its intent is stored.
+/// A validated request with the work that remains once its intent is stored.
 enum Plan {
-    /// Nothing; the answer stands.
+    /// No work: the answer is final.
     Done(Answer),
-    /// The request was refused.
+    /// No work: the request is refused.
     Refused(Refusal),
-    /// The answer is the process as it is at the end of the turn.
+    /// The answer is the state of the process at the end of the turn.
     Show(StartId),
-    /// A page is made at the end of the turn.
+    /// The answer is a page listed at the end of the turn.
     List(Option<StartId>),
     Spawn(Box<Spawn>, u64),
     Signal(StartId),
     Remove(StartId, Option<Output>),
 }
 
-/// A change of the table that is taken back if it can't be stored.
+/// A change of the table that is undone if it can't be stored.
 enum Undo {
     Entry(StartId, Option<Entry>),
     Hello(Token, Option<(u64, Lifetime)>, bool),
 }
 
 impl Shim {
-    /// Answers what has arrived on connections.
+    /// Handles the requests that have arrived on these connections.
     pub(super) fn answer(&mut self, readable: &[Token]) {
         let mut requests = Vec::new();
         for token in readable {
@@ -118,7 +119,7 @@ impl Shim {
         self.connections.get(&token)?.hello()
     }
 
-    /// The epoch of a connection that may change something.
+    /// Returns the epoch of a connection, if it may change processes.
     fn epoch(&self, token: Token) -> Result<u64, Refusal> {
         if self.ending.is_some() {
             return Err(Refusal::Ending);
@@ -256,7 +257,7 @@ impl Shim {
         Ok(Plan::Done(Answer::Done))
     }
 
-    /// Does what an intent is stored for; what is left is to answer.
+    /// Performs the work of a stored intent and returns the remaining plan for the answer.
     fn carry_out(&mut self, plan: Plan) -> Plan {
         match plan {
             Plan::Spawn(order, epoch) => {
@@ -335,7 +336,7 @@ impl Shim {
         Answer::Processes { processes, more }
     }
 
-    /// Undoes what could not be stored, last first.
+    /// Undoes changes that could not be stored, the last one first.
     fn take_back(&mut self, undo: Vec<Undo>) {
         for step in undo.into_iter().rev() {
             match step {
@@ -348,7 +349,7 @@ impl Shim {
         }
     }
 
-    /// Answers a turn whose intents could not be stored.
+    /// Answers the requests of a turn whose intents could not be stored.
     fn refuse_changes(&mut self, plans: Vec<(Token, u64, Plan)>, error: &str) {
         self.log.line(&format!("the journal can't be written: {error}"));
         for (token, number, plan) in plans {
@@ -363,7 +364,7 @@ impl Shim {
     }
 }
 
-/// The order that results from a stop and the one before it: the sooner deadline, the more thorough end.
+/// Merges a stop with an earlier one: the sooner deadline and the more thorough removal.
 fn merged(stop: &Stop, before: Option<&StopOrder>) -> StopOrder {
     let deadline_ms = clock::since_boot_ms() + stop.grace_ms.min(MAX_SPAN_MS);
     let deadline_ms = before.map_or(deadline_ms, |before| before.deadline_ms.min(deadline_ms));
@@ -375,7 +376,7 @@ fn merged(stop: &Stop, before: Option<&StopOrder>) -> StopOrder {
     }
 }
 
-/// Returns the output files to remove with a start that is stopped for good; `None` if it is kept.
+/// Returns the output files to remove together with a finally stopped start; `None` if the record is kept.
 pub(super) fn forgotten(entry: &Entry) -> Option<Option<Output>> {
     let is_over = matches!(entry.life, Life::Exited(_) | Life::Failed(_));
     match entry.stop.as_ref().filter(|_| is_over)?.then {

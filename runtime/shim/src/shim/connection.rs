@@ -1,17 +1,17 @@
-//! One client.
+//! A client's connection to the shim.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 
 use crate::protocol::{Hello, MAX_FRAME, Message, Request, frame};
 
-/// The most bytes that wait for a client. One that does not read them loses its connection, not the shim its memory.
+/// The most unsent bytes for a client. A client that does not read loses its connection.
 const MAX_WAITING: usize = 2 * MAX_FRAME;
 
-/// Bytes taken from a client at a time.
+/// The most bytes that are read from a client at a time.
 const CHUNK: usize = 64 << 10;
 
-/// A connection with what it has said of itself.
+/// A connection with the client's hello.
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: UnixStream,
@@ -23,7 +23,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Takes a connection, if the other side is the same user.
+    /// Accepts a connection if its peer is the same user.
     ///
     /// # Errors
     /// When it is somebody else, or the system refuses.
@@ -55,7 +55,7 @@ impl Connection {
         self.hello = Some(hello);
     }
 
-    /// Returns true once the other side is gone or has broken the protocol.
+    /// Returns true once the peer has closed the connection or violated the protocol.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
@@ -90,14 +90,14 @@ impl Connection {
         })
     }
 
-    /// Adds a message to what is sent at the end of the turn.
+    /// Queues a message for the end of the turn.
     pub(super) fn send(&mut self, message: &Message) {
         if frame::write(message, &mut self.waiting).is_err() || self.waiting.len() > MAX_WAITING {
             self.is_over = true;
         }
     }
 
-    /// Sends as much as there is room for. Returns the new wish for room, if it has changed.
+    /// Sends as much as the socket takes. Returns true or false if the connection must start or stop waiting for room.
     pub(super) fn flush(&mut self) -> Option<bool> {
         while !self.waiting.is_empty() && !self.is_over {
             match self.stream.write(&self.waiting) {

@@ -1,4 +1,4 @@
-//! Exits: seen, stored, reaped, told; then what they have left is swept.
+//! Exits: observed, stored, reaped and reported, followed by a sweep for leftovers.
 
 use std::collections::BTreeSet;
 
@@ -14,17 +14,17 @@ use crate::protocol::{End, Event, Exit, MemoryGuard, Output};
 use crate::shim::calls::forgotten;
 use crate::start_id::StartId;
 
-/// An exit that was seen.
+/// An observed exit that is not stored yet.
 #[derive(Debug)]
 pub(super) struct Seen {
     id: StartId,
     exit: Exit,
-    /// A child of ours that is to be reaped.
+    /// Child of the shim to reap; none for an adopted process.
     child: Option<Pid>,
 }
 
 impl Shim {
-    /// Takes note of all children that have ended. They stay until their exits are stored.
+    /// Records all children that have ended. They stay unreaped until their exits are stored.
     pub(super) fn reap(&mut self) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let known: BTreeSet<StartId> = self.untold.iter().map(|seen| seen.id.clone()).collect();
@@ -50,7 +50,7 @@ impl Shim {
         }
     }
 
-    /// Takes note that a process of an earlier shim has ended.
+    /// Records the end of an adopted process.
     pub(super) fn adopted_ended(&mut self, id: &StartId) {
         let Some(pidfd) = self.adopted.remove(id) else {
             return;
@@ -60,7 +60,7 @@ impl Shim {
         self.saw(id.clone(), End::Unknown, None);
     }
 
-    /// Takes note of an exit; [`store_exits`](Self::store_exits) goes on with it.
+    /// Records an exit for [`store_exits`](Self::store_exits).
     pub(super) fn saw(&mut self, id: StartId, end: End, child: Option<Pid>) {
         let Some(entry) = self.table.get(&id) else {
             return;
@@ -81,7 +81,7 @@ impl Shim {
         self.untold.push(Seen { id, exit, child });
     }
 
-    /// Stores the exits that were seen, reaps, and tells. What can't be stored is tried again.
+    /// Stores the observed exits, reaps the processes and reports them. Retries what can't be stored.
     pub(super) fn store_exits(&mut self) {
         if self.untold.is_empty() {
             if self.journal.sync().is_err() {
@@ -134,7 +134,7 @@ impl Shim {
         }
     }
 
-    /// Forgets those whose stop said so. The stop is stored, so a shim that dies meanwhile leaves it to the next one.
+    /// Removes the starts whose stop orders say so. The order is stored, so the next shim continues after a crash.
     pub(super) fn forget_stopped(&mut self, ids: Vec<StartId>) {
         let gone = ids.into_iter().filter_map(|id| {
             let output = forgotten(self.table.get(&id)?)?;
@@ -148,7 +148,7 @@ impl Shim {
         }
     }
 
-    /// Removes what a start has left outside, then the start: what is forgotten can't be found again.
+    /// Removes a start's output files and control group, then its record, by which they could be found.
     pub(super) fn forget(&mut self, id: StartId, output: Option<&Output>) {
         if let Some(groups) = &self.groups {
             groups.remove(&id);

@@ -1,4 +1,4 @@
-//! Connections, and what happens to processes that nobody holds any more.
+//! Connections, and the fate of processes whose holder is gone.
 
 use std::io::ErrorKind;
 
@@ -11,11 +11,11 @@ use crate::clock;
 use crate::journal::Record;
 use crate::protocol::{Event, Lifetime, Message, StopReason};
 
-/// The most connections at a time: the program has one, commands have one each.
+/// The most connections at a time. The program uses one, and each command another.
 const MAX_CONNECTIONS: usize = 64;
 
 impl Shim {
-    /// Takes all who connect.
+    /// Accepts all waiting connections.
     pub(super) fn accept(&mut self) {
         loop {
             let stream = match self.listener.accept() {
@@ -36,7 +36,7 @@ impl Shim {
         }
     }
 
-    /// Sends what waits, and ends connections that are over.
+    /// Sends queued messages, and closes connections that have ended.
     pub(super) fn flush(&mut self) {
         let mut over = Vec::new();
         for (token, connection) in &mut self.connections {
@@ -71,14 +71,14 @@ impl Shim {
         }
     }
 
-    /// Returns true while a connection of the highest epoch is there.
+    /// Returns true while a connection of the highest epoch is open.
     fn is_held(&self) -> bool {
         let highest = self.table.epoch.map(|(epoch, _)| epoch);
         let mut hellos = self.connections.values().filter_map(Connection::hello);
         highest.is_some() && hellos.any(|hello| hello.epoch == highest)
     }
 
-    /// Tells those who subscribed.
+    /// Sends an event to all subscribed connections.
     pub(super) fn publish(&mut self, event: &Event) {
         for connection in self.connections.values_mut() {
             if connection.hello().is_some_and(|hello| hello.subscribe) {
@@ -87,8 +87,8 @@ impl Shim {
         }
     }
 
-    /// Ends the highest epoch: its commands are refused from now on, and everything is killed before another holder
-    /// may start.
+    /// Ends the highest epoch: its commands are refused from now on, and its processes killed before another holder may
+    /// start any.
     pub(super) fn lifetime_ended(&mut self) {
         self.lifetime_deadline = None;
         let (Some(lifetime), Some((epoch, _))) = (self.lifetime(), self.table.epoch) else {
@@ -107,7 +107,7 @@ impl Shim {
         self.stop_all(reason, Signal::KILL, 0);
     }
 
-    /// Begins to wait for whoever held what the shim before this one has left.
+    /// Restarts the lifetime's deadline for processes of an earlier shim.
     pub(super) fn recover_lifetime(&mut self) {
         let now = clock::since_boot_ms();
         self.lifetime_deadline = match self.lifetime() {

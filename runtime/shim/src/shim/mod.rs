@@ -37,54 +37,52 @@ use crate::output::Outputs;
 use crate::protocol::{Lifetime, StopReason};
 use crate::start_id::StartId;
 
-/// The time after which a shim ends that has no process and no client. A program that begins again at once finds it
-/// still there; one that is gone leaves nothing behind.
+/// Time without process and client after which a shim ends. A program that restarts at once still finds it.
 pub const IDLE: Duration = Duration::from_secs(10);
 
-/// Time that processes have when the shim itself is told to end.
+/// Grace period of processes when the shim is told to end, in milliseconds.
 const END_GRACE_MS: u64 = 5_000;
 
-/// The next attempt to store what could not be stored.
+/// Delay before the journal is written again after a failure, in milliseconds.
 const JOURNAL_RETRY_MS: u64 = 1_000;
 
 /// Settings of a shim.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The state folder, which has to be there.
+    /// Path of the state folder, which must exist.
     pub state_folder: PathBuf,
-    /// The time after which it ends without process and client: [`IDLE`].
+    /// Time without process and client after which the shim ends: [`IDLE`].
     pub idle: Duration,
 }
 
-/// Reasons for which a shim ended without an error.
+/// The reason for which a shim ended without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// Another one has the folder.
+    /// Another shim serves the folder.
     AlreadyThere,
-    /// Nothing ran and nobody was connected.
+    /// No process ran and no client was connected.
     Idle,
-    /// It was told to, and all processes are gone.
+    /// The shim received a signal to end, and all processes have ended.
     Told,
-    /// Its folder is gone, and so are all processes.
+    /// The shim's folder was removed, and all processes have ended.
     FolderGone,
 }
 
-/// Says why a shim could not begin or go on.
+/// The error of a shim that can't start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Its folder can't be used.
+    /// The shim's folder can't be used.
     #[error("the folder of the shim can't be used")]
     Folder(#[source] io::Error),
-    /// Its journal can't be opened.
+    /// The journal can't be opened.
     #[error("the journal of the shim can't be opened")]
     Journal(#[source] io::Error),
-    /// The system refuses something else that it needs.
+    /// The system refused another operation that the shim needs.
     #[error("the system refuses {0}")]
     System(&'static str, #[source] io::Error),
 }
 
-/// Runs a shim until nothing is left to do. The process that calls it is the shim's alone: signals, limits and children
-/// are the process's own.
+/// Runs a shim until no work is left. The shim takes over signals, limits and children of the calling process.
 ///
 /// # Errors
 /// When it can't begin, or the system stops serving it. Processes that run then go on; the next shim finds them.
@@ -136,7 +134,7 @@ pub fn run(settings: &Settings) -> Result<Ended, RunError> {
     shim.serve().map_err(|error| RunError::System("polling", error))
 }
 
-/// Makes the process what a shim has to be. Returns the limit of open files that it had before.
+/// Prepares the process to be a shim. Returns the previous soft limit of open files.
 fn prepare_process() -> Result<Option<u64>, RunError> {
     let system = |what| move |error: rustix::io::Errno| RunError::System(what, error.into());
     // A session of its own, so that no terminal and no group signal of the program reaches it. Refused if it leads a
@@ -155,7 +153,7 @@ fn prepare_process() -> Result<Option<u64>, RunError> {
     Ok(files.current)
 }
 
-/// All that a shim has.
+/// The whole state of a shim.
 struct Shim {
     _lock: File,
     listener: UnixListener,
@@ -165,35 +163,35 @@ struct Shim {
     log: Log,
     outputs: Outputs,
     groups: Option<Delegated>,
-    /// The open files of a process without a limit of its own.
+    /// Soft limit of open files for processes that set none.
     files: Option<u64>,
     connections: BTreeMap<Token, Connection>,
-    /// Processes that an earlier shim started.
+    /// Processes of an earlier shim, each with a descriptor to watch.
     adopted: HashMap<StartId, OwnedFd>,
-    /// The starts of the descriptors that are polled.
+    /// Starts by their polled descriptor.
     pidfds: BTreeMap<Token, StartId>,
-    /// Our own children, by pid.
+    /// Starts of the shim's own children, by pid.
     children: HashMap<u32, StartId>,
-    /// Times of SIGKILL of stops that go on, in milliseconds since boot.
+    /// Times of SIGKILL for stops in progress, in milliseconds since boot.
     deadlines: BTreeMap<StartId, u64>,
-    /// Ended starts of which something may be left.
+    /// Ended starts that may have left processes behind.
     sweeps: BTreeMap<StartId, sweep::Sweep>,
-    /// The time before which processes are not listed again.
+    /// Time before which the processes are not listed again, in milliseconds since boot.
     sweeps_from: u64,
-    /// The time at which the lifetime of what the highest epoch has started ends.
+    /// Time at which the processes of the highest epoch are killed, in milliseconds since boot; none if they are kept.
     lifetime_deadline: Option<u64>,
-    /// The time of the next attempt to store what could not be stored.
+    /// Time of the next attempt to write the journal, in milliseconds since boot; none if nothing waits.
     journal_retry: Option<u64>,
-    /// Exits that wait for the journal.
+    /// Exits that are not stored yet.
     untold: Vec<exits::Seen>,
-    /// The reason of an ending that goes on.
+    /// Reason of a shutdown in progress; none otherwise.
     ending: Option<StopReason>,
     idle_ms: u64,
     idle_since: Option<u64>,
 }
 
 impl Shim {
-    /// Takes turns until nothing is left to do.
+    /// Runs turns of the loop until no work is left.
     fn serve(&mut self) -> io::Result<Ended> {
         loop {
             let now = clock::since_boot_ms();
@@ -241,13 +239,13 @@ impl Shim {
         Ok(())
     }
 
-    /// Appends a record and changes the table at once. The caller syncs before it tells anybody.
+    /// Appends a record and applies it to the table. The caller syncs before reporting it.
     fn record(&mut self, record: Record) {
         self.journal.append(&record);
         self.table.apply(&record);
     }
 
-    /// Carries out what is due.
+    /// Performs all work that is due.
     fn due(&mut self) {
         let now = clock::since_boot_ms();
         if self.lifetime_deadline.is_some_and(|due| now >= due) {
@@ -296,7 +294,7 @@ impl Shim {
         }
     }
 
-    /// Begins to end: everything is stopped.
+    /// Begins a shutdown: stops all processes.
     fn end(&mut self, reason: StopReason) {
         if self.ending.is_some() {
             return;
@@ -309,7 +307,7 @@ impl Shim {
         }
     }
 
-    /// Ends if the folder is gone: nobody could find the shim any more.
+    /// Shuts down if the folder is gone, since no client could find the shim any more.
     fn check_folder(&mut self) {
         if !self.journal.is_in_place() {
             self.journal.lose();
@@ -317,7 +315,7 @@ impl Shim {
         }
     }
 
-    /// The lifetime of what the highest epoch has started; none once it is over.
+    /// Returns the lifetime of the highest epoch's processes; none once the epoch has ended.
     fn lifetime(&self) -> Option<Lifetime> {
         self.table
             .epoch

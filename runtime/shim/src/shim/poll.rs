@@ -1,4 +1,4 @@
-//! All that a shim waits for, in one place.
+//! All event sources of a shim: sockets, signals, timers and watched files.
 
 use std::io::{self, Read};
 use std::mem::MaybeUninit;
@@ -15,10 +15,10 @@ use signal_hook::consts::{SIGCHLD, SIGINT, SIGTERM};
 
 use crate::folder::Folder;
 
-/// The most events of one turn; more wait for the next.
+/// The most events of one turn; further ones wait for the next.
 const MAX_EVENTS: usize = 256;
 
-/// A descriptor that comes and goes: a connection or a process.
+/// Id of a polled connection or process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Token(u64);
 
@@ -29,26 +29,26 @@ const TIMER: u64 = 3;
 const FILES: u64 = 4;
 const FIRST_TOKEN: u64 = 16;
 
-/// Something that there is to do.
+/// An event that the shim handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ready {
-    /// Somebody connects.
+    /// A client is connecting.
     Listener,
-    /// Children have ended.
+    /// A child has ended.
     Children,
-    /// The shim is told to end.
+    /// The shim received a signal to end.
     Told,
-    /// A time has come.
+    /// The time of the next turn has come.
     Timer,
     /// A watched file has grown.
     Grown(i32),
-    /// Something in the folder was removed or moved.
+    /// A file in the folder was removed or moved.
     Folder,
-    /// A connection has bytes or room, or a process has ended.
+    /// A connection is readable or writable, or a process has ended.
     Token(Token),
 }
 
-/// All that a shim waits for.
+/// The poller of all event sources of a shim.
 #[derive(Debug)]
 pub(super) struct Poll {
     epoll: OwnedFd,
@@ -62,7 +62,7 @@ pub(super) struct Poll {
 }
 
 impl Poll {
-    /// Begins to wait for connections, children, signals and the loss of the folder.
+    /// Starts waiting for connections, children, signals and the loss of the folder.
     ///
     /// # Errors
     /// When the system refuses one of them.
@@ -96,12 +96,12 @@ impl Poll {
         })
     }
 
-    /// The descriptor on which files are watched.
+    /// Returns the inotify descriptor for watching files.
     pub(super) fn inotify(&self) -> &OwnedFd {
         &self.inotify
     }
 
-    /// Begins to wait for a descriptor to be readable.
+    /// Starts waiting until a descriptor is readable.
     ///
     /// # Errors
     /// When the system refuses.
@@ -112,7 +112,7 @@ impl Poll {
         Ok(token)
     }
 
-    /// Waits for room to write, too, or no longer.
+    /// Starts or stops waiting until a descriptor is writable too.
     pub(super) fn want_room(&self, source: &impl AsFd, token: Token, wants: bool) {
         let flags = if wants {
             EventFlags::IN | EventFlags::OUT
@@ -122,12 +122,12 @@ impl Poll {
         let _ = epoll::modify(&self.epoll, source, EventData::new_u64(token.0), flags);
     }
 
-    /// Ends waiting for a descriptor.
+    /// Stops waiting for a descriptor.
     pub(super) fn remove(&self, source: &impl AsFd) {
         let _ = epoll::delete(&self.epoll, source);
     }
 
-    /// Sets the time of the next turn, in milliseconds since boot; `None` for no time.
+    /// Sets the time of the next turn, in milliseconds since boot; `None` for none.
     ///
     /// # Errors
     /// When the system refuses.
@@ -153,7 +153,7 @@ impl Poll {
         Ok(())
     }
 
-    /// Waits until there is something to do.
+    /// Waits for the next events.
     ///
     /// # Errors
     /// When the system refuses.
@@ -207,7 +207,7 @@ impl Poll {
     }
 }
 
-/// A stream that is readable after one of the signals.
+/// Returns a stream that becomes readable after any of the signals.
 fn on_signals(signals: &[i32]) -> io::Result<UnixStream> {
     let (reader, writer) = UnixStream::pair()?;
     reader.set_nonblocking(true)?;

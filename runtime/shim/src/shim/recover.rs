@@ -1,4 +1,4 @@
-//! The beginning of a shim: what an earlier one has left.
+//! Recovery at the start of a shim: processes and records of an earlier one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -13,11 +13,11 @@ use crate::procfs::{self, Belonging, Stat};
 use crate::protocol::{End, MemoryGuard};
 use crate::start_id::StartId;
 
-/// Looks for a process whose start was intended and of which nothing is found. One that was between fork and exec when
-/// its shim was killed gets its tag only with exec: it is killed then, as its start was reported as ended.
+/// The most looks for the process of an intended start that was not found. If its shim was killed between fork and
+/// exec, the process gets its tag only at exec. It is killed then, since its start was reported as ended.
 const LATE_LOOKS: u32 = 50;
 
-/// A process that carries a tag.
+/// A process with a tag.
 #[derive(Clone, Copy)]
 struct TaggedProcess {
     pid: Pid,
@@ -25,7 +25,7 @@ struct TaggedProcess {
 }
 
 impl Shim {
-    /// Adopts what lives, ends what doesn't, and goes on with what was begun.
+    /// Adopts living processes, records the end of others, and continues unfinished stops.
     ///
     /// # Errors
     /// When `/proc` can't be read, or processes can't be watched.
@@ -146,7 +146,7 @@ impl Shim {
         Ok(())
     }
 
-    /// Kills what belongs to starts that don't live, and removes their groups.
+    /// Kills processes of starts that have ended, and removes their control groups.
     fn recover_stray(&mut self, tagged: BTreeSet<StartId>) {
         let groups = self
             .groups
@@ -166,7 +166,7 @@ impl Shim {
     }
 }
 
-/// Takes a descriptor of a process, if it is the one that started then.
+/// Returns a descriptor of a process if its start time matches.
 fn watched(pid: Pid, start_time: u64) -> Option<std::os::fd::OwnedFd> {
     let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
     let stat = procfs::stat(pid)?;

@@ -1,4 +1,4 @@
-//! Stops: a signal, a deadline, SIGKILL.
+//! Stops of processes: first signal, deadline and SIGKILL.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group, pidfd_send_signal};
 
@@ -11,7 +11,7 @@ use crate::signals;
 use crate::start_id::StartId;
 
 impl Shim {
-    /// Sends the signal of a stop that is stored, and begins its grace.
+    /// Sends the signal of a stored stop and starts its grace period.
     pub(super) fn signal_stop(&mut self, id: &StartId) {
         let order = self.table.get(id).and_then(|entry| entry.stop.as_deref());
         let Some(signal) = order.map(|order| signals::named(&order.signal).unwrap_or(Signal::TERM)) else {
@@ -21,7 +21,7 @@ impl Shim {
         self.set_deadline(id);
     }
 
-    /// Begins to wait for the deadline of a stop that is stored.
+    /// Schedules the deadline of a stored stop.
     pub(super) fn set_deadline(&mut self, id: &StartId) {
         let order = self.table.get(id).and_then(|entry| entry.stop.as_deref());
         if let Some(order) = order {
@@ -29,7 +29,7 @@ impl Shim {
         }
     }
 
-    /// Signals the group of a process, and the process itself if it has left the group.
+    /// Signals a process's group, and the process itself if it has left the group.
     fn signal(&self, id: &StartId, signal: Signal) {
         let Some(Life::Running { pid, start_time }) = self.table.get(id).map(|entry| &entry.life) else {
             return;
@@ -52,7 +52,7 @@ impl Shim {
         }
     }
 
-    /// Kills what has outlived its grace. What has escaped its group is swept once the process has ended.
+    /// Kills processes whose grace period is over. Descendants outside their group are swept after their exit.
     pub(super) fn kill_overdue(&mut self, now: u64) {
         let overdue: Vec<StartId> = self
             .deadlines
@@ -73,7 +73,7 @@ impl Shim {
         }
     }
 
-    /// Stops all processes. It is stored first, where it can be, and done in any case.
+    /// Stops all processes, even if the stops can't be stored first.
     pub(super) fn stop_all(&mut self, reason: StopReason, signal: Signal, grace_ms: u64) {
         let deadline_ms = clock::since_boot_ms() + grace_ms;
         let living: Vec<_> = self

@@ -1,4 +1,4 @@
-//! The sweep of what ended starts have left: found by tag, by mark, or as children of the shim, and killed.
+//! The sweep for leftovers of ended starts, found by tag, by mark or as children of the shim, and killed.
 
 use std::collections::BTreeSet;
 
@@ -14,26 +14,25 @@ use crate::mark::Mark;
 use crate::procfs::{self, Belonging};
 use crate::start_id::StartId;
 
-/// The time between two looks for what an ended start has left.
+/// Interval between two looks for leftovers, in milliseconds.
 const SWEEP_EVERY_MS: u64 = 20;
 
-/// Listing all processes takes milliseconds where there are many. It gets at most one part in so many of the time, and
-/// serves all who wait for it.
+/// Pause after a listing of all processes as a multiple of its time, since a listing takes milliseconds if there are
+/// many. One listing serves all sweeps.
 const SWEEP_SHARE: u64 = 10;
 
-/// Looks that are made even if nothing is found: a process shows no environment for a moment while it begins another
-/// program.
+/// The fewest looks of a sweep, even if nothing is found: during an exec, a process has no environment for a moment.
 pub(super) const LOOKS: u32 = 2;
 
-/// Looks without end would hide a process that forks faster than it is killed; after these it is reported.
+/// The most looks of a sweep. After them, processes that fork faster than they are killed are reported.
 const MAX_SWEEPS: u32 = 200;
 
-/// The search for what an ended start has left.
+/// The sweep for the leftovers of an ended start.
 #[derive(Debug)]
 pub(super) struct Sweep {
     due: u64,
     looks: u32,
-    /// Looks that are made even if nothing is found.
+    /// The fewest looks, even if nothing is found.
     at_least: u32,
 }
 
@@ -43,17 +42,17 @@ impl Sweep {
     }
 }
 
-/// The processes that a look has killed.
+/// Processes killed in one look.
 #[derive(Debug, Default)]
 struct Killed {
-    /// The starts that they carried the tag of.
+    /// Starts whose tag a killed process had.
     of: BTreeSet<StartId>,
-    /// True if there were others, which any of the ended starts may have left.
+    /// True if processes without a tag were killed, which any ended start may have left.
     others: bool,
 }
 
 impl Shim {
-    /// Begins to look for what a start has left.
+    /// Starts a sweep for the leftovers of a start.
     pub(super) fn sweep_for(&mut self, id: StartId, at_least: u32) {
         let sweep = Sweep {
             due: clock::since_boot_ms(),
@@ -63,7 +62,7 @@ impl Shim {
         self.sweeps.insert(id, sweep);
     }
 
-    /// Looks for what ended starts have left, if it is time, and kills that.
+    /// Looks for leftovers of ended starts if a look is due, and kills them.
     pub(super) fn sweep(&mut self, now: u64) {
         if now < self.sweeps_from || !self.sweeps.values().any(|sweep| now >= sweep.due) {
             return;
@@ -95,7 +94,7 @@ impl Shim {
         }
     }
 
-    /// Kills the processes of starts that don't live, as far as each can be told.
+    /// Kills processes that belong to ended starts, as far as the tag, the mark or the parent shows it.
     fn kill_left(&mut self) -> Killed {
         let found = match procfs::belonging_to(&self.table.instance) {
             Ok(found) => found,
@@ -132,14 +131,14 @@ impl Shim {
         self.table.get(id).is_some_and(|entry| entry.lives())
     }
 
-    /// The marks of the starts that live.
+    /// Returns the marks of the living starts.
     pub(super) fn living_marks(&self) -> BTreeSet<Mark> {
         let living = self.table.iter().filter(|(_, entry)| entry.lives());
         living.map(|(id, _)| Mark::of(&self.table.instance, id)).collect()
     }
 
-    /// The children that escaped their parents and carry neither tag nor mark, when no start lives that they can be of: none
-    /// that is older than they are.
+    /// Returns reparented children without tag and mark that no living start can have started, because they are older
+    /// than all of those.
     fn strangers(&self) -> Vec<Pid> {
         let living = self.table.iter().filter(|(_, entry)| entry.lives());
         let oldest = living
@@ -156,7 +155,7 @@ impl Shim {
         self.orphans().into_iter().filter(is_stranger).collect()
     }
 
-    /// Reaps ended processes that escaped their parents.
+    /// Reaps ended processes that were reparented to the shim.
     pub(super) fn reap_orphans(&mut self) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         if !matches!(waitid(WaitId::All, options), Ok(Some(_))) {
@@ -167,21 +166,20 @@ impl Shim {
         }
     }
 
-    /// The children that are no start's own process.
+    /// Returns the children that the shim did not start itself.
     fn orphans(&self) -> Vec<Pid> {
         let mut children = procfs::children().unwrap_or_default();
         children.retain(|pid| !self.children.contains_key(&pid.as_raw_pid().unsigned_abs()));
         children
     }
 
-    /// Returns true if something may live that no start's own process is the parent of.
+    /// Returns true if processes may have been reparented to the shim.
     pub(super) fn has_orphans(&self) -> bool {
         procfs::children().is_none() || !self.orphans().is_empty()
     }
 }
 
-/// Kills a process that still belongs to what it was found to belong to: the descriptor is taken first, so the pid can't be
-/// another's by then.
+/// Kills a process if its evidence still holds. The descriptor is opened first, so that a reused pid is not killed.
 fn kill_if_still(pid: Pid, belonging: &Belonging, instance: &str) {
     let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else {
         return;

@@ -1,4 +1,4 @@
-//! A shim as tests start it, and the programs that it runs for them.
+//! The shim and its child programs, as tests start them.
 
 #![allow(clippy::print_stdout, reason = "output is what it is for")]
 

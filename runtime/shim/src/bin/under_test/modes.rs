@@ -1,4 +1,4 @@
-//! Programs with one habit each.
+//! Child programs for tests, each with one behaviour.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use signal_hook::consts::{SIGTERM, SIGUSR1};
 
-/// Runs one of them:
+/// Runs the child program of a mode:
 ///
 /// | mode | habit |
 /// |---|---|
@@ -136,8 +136,8 @@ fn add_line(file: &str) {
     writeln!(file, "{}", std::process::id()).expect("a line");
 }
 
-/// Starts a child that ignores SIGTERM: `group`, in this group; `escape`, in one of its own; `hide`, in a session of its own and
-/// without an environment; `bare`, without its mark as well.
+/// Starts a child that ignores SIGTERM: `group`, in this process group; `escape`, in its own; `hide`, in its own
+/// session and without an environment; `bare`, also without its mark.
 #[expect(
     clippy::zombie_processes,
     reason = "this process waits for nothing and ends first"
