@@ -1,20 +1,21 @@
-//! Addresses of services, as the programs that refer to them get them (rule W17).
+//! Addresses of services in the form that referring programs get (rule W17).
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// The addresses that one start of a process gets.
+/// The addresses of services that one start of a process gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Addresses {
-    /// Those of ready replicas, by variable.
+    /// Addresses of ready replicas at the start, by environment variable.
     pub variables: BTreeMap<String, String>,
-    /// The files in which they stand from then on, by variable. A container can't see them.
+    /// Files that hold the current addresses, by environment variable. Containers can't see them.
     pub files: BTreeMap<String, PathBuf>,
 }
 
-/// Returns the variable with the addresses of a port of a service: `API_PORT` for the port `PORT` of the service `api`.
+/// Returns the name of the environment variable for a service's port: `API_PORT` for the port `PORT` of the service
+/// `api`.
 pub(crate) fn variable(service: &str, port: &str) -> String {
     let upper = |c: char| {
         if c.is_ascii_alphanumeric() {
@@ -27,7 +28,7 @@ pub(crate) fn variable(service: &str, port: &str) -> String {
     format!("{prefix}_{port}")
 }
 
-/// Returns the addresses of ports of the loopback interface, as programs get them.
+/// Formats loopback addresses of ports as programs get them: `127.0.0.1:8080,127.0.0.1:8081`.
 pub(crate) fn text(numbers: &[u16]) -> String {
     let all: Vec<String> = numbers.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     all.join(",")

@@ -1,4 +1,4 @@
-//! Backends: they start, list and stop processes.
+//! Backends, which start, list and stop processes.
 //!
 //! A backend reports and nudges; it decides nothing. Only reconcilers start, stop and count (W3), and a backend restarts
 //! nothing by itself. Local processes, containers and simulated processes are used in the same way.
@@ -30,21 +30,21 @@ pub use watershed_shim::protocol::{Limits, Output, Stop, Then};
 
 use crate::policy::exit::{Exit, StartFailure};
 
-/// A future of a backend. Boxed, so that backends can be handed in as objects.
+/// The future type of backends' methods, boxed so that a backend can be a trait object.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A place where processes run.
+/// A system that runs processes.
 ///
 /// A value of it acts in one epoch, that of the lease under which it was made.
 pub trait Backend: Send + Sync {
-    /// Returns the name that messages give it, such as `process` or `docker`.
+    /// Returns the backend's name for messages, such as `process` or `docker`.
     fn name(&self) -> &'static str;
 
-    /// Returns the epoch in which it acts.
+    /// Returns the epoch under which the backend acts.
     fn epoch(&self) -> u64;
 
-    /// Starts a process, unless its start id was started before. Returns it as it is, maybe still starting; an image is
-    /// not waited for.
+    /// Starts a process once per start id and returns its observation, which may still be starting: the pull of an
+    /// image is not awaited.
     ///
     /// Dropping the future leaves open whether the process is started; repeat the request or list.
     ///
@@ -53,8 +53,8 @@ pub trait Backend: Send + Sync {
     /// [`Phase::NotStarted`], as it is stored under its start id.
     fn start(&self, start: Start) -> BoxFuture<'_, Result<Observation, Error>>;
 
-    /// Begins to stop a process, and returns at once: [`News::Changed`] follows. Returns it as it is, `None` if its start
-    /// is unknown. A second request can shorten the grace period, not prolong it.
+    /// Begins to stop a process and returns without waiting for its end, which [`News::Changed`] reports. Returns the
+    /// observation; `None` if the start is unknown. A repeated request can shorten the grace period but not prolong it.
     ///
     /// Dropping the future leaves open whether the stop has begun.
     ///
@@ -62,14 +62,15 @@ pub trait Backend: Send + Sync {
     /// When the request is refused or the backend can't be reached.
     fn stop(&self, stop: Stop) -> BoxFuture<'_, Result<Option<Observation>, Error>>;
 
-    /// Lists all starts that are not forgotten, in the order of their ids: one call for each scan (W2). Changes nothing,
-    /// so its future may be dropped.
+    /// Lists all starts that are not forgotten, in the order of their ids: one call per scan (W2). Read-only, so the
+    /// future may be dropped.
     ///
     /// # Errors
     /// When the backend can't be reached.
     fn list(&self) -> BoxFuture<'_, Result<Vec<Observation>, Error>>;
 
-    /// Forgets a start whose process has ended, with its output files if asked to. One that is unknown is forgotten.
+    /// Removes the record of a start whose process has ended, and its output files on request. Succeeds for an unknown
+    /// start.
     ///
     /// Dropping the future leaves open whether it is forgotten.
     ///
@@ -77,7 +78,7 @@ pub trait Backend: Send + Sync {
     /// When the process lives, the request is refused or the backend can't be reached.
     fn forget(&self, id: StartId, remove_output: bool) -> BoxFuture<'_, Result<(), Error>>;
 
-    /// Runs a command where the process of a start runs, and returns its code: for checks of containers.
+    /// Runs a command in the container of a start and returns its exit code, for checks.
     ///
     /// Dropping the future ends the wait, and the command where that is possible.
     ///
@@ -90,249 +91,250 @@ pub trait Backend: Send + Sync {
         Box::pin(std::future::ready(Err(Error::Unsupported { backend, message })))
     }
 
-    /// Returns the time within which all stops are carried out that end with this program; none if there are none.
+    /// Returns the time within which all stops that end with this program are carried out; none if there are no such
+    /// stops.
     fn stops_within(&self) -> Option<Duration> {
         None
     }
 
-    /// Returns the bytes of memory that are free for one more process; none if nobody knows.
+    /// Returns the memory available to another process, in bytes; none if unknown.
     fn free_memory(&self) -> Option<u64> {
         None
     }
 
-    /// Returns news from now on. A receiver that lags has missed some, which is no harm: it lists.
+    /// Subscribes to news from now on. A lagging receiver loses some, and makes up for them with a listing.
     fn news(&self) -> broadcast::Receiver<News>;
 }
 
-/// Makes the value of a backend that acts in one epoch.
+/// Connector to a backend, creating its value for one epoch.
 pub trait Connect: Send + Sync {
-    /// Returns true if it runs containers, false if it runs local programs.
+    /// Returns true if the backend runs containers, false if it runs local programs.
     fn runs_containers(&self) -> bool;
 
-    /// Connects. Nothing is started by it: a project without workloads has no processes of ours.
+    /// Connects without starting anything: a project without workloads has no processes.
     ///
     /// # Errors
     /// When the backend can't be used at all.
     fn connect(&self, epoch: u64) -> Result<Arc<dyn Backend>, Error>;
 }
 
-/// A request to start a process.
+/// A request to start a process once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Start {
-    /// The start. Its counter was stored before.
+    /// Start id, whose counter was stored before the request.
     pub id: StartId,
-    /// The program.
+    /// The program to run.
     pub program: Program,
-    /// The whole environment, ports included. Backends add their tag and nothing else (W17).
+    /// The whole environment, including ports. Backends add only their tag (W17).
     pub environment: Vec<(String, String)>,
-    /// Limits of the process and all that it starts.
+    /// Resource limits of the process and its descendants.
     pub limits: Limits,
-    /// The file that a local process writes to; containers keep their own output (W19).
+    /// Output file of a local process; none for containers, whose engine keeps the output (W19).
     pub output: Option<Output>,
 }
 
-/// The program of a start.
+/// A local program or a container to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Program {
-    /// A local program.
+    /// A program that runs on this machine.
     Local {
-        /// The program and its arguments.
+        /// Program and arguments.
         command: Vec<String>,
-        /// The folder to start in.
+        /// Working directory.
         cwd: PathBuf,
     },
-    /// A container.
+    /// A container that runs in the container engine.
     Container(Container),
 }
 
-/// A container to start.
+/// The settings of a container to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
-    /// The image.
+    /// Name of the image, with its tag or digest.
     pub image: String,
-    /// The circumstances in which the image is pulled.
+    /// Policy for pulling the image.
     pub pull: Pull,
-    /// The program that gets the command as its arguments; empty for that of the image.
+    /// Entrypoint, which gets the command as arguments; the image's own if empty.
     pub entrypoint: Vec<String>,
-    /// The command; empty for that of the image.
+    /// Command; the image's own if empty.
     pub command: Vec<String>,
-    /// The folder in the container to start in; `None` for that of the image.
+    /// Working directory in the container; `None` for the image's own.
     pub cwd: Option<String>,
-    /// The network: `bridge`, `host`, `none` or the name of one of the engine's.
+    /// Network: `bridge`, `host`, `none` or the name of a network in the engine.
     pub network: String,
-    /// Folders of the host that it sees.
+    /// Folders of the host that are mounted into the container.
     pub mounts: Vec<Mount>,
-    /// Ports of the container with the loopback ports of the host that lead to them.
+    /// Port mappings: port in the container, and loopback port of the host.
     pub ports: Vec<(u16, u16)>,
 }
 
-/// Circumstances in which an image is pulled.
+/// Policy for pulling an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pull {
-    /// Before each start.
+    /// Pull before each start.
     Always,
-    /// If it is not there.
+    /// Pull if the image is missing locally.
     #[default]
     Missing,
-    /// Never.
+    /// Never pull.
     Never,
 }
 
-/// A folder or file of the host in a container.
+/// A folder or file of the host that is mounted into a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mount {
-    /// The absolute path on the host.
+    /// Absolute path on the host.
     pub from: PathBuf,
-    /// The absolute path in the container.
+    /// Absolute path in the container.
     pub to: String,
-    /// True if the container can't write to it.
+    /// True if the container can't write to the mount.
     pub read_only: bool,
 }
 
-/// One start as a backend reports it.
+/// The state of a start as a backend reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// The start.
+    /// Start id.
     pub id: StartId,
-    /// The epoch that ordered it.
+    /// Epoch under which the start was ordered.
     pub epoch: u64,
-    /// The backend's own name for it, for people: a pid, the id of a container.
+    /// The backend's own id for display: a pid or a container's id; none before the process exists.
     pub backend_id: Option<String>,
-    /// The time of the order.
+    /// Time of the order.
     pub started: Timestamp,
-    /// True once a stop was ordered.
+    /// True once a stop has been ordered.
     pub stopping: bool,
-    /// The phase.
+    /// Phase of the process's life.
     pub phase: Phase,
 }
 
-/// The phase of a start.
+/// The phase of a process's life.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
-    /// The order is stored; the process is not there yet.
+    /// The start is stored; the process does not exist yet.
     Starting,
-    /// It lives.
+    /// The process runs.
     Running,
-    /// It could not be started.
+    /// The process could not be started.
     NotStarted {
-        /// The reason.
+        /// Reason of the failure.
         failure: StartFailure,
-        /// A sentence for a person.
+        /// Message for people.
         message: String,
     },
-    /// It has ended.
+    /// The process has ended.
     Ended {
-        /// The way.
+        /// Cause of the end.
         end: End,
-        /// The time at which the backend saw it.
+        /// Time at which the backend observed the end.
         at: Timestamp,
     },
 }
 
 impl Phase {
-    /// Returns true if there is a process, or will be.
+    /// Returns true if the process exists or is about to be started.
     pub fn is_alive(&self) -> bool {
         matches!(self, Self::Starting | Self::Running)
     }
 }
 
-/// Ways in which a process ends.
+/// The cause of a process's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// By itself or by a signal.
+    /// An exit of the process, with its code or signal.
     Exit(Exit),
-    /// With the machine: not counted (W13).
+    /// A reboot of the machine, which counts as no failure (W13).
     Reboot,
 }
 
-/// News of a backend: hints to look.
+/// A change that a backend reports. News may be lost; a listing shows the current state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
-    /// Something about this start has changed.
+    /// The state of a start has changed.
     Changed(StartId),
-    /// The process of this start has ended.
+    /// The process of a start has ended.
     Ended {
-        /// The start.
+        /// Start id of the process.
         id: StartId,
-        /// The way.
+        /// Cause of the end.
         end: End,
-        /// The time at which the backend saw it.
+        /// Time at which the backend observed the end.
         at: Timestamp,
-        /// True if a stop had been ordered.
+        /// True if a stop had been ordered before.
         was_stopped: bool,
     },
-    /// News may have been missed: list.
+    /// News may have been lost, so a listing is needed.
     Missed,
 }
 
-/// The error of a request, which has changed nothing unless it says so.
+/// The error of a request, which changed nothing unless the variant says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The backend does not answer. It is open whether the request was carried out.
+    /// The backend does not answer. The request may have been carried out.
     #[error("`{backend}` can't be reached: {message}")]
     Unreachable {
-        /// The name of the backend.
+        /// Name of the backend.
         backend: &'static str,
-        /// The cause.
+        /// Cause as text.
         message: String,
     },
-    /// Another holder has been here since, or the lease has ended.
+    /// The epoch is stale: a later holder has connected, or the lease has expired.
     #[error("epoch {epoch} is over: the newest is {newest}")]
     StaleEpoch {
-        /// The epoch of the request.
+        /// Epoch of the request.
         epoch: u64,
-        /// The highest one seen.
+        /// Highest epoch seen.
         newest: u64,
     },
-    /// Another start of the same uid still lives.
+    /// Another start of the same uid is still alive.
     #[error("{living} still runs")]
     Occupied {
-        /// The start that lives.
+        /// Start id of the living process.
         living: StartId,
     },
-    /// A later start of the same uid is known.
+    /// A later start of the same uid exists.
     #[error("{newer} is a later start")]
     Superseded {
-        /// The later start.
+        /// Start id of the later start.
         newer: StartId,
     },
-    /// The process lives, so it can't be forgotten.
+    /// The process is alive, so its record can't be removed.
     #[error("the process still runs")]
     StillRunning,
-    /// The backend does not do such a thing, or not here.
+    /// The backend does not support the request, in general or on this machine.
     #[error("`{backend}` doesn't support it: {message}")]
     Unsupported {
-        /// The name of the backend.
+        /// Name of the backend.
         backend: &'static str,
-        /// The thing that is not supported.
+        /// Description of the unsupported feature.
         message: String,
     },
     /// The project may not start programs.
     #[error("a project in a sandbox starts no programs")]
     Confined,
-    /// The request was refused for another reason.
+    /// The backend refused the request for another reason.
     #[error("`{backend}` refuses: {message}")]
     Refused {
-        /// The name of the backend.
+        /// Name of the backend.
         backend: &'static str,
-        /// The reason.
+        /// Reason as text.
         message: String,
     },
 }
 
 impl Error {
-    /// Returns true if the same request may succeed a little later.
+    /// Returns true if a retry may succeed soon.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::Occupied { .. })
     }
 }
 
-/// Returns the memory of this machine that is free, in bytes; none where the system does not tell.
+/// Returns the available memory of this machine in bytes; none if the system does not report it.
 fn free_memory() -> Option<u64> {
     available(&std::fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// Reads what the system can give away without taking it from others, in bytes.
+/// Reads the available memory from the content of `meminfo`, in bytes.
 fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo
         .lines()

@@ -1,4 +1,4 @@
-//! The backends of a project, connected in the epoch of its controller.
+//! Backends of a project, connected under the epoch of its controller.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,14 +11,14 @@ use crate::program::Program;
 /// The backends of a project.
 pub(crate) struct Backends {
     all: Vec<Box<dyn Connect>>,
-    /// None of them is connected: nothing is started, checked or stopped.
+    /// True if no backend is connected: no process is started, checked or stopped.
     is_confined: bool,
     connected: Mutex<Option<Connected>>,
-    /// The epoch in which the first reconciler acted: before it there is nothing to watch.
+    /// Epoch under which the first reconciler acted; none before, when there is nothing to watch.
     epoch: watch::Sender<Option<u64>>,
 }
 
-/// Backends in one epoch.
+/// Backends connected under one epoch.
 #[derive(Clone)]
 struct Connected {
     epoch: u64,
@@ -36,7 +36,7 @@ impl Backends {
         }
     }
 
-    /// Waits for the first reconciler. Returns the epoch in which it acts.
+    /// Waits for the first reconciler. Returns the epoch under which it acts.
     pub(crate) async fn epoch(&self) -> u64 {
         let mut epoch = self.epoch.subscribe();
         let known = epoch.wait_for(Option::is_some).await;
@@ -60,7 +60,7 @@ impl Backends {
         self.backend_of_sort(program.docker.is_some(), epoch)
     }
 
-    /// Returns all backends.
+    /// Connects and returns all backends.
     ///
     /// # Errors
     /// When one can't be connected.
@@ -72,7 +72,7 @@ impl Backends {
             .collect())
     }
 
-    /// Returns the backend that runs containers, or local programs.
+    /// Returns the backend for containers, or the one for local programs.
     ///
     /// # Errors
     /// When there is none, or it can't be connected.

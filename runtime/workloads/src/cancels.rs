@@ -13,17 +13,17 @@ use watershed_locks::Unpoisoned;
 pub(crate) struct Cancels(Mutex<BTreeMap<Uid, u64>>);
 
 impl Cancels {
-    /// Takes note of a cancelled start.
+    /// Records that a start was cancelled.
     pub(crate) fn add(&self, uid: Uid, counter: u64) {
         self.0.lock().unpoisoned().insert(uid, counter);
     }
 
-    /// Returns true if this start was cancelled, and forgets it.
+    /// Returns true if this start was cancelled, and removes the record of that.
     pub(crate) fn take(&self, uid: Uid, counter: u64) -> bool {
         self.0.lock().unpoisoned().remove(&uid) == Some(counter)
     }
 
-    /// Forgets a job.
+    /// Removes the records of a job.
     pub(crate) fn forget(&self, uid: Uid) {
         self.0.lock().unpoisoned().remove(&uid);
     }

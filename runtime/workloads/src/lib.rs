@@ -1,4 +1,4 @@
-//! Jobs and services: programs beside a project's data.
+//! Jobs and services: programs that run beside a project's data.
 //!
 //! A job runs once to completion, a service is kept running. What is decided about them stands in [`policy`]: pure
 //! functions of what was observed, with no clock, no randomness and no IO of their own. What starts and stops processes

@@ -1,9 +1,9 @@
-//! Specs of jobs and services as messages of the controller.
+//! Conversion of jobs' and services' specs to messages of the controller.
 
 use watershed_controller::message::{DecodeError, EncodeError, Message};
 use watershed_proto::{JobSpec, Message as _, ServiceSpec};
 
-/// Makes a message of a protobuf one, whose maps are ordered: equal specs have equal bytes.
+/// Implements a controller message for a protobuf one with ordered maps, so that equal specs have equal bytes.
 macro_rules! message {
     ($(#[$doc:meta])* $name:ident, $spec:ty) => {
         $(#[$doc])*
@@ -30,12 +30,12 @@ macro_rules! message {
 }
 
 message!(
-    /// The spec of a service.
+    /// Spec of a service.
     Service,
     ServiceSpec
 );
 message!(
-    /// The spec of a job.
+    /// Spec of a job.
     Job,
     JobSpec
 );

@@ -1,4 +1,4 @@
-//! Observations: the latest that is known of each workload's process, and what its reconciler has seen of it.
+//! Observations: the latest known state of each workload's process, and the state that its reconciler has seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
@@ -11,46 +11,47 @@ use watershed_locks::Unpoisoned;
 
 use crate::backend::{Error, News, Observation, Phase};
 
-/// The time that a reconciler waits for the first listing before it says that a backend can't be reached.
+/// Time that a reconciler waits for the first listing before it reports the backend as unreachable.
 const FIRST_LISTING: Duration = Duration::from_secs(15);
 
-/// A backend, as it answered the last time that it was asked for its processes.
+/// A backend with the result of its last listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendStatus {
-    /// Its name.
+    /// Name of the backend.
     pub name: &'static str,
-    /// True once it has listed its processes.
+    /// True once a listing has succeeded.
     pub is_listed: bool,
-    /// The reason why it did not answer the last time, if it did not.
+    /// Error of the last listing; none if it succeeded.
     pub error: Option<Error>,
 }
 
-/// The latest observation of each workload.
+/// The latest observations of all workloads.
 pub(crate) struct Observations {
     table: Mutex<Table>,
-    /// The backends that were listed.
+    /// Names of backends that were listed at least once.
     listed: watch::Sender<BTreeSet<&'static str>>,
-    /// The reasons for which others were not, at the last attempt.
+    /// Errors of backends whose last listing failed.
     absent: Mutex<BTreeMap<&'static str, Error>>,
-    /// Told of every change, for those who wait in an invocation.
+    /// Channel with the clock of the last change, for invocations that wait.
     changes: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct Table {
-    /// By uid.
+    /// Observations of a workload, by uid.
     entries: BTreeMap<String, Entry>,
-    /// Rises with every change that an answer makes, so that a listing which began earlier does not undo it.
+    /// Logical clock that increases with each change by an answer, so that a listing which began earlier does not undo
+    /// the change.
     clock: u64,
 }
 
 struct Entry {
     latest: Option<Observation>,
-    /// As a reconciler last saw it.
+    /// Observation that the reconciler saw last; none if there was no process.
     seen: Option<Observation>,
-    /// True once a reconciler has looked.
+    /// True once a reconciler has read the observation.
     is_seen: bool,
-    /// The clock at the last answer about it.
+    /// Clock at the last answer about the workload.
     noted: u64,
 }
 
@@ -66,7 +67,7 @@ impl Default for Observations {
 }
 
 impl Observations {
-    /// Returns the latest observation of a workload, which its reconciler has seen from now on.
+    /// Returns the latest observation of a workload and marks it as seen by its reconciler.
     pub(crate) fn see(&self, uid: &str) -> Option<Observation> {
         let mut table = self.lock();
         let entry = table.entries.entry(uid.to_owned()).or_insert_with(Entry::new);
@@ -75,12 +76,12 @@ impl Observations {
         entry.latest.clone()
     }
 
-    /// Returns the latest observation without having seen it.
+    /// Returns the latest observation without marking it as seen.
     pub(crate) fn peek(&self, uid: &str) -> Option<Observation> {
         self.lock().entries.get(uid)?.latest.clone()
     }
 
-    /// Notes the answer of a backend. An answer about an earlier start than the known one changes nothing.
+    /// Records a backend's answer. An answer about an earlier start than the known one is ignored.
     pub(crate) fn note(&self, observation: Observation) {
         let mut table = self.lock();
         table.clock += 1;
@@ -102,7 +103,7 @@ impl Observations {
         self.changes.send_replace(noted);
     }
 
-    /// Forgets what was observed of a workload.
+    /// Forgets the observation of a workload.
     pub(crate) fn forget(&self, uid: &str) {
         let mut table = self.lock();
         table.clock += 1;
@@ -111,28 +112,28 @@ impl Observations {
         (entry.latest, entry.seen, entry.noted) = (None, None, noted);
     }
 
-    /// Drops a workload that is no longer there.
+    /// Removes a workload that no longer exists.
     pub(crate) fn remove(&self, uid: &str) {
         self.lock().entries.remove(uid);
     }
 
-    /// Returns what changes with every observation.
+    /// Returns a channel that changes with every observation.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Says that a backend was listed.
+    /// Records that a backend was listed.
     pub(crate) fn note_listed(&self, backend: &'static str) {
         self.absent.lock().unpoisoned().remove(backend);
         self.listed.send_if_modified(|listed| listed.insert(backend));
     }
 
-    /// Says that a backend could not be listed.
+    /// Records that listing a backend failed.
     pub(crate) fn note_absent(&self, backend: &'static str, error: Error) {
         self.absent.lock().unpoisoned().insert(backend, error);
     }
 
-    /// Returns the backends that were asked, by name.
+    /// Returns the backends that were asked, ordered by name.
     pub(crate) fn status(&self) -> Vec<BackendStatus> {
         let listed = self.listed.borrow().clone();
         let absent = self.absent.lock().unpoisoned().clone();
@@ -145,15 +146,14 @@ impl Observations {
         names.into_iter().map(of).collect()
     }
 
-    /// Returns the observations of all processes that are known to live, or are being started, by start.
+    /// Returns the observations of all processes that are alive or being started, ordered by start.
     pub(crate) fn alive(&self) -> Vec<Observation> {
         let table = self.lock();
         let latest = table.entries.values().filter_map(|entry| entry.latest.as_ref());
         latest.filter(|one| one.phase.is_alive()).cloned().collect()
     }
 
-    /// Waits until a backend was listed once. Returns false if the program is about to end before that: then nobody
-    /// lists it any more.
+    /// Waits until a backend was listed once. Returns false if the program is leaving, since no listing follows then.
     ///
     /// # Errors
     /// When that takes too long: it can't be reached.
@@ -176,7 +176,7 @@ impl Observations {
         }
     }
 
-    /// Applies the end of a process. Returns false if its start is not known.
+    /// Applies news about the end of a process. Returns false if its start is unknown.
     pub(crate) fn end(&self, news: &News) -> bool {
         let News::Ended {
             id,
@@ -203,14 +203,14 @@ impl Observations {
         true
     }
 
-    /// Returns the clock, for a listing that begins now.
+    /// Returns the logical clock, for a listing that begins now.
     pub(crate) fn clock(&self) -> u64 {
         self.lock().clock
     }
 
-    /// Applies listings that began at `began`. Returns the workloads whose reconcilers saw something else, and those that
-    /// no reconciler has looked at. Unless `is_complete`, a backend did not answer: nothing is known of what the others
-    /// don't list.
+    /// Applies listings that began at clock `began`. Returns the workloads whose observation differs from the one seen,
+    /// and those never read. With `is_complete` false a backend did not answer, so nothing follows from processes
+    /// missing in the listings.
     pub(crate) fn apply(&self, listed: Vec<Observation>, began: u64, is_complete: bool) -> Vec<String> {
         let mut newest: BTreeMap<String, Observation> = BTreeMap::new();
         for observation in listed {
@@ -237,7 +237,7 @@ impl Observations {
         different
     }
 
-    /// Returns the number of workloads of which something is known.
+    /// Returns the number of workloads with known observations.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.lock().entries.len()
@@ -260,7 +260,7 @@ impl Entry {
     }
 }
 
-/// The names of all workloads that are known to live, for a stop of all.
+/// Returns the uids of all workloads known to be alive.
 pub(crate) fn living(observations: &Observations) -> BTreeSet<String> {
     let table = observations.lock();
     let alive = table.entries.iter().filter(|(_, entry)| {
@@ -325,7 +325,7 @@ mod tests {
         latest.phase.is_alive()
     }
 
-    /// W2.
+    /// Covers W2: news about an end that overtake the answer to the start.
     #[test]
     fn an_end_that_comes_before_the_answer_about_its_start_stands() {
         let observations = Observations::default();
@@ -337,7 +337,7 @@ mod tests {
         assert!(lives(&observations), "the next start is another");
     }
 
-    /// W2.
+    /// Covers W2: a listing that began before a change.
     #[test]
     fn a_listing_undoes_nothing_that_was_learned_since_it_began() {
         let observations = Observations::default();

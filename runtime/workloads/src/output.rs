@@ -1,4 +1,4 @@
-//! The output of programs: one file for each start, of which the last two are kept.
+//! Output files of programs: one for each start, of which the last two are kept.
 
 mod follower;
 
@@ -10,21 +10,21 @@ use watershed_core::Timestamp;
 
 pub use self::follower::Follower;
 
-/// Bytes of a file that are read for its last lines, at most.
+/// The most bytes of a file that are read for its last lines.
 const MOST_READ: u64 = 4 << 20;
-/// Bytes of a line of which the beginning is not read, from which on its end is shown.
+/// The fewest bytes of a line's end that are shown if the beginning of the line is not read.
 const LINE_SHOWN: usize = 64 << 10;
-/// Stands in the place of the beginning of a line that is too long.
+/// Text in place of the cut beginning of a long line.
 const CUT: &str = "...";
-/// Bytes before a place that are searched for the beginning of its line.
+/// The most bytes before a position that are searched for the beginning of a line.
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// Returns the file of a start, below the folder of programs' output.
+/// Returns the output file of a start in the output folder.
 pub fn file_of(folder: &Path, uid: &str, counter: u64) -> PathBuf {
     folder.join(uid).join(format!("{counter}.log"))
 }
 
-/// Removes the files of starts before one.
+/// Removes the output files of starts with lower counters.
 pub(crate) fn prune(folder: &Path, uid: &str, oldest: u64) {
     for entry in fs::read_dir(folder.join(uid)).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -42,8 +42,8 @@ fn unsigned(at: Timestamp) -> u64 {
     u64::try_from(at.0).unwrap_or(0)
 }
 
-/// Reads the end of a file, or what follows a place in it: of more than `most` bytes the last, from the first whole line
-/// on. Of a line that is longer its end is read. Returns the length of the file; 0 for one that is not there.
+/// Reads the end of a file, or all after a position: of more than `most` bytes only the last ones, from the first
+/// complete line on, or the end of a longer line. Returns the length of the file; 0 if missing.
 fn read_end(path: &Path, place: Option<u64>, most: u64, into: &mut Vec<u8>) -> io::Result<u64> {
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -69,7 +69,7 @@ fn read_end(path: &Path, place: Option<u64>, most: u64, into: &mut Vec<u8>) -> i
     Ok(from + u64::try_from(read).unwrap_or(0))
 }
 
-/// Returns the beginning of the line in which a place lies, or the place itself if that is far.
+/// Returns the beginning of the line at a position, or the position itself if the beginning is too far away.
 fn line_at(file: &mut File, place: u64) -> io::Result<u64> {
     let from = place.saturating_sub(LONGEST_LINE);
     file.seek(SeekFrom::Start(from))?;

@@ -1,4 +1,4 @@
-//! Free ports of the loopback interface.
+//! Free ports of the loopback interface, assigned to programs.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, TcpListener};
@@ -8,28 +8,28 @@ use watershed_locks::Unpoisoned;
 
 use crate::program::{Port, Ports};
 
-/// Draws that meet a port which was given away already, at most.
+/// The most draws of a port that was already assigned.
 const DRAWS: usize = 64;
 
-/// The ports that were given to starts of this process, so that two starts at once don't get the same one before
-/// either listens.
+/// The ports assigned to starts by this process, so that two concurrent starts don't get the same port before either
+/// listens.
 #[derive(Debug, Default)]
 pub(crate) struct PortPool(Mutex<BTreeSet<u16>>);
 
-/// A port that can't be had.
+/// The error of a port that can't be assigned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoPort {
-    /// Another process listens on it.
+    /// Another process listens on the port.
     #[error("port {0} is used by another process")]
     Busy(u16),
-    /// The system has none.
+    /// The system has no free port.
     #[error("the system has no free port: {0}")]
     None(String),
 }
 
 impl PortPool {
-    /// Finds a number for each port of a program: the one of `kept`, where it is still free. Those of the start before, `held`,
-    /// are given back.
+    /// Assigns a number to each port of a program, preferably the one in `kept` if still free. Releases the ports of
+    /// the previous start, `held`.
     ///
     /// # Errors
     /// When a fixed one is used by another process, or no free one is left. Then it holds none.
@@ -57,7 +57,7 @@ impl PortPool {
         Ok(ports)
     }
 
-    /// Gives ports back whose process has ended.
+    /// Releases the ports of a process that has ended.
     pub(crate) fn give_back(&self, ports: &Ports) {
         let mut given = self.0.lock().unpoisoned();
         for number in ports.values() {
@@ -65,15 +65,14 @@ impl PortPool {
         }
     }
 
-    /// Returns the number of ports that are given away.
+    /// Returns the number of assigned ports.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.0.lock().unpoisoned().len()
     }
 }
 
-/// Returns true if a program that begins may listen on a port, as servers do: also where connections of the one before it
-/// are not quite over.
+/// Returns true if a server could listen on a port, even while connections of its predecessor linger.
 fn is_free(number: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, number)).is_ok()
 }

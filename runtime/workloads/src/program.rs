@@ -1,4 +1,4 @@
-//! Programs: the part of a spec whose changes make a release (rule W1).
+//! Programs: the part of a spec whose changes create a release (rule W1).
 
 use std::collections::BTreeMap;
 
@@ -12,58 +12,58 @@ use crate::backend::{Container, Mount, Program as Started, Pull};
 use crate::project::Project;
 use crate::render::Render;
 
-/// A program with its surroundings, as it was declared: values may be templates.
+/// The declaration of a program with its environment; values may be templates.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// The program and its arguments.
+    /// Program and arguments; empty if `run` is used.
     pub command: Vec<String>,
-    /// A text for `sh -c`, instead of `command`.
+    /// Shell script for `sh -c`, instead of `command`.
     pub run: String,
-    /// The folder below the project's root.
+    /// Working directory below the project's root.
     pub cwd: String,
-    /// Variables of the program.
+    /// Environment variables, by name.
     pub environment: BTreeMap<String, String>,
-    /// The container, instead of a local process.
+    /// Container settings; none for a local process.
     pub docker: Option<Docker>,
-    /// Ports that it listens on.
+    /// Ports on which the program listens.
     pub ports: Vec<Port>,
-    /// Bytes of memory; 0 for no limit.
+    /// Memory limit in bytes; 0 for no limit.
     pub memory: u64,
-    /// Open files; 0 for no limit.
+    /// The most open files; 0 for no limit.
     pub open_files: u32,
-    /// Values of the variables that its templates read, as the catalog stores them.
+    /// Variables that the templates read, with values as stored in the catalog.
     pub variables: BTreeMap<String, String>,
 }
 
-/// A container.
+/// The container settings of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Docker {
-    /// The image.
+    /// Name of the image, with its tag or digest.
     pub image: String,
-    /// The circumstances in which it is pulled: `missing`, `always` or `never`.
+    /// Policy for pulling the image: `missing`, `always` or `never`.
     pub pull: String,
-    /// The network.
+    /// Name of the container's network.
     pub network: String,
-    /// Folders of the project that it sees: below the root, in the container, and true if read only.
+    /// Mounted folders of the project: path below the root, path in the container, and true if read-only.
     pub mounts: Vec<(String, String, bool)>,
 }
 
-/// A port.
+/// A port of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Port {
-    /// The variable under which the program finds the number.
+    /// Name of the port, and of the environment variable with its number.
     pub name: String,
-    /// The number; 0 for a free one.
+    /// Fixed port number; 0 for any free one.
     pub fixed: u16,
-    /// The number inside the container.
+    /// Port number inside the container.
     pub container: u16,
 }
 
-/// The numbers of ports by their names.
+/// Port numbers by the name of the port.
 pub type Ports = BTreeMap<String, u16>;
 
 impl Program {
-    /// Reads the program of a spec, with the variables of its templates.
+    /// Reads a program from a spec, with the variables of its templates.
     pub fn from_spec(program: &proto::Program, variables: &BTreeMap<String, String>) -> Self {
         let port = |port: &proto::Port| Port {
             name: port.name.clone(),
@@ -93,7 +93,7 @@ impl Program {
         }
     }
 
-    /// Returns a digest of all of it. Programs with equal digests are one release.
+    /// Returns a digest of the whole program. Programs with equal digests are the same release.
     pub fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 release of a program");
         // Texts and numbers have an encoding always.
@@ -101,12 +101,12 @@ impl Program {
         hasher.finalize().to_hex().as_str()[..32].to_owned()
     }
 
-    /// Returns true if two copies of it can't run beside each other.
+    /// Returns true if a port is fixed, so that two replicas can't run at once.
     pub fn has_fixed_port(&self) -> bool {
         self.ports.iter().any(|port| port.fixed > 0)
     }
 
-    /// Returns the command line, the folder and the whole environment for one start.
+    /// Returns the command line, working directory and whole environment of one start.
     ///
     /// # Errors
     /// When a template can't be executed, or the folder leads out of the project.
@@ -169,7 +169,7 @@ impl Program {
         Ok((started, environment.into_iter().collect()))
     }
 
-    /// Returns the numbers that the program listens on: those inside the container, where it has a network of its own.
+    /// Returns the port numbers that the program sees: inside the container if the network is its own.
     fn ports_inside(&self, ports: &Ports, network: &str) -> Ports {
         let inside = |port: &Port| {
             let outside = *ports.get(&port.name)?;
@@ -182,7 +182,7 @@ impl Program {
         self.ports.iter().filter_map(inside).collect()
     }
 
-    /// Returns a container without its command and its ports.
+    /// Returns the request for a container, without command and ports.
     fn container(&self, docker: &Docker, project: &Project, render: &dyn Render) -> Result<Container, Error> {
         let fill = |text: &String| render.render(text, &self.variables);
         let mount = |(from, to, read_only): &(String, String, bool)| {
@@ -209,8 +209,8 @@ impl Program {
     }
 }
 
-/// Puts the values of variables in the place of `${NAME}`. A name that nobody has set stays as it is, and so does a text
-/// that is no name: programs have dollar signs of their own.
+/// Replaces `${NAME}` in a text by environment variables. An unset name, or a text that is no name, stays as written,
+/// since programs have dollar signs of their own.
 fn expand(text: &str, environment: &BTreeMap<String, String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// W1.
+    /// Covers W1: each part of a program is part of its digest.
     #[test]
     fn every_part_of_a_program_makes_another_release() {
         let base = Program {

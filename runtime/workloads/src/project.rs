@@ -1,4 +1,4 @@
-//! The place of a project: its root, and the folder of its programs' output.
+//! Folders of a project: its root, and the output of its programs.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -8,26 +8,26 @@ use watershed_core::Error;
 use crate::backend::StartId;
 use crate::{output, results};
 
-/// The place of a project.
+/// The folders of a project.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
-    /// The root, below which programs start.
+    /// Root of the project, below which programs start.
     pub(crate) root: PathBuf,
-    /// The folder of programs' output.
+    /// Output folder of programs.
     pub(crate) output: PathBuf,
 }
 
-/// Variables that programs inherit (rule W17).
+/// Environment variables that programs inherit (rule W17).
 const INHERITED: [&str; 3] = ["PATH", "HOME", "LANG"];
 
 impl Project {
-    /// Returns the variables that each program gets.
+    /// Returns the environment variables that all programs get.
     pub(crate) fn environment(&self) -> BTreeMap<String, String> {
         let value = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
         INHERITED.iter().filter_map(value).collect()
     }
 
-    /// Returns the path of a folder below the root, links resolved.
+    /// Returns the resolved path of a folder below the root.
     ///
     /// # Errors
     /// When it is not there, or lies outside.
@@ -35,18 +35,18 @@ impl Project {
         below(&self.root, path)
     }
 
-    /// Returns the output file of a start. Those of starts before the last one are removed.
+    /// Returns the output file of a start, after removing the files of starts before the previous one.
     pub(crate) fn output(&self, start: &StartId) -> PathBuf {
         output::prune(&self.output, start.uid(), start.counter().saturating_sub(1));
         output::file_of(&self.output, start.uid(), start.counter())
     }
 
-    /// Removes the output of all starts before one, whose own is removed by the backend.
+    /// Removes the output of all earlier starts; the backend removes that of this start.
     pub(crate) fn remove_earlier_output(&self, start: &StartId) {
         output::prune(&self.output, start.uid(), start.counter());
     }
 
-    /// Removes the output of all starts of a workload of which the backend knows none.
+    /// Removes the output of all starts of a workload that the backend does not know.
     pub(crate) fn remove_output(&self, uid: &str) {
         // There is none if it never wrote anything.
         let _ = std::fs::remove_dir_all(self.output.join(uid));
@@ -57,13 +57,13 @@ impl Project {
         results::remove(&self.output, uid);
     }
 
-    /// Removes the results of the checks of replicas that are not there.
+    /// Removes check results of replicas that no longer exist.
     pub(crate) fn sweep_results(&self, is_there: impl Fn(&str) -> bool) {
         results::sweep(&self.output, is_there);
     }
 }
 
-/// Returns the path of a file that is looked for below a root, links resolved.
+/// Returns the resolved path of a file below a root.
 ///
 /// # Errors
 /// When it is not there, or lies outside.

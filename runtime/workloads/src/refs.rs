@@ -1,10 +1,10 @@
-//! Refs of workloads.
+//! Checks of a workload's refs.
 
 use watershed_controller::Error;
 use watershed_core::{ErrorKind, RefView, Required, SourcePosition};
 use watershed_proto::Fault;
 
-/// Refuses to go on while something that is referred to is missing or has failed.
+/// Returns an error if a ref is missing or has failed.
 ///
 /// # Errors
 /// The first ref that is one of these.
@@ -27,7 +27,7 @@ pub(crate) fn check(refs: &[RefView]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The error of a file that does not compile.
+/// Returns the error of a file that does not compile.
 pub(crate) fn from_fault(fault: &Fault) -> Error {
     let mut error = Error::permanent(fault.code.as_str(), fault.message.as_str());
     error.hint = (!fault.hint.is_empty()).then(|| fault.hint.as_str().into());

@@ -1,12 +1,12 @@
-//! Templates in commands and environments, filled in by whoever has the values.
+//! Templates in commands and environments, executed by the embedder.
 
 use std::collections::BTreeMap;
 
 use watershed_core::Error;
 
-/// Fills in the templates of a program. Its values go to the program alone: what is shown is the template (rule W17).
+/// A template engine for programs. The results go only to the program; users see the templates (rule W17).
 pub trait Render: Send + Sync {
-    /// Returns a text with its templates executed.
+    /// Executes the templates in a text.
     ///
     /// `variables` are those that the text reads, as the catalog stores them.
     ///
@@ -15,7 +15,7 @@ pub trait Render: Send + Sync {
     fn render(&self, text: &str, variables: &BTreeMap<String, String>) -> Result<String, Error>;
 }
 
-/// Leaves texts as they are, for embedders without templates.
+/// A template engine that leaves texts as they are.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Verbatim;
 

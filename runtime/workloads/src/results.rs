@@ -1,4 +1,4 @@
-//! Results of checks: the last of each, kept beside the output of programs (rule W10).
+//! Results of checks: the latest ones of each, stored beside the output of programs (rule W10).
 //!
 //! A replica has one file, a line for each result. Lines are added by a thread of their own and never synced: no check waits
 //! for a disk, and a crash of the machine may cost the last of them. What is damaged or too long is left out when the file
@@ -19,40 +19,40 @@ use watershed_locks::Unpoisoned;
 use crate::policy::health::Probed;
 use crate::settings::CheckSpec;
 
-/// Results of one check of one replica that are kept.
+/// The most results that are kept of one check of one replica.
 pub const RESULTS_MAX: usize = 50;
-/// The time for which they are kept.
+/// Time for which results are kept.
 pub const RESULTS_FOR: Duration = Duration::from_secs(7 * 24 * 3_600);
 
-/// Bytes at the end of a file that are read. A line has about a hundred.
+/// The most bytes that are read at the end of a file. A line has about a hundred.
 const MOST_READ: u64 = 1 << 20;
-/// Results that wait for the disk. Further ones are left out.
+/// The most results that wait for the disk. Further ones are dropped.
 const MOST_WAITING: usize = 4_096;
-/// The folder, below that of programs' output.
+/// Name of the folder below the output folder.
 const FOLDER: &str = "checks";
 
 /// One result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
-    /// The digest of the question.
+    /// Digest of the check's probe.
     pub check: String,
-    /// The number of the start whose process was asked about.
+    /// Counter of the start that was probed.
     pub start: u64,
-    /// The time of the result.
+    /// Time of the result.
     pub at: Timestamp,
-    /// The result.
+    /// Result of the probe.
     pub result: Probed,
 }
 
-/// Returns the kept results of the checks of a replica, for each check in the order of `checks` and the oldest first.
-/// A file that is missing or damaged has fewer.
+/// Returns the kept results of a replica's checks, in the order of `checks`, each with the oldest first. Missing or
+/// damaged lines are left out.
 pub fn results_of(folder: &Path, uid: &str, checks: &[CheckSpec], now: Timestamp) -> Vec<Vec<CheckResult>> {
     let lines = read(&file_of(folder, uid)).unwrap_or_default();
     let of = |check: &CheckSpec| last_of(&lines, &check.digest(), now).cloned().collect();
     checks.iter().map(of).collect()
 }
 
-/// Removes the results of a replica, and the folder with the last ones.
+/// Removes the results of a replica, and the folder if it is empty.
 pub(crate) fn remove(folder: &Path, uid: &str) {
     // There are none if nothing was checked.
     if fs::remove_file(file_of(folder, uid)).is_ok() {
@@ -60,7 +60,7 @@ pub(crate) fn remove(folder: &Path, uid: &str) {
     }
 }
 
-/// Removes the results of replicas that are not there: a program ended before it could.
+/// Removes the results of replicas that no longer exist, left by a program that ended early.
 pub(crate) fn sweep(folder: &Path, is_there: impl Fn(&str) -> bool) {
     for entry in fs::read_dir(folder.join(FOLDER)).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -78,7 +78,7 @@ fn file_of(folder: &Path, uid: &str) -> PathBuf {
     folder.join(FOLDER).join(format!("{uid}.jsonl"))
 }
 
-/// Returns the results of a file that can be read.
+/// Returns the results in a file, skipping damaged lines.
 fn read(path: &Path) -> io::Result<Vec<CheckResult>> {
     let mut file = File::open(path)?;
     let from = file.metadata()?.len().saturating_sub(MOST_READ);
@@ -89,7 +89,7 @@ fn read(path: &Path) -> io::Result<Vec<CheckResult>> {
     Ok(lines.filter_map(|line| from_json(line).ok()).collect())
 }
 
-/// Returns the results of one check that are kept.
+/// Returns the results of one check that are within the limits.
 fn last_of<'a>(
     lines: &'a [CheckResult],
     check: &str,
@@ -103,18 +103,18 @@ fn last_of<'a>(
     of.into_iter().skip(surplus)
 }
 
-/// The file of one replica, while its checks are asked.
+/// The results file of one replica whose checks run.
 #[derive(Debug)]
 pub(crate) struct ResultFile {
     path: PathBuf,
-    /// The digests of its checks. Results of others go when the file is written anew.
+    /// Digests of the replica's checks. Compaction drops results of others.
     checks: Vec<String>,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Lines of the file; none before it was looked at, or after a write that failed.
+    /// Number of lines in the file; none before the first read or after a failed write.
     lines: Option<usize>,
     is_closed: bool,
 }
@@ -128,12 +128,12 @@ impl ResultFile {
         }
     }
 
-    /// Returns the digest of a check.
+    /// Returns the digest of a check by its index.
     pub(crate) fn digest(&self, number: usize) -> Option<&String> {
         self.checks.get(number)
     }
 
-    /// Ends it: what still waits is not written any more, so that a file that is removed stays so.
+    /// Closes the file: waiting results are dropped, so that a removed file is not created again.
     pub(crate) fn close(&self) {
         self.state.lock().unpoisoned().is_closed = true;
     }
@@ -153,7 +153,7 @@ impl ResultFile {
         Ok(())
     }
 
-    /// Writes what is kept of the file, and returns the number of its lines.
+    /// Rewrites the file with the results to keep, and returns their number.
     fn write_anew(&self, now: Timestamp) -> io::Result<usize> {
         let before = match read(&self.path) {
             Ok(before) => before,
@@ -185,14 +185,14 @@ fn line(result: &CheckResult) -> Vec<u8> {
     line
 }
 
-/// The thread that writes results. Clones are the same.
+/// The thread that writes results to disk. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct ResultWriter {
     waiting: Option<SyncSender<(Arc<ResultFile>, CheckResult)>>,
 }
 
 impl ResultWriter {
-    /// Starts the thread, which ends with the last sender. Where there can be none, nothing is kept.
+    /// Starts the thread, which ends with the last sender. If that fails, no results are kept.
     pub(crate) fn start() -> Self {
         let (waiting, work) = sync_channel(MOST_WAITING);
         let thread = std::thread::Builder::new().name("check results".to_owned());
@@ -202,7 +202,7 @@ impl ResultWriter {
         }
     }
 
-    /// Hands a result over, and returns at once.
+    /// Queues a result for writing, without blocking.
     pub(crate) fn add(&self, file: &Arc<ResultFile>, result: CheckResult) {
         if let Some(waiting) = &self.waiting {
             // A disk that is so slow costs results, and no check.
@@ -246,7 +246,7 @@ mod tests {
         found.iter().map(|one| one.at.0).collect()
     }
 
-    /// W10: fifty of each check, in a file that is bounded.
+    /// Covers W10: fifty results of each check, in a bounded file.
     #[test]
     fn the_last_fifty_results_of_each_check_are_kept() {
         let folder = tempfile::tempdir().unwrap();
@@ -263,7 +263,7 @@ mod tests {
         assert!(lines.lines().count() <= 2 * RESULTS_MAX * checks.len());
     }
 
-    /// W10.
+    /// Covers W10: the time for which results are kept.
     #[test]
     fn results_are_kept_for_seven_days() {
         let folder = tempfile::tempdir().unwrap();
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(read(&file.path).unwrap().len(), 2);
     }
 
-    /// W10.
+    /// Covers W10: damaged lines.
     #[test]
     fn a_torn_or_damaged_file_costs_the_damaged_lines_alone() {
         let folder = tempfile::tempdir().unwrap();
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [0, 1]);
     }
 
-    /// W14.
+    /// Covers W14: results of removed replicas.
     #[test]
     fn a_removed_file_is_not_written_again_and_what_belongs_to_nothing_is_swept() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Settings of specs, in the types of the policies.
+//! Conversion of specs' settings to the types of the policies.
 
 use std::time::Duration;
 
@@ -13,17 +13,17 @@ use crate::policy::health::{Action, Check};
 use crate::policy::restart::{Policy, Restart};
 use crate::policy::rollout::{Bounds, OnDeadline};
 
-/// The way in which a process is stopped.
+/// Settings for stopping a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stopping {
-    /// The first signal, without `SIG`.
+    /// Name of the first signal, without `SIG`.
     pub signal: String,
     /// Milliseconds until SIGKILL.
     pub grace_ms: u64,
 }
 
 impl Default for Stopping {
-    /// As Docker has it.
+    /// Returns Docker's defaults: `TERM`, then the kill.
     fn default() -> Self {
         Self {
             signal: "TERM".to_owned(),
@@ -41,12 +41,12 @@ impl From<Option<&proto::Stopping>> for Stopping {
     }
 }
 
-/// The bounds of what is kept of a program's output.
+/// Limits of a program's kept output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Logs {
-    /// Bytes at which the next file begins.
+    /// Size in bytes at which a new file begins.
     pub max_size: u64,
-    /// Files that are kept beside the present one.
+    /// Number of older files that are kept.
     pub keep: u32,
 }
 
@@ -65,41 +65,41 @@ impl From<Option<&proto::OutputLimits>> for Logs {
     }
 }
 
-/// The question of a check.
+/// The probe of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
     /// A GET request to a port of the replica.
     Http {
-        /// The name of the port.
+        /// Name of the port.
         port: String,
-        /// The path.
+        /// Path of the URL.
         path: String,
-        /// The statuses that are well, both included.
+        /// Range of successful statuses, both ends included.
         status: (u16, u16),
     },
     /// A connection to a port of the replica.
     Tcp {
-        /// The name of the port.
+        /// Name of the port.
         port: String,
     },
-    /// A program that ends with 0.
+    /// A command that must exit with 0.
     Command(Vec<String>),
 }
 
 /// A check of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckSpec {
-    /// The question.
+    /// Probe that the check sends.
     pub question: Question,
-    /// The time that an answer may take.
+    /// Time limit of a probe.
     pub timeout: Duration,
-    /// The meaning of the answers.
+    /// Thresholds and consequences of the results.
     pub check: Check,
 }
 
 impl CheckSpec {
-    /// Returns a name for people: `http /health`.
+    /// Returns the check's name for people: `http /health`.
     pub fn name(&self) -> String {
         match &self.question {
             Question::Http { path, .. } => format!("http {path}"),
@@ -108,7 +108,7 @@ impl CheckSpec {
         }
     }
 
-    /// Returns a digest of its question, under which its results are kept.
+    /// Returns a digest of the probe, under which results are stored.
     pub fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 question of a check");
         // Texts and numbers have an encoding always.
@@ -117,15 +117,15 @@ impl CheckSpec {
     }
 }
 
-/// Settings that speak of a program without being a part of its release: copies of another release are judged, stopped
-/// and restarted by those that were said with theirs.
+/// Settings about a program that are not part of its release: replicas of a release are checked, stopped and restarted
+/// by the settings last declared with its program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manners {
-    /// The checks of a copy.
+    /// Checks of a replica.
     pub checks: Vec<CheckSpec>,
-    /// The way in which a copy is stopped.
+    /// Signal and grace period of stops.
     pub stop: Stopping,
-    /// The codes that have a meaning.
+    /// Exit codes with a special meaning.
     pub codes: Codes,
 }
 
@@ -141,7 +141,7 @@ fn codes(said: &[u32]) -> Vec<i32> {
     said.iter().filter_map(|code| i32::try_from(*code).ok()).collect()
 }
 
-/// Reads a check; none if it asks nothing.
+/// Reads a check from a spec; none if the check has no probe.
 pub(crate) fn check(said: &proto::HealthCheck) -> Option<CheckSpec> {
     let question = match (&said.http, &said.tcp) {
         (Some(http), _) => Question::Http {
@@ -173,7 +173,7 @@ pub(crate) fn check(said: &proto::HealthCheck) -> Option<CheckSpec> {
     })
 }
 
-/// Reads the part `restart`.
+/// Reads the restart settings from a spec.
 pub(crate) fn restart(said: Option<&proto::RestartPolicy>) -> Restart {
     said.map_or_else(Restart::default, |said| Restart {
         policy: match said.policy.as_str() {
@@ -192,7 +192,7 @@ pub(crate) fn restart(said: Option<&proto::RestartPolicy>) -> Restart {
     })
 }
 
-/// The part `rollout` of a service, with the number of its replicas.
+/// Rollout settings of a service, with the number of its replicas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RolloutSettings {
     pub(crate) bounds: Bounds,
@@ -201,13 +201,13 @@ pub(crate) struct RolloutSettings {
     pub(crate) on_deadline: OnDeadline,
 }
 
-/// Returns the longest start period of checks.
+/// Returns the longest start period among checks.
 pub(crate) fn start_period(checks: &[CheckSpec]) -> Duration {
     let periods = checks.iter().map(|check| check.check.start_period);
     periods.max().unwrap_or_default()
 }
 
-/// Reads the part `rollout` of a service of so many replicas.
+/// Reads the rollout settings of a service with this number of replicas.
 pub(crate) fn rollout(spec: &proto::ServiceSpec, replicas: u32) -> RolloutSettings {
     let said = spec.rollout.clone().unwrap_or_else(|| proto::Rollout {
         surge: 1,
@@ -229,7 +229,7 @@ pub(crate) fn rollout(spec: &proto::ServiceSpec, replicas: u32) -> RolloutSettin
     }
 }
 
-/// Reads what a service says beside its program and of it.
+/// Reads the settings of a service that are not part of its release.
 pub(crate) fn manners(spec: &proto::ServiceSpec) -> Manners {
     Manners {
         checks: spec.checks.iter().filter_map(check).collect(),
@@ -238,17 +238,17 @@ pub(crate) fn manners(spec: &proto::ServiceSpec) -> Manners {
     }
 }
 
-/// The settings of a job that don't make another run of it.
+/// Job settings whose change triggers no run.
 pub(crate) struct JobSettings {
     pub(crate) timeout: Option<Duration>,
     pub(crate) success: Vec<i32>,
     pub(crate) retries: RetryPolicy,
     pub(crate) schedule: Option<(Schedule, Concurrency)>,
-    /// The times of the schedule: an edit of these has it count from then on.
+    /// Times of the schedule as text; a changed schedule counts from the change on.
     pub(crate) times: String,
 }
 
-/// Reads the settings of a job. The compiler has refused what can't be read.
+/// Reads the settings of a job, which the compiler has validated.
 pub(crate) fn job(spec: &proto::JobSpec) -> JobSettings {
     let retries = spec.retries.unwrap_or(proto::JobRetries {
         attempts: 1,

@@ -1,4 +1,4 @@
-//! The part that all reconcilers of one project share.
+//! State shared by all reconcilers of one project.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -22,10 +22,11 @@ use crate::program::Program;
 use crate::project::Project;
 use crate::render::Render;
 
-/// Tells what a resource has made.
+/// A function that returns the identity of a resource's last build or run; none if it knows no better one than the
+/// state version.
 pub(crate) type Made = dyn Fn(&Row) -> Option<Vec<u8>> + Send + Sync;
 
-/// The part that all reconcilers of one project share.
+/// The state shared by all reconcilers of one project.
 pub(crate) struct Shared {
     pub(crate) project: Project,
     pub(crate) backends: Backends,
@@ -34,45 +35,45 @@ pub(crate) struct Shared {
     pub(crate) ports: PortPool,
     pub(crate) cancels: Cancels,
     pub(crate) render: Arc<dyn Render>,
-    /// Tells what a resource has made, for jobs that refer to it.
+    /// Function for the identity of a resource's last build or run, on which jobs depend.
     pub(crate) made: Arc<Made>,
-    /// Tells whether this program does anything for a job or service.
+    /// Function that returns true if this program handles a job or service.
     pub(crate) chooses: Arc<dyn Fn(Uid) -> bool + Send + Sync>,
-    /// Set when the program is about to end: nothing is started any more, and what runs is left to it.
+    /// Cancelled when the program is leaving: nothing is started any more, and running processes are left alone.
     pub(crate) leaving: CancellationToken,
-    /// Scans that were asked for.
+    /// Requested scans.
     pub(crate) scans: Scans,
     pub(crate) looks: Looks,
-    /// The time between two scans; zero for none.
+    /// Interval between two scans; zero for none.
     pub(crate) interval: Duration,
-    /// True if waits are spread by chance (rule W5); not under test.
+    /// True if delays get a random jitter (rule W5); false under test.
     pub(crate) jitter: bool,
 }
 
-/// Scans that somebody asks for, beside those at each interval: their number so far, and the last one that was made.
+/// Scans requested in addition to periodic ones: the number of the last request, and of the last request served.
 #[derive(Default)]
 pub(crate) struct Scans {
     pub(crate) asked: watch::Sender<u64>,
     pub(crate) made: watch::Sender<u64>,
 }
 
-/// The last look of this process at each service.
+/// Times of this process's last pass over each service.
 #[derive(Default)]
 pub(crate) struct Looks(Mutex<BTreeMap<Uid, Timestamp>>);
 
 impl Looks {
-    /// Notes a look, and returns the time of the one before; none if this process has not looked yet.
+    /// Records a pass, and returns the time of the previous one; none if this process has made none.
     pub(crate) fn note(&self, service: Uid, now: Timestamp) -> Option<Timestamp> {
         self.0.lock().unpoisoned().insert(service, now)
     }
 
-    /// Forgets a service that is gone.
+    /// Forgets a deleted service.
     pub(crate) fn forget(&self, service: Uid) {
         self.0.lock().unpoisoned().remove(&service);
     }
 }
 
-/// Returns the options that kinds with processes have in common.
+/// Returns the options that all kinds with processes share.
 pub(crate) fn options(kind: &str) -> KindOptions {
     KindOptions::new(kind)
         .parents(Parents::Changed)
@@ -90,13 +91,12 @@ pub(crate) fn options(kind: &str) -> KindOptions {
 }
 
 impl Shared {
-    /// Returns true if nothing is to be done for a workload: the program is about to end, or it is for others.
+    /// Returns true if a workload is passed over: the program is leaving, or does not handle the workload.
     pub(crate) fn passes_over(&self, uid: Uid) -> bool {
         self.leaving.is_cancelled() || !(self.chooses)(uid)
     }
 
-    /// Waits until all processes of a backend were listed once. Returns false if there is no need to wait: the program is about to end,
-    /// or the invocation is.
+    /// Waits until a backend was listed once. Returns false if the program is leaving or the invocation is cancelled.
     ///
     /// # Errors
     /// When that takes too long: the backend can't be reached.
@@ -110,8 +110,8 @@ impl Shared {
         listed.unwrap_or(Ok(false))
     }
 
-    /// Says that there is no room for a program: its limit of memory is above what is free (rule W7). Looked at before
-    /// each start; of a program without a limit nothing is known.
+    /// Returns a message if a program's memory limit exceeds the available memory (rule W7). Checked before each start;
+    /// none for a program without a limit.
     pub(crate) fn lack_of_room(program: &Program, backend: &dyn Backend) -> Option<String> {
         let wanted = program.memory;
         let free = backend.free_memory().filter(|free| *free < wanted)?;
@@ -134,7 +134,7 @@ impl Shared {
     }
 }
 
-/// Stores a record, and waits until it is durable.
+/// Stores a record and waits until it is durable.
 pub(crate) async fn store<R: Reconciler>(context: &Context<R>, record: &R::State) -> Result<(), Error> {
     let stored = async {
         context.set_state(record).await?;

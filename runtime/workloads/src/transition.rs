@@ -1,4 +1,4 @@
-//! Transitions: the story of a workload, as far back as its record keeps it (rule W4).
+//! Transitions: the history of a workload in its record (rule W4).
 
 use serde::{Deserialize, Serialize};
 use watershed_core::{InvocationId, Timestamp};
@@ -6,28 +6,28 @@ use watershed_core::{InvocationId, Timestamp};
 /// The most transitions that a record keeps (W4).
 pub const TRANSITIONS_MAX: usize = 50;
 
-/// One change of a workload's stage, or an event of it.
+/// A change of a workload's stage, or an event worth telling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transition {
-    /// The stage before.
+    /// Stage before the transition.
     pub from: String,
-    /// The stage after.
+    /// Stage after the transition.
     pub to: String,
-    /// The time at which it was recorded.
+    /// Time at which the transition was recorded.
     pub at: Timestamp,
-    /// The reason, as a word.
+    /// Reason in a word.
     pub reason: String,
-    /// More for people, if there is more.
+    /// Details for people; empty if there are none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// The invocation that recorded it, which has the causal chain.
+    /// Invocation that recorded the transition, which leads to the causal chain.
     pub invocation: InvocationId,
-    /// The epoch of that invocation; 0 in records of before it was kept.
+    /// Epoch of the invocation; 0 in records of an earlier version.
     #[serde(default)]
     pub epoch: u64,
 }
 
-/// Adds a transition; the oldest goes if there are too many.
+/// Adds a transition, dropping the oldest beyond the limit.
 pub(crate) fn push(transitions: &mut Vec<Transition>, transition: Transition) {
     transitions.push(transition);
     let surplus = transitions.len().saturating_sub(TRANSITIONS_MAX);

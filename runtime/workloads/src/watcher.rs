@@ -1,4 +1,4 @@
-//! The watch over processes: scans, and the news of backends (rule W2).
+//! Watcher of processes, by scans and news of backends (rule W2).
 //!
 //! One call per backend lists all processes. Whatever differs from what a reconciler last saw nudges its resource, so a
 //! crash, drift or a reboot needs no event, and a lost event does no harm.
@@ -17,32 +17,32 @@ use crate::backend::{self, Backend, News, Observation, Stop, Then};
 use crate::shared::Shared;
 use crate::{job, replica, service};
 
-/// First and longest pause after a listing that failed.
+/// First and longest delay after a failed listing.
 const BACKOFF: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
-/// The longest listing. One that takes longer has asked for much, and goes on from there the next time.
+/// Time limit of a listing. An interrupted one has cached details, from which the next continues.
 const LISTING: Duration = Duration::from_secs(15);
 
-/// The pause in which news that say nothing more gather, before a listing answers them all.
+/// Time for which news are collected before one listing answers them all.
 const GATHER: Duration = Duration::from_millis(5);
 
-/// The time between two looks at the clock: what is due at a stored time is looked at again where it was set back.
+/// Interval between two checks of the clock. If it was set back, everything due at a stored time is reconsidered.
 const CLOCK_LOOK: Duration = Duration::from_secs(10);
 
-/// The time between two scans of a project that wants none: a year.
+/// Interval in place of no scans: a year.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-/// The grace period of a process that belongs to nothing: its own is not known any more.
+/// Grace period of an orphan, whose own settings are no longer known, in milliseconds.
 const ORPHAN_GRACE_MS: u64 = 10_000;
 
-/// Keeps the observations of a project true until its program leaves.
+/// The watcher of a project's processes, which keeps its observations up to date until the program leaves.
 pub(crate) struct Watcher {
     pub(crate) shared: Arc<Shared>,
     pub(crate) handle: Handle,
 }
 
 impl Watcher {
-    /// Scans at the beginning, at each interval, and when a backend has news.
+    /// Scans at the start, at each interval and after news.
     pub(crate) async fn run(self) {
         let leaving = self.shared.leaving.clone();
         tokio::select! {
@@ -103,7 +103,7 @@ impl Watcher {
         }
     }
 
-    /// Nudges all that may wait for a stored time.
+    /// Nudges all workloads that may wait for a stored time.
     async fn nudge_all(&self) {
         tracing::info!("the clock was set back; jobs and services are looked at");
         for kind in [job::KIND, service::KIND, replica::KIND] {
@@ -115,7 +115,7 @@ impl Watcher {
         }
     }
 
-    /// Takes the news that have gathered; the listing that follows has what they say.
+    /// Takes all waiting news, which the next listing covers.
     async fn take_all(&self, listener: &mut tokio::sync::broadcast::Receiver<News>) {
         while let Ok(news) = listener.try_recv() {
             if self.shared.observations.end(&news)
@@ -139,8 +139,8 @@ impl Watcher {
         }
     }
 
-    /// Lists all processes, and nudges what differs. A backend that does not answer holds up no other: nothing is
-    /// concluded from what it does not list, and it is asked again after a pause.
+    /// Lists all processes and nudges workloads that differ. A backend that does not answer delays no other: nothing is
+    /// concluded from its missing processes, and it is listed again after a delay.
     async fn scan(&self, backends: &[Arc<dyn Backend>], absent: &mut Absent) {
         let observations = &self.shared.observations;
         let (began, number) = (observations.clock(), *self.shared.scans.asked.borrow());
@@ -177,7 +177,7 @@ impl Watcher {
         self.shared.scans.made.send_replace(number);
     }
 
-    /// Nudges the resources of workloads that differ, and stops what belongs to none.
+    /// Nudges workloads whose observation differs, and stops processes without a resource.
     async fn follow(&self, different: Vec<String>, backends: &[Arc<dyn Backend>]) {
         for uid in different {
             if !self.nudge(&uid).await {
@@ -196,7 +196,7 @@ impl Watcher {
         }
     }
 
-    /// Stops a process that belongs to no resource: its catalog was replaced (rule W13).
+    /// Stops a process without a resource, left when its catalog was replaced (rule W13).
     async fn end_orphan(&self, uid: &str, backends: &[Arc<dyn Backend>]) {
         let Some(observation) = self.shared.observations.peek(uid) else {
             self.shared.observations.remove(uid);
@@ -224,7 +224,7 @@ impl Watcher {
     }
 }
 
-/// Lists the processes of a backend, which may take a while and no longer.
+/// Lists the processes of a backend within the time limit.
 async fn list(backend: &Arc<dyn Backend>) -> (&'static str, Result<Vec<Observation>, backend::Error>) {
     let name = backend.name();
     let found = timeout(LISTING, backend.list()).await;
@@ -237,18 +237,18 @@ async fn list(backend: &Arc<dyn Backend>) -> (&'static str, Result<Vec<Observati
     (name, found)
 }
 
-/// The backends that did not answer the last listing.
+/// The backends whose last listing failed.
 #[derive(Default)]
 struct Absent {
     names: BTreeSet<&'static str>,
-    /// The pause before they are asked again.
+    /// Delay before they are listed again.
     pause: Duration,
-    /// The time at which they are.
+    /// Time of the next attempt; none if all answered.
     again: Option<Instant>,
 }
 
 impl Absent {
-    /// Plans the next listing after one, if one is needed before the interval is over.
+    /// Plans an early listing if a backend failed to answer the last one.
     fn plan(&mut self) {
         if self.names.is_empty() {
             *self = Self::default();
@@ -259,7 +259,7 @@ impl Absent {
     }
 }
 
-/// The uid of a resource, as start ids have it.
+/// Parses a resource's uid from the form in start ids.
 fn uid_of(text: &str) -> Option<Uid> {
     uuid::Uuid::parse_str(text).ok().map(Uid)
 }

@@ -1,4 +1,4 @@
-//! The workloads of one project: their kinds, and the watch over their processes.
+//! Workloads of one project: their kinds, and the watcher of their processes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,21 +27,21 @@ use crate::settings::Stopping;
 use crate::shared::{Looks, Made, Scans, Shared};
 use crate::watcher::Watcher;
 
-/// The time between two scans (rule W2).
+/// Interval between two scans (rule W2).
 pub const SCAN_INTERVAL: Duration = Duration::from_secs(10);
-/// Jobs that run at once.
+/// Default number of jobs that run at once.
 pub const JOBS_AT_ONCE: usize = 16;
-/// The first and the longest pause between two looks at processes that are being stopped.
+/// First and longest interval between two checks of processes that are being stopped.
 const LOOK_EVERY: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(200)];
 
-/// The workloads of one project. Clones are the same.
+/// The workloads of one project. Clones share them.
 #[derive(Clone)]
 pub struct Workloads {
     shared: Arc<Shared>,
     jobs_at_once: usize,
 }
 
-/// Puts the workloads of a project together.
+/// Builder of a project's workloads.
 pub struct WorkloadsBuilder {
     root: PathBuf,
     output: PathBuf,
@@ -57,71 +57,71 @@ pub struct WorkloadsBuilder {
 }
 
 impl WorkloadsBuilder {
-    /// Adds a backend: one for local programs, one for containers.
+    /// Adds a backend; a project has at most one for local programs and one for containers.
     #[must_use]
     pub fn backend(mut self, backend: impl Connect + 'static) -> Self {
         self.backends.push(Box::new(backend));
         self
     }
 
-    /// Starts, checks and stops nothing at all: for projects that nobody trusts.
+    /// Disables all starts, checks and stops, for untrusted projects.
     #[must_use]
     pub fn confined(mut self, is_confined: bool) -> Self {
         self.is_confined = is_confined;
         self
     }
 
-    /// Sets what fills in templates; texts are taken as they are unless set.
+    /// Sets the template engine; by default, texts are taken verbatim.
     #[must_use]
     pub fn render(mut self, render: impl Render + 'static) -> Self {
         self.render = Arc::new(render);
         self
     }
 
-    /// Sets what asks the questions of checks; the network unless set.
+    /// Sets the prober of checks; by default, the network and real commands.
     #[must_use]
     pub fn asks(mut self, asks: impl Asks + 'static) -> Self {
         self.asks = Arc::new(asks);
         self
     }
 
-    /// Sets the time between two scans: [`SCAN_INTERVAL`] unless set, zero for none.
+    /// Sets the interval between two scans: by default [`SCAN_INTERVAL`]; zero for none.
     #[must_use]
     pub fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
         self
     }
 
-    /// Sets the jobs that run at once: [`JOBS_AT_ONCE`] unless set.
+    /// Sets the most jobs that run at once: by default [`JOBS_AT_ONCE`].
     #[must_use]
     pub fn jobs_at_once(mut self, most: usize) -> Self {
         self.jobs_at_once = most.max(1);
         self
     }
 
-    /// Sets what identifies the last that a resource has made, which jobs that refer to it run for: one build of a table,
-    /// say. Of kinds for which it says nothing, and of all unless set, each change of their state counts.
+    /// Sets the function that identifies a resource's last build or run, on which referring jobs depend. By default,
+    /// and for kinds where it returns none, each change of the state counts.
     #[must_use]
     pub fn made(mut self, made: impl Fn(&Row) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
         self.made = Arc::new(made);
         self
     }
 
-    /// Sets the jobs and services that something is done for: all of them unless set. Others are left as they are.
+    /// Sets the function that selects the jobs and services to handle; by default all. Others are left as they are.
     #[must_use]
     pub fn chooses(mut self, chooses: impl Fn(Uid) -> bool + Send + Sync + 'static) -> Self {
         self.chooses = Arc::new(chooses);
         self
     }
 
-    /// Makes waits exactly as long as their formula says, for tests.
+    /// Removes the jitter of delays, for tests.
     #[must_use]
     pub fn without_jitter(mut self) -> Self {
         self.jitter = false;
         self
     }
 
-    /// Returns the workloads.
+    /// Builds the workloads.
     pub fn build(self) -> Workloads {
         let shared = Shared {
             looks: Looks::default(),
@@ -149,8 +149,8 @@ impl WorkloadsBuilder {
     }
 }
 
-/// Orders stops of one backend. One that does not know a start does nothing; one that can't be reached kills it without us.
-/// Returns whether it answers.
+/// Orders stops in one backend. Unknown starts are ignored, and a backend that can't be reached kills its processes by
+/// itself. Returns true if it answered.
 async fn stop_each(backend: &dyn Backend, orders: &[Stop]) -> bool {
     for order in orders {
         let stopped = backend.stop(order.clone()).await;
@@ -162,7 +162,7 @@ async fn stop_each(backend: &dyn Backend, orders: &[Stop]) -> bool {
 }
 
 impl Workloads {
-    /// Begins the workloads of a project: programs start below `root`, and write to files below `output`.
+    /// Returns a builder for a project: programs start below `root`, and write to files below `output`.
     pub fn builder(root: impl Into<PathBuf>, output: impl Into<PathBuf>) -> WorkloadsBuilder {
         WorkloadsBuilder {
             root: root.into(),
@@ -179,13 +179,13 @@ impl Workloads {
         }
     }
 
-    /// Returns the invocations that the kinds may have at once, which the limit of the controller grows by: none of
-    /// them keeps a place from other work.
+    /// Returns the concurrent invocations that the kinds may need, by which the controller's limit should grow so that
+    /// no other work is delayed.
     pub fn concurrency(&self) -> usize {
         replica::AT_ONCE + self.jobs_at_once
     }
 
-    /// Registers the kinds.
+    /// Registers the kinds with a controller.
     #[must_use]
     pub fn register(&self, builder: Builder) -> Builder {
         let shared = || Arc::clone(&self.shared);
@@ -198,7 +198,7 @@ impl Workloads {
             .kind(replica::options(), ReplicaReconciler { shared: shared() })
     }
 
-    /// Begins to watch processes, once the controller runs and has workloads. Reconcilers wait for it.
+    /// Starts watching processes, once the controller runs. Reconcilers wait for the watcher.
     pub fn watch(&self, handle: Handle) {
         let _ = self.shared.probes.handle.set(handle.clone());
         let watcher = Watcher {
@@ -208,18 +208,18 @@ impl Workloads {
         tokio::spawn(watcher.run());
     }
 
-    /// Returns the processes that are known to live, or are being started, as their backends told of them last.
+    /// Returns the last observations of processes that are alive or being started.
     pub fn running(&self) -> Vec<Observation> {
         self.shared.observations.alive()
     }
 
-    /// Returns the backends that were asked for their processes, as they answered the last time.
+    /// Returns the status of each backend as of its last listing.
     pub fn status(&self) -> Vec<BackendStatus> {
         self.shared.observations.status()
     }
 
-    /// Has all processes listed now, and returns once whatever differs from what is known was handed to its reconciler; at once
-    /// where the program leaves. To be called after [`watch`](Self::watch).
+    /// Lists all processes, and returns once each difference was passed to its reconciler; at once if the program is
+    /// leaving. Requires [`watch`](Self::watch) before.
     pub async fn scan(&self) {
         let scans = &self.shared.scans;
         let mut made = scans.made.subscribe();
@@ -233,26 +233,26 @@ impl Workloads {
         let _ = self.shared.leaving.run_until_cancelled(made).await;
     }
 
-    /// Returns the part that all kinds share.
+    /// Returns the state that all kinds share.
     #[cfg(test)]
     pub(crate) fn shared(&self) -> Arc<Shared> {
         Arc::clone(&self.shared)
     }
 
-    /// Returns what is kept in memory of workloads: observations, ports and probes.
+    /// Returns the sizes of in-memory state: observations, ports and probes.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> [usize; 3] {
         let shared = &self.shared;
         [shared.observations.len(), shared.ports.len(), shared.probes.len()]
     }
 
-    /// Lets reconcilers start nothing more: the program is about to end. Processes go on.
+    /// Prevents further starts, since the program is leaving. Processes run on.
     pub fn leave(&self) {
         self.shared.leaving.cancel();
     }
 
-    /// Stops the processes of workloads for which `is_stopped` says so of their `on_server_stop`, and waits until they
-    /// are gone, at most for their grace periods. The next program starts them again, uncounted.
+    /// Stops the processes of workloads whose `on_server_stop` satisfies `is_stopped`, and waits for their ends, at
+    /// most for the grace periods. The next program restarts them, uncounted.
     ///
     /// To be called after [`leave`](Self::leave), when the controller has stopped.
     pub async fn stop(&self, handle: &Handle, is_stopped: impl Fn(&str) -> bool) {
@@ -314,7 +314,7 @@ impl Workloads {
         }
     }
 
-    /// The settings for stops of all workloads, by uid.
+    /// Returns the stop settings of all workloads, by uid.
     fn stop_settings(&self, handle: &Handle) -> BTreeMap<String, (Stopping, String)> {
         let mut found = BTreeMap::new();
         let of_kind = |kind: &str| {

@@ -1,4 +1,4 @@
-//! Containers, run by an engine that speaks Docker's API, over a Unix socket.
+//! Containers in an engine with Docker's API, over a Unix socket.
 //!
 //! All that is stored of a container is stored in the engine: labels say whose it is, and its name says that it was
 //! stopped, or that its end was counted. So whoever dies, the next program finds what there is by one listing.
@@ -50,25 +50,25 @@ pub use self::output::{Part, Reader};
 use self::place::Place;
 use super::{Backend, BoxFuture, Connect, Error, News, Observation, Program, Start, StartId, Stop, Then};
 
-/// The name of the backend.
+/// Name of the backend in messages.
 const NAME: &str = "docker";
 
-/// The file in the state folder that is there once it has containers.
+/// Name of the marker file in the state folder, which exists once containers were started.
 const MARKER: &str = "containers";
 
-/// Connects to the engine that runs the containers of a state folder. It is left alone until there is a container to run.
+/// The containers of a state folder. The engine is not contacted before the first container.
 #[derive(Debug, Clone)]
 pub struct Containers(Arc<Place>);
 
 impl Containers {
-    /// Returns the containers of a state folder.
+    /// Creates the containers of a state folder.
     pub fn new(state_folder: &Path, address: Address) -> Self {
         let folder = label::folder(state_folder);
         let place = Place::new(Engine::new(address), folder, state_folder.join(MARKER));
         Self(Arc::new(place))
     }
 
-    /// Begins to read the output of a start; none if there is no container of it.
+    /// Starts reading the output of a start; none if the start has no container.
     ///
     /// # Errors
     /// When the engine does not answer.
@@ -97,12 +97,12 @@ impl Connect for Containers {
     }
 }
 
-/// The backend of containers in one epoch.
+/// The container backend under one epoch.
 #[derive(Debug)]
 struct Docker {
     place: Arc<Place>,
     epoch: u64,
-    /// Ends the passing on of events.
+    /// Stops forwarding the engine's events when dropped.
     _events: DropGuard,
 }
 
@@ -131,7 +131,7 @@ impl Docker {
         Ok(creation::begin(&self.place, self.epoch, start, container))
     }
 
-    /// Returns what is observed of a start that has begun; none if it has not.
+    /// Returns the observation of a start that has begun; none if it has not.
     async fn find(&self, there: &[Listed], id: &StartId) -> Result<Option<Observation>, Error> {
         let mut found = there.iter();
         let Some(one) = found.find(|one| one.labels.start == *id && one.life != Life::Made) else {
@@ -144,7 +144,7 @@ impl Docker {
         Ok(details.map(|details| one.observe(&details)))
     }
 
-    /// Refuses a start beside a living one, or before a newer one, of the same uid.
+    /// Refuses a start if another one of its uid is alive or newer.
     fn check_newest(&self, there: &[Listed], id: &StartId) -> Result<(), Error> {
         let table = self.place.table();
         let making = table
@@ -209,7 +209,7 @@ impl Docker {
         Ok(Some(observation))
     }
 
-    /// Stops a start that is being made; none if there is none.
+    /// Stops a start whose container is being created; none if there is no such start.
     fn stop_making(&self, stop: &Stop) -> Option<Observation> {
         let mut table = self.place.table();
         let making = table.making.get_mut(&stop.id)?;

@@ -1,4 +1,4 @@
-//! Local processes, below the shim of a state folder.
+//! Local processes, run by the shim of a state folder.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,22 +11,22 @@ use watershed_shim::{Client, Launch, Options};
 use super::{Backend, BoxFuture, Connect, End, Error, News, Observation, Phase, Program, Start, StartId};
 use crate::policy::exit::{Exit, StartFailure};
 
-/// The name of the backend.
+/// Name of the backend in messages.
 const NAME: &str = "process";
 
-/// News that wait for a slow reader; more are lost, which a listing makes up for.
+/// The most unread news of a slow receiver; older ones are dropped, and a listing makes up for them.
 const MAX_NEWS: usize = 4_096;
 
-/// Connects to the shim of a state folder, which is started with the first process.
+/// Connector to the shim of a state folder, which is started with the first process.
 #[derive(Debug, Clone)]
 pub struct LocalProcesses {
-    /// The state folder.
+    /// Path of the state folder.
     pub state_folder: PathBuf,
-    /// The program that is the shim when it is called with `arguments`.
+    /// The program that acts as the shim when called with `arguments`.
     pub program: PathBuf,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Vec<OsString>,
-    /// The ending of processes without their holder.
+    /// Fate of processes whose holder is gone.
     pub lifetime: Lifetime,
 }
 
@@ -57,7 +57,7 @@ impl Connect for LocalProcesses {
     }
 }
 
-/// The backend of local processes in one epoch.
+/// The backend of local processes under one epoch.
 #[derive(Debug)]
 struct Process {
     client: Client,
@@ -65,7 +65,7 @@ struct Process {
     news: broadcast::Sender<News>,
 }
 
-/// Passes news of the shim on, for as long as the client is there.
+/// Forwards news of the shim while the client exists.
 async fn pass_on(mut from: broadcast::Receiver<watershed_shim::News>, to: broadcast::Sender<News>) {
     use broadcast::error::RecvError;
     loop {

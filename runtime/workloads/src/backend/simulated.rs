@@ -1,4 +1,4 @@
-//! A simulated backend: processes that misbehave, from a seed (rule W18).
+//! Simulated backend: processes that misbehave at random, from a seed (rule W18).
 //!
 //! A [`World`] is a machine with its own time, which passes only by [`World::advance`]. Equal seeds and equal requests
 //! lead to equal worlds.
@@ -24,29 +24,30 @@ pub use self::story::{Event, Happening};
 use super::{Backend, BoxFuture, End, Error, News, Observation, Phase, Start, StartId, Stop, Then};
 use crate::policy::exit::{Exit, StartFailure};
 
-/// The name of the backend.
+/// Name of the backend in messages.
 const NAME: &str = "simulated";
 
-/// News that wait for a slow reader; more are lost, as with real backends.
+/// The most unread news of a slow receiver; older ones are dropped, as with real backends.
 const MAX_NEWS: usize = 1_024;
 
-/// Failures that are drawn, the first ones of all: a later one would give another meaning to seeds that are kept.
+/// Number of failures among which starts draw, the first ones of the list. Adding a failure would change the meaning of
+/// kept seeds.
 const FAILURES: usize = 12;
 
-/// Faults and how often they happen, each in one of 1,000 cases.
+/// Faults of the simulated machine, as probabilities in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Faults {
-    /// Starts that fail.
+    /// Failures of starts, in thousandths.
     pub failed_starts: u32,
-    /// Processes that end by themselves, at a time up to [`max_life`](Self::max_life).
+    /// Processes that end by themselves within [`max_life`](Self::max_life), in thousandths.
     pub exits: u32,
-    /// News that are lost.
+    /// Lost news, in thousandths.
     pub lost_news: u32,
-    /// Requests whose answer is lost; half of them were carried out.
+    /// Requests with a lost answer, in thousandths; half of them are carried out.
     pub lost_answers: u32,
-    /// Stops whose first signal is ignored: the process lives for the whole grace period.
+    /// Stops whose first signal is ignored, so that the process lives for the whole grace period, in thousandths.
     pub ignored_stops: u32,
-    /// The longest time from the order to the process.
+    /// The longest time from an order to its process.
     pub max_start: Duration,
     /// The longest life of a process that ends by itself.
     pub max_life: Duration,
@@ -55,7 +56,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// No faults: each process starts at once and lives until it is stopped, and news come at once.
+    /// No faults: each process starts at once and lives until it is stopped, and news arrive at once.
     pub const NONE: Self = Self {
         failed_starts: 0,
         exits: 0,
@@ -68,11 +69,11 @@ impl Faults {
     };
 }
 
-/// A simulated machine. Clones are the same one.
+/// A simulated machine. Clones share it.
 #[derive(Debug, Clone)]
 pub struct World(Arc<Mutex<Machine>>);
 
-/// The backend of a world in one epoch.
+/// The backend of a simulated machine under one epoch.
 #[derive(Debug, Clone)]
 pub struct Simulated {
     world: World,
@@ -86,13 +87,13 @@ struct Machine {
     now: Timestamp,
     newest_epoch: u64,
     starts: BTreeMap<StartId, Entry>,
-    /// The newest counter of each uid, forgotten ones included.
+    /// Highest counter of each uid, including forgotten starts.
     newest: BTreeMap<String, u64>,
-    /// Events to come, in the order of their times and then of their making.
+    /// Future events by time, then by order of creation.
     due: BTreeMap<(Timestamp, u64), Due>,
     made: u64,
     begun: u64,
-    /// Living starts whose parent was killed: nobody learns how they end.
+    /// Living starts whose parent was killed, so that nobody learns their exit code.
     adopted: BTreeSet<StartId>,
     free_memory: Option<u64>,
     story: Vec<Happening>,
@@ -105,7 +106,7 @@ struct Entry {
     then: Then,
 }
 
-/// An event to come.
+/// A future event.
 #[derive(Debug)]
 enum Due {
     Begin(StartId),
@@ -114,7 +115,7 @@ enum Due {
 }
 
 impl World {
-    /// Makes a machine at time 0.
+    /// Creates a machine at time 0.
     pub fn new(seed: u64, faults: Faults) -> Self {
         Self(Arc::new(Mutex::new(Machine {
             faults,
@@ -133,7 +134,7 @@ impl World {
         })))
     }
 
-    /// Returns the backend of an epoch. The first change that it makes ends all earlier epochs.
+    /// Returns the backend for an epoch, whose first change makes all earlier epochs stale.
     pub fn connect(&self, epoch: u64) -> Simulated {
         Simulated {
             world: self.clone(),
@@ -141,22 +142,22 @@ impl World {
         }
     }
 
-    /// Returns the time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Timestamp {
         self.lock().now
     }
 
-    /// Returns the number of processes that have begun to run.
+    /// Returns the number of processes that have started so far.
     pub fn begun(&self) -> u64 {
         self.lock().begun
     }
 
-    /// Returns the time of the next event, if one is to come.
+    /// Returns the time of the next event; none if there is none.
     pub fn next_event(&self) -> Option<Timestamp> {
         self.lock().due.keys().next().map(|(at, _)| *at)
     }
 
-    /// Lets time pass, with all that happens meanwhile. A time that has passed changes nothing.
+    /// Advances the simulated time and carries out all events until then. A time in the past changes nothing.
     pub fn advance(&self, to: Timestamp) {
         let mut machine = self.lock();
         while let Some(next) = machine.due.first_entry().filter(|next| next.key().0 <= to) {
@@ -167,7 +168,7 @@ impl World {
         machine.now = machine.now.max(to);
     }
 
-    /// Ends a process from outside, as a person would with `kill -9`. One that is not running is left alone.
+    /// Kills a process from outside, as `kill -9` would. A process that is not running is left alone.
     pub fn kill(&self, id: &StartId) {
         let mut machine = self.lock();
         let entry = machine.starts.get(id);
@@ -176,7 +177,7 @@ impl World {
         }
     }
 
-    /// Lets a process end by itself. One that is not running is left alone.
+    /// Ends a process with this exit. A process that is not running is left alone.
     pub fn exit(&self, id: &StartId, exit: Exit) {
         let mut machine = self.lock();
         let entry = machine.starts.get(id);
@@ -185,22 +186,22 @@ impl World {
         }
     }
 
-    /// Sets other faults from now on.
+    /// Replaces the faults from now on.
     pub fn set_faults(&self, faults: Faults) {
         self.lock().faults = faults;
     }
 
-    /// Sets the memory that is free for one more process.
+    /// Sets the memory available to another process, in bytes.
     pub fn set_free_memory(&self, bytes: u64) {
         self.lock().free_memory = Some(bytes);
     }
 
-    /// Returns all that has happened to starts since an earlier look, which had seen so many events.
+    /// Returns the events since the first `seen` ones.
     pub fn story(&self, seen: usize) -> Vec<Happening> {
         self.lock().story.get(seen..).unwrap_or_default().to_vec()
     }
 
-    /// Returns the starts whose processes are there, or will be.
+    /// Returns the starts whose processes exist or are about to be started.
     pub fn living(&self) -> Vec<StartId> {
         self.lock().alive()
     }
@@ -210,7 +211,7 @@ impl World {
         self.lock().starts.len()
     }
 
-    /// Kills the parent of all processes. They go on, and nobody learns how they end.
+    /// Kills the parent of all processes, which run on; nobody learns their exit codes.
     pub fn kill_parent(&self) {
         let mut machine = self.lock();
         let alive = machine.alive();
@@ -218,7 +219,7 @@ impl World {
         let _ = machine.news.send(News::Missed);
     }
 
-    /// Lets the lease end under which processes were started: all are killed, as another holder may start its own.
+    /// Expires the lease of all processes: they are killed, since another holder may start its own.
     pub fn end_lease(&self) {
         let mut machine = self.lock();
         for id in machine.alive() {
@@ -229,7 +230,7 @@ impl World {
         }
     }
 
-    /// Restarts the machine: all processes end with it, and no news of that come.
+    /// Reboots the machine: all processes end, and no news report it.
     pub fn reboot(&self) {
         let mut machine = self.lock();
         let at = machine.now;
@@ -267,7 +268,7 @@ impl Machine {
         self.story.push(Happening { at, id, event });
     }
 
-    /// Carries out a request, unless it is lost on its way; its answer may be lost, too.
+    /// Carries out a request unless it gets lost; the answer may get lost too.
     fn ask<T>(&mut self, carry_out: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         if !self.chance(self.faults.lost_answers) {
             return carry_out(self);
@@ -281,7 +282,7 @@ impl Machine {
         })
     }
 
-    /// Refuses epochs that are over.
+    /// Refuses stale epochs.
     fn enter(&mut self, epoch: u64) -> Result<(), Error> {
         if epoch < self.newest_epoch {
             let newest = self.newest_epoch;
@@ -322,7 +323,7 @@ impl Machine {
             .ok_or_else(|| refused("the start is gone"))
     }
 
-    /// Refuses a start beside a living one, or before a newer one, of the same uid.
+    /// Refuses a start if another one of its uid is alive or newer.
     fn check_newest(&self, id: &StartId) -> Result<(), Error> {
         let mut of_uid = self.starts.values().map(|entry| &entry.observation);
         if let Some(living) = of_uid.find(|one| one.id.uid() == id.uid() && one.phase.is_alive()) {
@@ -384,7 +385,7 @@ impl Machine {
         }
     }
 
-    /// Makes a process of an order that still waits for it.
+    /// Creates the process of a pending order.
     fn begin(&mut self, id: &StartId) {
         let fails = self.chance(self.faults.failed_starts);
         let failure = StartFailure::ALL[self.random.random_range(0..FAILURES)];
@@ -410,7 +411,7 @@ impl Machine {
         self.tell(id);
     }
 
-    /// Draws the end of a new process.
+    /// Draws the time and cause of a new process's end.
     fn doom(&mut self, id: &StartId) {
         if self.chance(self.faults.exits) {
             let exit = match self.random.random_range(0..6) {
@@ -426,7 +427,7 @@ impl Machine {
         }
     }
 
-    /// Ends what is alive; the first end is the one that counts.
+    /// Ends a living process. Only the first end counts.
     fn end(&mut self, id: &StartId, end: End) {
         let at = self.now;
         let is_adopted = self.adopted.remove(id);
@@ -452,7 +453,7 @@ impl Machine {
         }
     }
 
-    /// Sends news, late or not at all if the seed says so.
+    /// Sends news, delayed or lost as the seed determines.
     fn tell(&mut self, id: &StartId) {
         if !self.chance(self.faults.lost_news) {
             let delay = self.draw(self.faults.max_delay);

@@ -1,4 +1,4 @@
-//! Runs that people cancel.
+//! Cancellation of jobs' runs by people.
 //!
 //! A run is cancelled for another one, which adopts its process, or because a person wants it to stop. It can't tell which.
 //! What comes of its job after it tells: nothing asks for a job that was cancelled by a person.
@@ -13,10 +13,11 @@ use watershed_controller::resource::{Settled, Stage, Target};
 use super::JobReconciler;
 use crate::shared::Shared;
 
-/// The pause between two looks at a run that is about to return.
+/// Interval between two checks of a run that is about to return.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Looks what comes of a job whose run returns now. If nothing does, the next run is to stop its process.
+/// Watches a run that is returning. If the controller settles it as cancelled, marks its start, so that the next run
+/// stops the process.
 pub(super) fn follow(shared: &Arc<Shared>, context: &Context<JobReconciler>, counter: u64) {
     // That of the invocation takes no calls once it has returned.
     let Some(handle) = shared.probes.handle.get().cloned() else {

@@ -1,4 +1,4 @@
-//! The end of a job's process, and what it means.
+//! The end of a job's process, and its consequences.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::policy::exit::{AfterJob, AfterStart, Exit, NO_ROOM, StartFailure, aft
 use crate::replica::{FailedStart, LastExit, backend_error, exit_code, seconds, start_code, told};
 
 impl Pass<'_> {
-    /// Counts the end of the record's start, once: then it is forgotten.
+    /// Counts the end of the record's start once, then lets the backend forget it.
     pub(super) async fn count_end(&mut self) -> Result<(), Error> {
         let observed = self.shared.observations.see(&self.uid);
         let current = observed.filter(|one| one.id.counter() == self.record.counter);
@@ -113,7 +113,7 @@ impl Pass<'_> {
         self.enter(JobStage::Failed, reason, detail);
     }
 
-    /// Returns what the last run means.
+    /// Returns the outcome of the invocation from the last run.
     pub(super) async fn finish(&mut self, wake: Option<Timestamp>) -> Result<Outcome, Error> {
         let is_open = matches!(self.record.stage, JobStage::Pending | JobStage::BackingOff);
         if is_open && self.record.finished.is_some() {
@@ -156,7 +156,7 @@ impl Pass<'_> {
         Err(error)
     }
 
-    /// The failure of the last run.
+    /// Returns the error of the last run.
     fn error(&self) -> Error {
         let name = self.context.name();
         let (code, message) = match (&self.record.failed_start, &self.record.last_exit) {

@@ -27,18 +27,18 @@ use crate::refs;
 use crate::replica::backend_error;
 use crate::shared::{self, Shared};
 
-/// The kind's name.
+/// Name of the kind.
 pub const KIND: &str = "job";
 
-/// The time that a cancelled run may take to order the end of its process.
+/// Time limit for a cancelled run to order the stop of its process.
 const CANCEL: Duration = Duration::from_secs(60);
 
-/// The kind's options, for so many runs at once.
+/// Returns the options of the kind, with the most concurrent runs.
 pub(crate) fn options(at_once: usize) -> KindOptions {
     shared::options(KIND).concurrency(at_once).cancel_deadline(CANCEL)
 }
 
-/// Runs jobs.
+/// Reconciler of jobs.
 pub struct JobReconciler {
     pub(crate) shared: Arc<Shared>,
 }
@@ -70,7 +70,7 @@ impl Reconciler for JobReconciler {
         Pass::new(&self.shared, &context, program, backend).run().await
     }
 
-    /// Hands the stop to the backend, which ends the process and forgets it.
+    /// Orders the stop; the backend then ends the process and forgets the start.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         self.shared.cancels.forget(context.uid());
         let uid = context.uid().to_string();
@@ -104,7 +104,7 @@ impl Reconciler for JobReconciler {
     }
 }
 
-/// Returns the run of a job that finished last, well or not.
+/// Returns the key of a job's last finished run, successful or not; none before the first.
 fn last_run(row: &Row) -> Option<RunKey> {
     Resource::state_of::<JobRecord>(row).ok().flatten()?.finished
 }

@@ -1,18 +1,17 @@
-//! Waits for times, of which the wall clock may be set back, and for moments, which come as they must.
+//! Waits: until wall-clock times, which may be set back, and until monotonic instants.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 use watershed_controller::Timestamp;
 
-/// Returns the time that is left to a process of its timeout: all of it at most, also where the clock was set back since
-/// its start.
+/// Returns the rest of a process's timeout: at most the whole, even if the clock was set back since the start.
 pub(super) fn left(started: Timestamp, timeout: Duration, now: Timestamp) -> Duration {
     let left = started.after(timeout).0.saturating_sub(now.0);
     Duration::from_millis(u64::try_from(left).unwrap_or(0)).min(timeout)
 }
 
-/// Waits until a moment; for ever without one.
+/// Waits until an instant; for ever if none.
 pub(super) async fn until_moment(moment: Option<Instant>) {
     match moment {
         None => std::future::pending().await,
@@ -20,7 +19,7 @@ pub(super) async fn until_moment(moment: Option<Instant>) {
     }
 }
 
-/// Waits until a time; for ever without one.
+/// Waits until a wall-clock time; for ever if none.
 pub(super) async fn until(now: Timestamp, time: Option<Timestamp>) {
     match time {
         None => std::future::pending().await,

@@ -1,4 +1,4 @@
-//! One pass over a job: choose the run, start or adopt its process, wait for it, and count its end once.
+//! A pass over a job: choose the run, start or adopt its process, wait for it, and count its end once.
 
 use std::sync::Arc;
 
@@ -35,25 +35,25 @@ pub(super) struct Pass<'a> {
     pub(super) is_changed: bool,
 }
 
-/// The run that is wanted.
+/// The run that a job should make now.
 enum Wanted {
-    /// This one.
+    /// A run with this key and trigger.
     Run(RunKey, Trigger),
-    /// None before this time.
+    /// No run before this time; none if no time is known.
     Idle(Option<Timestamp>),
 }
 
 /// The reason why the wait for a process has ended.
 enum Waited {
-    /// The process is over.
+    /// The process has ended.
     Over,
-    /// The invocation is to end.
+    /// The invocation was cancelled.
     Cancelled,
-    /// The time is over.
+    /// The timeout has passed.
     TimedOut,
     /// A scheduled time has come.
     Tick,
-    /// Nobody knows the start, and its order waits for another attempt.
+    /// The backend does not know the start, and the order is repeated at this time.
     Unanswered(Timestamp),
 }
 
@@ -121,7 +121,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Stops the process if a person has cancelled the run before this one.
+    /// Stops the process if a person cancelled the previous run.
     async fn follow_cancel(&mut self) -> Result<(), Error> {
         let is_cancelled = self.shared.cancels.take(self.context.uid(), self.record.counter);
         let observed = self.shared.observations.peek(&self.uid);
@@ -133,7 +133,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Chooses the run that is wanted (W8).
+    /// Chooses the run that the job should make now (W8).
     fn wanted(&mut self) -> Wanted {
         let refreshes = self.context.refreshes();
         let asked = refreshes.plain.saturating_add(refreshes.full);
@@ -185,7 +185,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// The key of a run for this cause, under which its record knows it from then on.
+    /// Returns the run key for a trigger, and aligns the record's older keys with it.
     fn key(&mut self, trigger: Trigger) -> RunKey {
         let key = self.key_of(trigger, |row| standing_of(self.shared, row));
         let before = self.key_of(trigger, |row| Standing::State(row.state_version.0));
@@ -213,14 +213,14 @@ impl<'a> Pass<'a> {
         RunKey::new(&meaning, &refs, trigger)
     }
 
-    /// The wait before the next attempt of this run, if one is left.
+    /// Returns the time of the next attempt of this run; none if there is no delay.
     fn backoff(&self, key: RunKey) -> Option<Timestamp> {
         let is_same = self.record.run.is_some_and(|(run, _)| run == key);
         let next = self.record.exits.next.max(self.record.starts.next)?;
         (is_same && next > self.context.now()).then_some(next)
     }
 
-    /// Waits for room, which needs no number of its own: nothing is ordered.
+    /// Waits until memory is available. No counter is stored, since nothing is ordered.
     async fn wait_for_room(
         mut self,
         key: RunKey,
@@ -236,8 +236,8 @@ impl<'a> Pass<'a> {
         self.retry_later(self.context.now().after(NO_ROOM))
     }
 
-    /// Ends starts that the record does not stand for: the catalog is older than they are, or a request that was given
-    /// up was carried out after all. Forgets those that have ended.
+    /// Stops starts that the record does not know, from an older catalog or from an abandoned request that was carried
+    /// out after all. Forgets the ones that have ended.
     async fn end_others(&mut self) -> Result<Ended, Error> {
         let mut changes = self.shared.observations.changes();
         loop {
@@ -294,7 +294,7 @@ impl<'a> Pass<'a> {
         id_of(&self.uid, &self.record)
     }
 
-    /// Stores the purpose of a stop, then orders it.
+    /// Stores the purpose of a stop, then orders the stop.
     async fn stop_for(&mut self, purpose: JobStop) -> Result<(), Error> {
         if self.record.stop.is_none() {
             self.record.stop = Some(purpose);
@@ -318,7 +318,8 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Waits until the process of the record is over, and counts its end. Leaves it alone if the invocation ends.
+    /// Waits until the record's process has ended, and counts its end. Leaves the process alone if the invocation is
+    /// cancelled.
     async fn wait_to_the_end(&mut self) -> Result<Ended, Error> {
         loop {
             match self.wait().await? {
@@ -362,7 +363,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// True if the next invocation decides about the process: the program ends, or the job was edited or deleted.
+    /// Returns true if the next invocation decides about the process: the program is leaving, or the job was edited or
+    /// deleted.
     fn is_for_the_next(&self) -> bool {
         if self.shared.leaving.is_cancelled() {
             return true;
@@ -373,7 +375,7 @@ impl<'a> Pass<'a> {
         })
     }
 
-    /// True if something that it refers to is about to change, or has changed.
+    /// Returns true if a ref is about to change, or has changed.
     fn has_moving_refs(&self) -> bool {
         let controller = self.context.controller();
         self.context.refs().iter().any(|view| {
@@ -469,7 +471,8 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Returns how a resource stands that a job refers to: by what it has made, where that is known.
+/// Returns the standing of a resource that a job refers to: the identity of its last build or run where known, else its
+/// state version.
 fn standing_of(shared: &Shared, row: &Row) -> Standing {
     let made = match row.kind.as_str() {
         super::KIND => super::last_run(row).map(|key| key.to_bytes().to_vec()),
@@ -478,14 +481,14 @@ fn standing_of(shared: &Shared, row: &Row) -> Standing {
     made.map_or(Standing::State(row.state_version.0), Standing::Made)
 }
 
-/// The end of a wait for a process.
+/// The result of waiting for a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// It is over, and counted.
+    /// The process has ended, and its end is counted.
     Counted,
-    /// The invocation ends before it.
+    /// The invocation ended first.
     Left,
-    /// It was ordered without an answer, and is ordered again at this time.
+    /// The order was not answered, and is repeated at this time.
     Unanswered(Timestamp),
 }
 

@@ -9,27 +9,27 @@ use crate::program::Ports;
 use crate::replica::{FailedStart, LastExit};
 use crate::transition::Transition;
 
-/// The stages of a job.
+/// The stage of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobStage {
-    /// It has not run for what it is wanted for now.
+    /// The wanted run has not started yet.
     #[default]
     Pending,
-    /// Its process runs.
+    /// The process runs.
     Running,
-    /// Its process failed, and the next attempt waits.
+    /// The process failed, and the next attempt is delayed.
     BackingOff,
-    /// Its process is being stopped.
+    /// The process is being stopped.
     Stopping,
-    /// Its last run ended well.
+    /// The last run succeeded.
     Completed,
-    /// Its last run has failed.
+    /// The last run failed.
     Failed,
 }
 
 impl JobStage {
-    /// Returns the word for it.
+    /// Returns the stage as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -46,71 +46,71 @@ impl JobStage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobStop {
-    /// Somebody cancelled the run.
+    /// A person cancelled the run.
     Cancel,
-    /// Another run takes its place.
+    /// Another run replaces this one.
     Replace,
-    /// It ran for its whole timeout.
+    /// The run exceeded its timeout.
     Timeout,
 }
 
 /// The stored state of a job.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct JobRecord {
-    /// The stage.
+    /// Current stage.
     pub stage: JobStage,
-    /// The reason of the stage, as a word.
+    /// Reason of the stage in a word.
     pub reason: String,
-    /// The time since which it is in this stage.
+    /// Time since which the job is in this stage.
     pub since: Timestamp,
-    /// The number of the last start, stored before it is made.
+    /// Counter of the last start, stored before the start is ordered.
     pub counter: u64,
-    /// True if the end of that start is not counted yet.
+    /// True if the end of the last start is not counted yet.
     pub is_open: bool,
-    /// The run of that start, and what it is for.
+    /// Run key and trigger of the last start; none before the first.
     pub run: Option<(RunKey, Trigger)>,
-    /// The time of that start.
+    /// Time at which the last start was ordered.
     pub started: Timestamp,
-    /// The backend's own name for the process.
+    /// The backend's own id of the process, for display.
     pub backend_id: Option<String>,
-    /// The ports of that start.
+    /// Ports of the last start, by name.
     pub ports: Ports,
-    /// The purpose of the stop that is under way.
+    /// Purpose of the stop in progress; none without a stop.
     pub stop: Option<JobStop>,
-    /// Failures of the present run in a row.
+    /// Consecutive failures of the current run.
     pub exits: Attempts,
-    /// Failed starts in a row.
+    /// Consecutive failed starts.
     pub starts: Attempts,
-    /// The last failed start, while it has not been made up for.
+    /// The last failed start; none after a successful one.
     pub failed_start: Option<FailedStart>,
-    /// The last end.
+    /// The end of the last process; none before the first.
     pub last_exit: Option<LastExit>,
-    /// The run that finished last, well or not.
+    /// Key of the last finished run, successful or not; none before the first.
     pub finished: Option<RunKey>,
-    /// The key of that run as it is made of what its refs have made, where `finished` is one of before, which was made of
-    /// the versions of their states.
+    /// Key of the last finished run under the current rules, if `finished` was computed under older ones from state
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_as: Option<RunKey>,
-    /// True if that run ended well.
+    /// True if the last finished run succeeded.
     #[serde(default)]
     pub finished_well: bool,
-    /// True once a run has ended well.
+    /// True once any run has succeeded.
     pub has_succeeded: bool,
-    /// The scheduled time up to which it has run; none before it was looked at.
+    /// Scheduled time up to which the job has run; none before the first check of the schedule.
     pub mark: Option<Timestamp>,
-    /// The times of the schedule for which that holds; empty in what an earlier version stored.
+    /// Schedule to which `mark` applies, as text; empty in records of an earlier version.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub schedule: String,
-    /// The refreshes that were answered.
+    /// Number of refreshes that were handled.
     pub refreshes: u64,
-    /// The transitions, oldest first.
+    /// Transitions of the job, oldest first.
     pub transitions: Vec<Transition>,
 }
 
 json_message!(JobRecord, format = 1);
 
 impl JobRecord {
-    /// Says under which key a run goes that has the other one by the rules of before: none runs again for that alone.
+    /// Replaces a key from older rules with its current form, so that a change of rules alone triggers no run.
     pub(super) fn know_as(&mut self, before: RunKey, now: RunKey) {
         if before == now {
             return;
@@ -123,12 +123,12 @@ impl JobRecord {
         }
     }
 
-    /// Returns the key that finished last.
+    /// Returns the key of the last finished run under the current rules; none before the first.
     pub(super) fn finished(&self) -> Option<RunKey> {
         self.finished_as.or(self.finished)
     }
 
-    /// Notes that the present run has finished.
+    /// Records that the current run has finished.
     pub(super) fn finish(&mut self) {
         self.finished = self.run.map(|(key, _)| key);
         self.finished_as = None;
@@ -149,7 +149,7 @@ mod tests {
         RunKey::new(b"spec", &[made], Trigger::Refresh(0))
     }
 
-    /// W8: a catalog of before names runs by versions of states.
+    /// Covers W8: keys in catalogs of an earlier version, from state versions.
     #[test]
     fn a_run_that_finished_by_the_rules_of_before_has_finished() {
         let (before, now) = (key(&Standing::State(3)), key(&Standing::Made(vec![7])));

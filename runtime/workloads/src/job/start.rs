@@ -1,4 +1,4 @@
-//! The start of a job's process: its number is stored, then it is ordered.
+//! The start of a job's process: its counter is stored before the order.
 
 use watershed_controller::Error;
 use watershed_core::Attempts;
@@ -15,7 +15,7 @@ use crate::service::{self, Addresses};
 use crate::settings::Logs;
 
 impl Pass<'_> {
-    /// Begins a start: its number is stored before it is made.
+    /// Stores the counter of a new start, then orders the start.
     pub(super) async fn begin(&mut self, key: RunKey, trigger: Trigger) -> Result<(), Error> {
         if self.record.run.is_none_or(|(run, _)| run != key) {
             (self.record.exits, self.record.starts) = (Attempts::default(), Attempts::default());
@@ -44,7 +44,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Orders the start of the record, once more if it is there already.
+    /// Orders the start in the record; harmless if ordered before.
     pub(super) async fn order(&mut self) -> Result<(), Error> {
         let spec = &self.context.spec().0;
         let render = self.shared.render.as_ref();

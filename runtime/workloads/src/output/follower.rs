@@ -1,4 +1,4 @@
-//! A file of output as it is followed, through the copies that it is moved to.
+//! Following an output file while it grows and is rotated.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -11,16 +11,16 @@ use watershed_shim::{left_out, written_since};
 
 use super::{MOST_READ, read_end, unsigned};
 
-/// Looks at a file that is copied and truncated again while it is read, until the next call.
+/// The most attempts to read a file that is rotated during the read, in one call.
 const LOOKS: usize = 4;
-/// Copies that are searched for those that are new. More come only where a program writes faster than anybody reads.
+/// The most copies that are searched for new ones. More appear only if a program writes faster than the follower reads.
 const COPIES_MAX: u32 = 64;
-/// Bytes at the beginning of a copy that are searched for a line which says what is missing.
+/// The most bytes at the beginning of a copy that are searched for a marker line about missing output.
 const LINE_READ: u64 = 4 << 10;
-/// Bytes of a line without an end, after which it is told in pieces.
+/// The most bytes of an incomplete line before its beginning is returned.
 const LINE_MAX: usize = 4 << 20;
 
-/// A file of output as it is followed.
+/// A reader that follows an output file through rotations.
 ///
 /// The file is truncated when its text has been copied to `.1`, after `.1` was moved to `.2`, and so on. So the oldest copy that
 /// was not there before is what the file was, and the place up to which it was read is a place in that copy.
@@ -28,17 +28,17 @@ const LINE_MAX: usize = 4 << 20;
 pub struct Follower {
     path: PathBuf,
     position: u64,
-    /// The first copy when the file was last read.
+    /// Identity of the first copy at the last read; none without copies.
     first_copy: Option<CopyId>,
-    /// True if the file was found shorter than it was read, without another copy: one may be about to come.
+    /// True if the file was shorter than before without a new copy, which may be about to appear.
     waits_for_copy: bool,
-    /// Copies that are to be read before the file, open as they may be moved or dropped meanwhile.
+    /// Copies to read before the file, kept open since they may be moved or removed.
     behind: VecDeque<File>,
-    /// The beginning of a line that has no end yet.
+    /// The beginning of an incomplete line.
     partial: Vec<u8>,
 }
 
-/// The identity of a copy, which it keeps when it is moved.
+/// The identity of a copy, which survives a rename.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CopyId {
     length: u64,
@@ -46,8 +46,8 @@ struct CopyId {
 }
 
 impl Follower {
-    /// Begins to follow a file. Returns its last lines so far, at most `limit`, and with `since` those that were written
-    /// after that time: up to a second more of what is new, and of older output a 64th of its age.
+    /// Opens a file for following. Returns its last lines, at most `limit`, and with `since` only lines written after
+    /// that time. The time is known within a second for new lines, and within a 64th of their age for older ones.
     ///
     /// # Errors
     /// When it can't be read. One that is not there yet has no lines.
@@ -74,7 +74,7 @@ impl Follower {
         Ok((follower, lines))
     }
 
-    /// Reads the last lines, those of the first copy where the file itself has little. Returns the length of the file.
+    /// Reads the last lines, including the first copy if the file has few. Returns the length of the file.
     fn read_last(&self, since: Option<Timestamp>, text: &mut Vec<u8>) -> io::Result<u64> {
         let copy = self.copy_path(1);
         let place = |path: &Path| since.and_then(|since| written_since(path, unsigned(since)));
@@ -86,7 +86,7 @@ impl Follower {
         read_end(&self.path, from, MOST_READ, text)
     }
 
-    /// Returns the lines that were written since, as many as are read at once.
+    /// Returns the lines written since the last call, up to a bound per call.
     ///
     /// # Errors
     /// When the file can't be read.
@@ -113,7 +113,7 @@ impl Follower {
         Ok(lines)
     }
 
-    /// Reads the file from its place on; none if it is not there, or a copy of it is about to come.
+    /// Reads the file from the current position; none if the file is missing, or a copy of it is about to appear.
     fn read_file(&mut self) -> io::Result<Option<Vec<u8>>> {
         let mut file = match File::open(&self.path) {
             Ok(file) => file,
@@ -136,7 +136,7 @@ impl Follower {
         Ok(Some(text))
     }
 
-    /// Opens the copies that are new, to be read before the file. Returns a line that has lost its end.
+    /// Opens new copies, to be read before the file. Returns an incomplete line whose end was lost.
     fn go_behind(&mut self, first_copy: Option<CopyId>) -> io::Result<Option<String>> {
         let mut copies = VecDeque::new();
         let mut number = 1;
@@ -182,7 +182,7 @@ impl Follower {
         Ok(self.take_lines(&text))
     }
 
-    /// Returns what is left: a last line without an end.
+    /// Returns an incomplete last line; none if there is none.
     pub fn rest(&mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.partial);
         (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned())
@@ -214,7 +214,7 @@ impl Follower {
     }
 }
 
-/// Returns the place in a copy that was a place in the file; none if what stood there was left out.
+/// Converts a position in the file to one in its copy; none if that part was left out of the copy.
 fn place_in(copy: &mut File, position: u64) -> io::Result<Option<u64>> {
     let mut beginning = Vec::new();
     copy.rewind()?;
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(lines, ["y", "e"]);
     }
 
-    /// The notes beside a file, as the parent of processes writes them.
+    /// Writes the notes beside an output file in the shim's format.
     fn note(path: &Path, notes: &[(u64, u64)]) {
         let bytes = notes
             .iter()
@@ -294,7 +294,7 @@ mod tests {
         }
     }
 
-    /// A file that is written to, copied and truncated, as the parent of processes does it.
+    /// A file that is written, copied and truncated in the shim's way.
     struct Written {
         path: PathBuf,
         written: u32,
@@ -311,7 +311,7 @@ mod tests {
             }
         }
 
-        /// Keeps three copies. Of the newest one the beginning is left out if it has more lines than these.
+        /// Rotates the file and keeps three copies. A copy of more than `most` lines loses its beginning.
         fn rotate(&mut self, most: usize) {
             for number in [2, 1] {
                 let to = format!("{}.{}", self.path.display(), number + 1);
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// All lines are told once and in order, whatever happens between two looks, as long as they are in a file.
+    /// Covers rotation between two reads: each line is returned once and in order, as long as a file has it.
     #[test]
     fn what_was_written_before_a_file_is_copied_away_is_not_left_out() {
         use rand::rngs::SmallRng;

@@ -1,48 +1,49 @@
-//! Classes of ends and of failed starts (rule W7), and the end of a job (rule W8).
+//! Classification of exits and failed starts (rule W7), and the consequences of a job's end (rule W8).
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use watershed_core::{Attempts, RetryPolicy, Timestamp};
 
-/// The end of a process (W7).
+/// An exit of a process (W7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
-    /// With a code.
+    /// Exited with this code.
     Code(i32),
-    /// By a signal.
+    /// Killed by this signal.
     Signal(i32),
-    /// By the limit of its memory.
+    /// Killed at its memory limit.
     OutOfMemory,
-    /// Stopped, as it had run for its whole timeout.
+    /// Stopped at its timeout.
     Timeout,
-    /// Unseen: its parent was killed in between.
+    /// Not observed: the parent process was killed in the meantime.
     Unknown,
 }
 
-/// The class of an end.
+/// The class of an exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExitClass {
-    /// A code that counts as success.
+    /// The exit code is listed as success.
     Success,
-    /// An end that another start may not have.
+    /// The exit is a failure that a retry may avoid.
     Failure,
-    /// A code that says that another start would end the same way.
+    /// The exit code is listed as permanent, so a retry would end the same way.
     Permanent,
 }
 
-/// The codes that have a meaning.
+/// Exit codes with a special meaning.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Codes {
-    /// Codes of success.
+    /// Exit codes of success.
     pub success: Vec<i32>,
-    /// Codes after which nothing is tried again.
+    /// Exit codes after which there is no retry.
     pub no_retry: Vec<i32>,
 }
 
 impl Default for Codes {
-    /// 0 is success; 126 and 127 are what a shell says of a program that it can't execute or find.
+    /// Returns the default codes: 0 for success; 126 and 127, a shell's codes for a program that it can't execute or
+    /// find, for no retry.
     fn default() -> Self {
         Self {
             success: vec![0],
@@ -52,7 +53,7 @@ impl Default for Codes {
 }
 
 impl Codes {
-    /// Returns the class of an end. A code in both lists is a success: the program ended as it was meant to.
+    /// Classifies an exit. A code in both lists is a success.
     pub fn classify(&self, exit: Exit) -> ExitClass {
         match exit {
             Exit::Code(code) if self.success.contains(&code) => ExitClass::Success,
@@ -62,51 +63,51 @@ impl Codes {
     }
 }
 
-/// The reason why a process could not be started.
+/// The reason of a failed start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartFailure {
-    /// There is no such program.
+    /// The program does not exist.
     ProgramMissing,
-    /// The program may not be executed, or is none.
+    /// The file is not executable or no program.
     NotExecutable,
-    /// The command is empty, too long or has a zero byte.
+    /// The command is empty, too long or contains a zero byte.
     BadCommand,
-    /// The folder to start in is none.
+    /// The working directory does not exist.
     BadFolder,
-    /// There is no such image.
+    /// The image does not exist.
     ImageMissing,
-    /// The image may not be read.
+    /// The registry forbids the pull of the image.
     ImageForbidden,
-    /// Another process has the port.
+    /// Another process uses the port.
     PortBusy,
-    /// The system had no room for another process.
+    /// The system could not create another process.
     ForkFailed,
-    /// The output file can't be opened: a disk may be full.
+    /// The output file can't be opened, for example on a full disk.
     BadOutput,
-    /// The image did not arrive whole.
+    /// The pull of the image was interrupted.
     PullInterrupted,
-    /// The container engine, or the parent of local processes, does not answer.
+    /// The container engine or the shim does not answer.
     EngineUnreachable,
-    /// The memory limit is above the memory that is free.
+    /// The memory limit exceeds the available memory.
     InsufficientResources,
-    /// The container engine refuses the container: a limit or a network that it does not have.
+    /// The container engine refuses the settings, such as an unknown network or an unsupported limit.
     EngineRefused,
 }
 
-/// The class of a failed start.
+/// The class of a failed start, which determines what follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StartClass {
-    /// It fails again until a person changes something.
+    /// A retry would fail until a person changes something.
     Permanent,
-    /// It may succeed a little later.
+    /// A retry may succeed soon.
     Transient,
-    /// It waits for room, however long that takes.
+    /// The start waits until memory is available, without a limit of time.
     Pending,
 }
 
 impl StartFailure {
-    /// All of them.
+    /// All reasons of failed starts.
     pub const ALL: [Self; 13] = [
         Self::ProgramMissing,
         Self::NotExecutable,
@@ -123,7 +124,7 @@ impl StartFailure {
         Self::EngineRefused,
     ];
 
-    /// Returns the word for it.
+    /// Returns the failure as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ProgramMissing => "program_missing",
@@ -142,7 +143,7 @@ impl StartFailure {
         }
     }
 
-    /// Returns the class (W7).
+    /// Returns the class of the failure (W7).
     pub fn class(self) -> StartClass {
         match self {
             Self::ProgramMissing
@@ -162,11 +163,11 @@ impl StartFailure {
     }
 }
 
-/// The wait before another look whether there is room for a start.
+/// Interval between two checks for available memory.
 pub const NO_ROOM: Duration = Duration::from_secs(10);
 
-/// Retries of a start that failed for a passing reason: 5, after 1 s, doubling to 60 s (W7). The first attempt is no
-/// retry.
+/// Retries of a start after a transient failure: 5, first after 1 s, doubling up to 60 s (W7). The first attempt does
+/// not count.
 pub const START_RETRIES: RetryPolicy = RetryPolicy::Backoff {
     base: Duration::from_secs(1),
     cap: Duration::from_secs(60),
@@ -174,18 +175,18 @@ pub const START_RETRIES: RetryPolicy = RetryPolicy::Backoff {
     reset_after: Duration::ZERO,
 };
 
-/// The decision after a failed start.
+/// Decision after a failed start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterStart {
-    /// The replica or job has failed.
+    /// Fail the replica or job.
     Fail,
-    /// Another start at [`Attempts::next`]. The count is kept apart from that of exits.
+    /// Retry at [`Attempts::next`]. Failed starts are counted apart from exits.
     Retry(Attempts),
-    /// It is pending, `insufficient_resources`, and looked at again by each scan.
+    /// Stay pending with the reason `insufficient_resources`, rechecked by each scan.
     Wait,
 }
 
-/// Decides what follows on a failed start (W7). `attempts` are the failed starts in a row before it.
+/// Decides about a failed start (W7). `attempts` counts the consecutive failed starts before it.
 pub fn after_failed_start(failure: StartFailure, attempts: Attempts, now: Timestamp) -> AfterStart {
     match failure.class() {
         StartClass::Permanent => AfterStart::Fail,
@@ -197,19 +198,19 @@ pub fn after_failed_start(failure: StartFailure, attempts: Attempts, now: Timest
     }
 }
 
-/// The decision after the end of a job's process.
+/// Decision after the end of a job's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterJob {
-    /// The run key is finished.
+    /// Complete the run.
     Complete,
-    /// Another start at [`Attempts::next`].
+    /// Retry at [`Attempts::next`].
     Retry(Attempts),
-    /// The job has failed.
+    /// Fail the job.
     Fail,
 }
 
-/// Decides what follows on the end of a job's process (W8): a success code completes, any other end, also an unknown
-/// one, is tried again as `retries` allows. `attempts` are the failures in a row before it.
+/// Decides about the end of a job's process (W8): a success code completes the run, and any other end, even an unknown
+/// one, is retried as `retries` allows. `attempts` counts the consecutive failures before it.
 ///
 /// Nothing is known of an unknown end, so it is no success.
 pub fn after_job(
@@ -234,7 +235,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(1_000);
 
-    /// W7.
+    /// Covers W7: classes of exits.
     #[test]
     fn each_end_has_one_class() {
         let codes = Codes {
@@ -259,7 +260,7 @@ mod tests {
         assert_eq!(Codes::default().classify(Exit::Code(126)), ExitClass::Permanent);
     }
 
-    /// W7.
+    /// Covers W7: classes of failed starts.
     #[test]
     fn a_failed_start_is_permanent_passing_or_waits_for_room() {
         use StartFailure::*;
@@ -292,7 +293,7 @@ mod tests {
         }
     }
 
-    /// W7.
+    /// Covers W7: retries of starts.
     #[test]
     fn a_start_is_tried_again_five_times_with_waits_that_double() {
         let mut attempts = Attempts::default();
@@ -304,7 +305,7 @@ mod tests {
         assert_eq!(waits, [1, 2, 4, 8, 16]);
     }
 
-    /// W8.
+    /// Covers W8: completion, retries and failure of a job.
     #[test]
     fn a_job_completes_by_a_success_code_and_fails_when_its_attempts_are_used_up() {
         let retries = |attempts| RetryPolicy::Backoff {

@@ -1,4 +1,4 @@
-//! Checks that fail, and what they lead to (rule W10).
+//! Failing checks and their consequences (rule W10).
 
 use std::time::Duration;
 
@@ -9,27 +9,27 @@ use watershed_core::Timestamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Probed {
-    /// The expected answer, in time.
+    /// Success: the expected answer in time.
     Success,
-    /// Anything else.
+    /// Failure: any other answer, or none in time.
     Failure,
 }
 
-/// The consequence of a check that fails.
+/// The consequence of a failing check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// This replica is restarted, which counts as a failure of it.
+    /// Restart the replica, which counts as a failure.
     #[default]
     Restart,
-    /// The service is stopped, and has failed.
+    /// Stop the service and fail it.
     Stop,
-    /// A transition says it.
+    /// Record a transition, without further action.
     Alert,
 }
 
 impl Action {
-    /// Returns the word for it.
+    /// Returns the action as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Restart => "restart",
@@ -39,25 +39,25 @@ impl Action {
     }
 }
 
-/// The settings of a check that don't depend on what it asks.
+/// The settings of a check, apart from the probe that it sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
-    /// True if the replica is ready only while it succeeds.
+    /// True if the replica is ready only while the check succeeds.
     pub readiness: bool,
     /// Time between the beginnings of two probes.
     pub interval: Duration,
-    /// Failures in a row after which it acts, at least one.
+    /// Number of consecutive failures that trigger the action, at least one.
     pub threshold: u32,
-    /// Time from the start of a process in which failures count for nothing but readiness.
+    /// Time after the start of a process in which failures affect only readiness.
     pub start_period: Duration,
-    /// Time for which it has to succeed until the replica is ready.
+    /// Time for which the check must succeed before the replica is ready.
     pub min_healthy_time: Duration,
-    /// The consequence.
+    /// Action at the threshold.
     pub on_failure: Action,
 }
 
 impl Default for Check {
-    /// A threshold of three tolerates an answer that was lost.
+    /// Returns the default settings, whose threshold of three tolerates a lost answer.
     fn default() -> Self {
         Self {
             readiness: false,
@@ -70,26 +70,25 @@ impl Default for Check {
     }
 }
 
-/// Failures of one check of one process in a row. The program that counts them starts again at zero, so it is not
-/// stored.
+/// Number of consecutive failures of one check of one process. Not stored: a new program counts from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Failures(pub u32);
 
-/// The circumstances of a probe.
+/// A probe with its result and circumstances.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {
-    /// The start of the process.
+    /// Start of the process.
     pub started: Timestamp,
-    /// The time of the result.
+    /// Time of the result.
     pub at: Timestamp,
-    /// True if the replica has been ready since its start: before, failures count towards readiness only.
+    /// True if the replica has been ready since its start; before that, failures affect only readiness.
     pub was_ready: bool,
-    /// The result.
+    /// Result of the probe.
     pub result: Probed,
 }
 
-/// Counts a result (W10). Returns the failures in a row with it, and the consequence if it is due: once at the
-/// threshold, after which the count starts again at zero.
+/// Counts a result (W10). Returns the consecutive failures including it, and the action if due: once at the threshold,
+/// after which the count restarts at zero.
 #[must_use]
 pub fn count(check: &Check, failures: Failures, probe: Probe) -> (Failures, Option<Action>) {
     let counts = probe.was_ready && probe.at >= probe.started.after(check.start_period);
@@ -102,7 +101,7 @@ pub fn count(check: &Check, failures: Failures, probe: Probe) -> (Failures, Opti
 }
 
 /// Returns the time of the next probe: at once for a new process, then an interval after the beginning of the last one.
-/// Probes that a slow one has delayed are not made up for. A clock that was set back delays none.
+/// Probes missed because of a slow one are dropped, and a clock that was set back delays none.
 pub fn next_probe(check: &Check, last_began: Option<Timestamp>, now: Timestamp) -> Timestamp {
     let latest = now.after(check.interval);
     last_began.map_or(now, |began| began.after(check.interval).clamp(now, latest))
@@ -124,7 +123,7 @@ mod tests {
         }
     }
 
-    /// W10: by the count before, the threshold, readiness, the start period and the result.
+    /// Covers W10: count, threshold, readiness, start period and result.
     #[test]
     fn a_check_acts_at_its_threshold_and_only_after_readiness() {
         let act = Some(Action::Alert);
@@ -157,7 +156,7 @@ mod tests {
         }
     }
 
-    /// W10.
+    /// Covers W10: the action triggers once per threshold.
     #[test]
     fn a_check_acts_once_for_every_threshold_of_failures_in_a_row_in_all_sequences_of_eight() {
         let check = Check::default();

@@ -7,27 +7,27 @@ use watershed_core::Timestamp;
 
 use super::health::Probed;
 
-/// The time that a process has to live before it is running. A program that can't read its configuration ends sooner.
+/// Time that a process must live before it counts as running. A program that can't read its configuration ends sooner.
 pub const MIN_LIFE: Duration = Duration::from_millis(750);
 
-/// The latest results of one readiness check of one replica.
+/// The latest consecutive results of a readiness check of one replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stretch {
-    /// There are none yet.
+    /// No result yet.
     #[default]
     Unknown,
-    /// The last one was a failure.
+    /// The last result was a failure.
     Failing,
-    /// The last ones were successes.
+    /// The last results were successes.
     Healthy {
-        /// The time of the first of them.
+        /// Time of the first success in the row.
         since: Timestamp,
     },
 }
 
 impl Stretch {
-    /// Returns the stretch with one more result.
+    /// Returns the stretch after another result.
     #[must_use]
     pub fn with(self, result: Probed, at: Timestamp) -> Self {
         match (result, self) {
@@ -39,36 +39,36 @@ impl Stretch {
     }
 }
 
-/// One readiness check of a replica.
+/// The state of one readiness check of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checked {
-    /// Its latest results.
+    /// Latest consecutive results.
     pub stretch: Stretch,
-    /// The time for which it has to succeed.
+    /// Time for which the check must succeed.
     pub min_healthy_time: Duration,
 }
 
 /// The readiness of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
-    /// It has not lived long enough to be running; look again at `until`.
+    /// The process has not lived long enough to count as running.
     Starting {
-        /// The time at which it is running.
+        /// Time at which the process counts as running.
         until: Timestamp,
     },
-    /// It runs and is not ready; look again at `until`, or with the next result.
+    /// The process runs and is not ready; rechecked at `until`, or at the next result.
     Unready {
-        /// The time at which it is ready if nothing happens.
+        /// Time at which the replica becomes ready if no result changes; none if it depends on results.
         until: Option<Timestamp>,
     },
-    /// It is ready.
+    /// The replica is ready.
     Ready {
-        /// The time from which on.
+        /// Time since which the replica is ready.
         since: Timestamp,
     },
 }
 
-/// Judges a replica whose process lives (W9).
+/// Determines the readiness of a replica whose process is alive (W9).
 ///
 /// `stored` is the time since which this process has been ready as far as it is stored. It holds until a result
 /// contradicts it, so that a program that starts again does not make what it adopts unready.
@@ -97,8 +97,8 @@ pub fn replica_readiness(
     }
 }
 
-/// The time at which all checks have succeeded for the longest time that one of them asks for; none if one of them has
-/// no success. Without checks: the beginning of time.
+/// Returns the time at which all checks have succeeded for the longest required time; none if a check has no success.
+/// The beginning of time without checks.
 fn all_healthy(checks: &[Checked]) -> Option<Timestamp> {
     let longest = checks.iter().map(|check| check.min_healthy_time).max();
     let mut since = Timestamp(i64::MIN);
@@ -116,22 +116,21 @@ pub fn needed(replicas: u32, unavailable: u32) -> u32 {
     replicas.saturating_sub(unavailable).max(1)
 }
 
-/// Returns true if a service is ready, given the ready replicas of its active release. One of no replicas never is
-/// (W12).
+/// Returns true if enough replicas of the active release are ready. A service of no replicas never is (W12).
 pub fn is_service_ready(replicas: u32, unavailable: u32, ready: u32) -> bool {
     ready >= needed(replicas, unavailable)
 }
 
-/// The time that is left to a service to become ready for the first time.
+/// The verdict about the time until a service is first ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstReady {
-    /// It may take until this time.
+    /// The service may take until this time.
     Until(Timestamp),
-    /// It took too long: the service has failed, `never-ready`, and its replicas are stopped.
+    /// The service exceeded its time: it fails with `never-ready`, and its replicas are stopped.
     TooLate,
 }
 
-/// Judges a service that has not been ready since its first start (W9).
+/// Judges the time of a service that was not ready since its first start (W9).
 pub fn first_ready(
     first_start: Timestamp,
     start_period: Duration,
@@ -177,7 +176,8 @@ mod tests {
         }
     }
 
-    /// W9 and W10: by the results of the checks (the first asks for 10 s, the second for 2 s), what is stored, and time.
+    /// Covers W9 and W10: readiness from the results of two checks (10 s and 2 s required), the stored state and the
+    /// time.
     #[test]
     fn a_replica_is_ready_by_its_age_its_checks_and_what_is_stored() {
         for (stretches, stored, now, expected) in [
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// W9.
+    /// Covers W9: the begin of a stretch of successes.
     #[test]
     fn a_stretch_begins_with_the_first_success_after_the_last_failure() {
         for (before, result, after) in [
@@ -237,7 +237,7 @@ mod tests {
         }
     }
 
-    /// W9 and W12.
+    /// Covers W9 and W12: readiness of a service.
     #[test]
     fn a_service_is_ready_by_the_ready_replicas_of_its_active_release() {
         for (replicas, unavailable, least) in [
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// W9.
+    /// Covers W9: start period and deadline of a service.
     #[test]
     fn a_service_has_its_start_period_and_its_deadline_to_become_ready() {
         let [period, deadline] = [30, 600].map(Duration::from_secs);

@@ -7,39 +7,40 @@ use watershed_core::{Attempts, RetryPolicy, Timestamp};
 
 use super::exit::{Codes, Exit, ExitClass};
 
-/// The ends after which a process is started again.
+/// The exits after which a process is restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// All: a service should run.
+    /// All exits: a service should run.
     #[default]
     Always,
-    /// All but success.
+    /// All exits except success.
     OnFailure,
-    /// None.
+    /// No exit.
     Never,
 }
 
-/// The part `restart` of a service.
+/// The restart settings of a service.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restart {
-    /// The ends after which a process is started again.
+    /// Exits after which a process is restarted.
     pub policy: Policy,
-    /// The wait after the first failure in a row.
+    /// Delay after the first failure in a row.
     pub base: Duration,
-    /// The longest wait.
+    /// The longest delay.
     pub cap: Duration,
-    /// The failures in a row after which a replica has failed; 0 for no limit.
+    /// Number of consecutive failures at which a replica fails; 0 for no limit.
     pub attempts: u32,
-    /// The time after which a ready process was stable, so that its end is the first failure; `None` for never.
+    /// Time of readiness after which a process counts as stable, so that its next failure is the first in a row; `None`
+    /// for never.
     pub stable_window: Option<Duration>,
-    /// The codes that have a meaning.
+    /// Exit codes with a special meaning.
     pub codes: Codes,
 }
 
 impl Default for Restart {
-    /// Waits of 10 s to 5 min keep a crash loop cheap. Twice the cap is the stable window, so that a loop at the cap is
-    /// never stable. After five failures a person must look.
+    /// Returns the default settings. Delays of 10 s to 5 min keep a crash loop cheap; a stable window of twice the
+    /// longest delay keeps a loop from counting as stable; after five failures a person must look.
     fn default() -> Self {
         Self {
             policy: Policy::Always,
@@ -52,60 +53,60 @@ impl Default for Restart {
     }
 }
 
-/// The cause of an end.
+/// The cause of a run's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// By a stop that was stored before its signal: never a failure (W3).
+    /// A stop whose purpose was stored before its signal: never a failure (W3).
     Intended,
-    /// With the machine: it starts again, uncounted (W13).
+    /// A reboot of the machine: restarted, and not counted (W13).
     Reboot,
-    /// Stopped by a check whose action is a restart. It counts, or a wrong check would restart for ever (W6).
+    /// A check whose action is a restart. Counted, since a wrong check would otherwise restart for ever (W6).
     Check,
-    /// By itself.
+    /// An exit without a stop.
     Unexpected(Exit),
 }
 
-/// The end of one run.
+/// The end of one run of a replica's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// The cause.
+    /// Cause of the end.
     pub ending: Ending,
-    /// The time for which the process had been ready; `None` if it never was.
+    /// Time for which the process had been ready; `None` if it never was.
     pub ready_for: Option<Duration>,
-    /// The time of the end.
+    /// Time of the end.
     pub at: Timestamp,
 }
 
 /// The decision after the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing: the stop had a purpose, which goes on.
+    /// No action here: the purpose of the stop continues.
     Stay,
-    /// Start at once. The failures before are what they were.
+    /// Start at once, without changing the count of failures.
     Start,
-    /// Start at [`Attempts::next`], with these failures in a row.
+    /// Start at [`Attempts::next`], with this count of consecutive failures.
     BackOff(Attempts),
-    /// The replica is completed.
+    /// Complete the replica.
     Complete,
-    /// The replica has failed.
+    /// Fail the replica.
     Fail(Reason, Attempts),
 }
 
-/// The reason why a replica has failed.
+/// The reason of a replica's failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
-    /// The failures in a row have reached the limit.
+    /// The consecutive failures have reached the limit.
     CrashLoopBackOff,
-    /// The code says that another start would end the same way.
+    /// The exit code says that a restart would end the same way.
     NoRetryCode,
-    /// The process failed, and its policy is `never`.
+    /// The process failed, and the restart policy is `never`.
     Exited,
-    /// A check stopped the process, and its policy is `never`.
+    /// A check stopped the process, and the restart policy is `never`.
     StoppedByCheck,
 }
 
 impl Reason {
-    /// Returns the word for it.
+    /// Returns the reason as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::CrashLoopBackOff => "crash_loop_back_off",
@@ -116,7 +117,7 @@ impl Reason {
     }
 }
 
-/// Decides what follows on the end of a run (W5, W6).
+/// Decides about a restart after the end of a run (W5, W6).
 ///
 /// `failures` are those in a row before it. Under `always` each end that nobody intended counts as one, also success: a
 /// program that ends at once, again and again, is a loop whatever its code is.
@@ -146,7 +147,7 @@ pub fn decide(restart: &Restart, failures: Attempts, ended: Ended) -> Decision {
     }
 }
 
-/// The failures in a row with this one, which is the first if the run was stable.
+/// Returns the consecutive failures including this one, which is the first if the run was stable.
 fn count(restart: &Restart, before: Attempts, ended: Ended) -> Attempts {
     let stable = restart
         .stable_window
@@ -168,8 +169,8 @@ fn backoff(restart: &Restart) -> RetryPolicy {
     }
 }
 
-/// Returns the failures with a next start that is up to a tenth of the wait later, so that replicas that crashed
-/// together don't start together (W5). `draw` is any number: 0 adds nothing, `u32::MAX` a tenth.
+/// Delays the next start by up to a tenth of its wait, so that replicas that crashed together don't restart together
+/// (W5). `draw` is a random number: 0 adds nothing, `u32::MAX` a tenth.
 #[must_use]
 pub fn with_jitter(attempts: Attempts, draw: u32) -> Attempts {
     let next = attempts.last.zip(attempts.next).map(|(last, next)| {

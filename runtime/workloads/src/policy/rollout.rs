@@ -1,4 +1,4 @@
-//! Rollouts and scaling: which replicas to start and stop (rules W11 and W12).
+//! Rollouts and scaling: the replicas to start and stop (rules W11 and W12).
 //!
 //! One function, [`converge`], leads from whatever is there to `replicas` copies of one release, the target: in a
 //! rollout the target is the candidate, at rest, after a failed rollout and while scaling it is the active release. So a
@@ -9,36 +9,36 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use watershed_core::Timestamp;
 
-/// The end of a rollout that makes no progress.
+/// The consequence of a rollout without progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDeadline {
-    /// The candidate is removed, the release before it completed again.
+    /// Roll back: remove the candidate, and complete the previous release again.
     #[default]
     Fail,
-    /// The release before it is drained.
+    /// Roll forward: drain the previous release.
     Force,
 }
 
-/// The bounds of a rollout.
+/// The limits of a rollout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// The replicas that are wanted.
+    /// Number of wanted replicas.
     pub replicas: u32,
-    /// Copies above that number, at most, while one release replaces another.
+    /// The most replicas above the wanted number during a rollout.
     pub surge: u32,
-    /// Copies below that number, at most, that need not be ready.
+    /// Number of wanted replicas that need not be ready.
     pub unavailable: u32,
 }
 
 impl Bounds {
-    /// The copies that have to stay ready.
+    /// Returns the number of replicas that must stay ready.
     pub fn needed(&self) -> u32 {
         self.replicas.saturating_sub(self.unavailable)
     }
 
-    /// The copies that may be there at once. With neither surge nor unavailable nothing could ever move, so one more
-    /// copy is allowed: that never drops below the count.
+    /// Returns the most replicas that may exist at once. If neither surge nor unavailability is allowed, one more is,
+    /// since no rollout could proceed otherwise.
     pub fn most(&self) -> u32 {
         let surge = match (self.surge, self.unavailable) {
             (0, 0) => 1,
@@ -48,28 +48,28 @@ impl Bounds {
     }
 }
 
-/// The manner in which a release replaces another.
+/// The way in which a release replaces another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Manner {
-    /// Copy by copy.
+    /// Replica by replica.
     Rolling,
-    /// At once, which is a transition `force_replace` with this reason.
+    /// All at once, recorded as a transition `force_replace` with this reason.
     Replace(Forced),
 }
 
-/// The reason for which a release replaces another at once.
+/// The reason for replacing a release all at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Forced {
-    /// Somebody wants it: `strategy: replace`, `restart --now`.
+    /// A person requested it: `strategy: replace` or `restart --now`.
     Force,
-    /// Without checks nobody could tell whether a new copy is good.
+    /// The service has no checks by which a new replica could be judged.
     NoHealthChecks,
-    /// Two copies can't have one port.
+    /// The port is fixed, and two replicas can't share it.
     FixedPort,
 }
 
 impl Forced {
-    /// Returns the word for it.
+    /// Returns the reason as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Force => "force",
@@ -79,7 +79,7 @@ impl Forced {
     }
 }
 
-/// Chooses the manner (W11): the first reason that applies.
+/// Chooses the manner of a rollout (W11); the first reason that applies counts.
 pub fn manner(force: bool, has_checks: bool, has_fixed_port: bool) -> Manner {
     match (force, has_checks, has_fixed_port) {
         (true, _, _) => Manner::Replace(Forced::Force),
@@ -89,51 +89,50 @@ pub fn manner(force: bool, has_checks: bool, has_fixed_port: bool) -> Manner {
     }
 }
 
-/// One replica that is there.
+/// An existing replica, as rollouts see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Replica {
-    /// Rises with each replica that a service makes: the newest has the highest.
+    /// Number of the replica; a newer replica of the service has a higher one.
     pub number: u64,
-    /// Its release.
+    /// Number of the release that the replica runs.
     pub release: u64,
-    /// The availability.
+    /// Availability of the replica.
     pub availability: Availability,
 }
 
-/// The availability of a replica, as far as a rollout needs it.
+/// The availability of a replica for a rollout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Availability {
-    /// It serves.
+    /// The replica serves.
     Ready,
-    /// It does not: it starts, waits for its next start, fails its checks, or has failed.
+    /// The replica does not serve: it is starting, backing off, failing its checks, or has failed.
     Unready,
-    /// It has done all that it was to do, and serves no more: it has come as far as one that is ready, and nobody waits
-    /// for it.
+    /// The replica's program has ended successfully; counts like a ready one, since no further progress is expected.
     Completed,
-    /// It is being stopped.
+    /// The replica is being stopped.
     Stopping,
 }
 
 impl Availability {
-    /// True for what has come as far as it is to come.
+    /// Returns true if no further progress is expected of the replica: ready or completed.
     pub fn is_done(self) -> bool {
         matches!(self, Self::Ready | Self::Completed)
     }
 }
 
-/// The replicas to start and stop now. Both are done in one go (W12).
+/// One step of a rollout: replicas to start and to stop, both at once (W12).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The number of copies of the target to start.
+    /// Number of replicas of the target to start.
     pub start: u32,
-    /// The numbers of the replicas to stop.
+    /// Numbers of the replicas to stop.
     pub stop: Vec<u64>,
-    /// True if nothing is left to do but to wait for what is being stopped: the target has all replicas, ready or
-    /// completed, and there are no others.
+    /// True if only the stops in progress remain: the target has all its replicas, ready or completed, and no others
+    /// exist.
     pub complete: bool,
 }
 
-/// Plans one step to `replicas` copies of the release `target` (W11, W12).
+/// Plans one step towards `replicas` replicas of the release `target` (W11, W12).
 ///
 /// It stops nothing that would leave fewer ready than [`Bounds::needed`], and starts nothing that would make more than
 /// [`Bounds::most`]; what is being stopped is still there. Of other releases, copies that are of no use go at once: those
@@ -164,8 +163,8 @@ pub fn converge(bounds: Bounds, target: u64, serving: u64, replicas: &[Replica])
     }
 }
 
-/// Plans one step of a replacement at once: all others are stopped, and the target starts when they are gone, as two
-/// can't share a port, a file or a lock.
+/// Plans one step of a replacement all at once: stops all others, and starts the target once they are gone, since they
+/// may share a port, file or lock.
 pub fn replace(replicas: u32, target: u64, there: &[Replica]) -> Plan {
     let counts = Counts::of(target, there);
     let mut stop = surplus_of_target(target, there, counts.target.saturating_sub(replicas));
@@ -184,15 +183,15 @@ pub fn replace(replicas: u32, target: u64, there: &[Replica]) -> Plan {
     }
 }
 
-/// Numbers of replicas by what they are.
+/// Counts of replicas by release and state.
 struct Counts {
-    /// Of the target, not being stopped.
+    /// Replicas of the target that are not being stopped.
     target: u32,
-    /// Of these, ready and completed ones.
+    /// Replicas of the target that are ready or completed.
     done_of_target: u32,
-    /// Of other releases, not being stopped.
+    /// Replicas of other releases that are not being stopped.
     others: u32,
-    /// Of any release.
+    /// Replicas of any release that are being stopped.
     stopping: u32,
 }
 
@@ -218,7 +217,7 @@ impl Counts {
     }
 }
 
-/// Copies of the target above the number that is wanted, newest first (W12).
+/// Returns the surplus replicas of the target, newest first (W12).
 fn surplus_of_target(target: u64, replicas: &[Replica], surplus: u32) -> Vec<Replica> {
     let mut found: Vec<Replica> = replicas
         .iter()
@@ -230,9 +229,9 @@ fn surplus_of_target(target: u64, replicas: &[Replica], surplus: u32) -> Vec<Rep
     found
 }
 
-/// Copies of other releases that may go now. Those that stay, ready or not, and those of the target that are done are
-/// together no fewer than needed: an unready copy may be back in a moment, a new one may never be ready. What is of no use
-/// goes whatever else is there.
+/// Returns the replicas of other releases that may be stopped now. The remaining ones, ready or not, and the done ones
+/// of the target stay at least as many as needed, since an unready replica may recover and a new one may never be
+/// ready. Completed ones, and unready ones that don't belong to the serving release, are always stopped.
 fn others_to_stop(
     bounds: Bounds,
     target: u64,
@@ -262,20 +261,20 @@ fn others_to_stop(
     useless.into_iter().chain(others).collect()
 }
 
-/// The furthest that a rollout has come, and when. Only what goes beyond it is progress, so a candidate that becomes
-/// ready and crashes, again and again, runs into its deadline.
+/// The best state that a rollout has reached, and its time. Only a better one counts as progress, so a candidate that
+/// repeatedly becomes ready and crashes reaches its deadline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// The most copies of the candidate that were ready at once, completed ones among them.
+    /// The most replicas of the candidate that were done at once.
     pub ready: u32,
-    /// The fewest copies of other releases that were left.
+    /// The fewest remaining replicas of other releases.
     pub others: u32,
-    /// The time of the last progress.
+    /// Time of the last progress.
     pub at: Timestamp,
 }
 
 impl Progress {
-    /// Begins a rollout.
+    /// Returns the progress at the beginning of a rollout.
     pub fn begin(target: u64, replicas: &[Replica], at: Timestamp) -> Self {
         let there = Counts::of(target, replicas);
         Self {
@@ -285,8 +284,8 @@ impl Progress {
         }
     }
 
-    /// Returns the progress with what is there now. `at` is the time of the last transition of these replicas, as a
-    /// reconciler may have waited before it looks (W11).
+    /// Returns the progress with the current replicas. `at` is the time of their last transition, since the reconciler
+    /// may look later (W11).
     #[must_use]
     pub fn with(self, target: u64, replicas: &[Replica], at: Timestamp) -> Self {
         let there = Counts::of(target, replicas);
@@ -298,7 +297,7 @@ impl Progress {
         }
     }
 
-    /// Judges the time since the last progress (W11).
+    /// Judges the time since the last progress against the deadline (W11).
     pub fn deadline(
         &self,
         start_period: Duration,
@@ -315,14 +314,14 @@ impl Progress {
     }
 }
 
-/// The judgement of a rollout's time.
+/// The verdict about a rollout's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deadline {
-    /// It may go on without progress until this time.
+    /// The rollout may continue without progress until this time.
     Until(Timestamp),
-    /// It has failed, `rollout-failed`: [`converge`] to the release that is active.
+    /// The rollout has failed (`rollout-failed`): [`converge`] to the active release.
     RollBack,
-    /// [`replace`] the others at once.
+    /// Force the rollout: [`replace`] the others all at once.
     Drain,
 }
 

@@ -1,11 +1,11 @@
-//! Run keys: whether a job has run already (rule W8).
+//! Run keys, by which a job knows the runs that it has made (rule W8).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use watershed_core::Timestamp;
 
-/// Identifies a run of a job by all that it is a run of.
+/// The identity of a job's run, a hash of all its inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RunKey([u8; 16]);
 
@@ -13,30 +13,30 @@ pub struct RunKey([u8; 16]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
-    /// A request of a person or program: the number of requests so far. 0 for the first run of a job without schedule.
+    /// A request of a person or program: the number of requests so far. 0 for the first run of a job without a
+    /// schedule.
     Refresh(u64),
-    /// A tick of its schedule: the scheduled time.
+    /// A tick of the schedule, given by its scheduled time.
     Scheduled(Timestamp),
 }
 
-/// The standing of a resource, as far as a job that refers to it may have read it.
+/// The version of a resource that a job may have read.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
-    /// The version of its state: of kinds of which nothing better is known.
+    /// State version, for kinds without a better identity.
     State(u64),
-    /// The identity of what it has made: of its last build or run. Looking at it again makes nothing, whatever is noted of
-    /// the look.
+    /// Identity of the last build or run, unaffected by checks that change nothing.
     Made(Vec<u8>),
 }
 
-/// A ref as it is part of a run key.
+/// A ref as part of a run key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ref<'a> {
-    /// The uid of the resource.
+    /// Uid of the resource.
     pub uid: &'a [u8],
-    /// Its standing.
+    /// Version of the resource.
     pub standing: &'a Standing,
-    /// True for a service. It is left out: no restart of a program makes a job run again.
+    /// True for a service, which is left out of the key: a service's restart triggers no run.
     pub is_service: bool,
 }
 
@@ -72,7 +72,7 @@ impl RunKey {
     }
 }
 
-/// Adds bytes with their length before them, so that no two lists of parts have the same bytes.
+/// Adds bytes with their length in front, so that different lists of parts never have equal bytes.
 fn part(hasher: &mut blake3::Hasher, bytes: &[u8]) {
     hasher.update(&count(bytes.len())).update(bytes);
 }
@@ -82,7 +82,7 @@ fn count(length: usize) -> [u8; 8] {
 }
 
 impl RunKey {
-    /// Returns its bytes.
+    /// Returns the key as bytes.
     pub fn to_bytes(self) -> [u8; 16] {
         self.0
     }
@@ -94,20 +94,20 @@ impl fmt::Display for RunKey {
     }
 }
 
-/// The decision about a run that is asked for.
+/// The decision about a wanted run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing: it has finished, well or not.
+    /// No action: the run has finished, successfully or not.
     Finished,
-    /// Wait for the process that is there.
+    /// Adopt the living process of the run.
     Adopt,
-    /// Stop the process that is there, which is of another run, then start.
+    /// Stop the living process of another run, then start.
     Replace,
-    /// Start.
+    /// Start the run.
     Start,
 }
 
-/// Decides about a run, given the key that finished last and the key of a process that lives (W8).
+/// Decides about a run from the last finished key and the key of the living process (W8).
 ///
 /// A finished key never runs again, whatever restarts or is edited; a process that lives on after its key was finished
 /// is one that is being stopped.
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// W8.
+    /// Covers W8: the inputs of a key.
     #[test]
     fn keys_differ_by_meaning_refs_and_trigger_and_by_nothing_else() {
         let refresh = Trigger::Refresh(0);
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(key.to_string().len(), 32);
     }
 
-    /// W8: by what is finished and what lives.
+    /// Covers W8: decisions by the finished and the living run.
     #[test]
     fn a_finished_key_never_runs_again_and_a_process_of_another_one_is_replaced() {
         let [one, other] = [1, 2].map(|byte| RunKey([byte; 16]));

@@ -1,28 +1,28 @@
-//! Ticks of a job that has a schedule (rule W8).
+//! Ticks of a scheduled job (rule W8).
 
 use watershed_core::Timestamp;
 use watershed_schedule::jiff::Timestamp as Instant;
 use watershed_schedule::{Concurrency, Due, Schedule};
 
-/// The decision about the ticks of a job.
+/// The decision about a job's ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// Run for this scheduled time, which is the next mark; times that were missed before it are part of it.
+    /// Run for this scheduled time, which becomes the mark; earlier missed ticks are included.
     Run(Timestamp),
-    /// Stop the run that is going, then run for this scheduled time, which is the next mark.
+    /// Stop the current run, then run for this scheduled time, which becomes the mark.
     Replace(Timestamp),
-    /// Skip the tick, as a run is going. Its time is the next mark, so it is not made up for.
+    /// Skip the tick because of the current run. Its time becomes the mark, so the tick is not made up for.
     Skip(Timestamp),
-    /// Nothing is due; ask again at this time.
+    /// Wait until this time, before which nothing is due.
     Wait(Timestamp),
-    /// Nothing is due, ever.
+    /// Wait for ever, since the schedule has no further time.
     Never,
-    /// The clock went back so far that the mark is of no use. `now` is the next mark; ask again.
+    /// The clock was set back so far that the mark is useless. `now` becomes the mark; decide again.
     Rewound,
 }
 
-/// Decides what is due now for a job that has run up to `mark` (W8). Missed ticks run once; a tick during a run is
-/// skipped or replaces it.
+/// Decides about the ticks of a job that has run up to `mark` (W8). Missed ticks run once; a tick during a run is
+/// skipped or replaces the run.
 ///
 /// A job that has a schedule runs for ticks and refreshes alone. For a new one the mark is the time of its creation.
 pub fn decide(
@@ -45,13 +45,14 @@ pub fn decide(
     }
 }
 
-/// The same time for the calendar; the nearest that it has.
+/// Converts a time for the calendar, clamped to its range.
 fn instant(time: Timestamp) -> Instant {
     let nearest = if time.0 < 0 { Instant::MIN } else { Instant::MAX };
     Instant::from_millisecond(time.0).unwrap_or(nearest)
 }
 
-/// The same time for the controller. Scheduled times are whole seconds after a mark in milliseconds: nothing is cut off.
+/// Converts a scheduled time for the controller. Exact, since scheduled times are whole seconds after a mark in
+/// milliseconds.
 fn timestamp(instant: Instant) -> Timestamp {
     Timestamp(instant.as_millisecond())
 }
@@ -67,7 +68,7 @@ mod tests {
         Timestamp(count * HOUR)
     }
 
-    /// W8: by the mark, the time, the run that is going and the policy.
+    /// Covers W8: decisions by mark, time, current run and policy.
     #[test]
     fn a_tick_runs_once_and_is_skipped_or_replaces_during_a_run() {
         let hourly = Schedule::cron(Cron::parse("0 * * * *").unwrap(), Zone::UTC);

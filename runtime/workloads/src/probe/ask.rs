@@ -1,4 +1,4 @@
-//! Questions over the network, and by commands.
+//! Execution of probes, over the network and by commands.
 
 use std::net::Ipv4Addr;
 use std::pin::pin;
@@ -18,7 +18,7 @@ use crate::backend::BoxFuture;
 use crate::policy::health::Probed;
 use crate::settings::Question;
 
-/// Asks for real.
+/// The prober for real use, with network connections and commands.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Network;
 
@@ -44,7 +44,7 @@ async fn connect(target: &ProbeTarget, port: &str) -> Option<TcpStream> {
     TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).await.ok()
 }
 
-/// Sends a GET request. A redirect is an answer like any other, so it fails unless its status is asked for.
+/// Sends a GET request. A redirect is not followed, so it fails unless its status is expected.
 async fn http(target: &ProbeTarget, port: &str, path: &str, (first, last): (u16, u16)) -> bool {
     let Some(stream) = connect(target, port).await else {
         return false;
@@ -69,7 +69,7 @@ async fn http(target: &ProbeTarget, port: &str, path: &str, (first, last): (u16,
     answer.is_ok_and(|answer| (first..=last).contains(&answer.status().as_u16()))
 }
 
-/// Runs a command where the process runs. One that takes too long is killed with its future, and all that it started with it.
+/// Runs a command where the process runs. At the time limit, dropping the future kills the command and its descendants.
 async fn run(target: &ProbeTarget, command: &[String]) -> bool {
     let Some(mut program) = Program::new(&target.cwd, command) else {
         return false;
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// Answers one connection with a text.
+    /// Starts a server that answers one connection with a text, and returns its port.
     fn server(answer: &'static str) -> u16 {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -110,7 +110,7 @@ mod tests {
         port
     }
 
-    /// W10.
+    /// Covers W10: HTTP statuses and redirects.
     #[tokio::test]
     async fn a_status_within_the_range_is_well_and_a_redirect_is_not() {
         for (answer, expected) in [
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// W10.
+    /// Covers W10: TCP ports and commands.
     #[tokio::test]
     async fn a_port_answers_by_a_connection_and_a_command_by_its_code() {
         let tcp = Question::Tcp { port: "PORT".into() };

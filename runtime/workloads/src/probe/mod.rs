@@ -1,4 +1,4 @@
-//! Probes: the questions of checks, asked at their times (rule W10).
+//! Probes of checks, sent on schedule (rule W10).
 //!
 //! Each check of each replica has a task, so a slow one delays no other. A task counts; what its count leads to is left
 //! for the reconciler, which is nudged.
@@ -25,42 +25,42 @@ use crate::program::Ports;
 use crate::results::{CheckResult, ResultFile, ResultWriter};
 use crate::settings::{CheckSpec, Question};
 
-/// The process that is probed, with its surroundings.
+/// The process to probe, with its ports and environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeTarget {
-    /// The start.
+    /// Start id of the process.
     pub start: StartId,
-    /// The time of its order.
+    /// Time at which the start was ordered.
     pub started: Timestamp,
-    /// The ports of the replica.
+    /// Ports of the replica, by name.
     pub ports: Ports,
-    /// The environment of the process, for checks by commands.
+    /// Environment of the process, for checks by commands.
     pub environment: Vec<(String, String)>,
-    /// Its folder.
+    /// Working directory of the process.
     pub cwd: PathBuf,
 }
 
-/// Asks the questions of checks. What is asked and how long is up to the caller (rule W18).
+/// A prober, which sends single probes. The caller determines which probe and how long it may take (rule W18).
 pub trait Asks: Send + Sync {
-    /// Asks once. Dropping the future ends the attempt.
+    /// Sends one probe. Dropping the future cancels it.
     fn ask<'a>(&'a self, question: &'a Question, target: &'a ProbeTarget) -> BoxFuture<'a, Probed>;
 
-    /// Returns the time of day.
+    /// Returns the wall-clock time.
     fn now(&self) -> Timestamp;
 }
 
-/// The probes of a project.
+/// The running checks of a project.
 pub(crate) struct Probes {
     asks: Arc<dyn Asks>,
-    /// Nudges reconcilers; set once the controller runs.
+    /// Handle for nudging reconcilers; set once the controller runs.
     pub(crate) handle: OnceLock<Handle>,
-    /// The folder of programs' output, beside which results are kept.
+    /// Output folder of programs, which also holds the results of checks.
     output: PathBuf,
     writer: OnceLock<ResultWriter>,
     running: Mutex<BTreeMap<Uid, Watched>>,
 }
 
-/// The checks of one replica's process.
+/// The running checks of one replica's process.
 struct Watched {
     target: ProbeTarget,
     checks: Vec<CheckSpec>,
@@ -69,11 +69,11 @@ struct Watched {
     tasks: Vec<AbortHandle>,
 }
 
-/// The findings of the tasks of one replica.
+/// Results of one replica's checks.
 #[derive(Debug, Default)]
 struct Results {
     stretches: Vec<Stretch>,
-    /// A consequence that is due: the number of its check, and the action.
+    /// Action that is due, with the index of its check; none if no action is.
     due: Option<(usize, Action)>,
     /// True if the replica has been ready since its start.
     was_ready: bool,
@@ -97,12 +97,12 @@ impl Probes {
         }
     }
 
-    /// Returns the time of day.
+    /// Returns the wall-clock time.
     pub(crate) fn now(&self) -> Timestamp {
         self.asks.now()
     }
 
-    /// Has the checks of a process asked, unless they are already. Other checks of the same process begin anew.
+    /// Starts the checks of a process, unless they are running. Restarts them if the settings differ.
     ///
     /// Commands run in `inside`, where the process has one of its own.
     pub(crate) fn watch(
@@ -150,12 +150,12 @@ impl Probes {
         running.insert(uid, watched);
     }
 
-    /// Ends the checks of a replica.
+    /// Stops the checks of a replica.
     pub(crate) fn end(&self, uid: Uid) {
         self.lock().remove(&uid);
     }
 
-    /// Returns what readiness checks have found of a process.
+    /// Returns the state of a process's readiness checks.
     pub(crate) fn readiness(&self, uid: Uid, checks: &[CheckSpec]) -> Vec<Checked> {
         let running = self.lock();
         let watched = running.get(&uid);
@@ -171,7 +171,7 @@ impl Probes {
         all.filter(|(_, check)| check.check.readiness).map(of).collect()
     }
 
-    /// Returns a consequence that is due for a start.
+    /// Returns the action that is due for a start; none if there is none.
     pub(crate) fn due(&self, uid: Uid, start: &StartId) -> Option<(usize, Action)> {
         let running = self.lock();
         let watched = running
@@ -181,7 +181,7 @@ impl Probes {
         results.due
     }
 
-    /// Says that a consequence was stored.
+    /// Records that a due action was stored.
     pub(crate) fn settle(&self, uid: Uid, was_ready: bool, is_taken: bool) {
         let running = self.lock();
         if let Some(watched) = running.get(&uid) {
@@ -193,7 +193,7 @@ impl Probes {
         }
     }
 
-    /// Returns the number of replicas whose checks are asked.
+    /// Returns the number of replicas with running checks.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.lock().len()
@@ -204,7 +204,7 @@ impl Probes {
     }
 }
 
-/// The task of one check.
+/// The periodic task of one check.
 struct Task {
     asks: Arc<dyn Asks>,
     handle: Option<Handle>,
@@ -212,7 +212,7 @@ struct Task {
     number: usize,
     check: CheckSpec,
     target: ProbeTarget,
-    /// The backend that runs the process, if that has an inside.
+    /// Backend that runs the process in a container; none for a local process.
     inside: Option<Arc<dyn Backend>>,
     results: Arc<Mutex<Results>>,
     kept: Arc<ResultFile>,
@@ -241,7 +241,7 @@ impl Task {
         }
     }
 
-    /// Asks once: a command where the process runs, all else over the network.
+    /// Sends one probe: a command where the process runs, any other over the network.
     fn ask(&self) -> BoxFuture<'_, Probed> {
         match (&self.check.question, &self.inside) {
             (Question::Command(command), Some(inside)) => Box::pin(async {
@@ -256,7 +256,7 @@ impl Task {
         }
     }
 
-    /// Notes a result. Returns true if a reconciler has to look.
+    /// Counts a result. Returns true if the reconciler must be nudged.
     fn note(&self, failures: &mut Failures, result: Probed) -> bool {
         let at = self.asks.now();
         self.keep(result, at);

@@ -1,4 +1,4 @@
-//! The lifecycle of a replica: what follows from its record and what is observed, as a pure function.
+//! Lifecycle of a replica: the next record and action from the stored record and the observation, as a pure function.
 //!
 //! [`advance`] is called again after each action, until nothing is left to do. It never looks at why it was called, so a
 //! lost event does no harm.
@@ -15,43 +15,43 @@ use crate::policy::readiness::{Checked, Readiness, replica_readiness};
 use crate::policy::restart::{self, Decision, Ended, Ending, with_jitter};
 use crate::transition::{Transition, push};
 
-/// The facts that a pass decides by.
+/// The inputs of a decision about a replica.
 pub(crate) struct Facts<'a> {
     pub(crate) spec: &'a ReplicaSpec,
-    /// The newest start of the replica, as its backend has it.
+    /// Observation of the replica's newest start; none if its backend has none.
     pub(crate) observed: Option<&'a Observation>,
-    /// Results of the readiness checks.
+    /// States of the readiness checks.
     pub(crate) checks: &'a [Checked],
-    /// A consequence of a check, with its name.
+    /// Due action of a check, with the check's name; none if no action is due.
     pub(crate) due: Option<(&'a str, CheckAction)>,
-    /// The reason why nothing can be started now.
+    /// Reason why no process can be started now; none if one can.
     pub(crate) lack_of_room: Option<&'a str>,
-    /// Refreshes that were asked for.
+    /// Number of requested refreshes.
     pub(crate) refreshes: u64,
     pub(crate) now: Timestamp,
-    /// A random number for the jitter of a wait.
+    /// Random number for the jitter of delays.
     pub(crate) draw: u32,
     pub(crate) invocation: InvocationId,
     pub(crate) epoch: u64,
 }
 
-/// The next action, after the record is stored.
+/// The action to perform once the record is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Order the start of the record's counter.
+    /// Order the start with the record's counter.
     Start,
-    /// Order the stop of that start.
+    /// Order the stop of the record's start.
     Stop,
-    /// Order the stop of another start of the replica, and its end to be forgotten.
+    /// Order the stop of another start of the replica, to be forgotten at its end.
     StopOther(u64),
-    /// Forget that start, whose end is counted.
+    /// Let the backend forget the record's start, whose end is counted.
     Forget,
-    /// Nothing; look again at this time, if there is one.
+    /// No action until this time; none to wait for a change.
     Wait(Option<Timestamp>),
 }
 
-/// Returns the record after a request to start that had no answer. Whether there is a process is seen later: the same
-/// start is ordered again if there is none.
+/// Returns the record after an unanswered order to start. The next observation shows whether the process exists; if
+/// not, the same start is ordered again.
 pub(crate) fn unanswered(record: &ReplicaRecord, message: &str, facts: &Facts<'_>) -> ReplicaRecord {
     let mut pass = Pass {
         record: record.clone(),
@@ -62,7 +62,7 @@ pub(crate) fn unanswered(record: &ReplicaRecord, message: &str, facts: &Facts<'_
     pass.record
 }
 
-/// Returns the record that follows, and what is to be done then.
+/// Returns the next record and the action to perform once it is stored.
 pub(crate) fn advance(record: &ReplicaRecord, facts: &Facts<'_>) -> (ReplicaRecord, Action) {
     let mut pass = Pass {
         record: record.clone(),
@@ -80,7 +80,7 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    /// Sees that nothing waits for longer than it may from now on, where the clock was set back.
+    /// Shortens waits that a clock that was set back has made longer than permitted.
     fn follow_clock(&mut self) {
         let now = self.facts.now;
         self.record.exits = self.record.exits.by_clock(now);
@@ -89,7 +89,7 @@ impl Pass<'_> {
         self.record.ready_since = self.record.ready_since.map(|since| since.min(now));
     }
 
-    /// Takes up restarts and retries that people asked for.
+    /// Handles people's requests for restarts and retries.
     fn answer_requests(&mut self) {
         let facts = self.facts;
         let restarts = facts.spec.restarts != self.record.restarts;
@@ -152,8 +152,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Decides about a start that lives and that the record does not stand for: the catalog is older than it, or a
-    /// request that was given up was carried out after all.
+    /// Decides about a living start that the record does not know, from an older catalog or from an abandoned request
+    /// that was carried out after all.
     fn other_start(&mut self) -> Option<Action> {
         let observed = self.facts.observed?;
         let counter = observed.id.counter();
@@ -174,13 +174,13 @@ impl Pass<'_> {
         })
     }
 
-    /// True if the backend still has a start whose end is counted.
+    /// Returns true if the backend still has a start whose end is counted.
     fn is_left_over(&self) -> bool {
         let observed = self.facts.observed;
         observed.is_some_and(|one| one.id.counter() <= self.record.counter && !one.phase.is_alive())
     }
 
-    /// Begins a new start: its number is stored before it is made.
+    /// Begins a new start: the record gets a new counter before the order.
     fn begin(&mut self) -> Action {
         if let Some(message) = self.facts.lack_of_room {
             return self.wait_for_room(message);
@@ -199,7 +199,7 @@ impl Pass<'_> {
         Action::Start
     }
 
-    /// Waits for room, which needs no number of its own: nothing is ordered.
+    /// Waits until memory is available. No counter is stored, since nothing is ordered.
     fn wait_for_room(&mut self, message: &str) -> Action {
         let failure = StartFailure::InsufficientResources;
         if self.record.stage != Stage::Pending || self.record.reason != failure.as_str() {
@@ -226,7 +226,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Nobody knows the start. One that was never observed was never made; another one has vanished with its record.
+    /// Handles a start that the backend does not know: never made if never observed, else lost with its record.
     fn act_on_absent(&mut self) -> Action {
         let is_unseen = matches!(
             self.record.stage,
@@ -283,7 +283,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Judges the readiness of a process that lives (W9).
+    /// Determines the readiness of a living process (W9).
     fn judge(&mut self, started: Timestamp) -> Action {
         let readiness = replica_readiness(
             started,
@@ -311,7 +311,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Decides about a start that failed (W7).
+    /// Handles a failed start (W7).
     fn not_started(&mut self, failure: StartFailure, message: &str) -> Action {
         self.record.is_open = false;
         if self.facts.spec.is_wanted {
@@ -342,7 +342,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Decides about the end of a process (W5), which counts once: here.
+    /// Handles the end of a process (W5), which is counted only here.
     fn ended(&mut self, end: End, at: Timestamp, was_stopped: bool) -> Action {
         // By a clock that was set back since, it ends now: no run was longer for that.
         let at = at.min(self.facts.now);
@@ -407,7 +407,7 @@ impl Pass<'_> {
         self.enter(Stage::Stopping, reason, detail);
     }
 
-    /// Enters a stage, with its transition: both are one write.
+    /// Changes the stage and adds the transition, in one write.
     fn enter(&mut self, stage: Stage, reason: &str, detail: &str) {
         let transition = Transition {
             from: self.record.stage.as_str().to_owned(),
@@ -431,7 +431,7 @@ fn millis(from: Timestamp, to: Timestamp) -> u64 {
     u64::try_from(to.0.saturating_sub(from.0)).unwrap_or(0)
 }
 
-/// Tells an end: `code 3`.
+/// Formats an exit for people: `code 3`.
 pub fn told(exit: Option<Exit>) -> String {
     match exit {
         Some(Exit::Code(code)) => format!("code {code}"),
@@ -443,7 +443,7 @@ pub fn told(exit: Option<Exit>) -> String {
     }
 }
 
-/// Returns the id of the record's start.
+/// Returns the start id in the record.
 ///
 /// # Errors
 /// Never for a uid of the controller, which is short and has no odd characters.

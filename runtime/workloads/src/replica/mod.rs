@@ -28,23 +28,23 @@ use crate::program::Ports;
 use crate::service::Addresses;
 use crate::shared::{self, Shared};
 
-/// The kind's name.
+/// Name of the kind.
 pub const KIND: &str = "replica";
 
-/// The most replicas that are worked on at once.
+/// The most replicas that are reconciled at once.
 pub const AT_ONCE: usize = 64;
 
-/// The most actions of one pass: an end, its record, the next start and its failure are four.
+/// The most actions in one pass. An end, its record, the next start and a failure of that are four.
 const ACTIONS_MAX: usize = 8;
 
-/// The kind's options.
+/// Returns the options of the kind.
 pub(crate) fn options() -> KindOptions {
     shared::options(KIND)
         .concurrency(AT_ONCE)
         .deadline(Duration::from_secs(300))
 }
 
-/// Starts, watches and stops the process of a replica.
+/// Reconciler of replicas, each with one process.
 pub struct ReplicaReconciler {
     pub(crate) shared: Arc<Shared>,
 }
@@ -80,7 +80,7 @@ impl Reconciler for ReplicaReconciler {
         pass.run().await
     }
 
-    /// Hands the stop to the backend, which ends the process and forgets it: nobody waits for a grace period.
+    /// Orders the stop without waiting for the grace period; the backend then ends the process and forgets the start.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let uid = context.uid().to_string();
         self.shared.probes.end(context.uid());
@@ -163,7 +163,7 @@ impl Pass<'_> {
         self.with_facts(|facts| advance(record, facts))
     }
 
-    /// Calls a function with what a decision needs, which the reconciler has seen from then on.
+    /// Calls a function with the inputs of a decision, and marks the observation as seen.
     fn with_facts<T>(&self, decide: impl FnOnce(&Facts<'_>) -> T) -> T {
         let spec = self.context.spec();
         let observed = self.shared.observations.see(&self.uid);
@@ -190,7 +190,7 @@ impl Pass<'_> {
         })
     }
 
-    /// Stores a record durably: what it says is done next.
+    /// Stores a record durably before its action is performed.
     async fn store(&self, record: &ReplicaRecord) -> Result<(), Error> {
         crash_point(crash::RECORD_BEFORE);
         let stored = shared::store(self.context, record).await;
@@ -198,7 +198,7 @@ impl Pass<'_> {
         stored
     }
 
-    /// Orders a start, with its ports and the addresses of the moment, which are stored before it.
+    /// Orders a start, after storing its ports and the current addresses of services.
     async fn start(&self, mut record: ReplicaRecord) -> Result<ReplicaRecord, Error> {
         let spec = self.context.spec();
         let id = id_of(&self.uid, &record)?;
@@ -255,8 +255,8 @@ impl Pass<'_> {
         Ok(record)
     }
 
-    /// Takes ports for a start: those of the one before, where its process served on them and they are still free. They are
-    /// held until the next start, so that nobody else gets them meanwhile.
+    /// Assigns ports for a start: those of the previous start if its process served on them and they are free. Ports
+    /// stay assigned until the next start, so that no other program gets them meanwhile.
     fn take_ports(&self, record: &ReplicaRecord) -> Result<Ports, NoPort> {
         let nothing = Ports::new();
         let kept = if record.keeps_ports {
@@ -273,7 +273,7 @@ impl Pass<'_> {
         Addresses::now(&self.context.controller(), folder, &self.context.spec().services)
     }
 
-    /// Stops a start that the record does not stand for. Its end counts for nothing.
+    /// Stops a start that the record does not know. Its end is not counted.
     async fn stop_other(&self, counter: u64) -> Result<(), Error> {
         let id = StartId::new(&self.uid, counter)
             .map_err(|error| Error::permanent("internal", error.to_string()))?;
@@ -288,7 +288,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Notes a start that this side refused, as a backend would.
+    /// Records a start that was refused before reaching the backend.
     fn refuse(&self, id: StartId, failure: StartFailure, message: String) {
         self.shared.observations.note(Observation {
             id,
@@ -329,7 +329,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Has the checks of a living process asked, and those of none.
+    /// Starts the checks of a living process, or stops them if there is none.
     fn watch(&self, record: &ReplicaRecord) {
         let spec = self.context.spec();
         let uid = self.context.uid();
@@ -367,13 +367,13 @@ impl Pass<'_> {
     }
 }
 
-/// True if the newest transition tells an alert of a check.
+/// Returns true if the newest transition is the alert of a check.
 fn is_alert(next: &ReplicaRecord, before: &ReplicaRecord) -> bool {
     next.transitions.len() != before.transitions.len()
         && next.transitions.last().is_some_and(|last| last.reason == "check")
 }
 
-/// The addresses that the process of a record was started with.
+/// Returns the addresses of services with which the record's process was started.
 fn addresses_of(spec: &ReplicaSpec, record: &ReplicaRecord) -> Addresses {
     match record.addresses == Addresses::default() {
         true => Addresses {
@@ -404,7 +404,7 @@ fn limits(spec: &ReplicaSpec) -> backend::Limits {
     }
 }
 
-/// The error of a request to a backend.
+/// Returns the error of a failed request to a backend.
 pub(crate) fn backend_error(error: &backend::Error) -> Error {
     match error {
         backend::Error::Unsupported { .. } => Error::permanent("unsupported", error.to_string()),

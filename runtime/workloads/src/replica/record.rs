@@ -1,4 +1,4 @@
-//! The spec and the stored state of a replica (rule W4).
+//! Spec and stored state of a replica (rule W4).
 
 use std::collections::BTreeMap;
 
@@ -16,74 +16,74 @@ use crate::transition::Transition;
 /// The spec of a replica, as its service writes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplicaSpec {
-    /// The name of the service, for messages.
+    /// Name of the service, for messages.
     pub service: String,
-    /// The file of the service, for messages.
+    /// Path of the service's file, for messages; none for a service without a file.
     pub path: Option<String>,
-    /// The number: rises with each replica that the service makes.
+    /// Number of the replica, ascending within the service.
     pub number: u64,
-    /// The release that it runs.
+    /// Number of the release to run.
     pub release: u64,
-    /// The program of that release.
+    /// Program of that release.
     pub program: Program,
-    /// The services that its service refers to, whose addresses each start gets.
+    /// Names of the services whose addresses each start gets.
     #[serde(default)]
     pub services: Vec<String>,
-    /// Addresses of services by variable, as versions before stored them: of a process that such a version has started.
+    /// Addresses of services by variable, as an earlier version stored them for a process that it started.
     #[serde(default)]
     pub addresses: BTreeMap<String, String>,
-    /// True if it is to run.
+    /// True if the replica should run.
     pub is_wanted: bool,
-    /// Raised by each restart that a person asks for.
+    /// Counter of restarts requested by people.
     pub restarts: u64,
-    /// Raised by each other try that a person asks for: failures are forgotten, and what runs goes on.
+    /// Counter of retries requested by people; a retry resets the failures and leaves a running process alone.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub retries: u64,
-    /// The way in which it is stopped.
+    /// Signal and grace period of stops.
     pub stop: Stopping,
-    /// The bounds of its output.
+    /// Limits of the output that is kept.
     pub logs: Logs,
-    /// The restarts after its ends.
+    /// Restart settings.
     pub restart: Restart,
-    /// Its checks.
+    /// Checks of the process.
     pub checks: Vec<CheckSpec>,
-    /// `keep` or `stop`; empty for the default of the program that runs it.
+    /// Behaviour at the end of the program: `keep` or `stop`; empty for the default of the running program.
     pub on_server_stop: String,
 }
 
 json_message!(ReplicaSpec, format = 1);
 
-/// True for a count that has not begun: it is left out, so that specs of before have the bytes that they had.
+/// Returns true if a counter is 0, and is therefore omitted, so that specs keep the bytes of earlier versions.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_none_yet(count: &u64) -> bool {
     *count == 0
 }
 
-/// The stages of a replica.
+/// The stage of a replica.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// It is to be started.
+    /// The process is to be started.
     #[default]
     Pending,
-    /// Its process was ordered, and has not lived long enough to be running.
+    /// The start is ordered, and the process has not lived long enough to count as running.
     Starting,
-    /// Its process runs.
+    /// The process runs.
     Running,
-    /// Its process ended, and the next start waits.
+    /// The process ended, and the next start is delayed.
     BackingOff,
-    /// Its process is being stopped.
+    /// The process is being stopped.
     Stopping,
-    /// Its process ended well, and is not started again.
+    /// The process ended successfully and is not restarted.
     Completed,
-    /// It is not started again until a person does something.
+    /// The process is not restarted until a person acts.
     Failed,
-    /// It is not wanted, and nothing is left of it.
+    /// The replica is not wanted and has no process.
     Gone,
 }
 
 impl Stage {
-    /// Returns the word for it.
+    /// Returns the stage as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -102,104 +102,104 @@ impl Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
-    /// It is not wanted any more.
+    /// The replica is no longer wanted.
     Remove,
-    /// A person wants it restarted.
+    /// A person requested a restart.
     Restart,
-    /// A check wants it restarted, which counts.
+    /// A check requested a restart, which counts as a failure.
     Check,
-    /// A check wants the whole service stopped.
+    /// A check requested the stop of the whole service.
     StopService,
 }
 
-/// The end of a process.
+/// The end of a replica's or job's last process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastExit {
-    /// The end; none for that of the machine.
+    /// Exit of the process; none if it ended with the machine.
     pub exit: Option<Exit>,
-    /// The time of the end.
+    /// Time of the end.
     pub at: Timestamp,
-    /// Milliseconds since its start.
+    /// Milliseconds since the start of the process.
     pub after_ms: u64,
-    /// True if it was meant.
+    /// True if a stop had been ordered.
     pub was_intended: bool,
 }
 
-/// A start that failed.
+/// A failed start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedStart {
-    /// The class.
+    /// Reason of the failure.
     pub failure: StartFailure,
-    /// A sentence for a person.
+    /// Message for people.
     pub message: String,
 }
 
 /// The stored state of a replica.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ReplicaRecord {
-    /// The stage.
+    /// Current stage.
     pub stage: Stage,
-    /// The reason of the stage, as a word.
+    /// Reason of the stage in a word.
     pub reason: String,
-    /// The time since which it is in this stage.
+    /// Time since which the replica is in this stage.
     pub since: Timestamp,
-    /// The number of the last start, stored before it is made.
+    /// Counter of the last start, stored before the start is ordered.
     pub counter: u64,
-    /// True if the end of that start is not counted yet.
+    /// True if the end of the last start is not counted yet.
     pub is_open: bool,
-    /// The release of that start.
+    /// Number of the release of the last start.
     pub release: u64,
-    /// The time of that start.
+    /// Time at which the last start was ordered.
     pub started: Timestamp,
-    /// The backend's own name for the process.
+    /// The backend's own id of the process, for display.
     pub backend_id: Option<String>,
-    /// The ports of that start.
+    /// Ports of the last start, by name.
     pub ports: Ports,
-    /// True if that start was to keep the ports of the one before, as its process had served on them.
+    /// True if the last start should keep the ports of the previous one, whose process served on them.
     #[serde(default)]
     pub keeps_ports: bool,
-    /// The addresses of services that it got.
+    /// Addresses of services that the last start got.
     #[serde(default)]
     pub addresses: Addresses,
-    /// The time since which its process is ready.
+    /// Time since which the process is ready; none if it is not.
     pub ready_since: Option<Timestamp>,
-    /// True if its process has been ready.
+    /// True if the process has been ready.
     pub was_ready: bool,
-    /// Failures in a row.
+    /// Consecutive failures.
     pub exits: Attempts,
-    /// Failed starts in a row.
+    /// Consecutive failed starts.
     pub starts: Attempts,
-    /// The last failed start, while it has not been made up for.
+    /// The last failed start; none after a successful one.
     pub failed_start: Option<FailedStart>,
-    /// The last end.
+    /// The end of the last process; none before the first.
     pub last_exit: Option<LastExit>,
-    /// The purpose of the stop that is under way.
+    /// Purpose of the stop in progress; none without a stop.
     pub purpose: Option<Purpose>,
-    /// The restarts that were answered.
+    /// Number of restarts that were handled.
     pub restarts: u64,
-    /// The refreshes that were answered.
+    /// Number of refreshes that were handled.
     pub refreshes: u64,
-    /// The retries of its service that were answered.
+    /// Number of the service's retries that were handled.
     #[serde(default)]
     pub retries: u64,
-    /// The transitions, oldest first.
+    /// Transitions of the replica, oldest first.
     pub transitions: Vec<Transition>,
 }
 
 json_message!(ReplicaRecord, format = 1);
 
 impl ReplicaRecord {
-    /// Returns true if nothing has been decided about it yet.
+    /// Returns true if no decision about the replica was made yet.
     pub(crate) fn is_new(&self) -> bool {
         self.counter == 0 && self.transitions.is_empty()
     }
 
-    /// Returns true if it has answered all that its service asks of it.
+    /// Returns true if all requests in the spec were handled.
     pub(crate) fn has_answered(&self, spec: &ReplicaSpec) -> bool {
         self.is_new() || (self.restarts, self.retries) == (spec.restarts, spec.retries)
     }
 
-    /// Returns true if it serves.
+    /// Returns true if the replica is ready, so that it serves.
     pub fn is_ready(&self) -> bool {
         self.stage == Stage::Running && self.ready_since.is_some()
     }

@@ -1,4 +1,4 @@
-//! The meaning of a replica's state to its service and to people.
+//! Conversion of a replica's state to outcomes, errors and texts.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::policy::exit::{Exit, StartFailure};
 
 use super::advance::told;
 
-/// Returns the outcome of a pass.
+/// Returns the outcome of the invocation.
 ///
 /// # Errors
 /// When it waits for another start, and when it has failed.
@@ -49,7 +49,7 @@ pub(super) fn outcome(
     Ok(outcome.unready(why))
 }
 
-/// Returns the error of a replica that waits for another start or has failed; none of one that has not.
+/// Returns the error of a replica that is backing off or has failed; none for others.
 pub(crate) fn failure_of(spec: &ReplicaSpec, record: &ReplicaRecord) -> Option<Error> {
     let waits = match record.stage {
         Stage::BackingOff => true,
@@ -98,7 +98,7 @@ pub(crate) fn failure_of(spec: &ReplicaSpec, record: &ReplicaRecord) -> Option<E
     Some(error)
 }
 
-/// True if it waits for another attempt to start, rather than for room.
+/// Returns true if the replica waits for another attempt to start, not for memory.
 fn is_retried(record: &ReplicaRecord) -> bool {
     record.starts.count > 0
         && record
@@ -114,12 +114,12 @@ fn hint_at_logs(spec: &ReplicaSpec) -> String {
     format!("see {logs}, then {}", hint::operation("retry", [&**service]))
 }
 
-/// Returns the wait until a time, which is what counts where the clock is set back.
+/// Returns the wait until a time as a duration, so that setting the clock back does not prolong it.
 pub(crate) fn wait(now: Timestamp, until: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(until.0.saturating_sub(now.0)).unwrap_or(0))
 }
 
-/// Tells a time: `0.4 s`.
+/// Formats a duration in milliseconds as seconds: `0.4 s`.
 pub(crate) fn seconds(ms: u64) -> String {
     match ms {
         0..10_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
@@ -127,7 +127,7 @@ pub(crate) fn seconds(ms: u64) -> String {
     }
 }
 
-/// The code of an end.
+/// Returns the error code of an exit.
 pub(crate) fn exit_code(exit: Option<Exit>) -> &'static str {
     match exit {
         Some(Exit::Signal(_)) => "killed",
@@ -137,7 +137,7 @@ pub(crate) fn exit_code(exit: Option<Exit>) -> &'static str {
     }
 }
 
-/// The code of a start that failed.
+/// Returns the error code of a failed start.
 pub(crate) fn start_code(failure: StartFailure) -> &'static str {
     match failure {
         StartFailure::ProgramMissing => "program-missing",

@@ -1,4 +1,4 @@
-//! Addresses of services at this moment, and the files in which they stand from then on (rule W17).
+//! Current addresses of services, and the files that keep them up to date for programs (rule W17).
 //!
 //! Each start of a process gets those of that moment. What changes while it runs stands in files, one for each port of a
 //! service, which its service keeps: the same text as the variable has.
@@ -14,11 +14,11 @@ use super::record::ServiceRecord;
 use crate::addresses::{Addresses, text, variable};
 use crate::message::Service;
 
-/// The folder of the files, below that of programs' output.
+/// Name of the folder with the address files, below the output folder.
 const FOLDER: &str = "addresses";
 
 impl Addresses {
-    /// Returns those of services at this moment.
+    /// Returns the current addresses of services.
     pub(crate) fn now(handle: &Handle, folder: &Path, services: &[String]) -> Self {
         let mut all = Self::default();
         for name in services {
@@ -43,7 +43,7 @@ impl Addresses {
     }
 }
 
-/// Returns the names of the services that are referred to.
+/// Returns the names of the services among the refs.
 pub(crate) fn services(refs: &[RefView]) -> Vec<String> {
     let services = refs.iter().map(|view| &view.reference);
     services
@@ -56,7 +56,7 @@ fn file_of(folder: &Path, service: Uid, port: &str) -> PathBuf {
     folder.join(FOLDER).join(service.to_string()).join(port)
 }
 
-/// Keeps the files of a service's ports as they should be. What is right already is left alone.
+/// Updates the address files of a service's ports. Correct files are not written.
 ///
 /// # Errors
 /// When a file can't be written.
@@ -84,7 +84,7 @@ pub(super) fn keep_files<'a>(
     Ok(())
 }
 
-/// Removes the files of a service.
+/// Removes the address files of a service.
 pub(super) fn remove_files(folder: &Path, service: Uid) {
     let folder = folder.join(FOLDER);
     // There are none if it has no ports.

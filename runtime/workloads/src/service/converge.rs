@@ -1,4 +1,4 @@
-//! The decision about a service: its releases and the replicas that it needs, as a pure function (rules W9, W11, W12).
+//! Convergence of a service: its releases, and the replicas to start and stop, as a pure function (rules W9, W11, W12).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,63 +16,63 @@ use crate::replica::AT_ONCE;
 use crate::settings::{self, Manners, RolloutSettings};
 use crate::transition::{Transition, push};
 
-/// The time between the first look that finds a deadline over, and the verdict, where that look was late.
+/// Time between a late discovery of a passed deadline and the verdict.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 
-/// The time after a deadline in which a look is not late: longer than a pass takes to begin.
+/// Time after a deadline within which its discovery is not late: more than the delay of a pass.
 const IN_TIME: Duration = Duration::from_secs(1);
 
-/// New replicas whose first start has not been ordered: those of other services have their turn in between. As many as
-/// are worked on at once.
+/// The most new replicas whose first start is not ordered yet, so that other services get their turn. Equal to the
+/// number that is reconciled at once.
 const NEW_AT_ONCE: usize = AT_ONCE;
 
-/// The release under which a step of a restart counts the copies that it replaces: no release has this number.
+/// Pseudo-release under which a restart counts the replicas that it replaces. No real release has this number.
 pub(super) const BEFORE_RESTART: u64 = 0;
 
-/// One replica that is there, as its service needs it.
+/// An existing replica, as its service sees it.
 #[derive(Debug, Clone)]
 pub(super) struct There {
     pub(super) replica: Replica,
-    /// The time of its last transition.
+    /// Time of the replica's last transition.
     pub(super) at: Timestamp,
-    /// The ports of its process.
+    /// Ports of the process, by name.
     pub(super) ports: Ports,
-    /// The reason of its stage.
+    /// Reason of the replica's stage.
     pub(super) reason: String,
-    /// The restarts that are asked of it.
+    /// Number of restarts in the replica's spec.
     pub(super) restarts: u64,
-    /// True if no start of it was ever ordered.
+    /// True if no start of the replica was ever ordered.
     pub(super) is_new: bool,
-    /// True if it may run in a moment.
+    /// True if the replica may be running soon.
     pub(super) is_starting: bool,
 }
 
-/// The facts that a pass decides by.
+/// The inputs of a decision about a service.
 pub(super) struct Facts<'a> {
     pub(super) spec: &'a ServiceSpec,
     pub(super) program: Program,
-    /// The settings that the file says beside its program.
+    /// Settings in the file that apply without a new release.
     pub(super) manners: Manners,
     pub(super) settings: RolloutSettings,
     pub(super) there: &'a [There],
     pub(super) refreshes: u64,
     pub(super) now: Timestamp,
-    /// The time of the look before this one; none if this process has not looked yet.
+    /// Time of the previous pass; none if this process has made none.
     pub(super) looked: Option<Timestamp>,
     pub(super) invocation: InvocationId,
     pub(super) epoch: u64,
 }
 
-/// The decision of a pass.
+/// The result of a decision about a service.
 pub(super) struct Decided {
     pub(super) record: ServiceRecord,
-    /// The replicas to start and stop.
+    /// Replicas to start and stop.
     pub(super) plan: Plan,
-    /// The time at which it has to look again.
+    /// Time of the next pass; none to wait for a change.
     pub(super) wake: Option<Timestamp>,
 }
 
-/// Decides what follows from a record and what is there.
+/// Returns the next record, and the replicas to start and stop.
 pub(super) fn decide(record: &ServiceRecord, facts: &Facts<'_>) -> Decided {
     let mut pass = Pass {
         record: record.clone(),
@@ -105,8 +105,8 @@ pub(super) fn decide(record: &ServiceRecord, facts: &Facts<'_>) -> Decided {
     }
 }
 
-/// Returns the time at which something that is overdue since `until` has failed: at once where that is seen in time, else a
-/// little after it was first seen. Where the machine slept, or this pass waited, replicas may be about to run.
+/// Returns the time at which a deadline at `until` counts as missed: at once if discovered in time, else a little after
+/// the discovery, since replicas may be about to run after a sleep of the machine or a delayed pass.
 pub(super) fn last_chance(overdue: &mut Option<Timestamp>, until: Timestamp, facts: &Facts<'_>) -> Timestamp {
     // Some may not even be there.
     let missing = u32::try_from(facts.there.len()).unwrap_or(u32::MAX) < facts.settings.bounds.replicas;
@@ -128,12 +128,12 @@ pub(super) struct Pass<'a> {
     wake: Option<Timestamp>,
     /// True if nothing of the service has run yet.
     pub(super) is_first: bool,
-    /// True if a person asks for another try in this pass.
+    /// True if a person requested a retry that this pass handles.
     is_retried: bool,
 }
 
 impl Pass<'_> {
-    /// Sees that no deadline is later than its whole time from now on, where the clock was set back.
+    /// Shortens deadlines that a clock that was set back has made longer than permitted.
     fn follow_clock(&mut self) {
         let now = self.facts.now;
         let record = &mut self.record;
@@ -153,7 +153,7 @@ impl Pass<'_> {
         all.for_each(|at| *at = (*at).min(now));
     }
 
-    /// A person wants another try.
+    /// Handles a person's request for a retry.
     fn answer_requests(&mut self) {
         if self.facts.refreshes == self.record.refreshes {
             return;
@@ -174,7 +174,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Chooses the release that is wanted: that of the file, or the one that a person rolled back to.
+    /// Chooses the wanted release: the one in the file, or the one to which a person rolled back.
     fn choose_release(&mut self) {
         let digest = self.facts.program.digest();
         let rolled_back = self.rolled_back(&digest);
@@ -213,7 +213,7 @@ impl Pass<'_> {
             .map(|release| release.number)
     }
 
-    /// Notes what the file says beside its program, with the newest release of that program: it applies in place.
+    /// Stores the settings beside the program with its newest release, where they apply in place.
     fn note_manners(&mut self, digest: &str) {
         let mut newest = self.record.releases.iter_mut().rev();
         if let Some(release) = newest.find(|release| release.digest == digest)
@@ -233,7 +233,7 @@ impl Pass<'_> {
             .is_some_and(|release| release.failed.is_some())
     }
 
-    /// Leads the service to a release.
+    /// Makes a release the target.
     fn aim_at(&mut self, wanted: u64) {
         let facts = self.facts;
         self.record.halted = None;
@@ -289,7 +289,7 @@ impl Pass<'_> {
         }
     }
 
-    /// A check of one replica stops the whole service.
+    /// Stops the whole service if a replica's check requests that.
     fn follow_checks(&mut self) {
         let by = self
             .facts
@@ -313,14 +313,14 @@ impl Pass<'_> {
         self.tell(&code.replace('-', "_"), message);
     }
 
-    /// The time of the last transition of a replica: not later than now, whatever became of the clock.
+    /// Returns the time of the last transition of any replica, at most now.
     pub(super) fn last_transition(&self) -> Timestamp {
         let now = self.facts.now;
         let last = self.facts.there.iter().map(|one| one.at).max();
         last.unwrap_or(now).min(now)
     }
 
-    /// Tells a step of a rollout.
+    /// Records a step of a rollout as a transition.
     fn tell_step(&mut self, plan: &Plan) {
         let Some(candidate) = &self.record.candidate else {
             return;
@@ -380,7 +380,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Plans one step to what is wanted.
+    /// Plans one step towards the wanted replicas.
     fn plan(&self) -> Plan {
         let bounds = self.facts.settings.bounds;
         let active = self.record.active;
@@ -419,7 +419,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Notes that the active release has come up: it is one to go back to.
+    /// Records that the active release has come up, which makes it a target of rollbacks.
     fn note_served(&mut self) {
         let active = self.record.active;
         let mut releases = self.record.releases.iter_mut();
@@ -428,7 +428,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Counts what serves.
+    /// Counts the ready and completed replicas.
     fn count(&mut self) {
         let record = &mut self.record;
         let bounds = self.facts.settings.bounds;
@@ -484,7 +484,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Judges the time that a service has to become ready for the first time (W9).
+    /// Judges the time until a service is first ready (W9).
     fn watch_first_start(&mut self) {
         let settings = self.facts.settings;
         let Some(first) = self.record.first_start else {

@@ -35,13 +35,13 @@ use crate::replica::{self, ReplicaRecord, ReplicaSpec, Stage, failure_of, wait};
 use crate::settings::{self, Manners};
 use crate::shared::Shared;
 
-/// The kind's name.
+/// Name of the kind.
 pub const KIND: &str = "service";
 
-/// The most replicas of a service: what a machine can bear of programs that do anything.
+/// The most replicas of a service, as a machine can bear.
 pub const REPLICAS_MAX: u32 = 1_000;
 
-/// The kind's options.
+/// Returns the options of the kind.
 pub(crate) fn options() -> KindOptions {
     KindOptions::new(KIND)
         .parents(Parents::Changed)
@@ -53,7 +53,7 @@ pub(crate) fn options() -> KindOptions {
         })
 }
 
-/// Keeps the replicas of a service.
+/// Reconciler of services.
 pub struct ServiceReconciler {
     pub(crate) shared: Arc<Shared>,
 }
@@ -133,7 +133,7 @@ impl Reconciler for ServiceReconciler {
         tell(&context, [&record, &record_now], &owned, &decided)
     }
 
-    /// Its replicas are deleted with it; only the files of its addresses are its own.
+    /// Removes the service's address files. Its replicas are deleted by ownership.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         self.shared.looks.forget(context.uid());
         addresses::remove_files(&self.shared.project.output, context.uid());
@@ -142,7 +142,7 @@ impl Reconciler for ServiceReconciler {
 }
 
 impl ServiceReconciler {
-    /// Tells those who refer to it where its ready replicas are now.
+    /// Updates the address files of the service, so that referring programs find its ready replicas.
     fn keep_addresses(&self, context: &Context<Self>, record: &ServiceRecord) {
         let program = context.spec().0.program.as_ref();
         let ports = program.iter().flat_map(|program| &program.ports);
@@ -154,8 +154,8 @@ impl ServiceReconciler {
         }
     }
 
-    /// Fails for good where its programs can never be started: each replica would fail by itself, and whoever waits for the
-    /// service would wait in vain.
+    /// Fails permanently if no replica could ever be started, rather than letting each replica fail and dependents wait
+    /// in vain.
     fn refuse_impossible(&self, context: &Context<Self>) -> Result<(), Error> {
         let spec = &context.spec().0;
         if wanted_replicas(spec) == 0 {
@@ -171,8 +171,8 @@ impl ServiceReconciler {
     }
 }
 
-/// The number of replicas: that of the file, unless a person has scaled the service since. More than there may be are
-/// refused where they are said; a catalog of before may have them.
+/// Returns the number of wanted replicas: from the file, unless a person scaled the service since. Capped, since a
+/// catalog of an earlier version may exceed the limit.
 fn wanted_replicas(spec: &ServiceSpec) -> u32 {
     let operator = spec.operator.as_ref();
     let scaled = operator.filter(|operator| operator.file_replicas == spec.replicas);
@@ -203,7 +203,7 @@ fn owned(context: &Context<ServiceReconciler>) -> Result<Vec<Owned>, Error> {
         .collect()
 }
 
-/// True if nothing is left of a replica but its row.
+/// Returns true if nothing but the row is left of a replica.
 fn is_over(one: &Owned) -> bool {
     one.is_deleted || (!one.spec.is_wanted && one.record.stage == Stage::Gone)
 }
@@ -244,18 +244,18 @@ fn there(one: &Owned) -> There {
     }
 }
 
-/// Turns a decision into edits of replicas.
+/// Conversion of a decision to edits of replicas.
 struct Writer<'a> {
     context: &'a Context<ServiceReconciler>,
     spec: &'a ServiceSpec,
-    /// The settings that the file says beside its program.
+    /// Settings in the file that apply without a new release.
     manners: Manners,
     owned: &'a [Owned],
     services: Vec<String>,
 }
 
 impl Writer<'_> {
-    /// Returns the edits, and counts the numbers that new replicas take.
+    /// Returns the edits, and advances the record's counter by the number of new replicas.
     fn edits(&self, record: &mut ServiceRecord, decided: &Decided) -> Result<Vec<Edit>, Error> {
         let mut edits = Vec::new();
         let mut restarts = self.restarts(record);
@@ -298,8 +298,9 @@ impl Writer<'_> {
         Name::new(format!("{}.{number}", self.context.name()))
     }
 
-    /// Returns the replicas that are restarted in their place now: all at once; those that do not serve, where new ones take
-    /// the place of the others; or one after another, where no new one may stand beside an old one.
+    /// Returns the replicas to restart in place now, with their new restart counters: all at once for an immediate
+    /// restart; the ones that don't serve, while new replicas replace the others; or a few at a time, if a fixed port
+    /// permits no second replica.
     fn restarts(&self, record: &ServiceRecord) -> BTreeMap<u64, u64> {
         let Some(operator) = self.spec.operator.as_ref() else {
             return BTreeMap::new();
@@ -386,7 +387,7 @@ fn unwritten(error: watershed_controller::message::EncodeError) -> Error {
     Error::permanent("internal", error.to_string())
 }
 
-/// Returns the outcome of a pass.
+/// Returns the outcome of the invocation.
 fn tell(
     context: &Context<ServiceReconciler>,
     [before, record]: [&ServiceRecord; 2],
@@ -451,8 +452,8 @@ fn tell(
     Ok(outcome.unready(why(record, owned)))
 }
 
-/// Returns the work of a pass: something is made when the service has come up, with another release, another number of
-/// copies or after a restart. The steps on the way there, crashes and their ends are told by its transitions.
+/// Returns the work of a pass: `Built` if the service has come up anew, with another release or number of replicas, or
+/// after a restart. Transitions record steps and crashes in between.
 fn work(before: &ServiceRecord, now: &ServiceRecord) -> Work {
     match before.come_up == now.come_up {
         true => Work::None,
@@ -460,7 +461,7 @@ fn work(before: &ServiceRecord, now: &ServiceRecord) -> Work {
     }
 }
 
-/// Returns the reason why a service is not ready.
+/// Describes why a service is not ready.
 fn why(record: &ServiceRecord, owned: &[Owned]) -> String {
     let wanted = record.replicas;
     match (wanted, record.completed) {
@@ -479,7 +480,8 @@ fn why(record: &ServiceRecord, owned: &[Owned]) -> String {
     }
 }
 
-/// The failure of a replica of the active release, if no other one is going to make the service ready.
+/// Returns the error of a failed replica of the active release that nothing is about to restart; none if there is no
+/// such replica.
 fn broken(record: &ServiceRecord, owned: &[Owned]) -> Option<Error> {
     let active = owned
         .iter()
@@ -496,13 +498,13 @@ fn broken(record: &ServiceRecord, owned: &[Owned]) -> Option<Error> {
     failed.next().and_then(|one| failure_of(&one.spec, &one.record))
 }
 
-/// Returns the time that a service has to become ready: its deadline, and the longest start period of its checks.
+/// Returns the time limit for a service to become ready: its deadline plus the longest start period of its checks.
 pub fn time_to_be_ready(spec: &ServiceSpec) -> Duration {
     let start_period = settings::start_period(&settings::manners(spec).checks);
     start_period.saturating_add(settings::rollout(spec, wanted_replicas(spec)).deadline)
 }
 
-/// The key of a service, by its name.
+/// Returns the key of a service by its name.
 pub fn key(name: &str) -> Key {
     Key::new(KIND, name)
 }

@@ -15,153 +15,153 @@ use crate::transition::Transition;
 /// The most releases that a service keeps (rule W11).
 pub const RELEASES_MAX: usize = 5;
 
-/// A numbered version of what a service runs.
+/// A numbered version of a service's program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Release {
-    /// The number, from 1.
+    /// Number of the release, from 1.
     pub number: u64,
-    /// The digest of the program.
+    /// Digest of the program.
     pub digest: String,
-    /// The program.
+    /// Program that the release runs.
     pub program: Program,
-    /// The time at which it was declared.
+    /// Time at which the release was declared.
     pub at: Timestamp,
-    /// The reason why it failed, if it did.
+    /// Reason of the release's failure; none if it did not fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// The settings that were said with its program and speak of it; none in a record of before.
+    /// Settings declared with the program that apply to its replicas; none in records of an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manners: Option<Manners>,
-    /// True once the service was ready, or at its end, with it; none where that was not noted.
+    /// True once the service was ready or completed with the release; none if not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_served: Option<bool>,
 }
 
 impl Release {
-    /// Returns true if a service may go back to it: unless it is known never to have come up.
+    /// Returns true if a rollback to the release is possible: unless it is known never to have come up.
     pub fn may_serve_again(&self) -> bool {
         self.failed.is_none() && self.has_served != Some(false)
     }
 }
 
-/// A restart by a person that is under way: new copies take the place of the old ones, as in a rollout.
+/// A restart by a person in progress: new replicas replace the old ones, as in a rollout.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Restarting {
-    /// The number of the restart.
+    /// Number of the restart.
     pub restart: u64,
-    /// The furthest that it has come.
+    /// Best state reached so far, and its time.
     pub progress: Progress,
-    /// The time at which its deadline was first seen to be over.
+    /// Time at which the missed deadline was discovered; none before.
     #[serde(default)]
     pub overdue: Option<Timestamp>,
 }
 
-/// A rollout that is under way.
+/// A rollout in progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// The number of the release.
+    /// Number of the candidate release.
     pub release: u64,
-    /// The furthest that it has come.
+    /// Best state reached so far, and its time.
     pub progress: Progress,
-    /// True once it drains the others: its deadline went by, with `on_deadline: force`.
+    /// True once the rollout drains other releases, after a missed deadline with `on_deadline: force`.
     pub is_draining: bool,
-    /// The time at which its deadline was first seen to be over.
+    /// Time at which the missed deadline was discovered; none before.
     #[serde(default)]
     pub overdue: Option<Timestamp>,
 }
 
-/// The reason why the replicas of a service are stopped.
+/// The reason why all replicas of a service are stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Halt {
-    /// A stable code.
+    /// Stable error code.
     pub code: String,
-    /// A sentence for a person.
+    /// Message for people.
     pub message: String,
 }
 
 /// The stored state of a service.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ServiceRecord {
-    /// The releases, oldest first.
+    /// Kept releases, oldest first.
     pub releases: Vec<Release>,
-    /// The release that serves; 0 before there is one.
+    /// Number of the release that serves; 0 before the first.
     pub active: u64,
-    /// The release that replaces it.
+    /// Rollout in progress; none without one.
     pub candidate: Option<Candidate>,
-    /// The release that the file, or a person, last asked for.
+    /// Number of the release that the file or a person last asked for.
     pub wanted: u64,
-    /// The number of the last release.
+    /// Number of the newest release.
     pub last_release: u64,
-    /// The number of the next replica.
+    /// Number of the next replica.
     pub next_replica: u64,
-    /// The time of the first start, while the service has never been ready.
+    /// Time of the first start, while the service has never been ready; none afterwards.
     pub first_start: Option<Timestamp>,
-    /// The time at which that first start was first seen to have taken too long.
+    /// Time at which the missed deadline of the first start was discovered; none before.
     #[serde(default)]
     pub overdue: Option<Timestamp>,
-    /// True once it has been ready.
+    /// True once the service has been ready.
     pub was_ready: bool,
-    /// True if all replicas are replaced at once, rather than copy by copy.
+    /// True if all replicas are replaced at once, false if replica by replica.
     pub is_replacing: bool,
-    /// The reason why its replicas are stopped, if they are.
+    /// Reason why all replicas are stopped; none if they are not.
     pub halted: Option<Halt>,
-    /// The refreshes that were answered.
+    /// Number of refreshes that were handled.
     pub refreshes: u64,
-    /// Raised by each of them, for its replicas.
+    /// Counter of retries for the replicas, increased by each handled refresh.
     #[serde(default)]
     pub retries: u64,
-    /// The restarts by people that were told.
+    /// Number of restarts by people that were handled.
     #[serde(default)]
     pub restarts: u64,
-    /// The restart that is under way copy by copy.
+    /// Restart in progress, replica by replica; none without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restarting: Option<Restarting>,
-    /// The restart that ended last, well or not.
+    /// Number of the restart that ended last, successfully or not.
     #[serde(default)]
     pub restarted: u64,
-    /// The reason why the last restart was given up, if it was.
+    /// Reason why the last restart was given up; none if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart_failed: Option<String>,
-    /// The number of replicas that are wanted.
+    /// Number of wanted replicas.
     pub replicas: u32,
-    /// The replicas of the active release that are completed.
+    /// Number of completed replicas of the active release.
     #[serde(default)]
     pub completed: u32,
-    /// True if so many are completed that the service is at its end: it is not going to be ready.
+    /// True if so many replicas have completed that the service can't become ready.
     #[serde(default)]
     pub is_over: bool,
-    /// The ready replicas of the active release.
+    /// Number of ready replicas of the active release.
     pub ready: u32,
-    /// The ports of its ready replicas, by name.
+    /// Ports of the ready replicas, by name.
     pub ports: BTreeMap<String, Vec<u16>>,
-    /// The release, the number of replicas and the restart with which it came up last.
+    /// Release, number of replicas and restart with which the service last came up; none before the first time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub come_up: Option<(u64, u32, u64)>,
-    /// The transitions, oldest first.
+    /// Transitions of the service, oldest first.
     pub transitions: Vec<Transition>,
 }
 
 json_message!(ServiceRecord, format = 1);
 
 impl ServiceRecord {
-    /// Returns a release.
+    /// Finds a release by its number.
     pub fn release(&self, number: u64) -> Option<&Release> {
         self.releases.iter().find(|release| release.number == number)
     }
 
-    /// Returns the release that replicas are led to: the candidate, or else the active one.
+    /// Returns the release that new replicas get: the candidate, else the active one.
     pub fn target(&self) -> u64 {
         self.candidate
             .as_ref()
             .map_or(self.active, |candidate| candidate.release)
     }
 
-    /// Returns the stage, as a word for people.
+    /// Returns the stage as a word.
     pub fn stage(&self) -> &'static str {
         self.stage_of(self.replicas)
     }
 
-    /// Returns the stage of a service of which so many replicas are wanted.
+    /// Returns the stage of a service with this number of wanted replicas.
     pub(super) fn stage_of(&self, replicas: u32) -> &'static str {
         match (&self.halted, &self.candidate) {
             (Some(_), _) => "failed",
@@ -173,14 +173,14 @@ impl ServiceRecord {
         }
     }
 
-    /// Returns the settings that copies of a release go by; those of the file where it says nothing of its own.
+    /// Returns the settings for replicas of a release; those of the file if the release has none.
     pub(super) fn manners_of<'a>(&'a self, release: u64, of_file: &'a Manners) -> &'a Manners {
         let own = self.release(release).and_then(|release| release.manners.as_ref());
         own.unwrap_or(of_file)
     }
 
-    /// Returns the addresses of its ready replicas by variables of a program that refers to it: `API_PORT` for the port
-    /// `PORT` of the service `api`.
+    /// Returns the addresses of the ready replicas by environment variable of a referring program: `API_PORT` for the
+    /// port `PORT` of the service `api`.
     pub fn addresses(&self, name: &str) -> BTreeMap<String, String> {
         let of_port = |(port, numbers): (&String, &Vec<u16>)| {
             (addresses::variable(name, port), addresses::text(numbers))
@@ -188,7 +188,7 @@ impl ServiceRecord {
         self.ports.iter().map(of_port).collect()
     }
 
-    /// Adds a release, and drops the oldest that is not used any more.
+    /// Adds a release, and drops the oldest unused ones beyond the limit.
     pub(super) fn declare(&mut self, program: Program, digest: String, at: Timestamp) -> u64 {
         self.last_release += 1;
         let number = self.last_release;

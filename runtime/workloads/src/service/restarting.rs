@@ -1,11 +1,11 @@
-//! Restarts by a person: new copies of the same release take the place of the old ones, as in a rollout (rule W16).
+//! Restarts by people: new replicas of the same release replace the old ones, as in a rollout (rule W16).
 
 use super::converge::{BEFORE_RESTART, Pass, There, last_chance};
 use super::record::Restarting;
 use crate::policy::rollout::{Availability, Deadline, Forced, OnDeadline, Plan, Progress, Replica};
 
 impl Pass<'_> {
-    /// Tells that a person has restarted it; its replicas follow.
+    /// Begins a restart that a person requested, and records it as a transition.
     pub(super) fn tell_restart(&mut self) {
         let operator = self.facts.spec.operator.as_ref();
         let (restarts, is_now) = operator.map_or((0, false), |operator| (operator.restarts, operator.is_now));
@@ -33,8 +33,8 @@ impl Pass<'_> {
         }
     }
 
-    /// Returns the replicas with those that a restart is to replace under a release of their own. What does not serve is
-    /// restarted in its place.
+    /// Returns the replicas, with the ready ones that a restart replaces under a pseudo-release. Others are restarted
+    /// in place.
     pub(super) fn generations(&self, restart: u64) -> Vec<Replica> {
         let active = self.record.active;
         let of = |one: &There| {
@@ -51,8 +51,8 @@ impl Pass<'_> {
         self.facts.there.iter().map(of).collect()
     }
 
-    /// Judges the time of a restart, as that of a rollout. One that makes no progress is given up: the copies that are left
-    /// of before stay.
+    /// Judges the time of a restart like that of a rollout. Gives up a restart without progress, and keeps the
+    /// remaining old replicas.
     pub(super) fn watch_restart(&mut self) {
         let (settings, now) = (self.facts.settings, self.facts.now);
         let Some(mut restarting) = self.record.restarting.take() else {
@@ -89,7 +89,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Ends a restart whose copies are all there.
+    /// Ends a restart whose new replicas all exist.
     pub(super) fn finish_restart(&mut self, plan: &Plan) {
         if self.record.candidate.is_some() {
             return;

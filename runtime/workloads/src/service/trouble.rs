@@ -1,24 +1,23 @@
-//! The copy of a service that is worst off, for people: the reason why the service is not ready, or why a release does not
-//! come up while another one serves.
+//! The worst-off replica of a service, which explains to people why the service is not ready, or why a release does not
+//! come up.
 
 use watershed_core::{Error, Timestamp};
 
 use super::record::ServiceRecord;
 use crate::replica::{ReplicaRecord, ReplicaSpec, Stage, failure_of};
 
-/// The trouble of a copy.
+/// The trouble of a replica.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trouble {
-    /// A sentence for a person.
+    /// Message for people.
     pub message: String,
-    /// The failure, if there is one: a copy that waits for room or for its checks has not failed.
+    /// Error of the replica; none if it has not failed, but waits for memory or its checks.
     pub error: Option<Error>,
-    /// The time of its next start, or of the next look whether there is room.
+    /// Time of the next start, or of the next check for memory; none if there is none.
     pub next: Option<Timestamp>,
 }
 
-/// Returns the trouble of the copy that is worst off, among those that are wanted; none where nothing is known to be wrong:
-/// a copy that is starting, or serves, has none.
+/// Returns the trouble of the worst-off wanted replica; none if all are serving or starting.
 pub fn trouble<'a>(
     service: &ServiceRecord,
     copies: impl IntoIterator<Item = (&'a ReplicaSpec, &'a ReplicaRecord)>,
@@ -48,7 +47,7 @@ pub fn trouble<'a>(
     Some(Trouble { message, error, next })
 }
 
-/// The worst first; none for a copy without trouble.
+/// Returns the rank of a replica's trouble, the worst first; none without trouble.
 fn rank(record: &ReplicaRecord) -> Option<u8> {
     match record.stage {
         Stage::Failed => Some(0),
@@ -59,7 +58,7 @@ fn rank(record: &ReplicaRecord) -> Option<u8> {
     }
 }
 
-/// The number of a failure that is followed by another start: ` (4 of 5)`.
+/// Formats the number of a failure that another start follows: ` (4 of 5)`.
 fn attempts(spec: &ReplicaSpec, record: &ReplicaRecord) -> String {
     match (record.stage, spec.restart.attempts) {
         (Stage::BackingOff, 1..) => format!(" ({} of {})", record.exits.count, spec.restart.attempts),
@@ -67,7 +66,7 @@ fn attempts(spec: &ReplicaSpec, record: &ReplicaRecord) -> String {
     }
 }
 
-/// The reason why a copy that has not failed does not serve.
+/// Describes why a replica that has not failed does not serve.
 fn waits(spec: &ReplicaSpec, record: &ReplicaRecord) -> String {
     let number = spec.number;
     match &record.failed_start {

@@ -1,4 +1,4 @@
-//! Ports of copies and the addresses that other programs get of them (rule W17).
+//! Tests of replicas' ports, and of the addresses that other programs get (rule W17).
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Services that come to an end, are at odds with their time, or are restarted.
+//! Tests of services that complete, miss deadlines or are restarted.
 
 use std::time::Duration;
 

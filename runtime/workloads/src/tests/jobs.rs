@@ -1,4 +1,4 @@
-//! Jobs.
+//! Tests of jobs under the controller.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The test kit over the three kinds: their processes are stopped and die at each of their awaits.
+//! The test kit applied to the three kinds, whose processes are stopped and killed at each await.
 //!
 //! A machine in memory outlives the processes of a play. Each request to it waits before and after its effect, so that
 //! a stop or death comes between an effect and its answer, too.

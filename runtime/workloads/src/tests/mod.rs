@@ -1,4 +1,4 @@
-//! Tests of the kinds under the real controller, in simulated time over a simulated machine.
+//! Tests of the kinds in a real controller, in simulated time on a simulated machine.
 
 mod addresses;
 mod endings;

@@ -1,5 +1,5 @@
-//! A naive reference: it reads the machine's story and says by itself what a replica may do, without a line of the
-//! policies.
+//! Reference model of replicas: it reads the machine's events and decides independently of the policies what is
+//! permitted.
 //!
 //! Whoever restarts a program cannot know how far the one before had come, so it keeps bounds of what may be counted:
 //! the least and the most failures in a row.

@@ -1,4 +1,4 @@
-//! Services and their replicas.
+//! Tests of services and their replicas.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Random edits, crashes, faults and restarts, over seeds.
+//! Simulations with random edits, crashes, faults and restarts, from seeds.
 //!
 //! After each step: a process that lives has its start stored, and the [reference](super::reference) agrees with what was
 //! started, stopped and counted. At rest, without faults, the processes are those of a fresh start; when all is deleted,

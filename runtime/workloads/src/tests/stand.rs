@@ -1,4 +1,4 @@
-//! The real controller over a simulated machine.
+//! Test stand: a real controller on a simulated machine.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,8 @@
-//! The address of a container engine.
+//! Addresses of container engines.
 
 use std::path::{Path, PathBuf};
 
-/// The socket of an engine whose address nobody gives.
+/// Default socket of a container engine.
 const SOCKET: &str = "/var/run/docker.sock";
 
 /// The address of a container engine: a Unix socket.
@@ -10,8 +10,8 @@ const SOCKET: &str = "/var/run/docker.sock";
 pub struct Address(Result<PathBuf, String>);
 
 impl Address {
-    /// Reads the value of `DOCKER_HOST`; without one it is `/var/run/docker.sock`. An address of another sort is refused
-    /// once it is used.
+    /// Parses the value of `DOCKER_HOST`; the default is `/var/run/docker.sock`. An address other than a Unix socket is
+    /// refused at its first use.
     pub fn from_host(host: Option<&str>) -> Self {
         let host = host.map(str::trim).filter(|host| !host.is_empty());
         Self(match host {
@@ -25,7 +25,7 @@ impl Address {
         })
     }
 
-    /// Returns the socket.
+    /// Returns the path of the socket, or the reason why the address can't be used.
     ///
     /// # Errors
     /// A sentence for a person, when the address is none of a Unix socket.

@@ -1,4 +1,4 @@
-//! The container of a start, as the engine takes it (rule W17).
+//! Conversion of a start to the engine's request for a container (rule W17).
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,10 +10,10 @@ use bollard::models::{
 use super::label::Labels;
 use crate::backend::{Container, Start};
 
-/// The address of the host's side of ports: they are for programs of this machine.
+/// Host address of port mappings, so that only programs on this machine reach them.
 const LOOPBACK: &str = "127.0.0.1";
 
-/// Returns the container of a start.
+/// Returns the request that creates the container of a start.
 pub(super) fn body(
     folder: &str,
     labels: &Labels,
@@ -106,7 +106,7 @@ fn port(number: u16) -> String {
     format!("{number}/tcp")
 }
 
-/// Returns the reference that is pulled: one image, rather than all tags of its name.
+/// Returns the reference to pull, with a tag, since a bare name would pull all tags.
 pub(super) fn reference(image: &str) -> String {
     let last = image.rsplit('/').next().unwrap_or(image);
     match image.contains('@') || last.contains(':') {
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// W17.
+    /// Covers W17: the listed settings, and the mapping of ports.
     #[test]
     fn a_container_has_what_is_listed_and_its_ports_are_those_of_the_loopback_interface() {
         let container = Container {

@@ -7,7 +7,8 @@ use super::NAME;
 use super::place::Place;
 use crate::backend::{Error, StartId};
 
-/// Runs a command inside the container of a start, with the container's own environment and folder. Returns its code.
+/// Runs a command inside the container of a start, with the container's environment and working directory. Returns its
+/// exit code.
 ///
 /// An engine can't end such a command. One that outlives the future goes on, and until it has ended the same command of
 /// the same start is not begun again: no more than one of each check is ever there.
@@ -55,7 +56,7 @@ async fn is_running(place: &Place, exec: &str) -> Result<bool, Error> {
     }
 }
 
-/// Finds the container of a start, as it was last listed.
+/// Finds the container of a start in the last listing.
 async fn container_of(place: &Place, id: &StartId) -> Result<String, Error> {
     let known = place.table().containers.get(id).cloned();
     if let Some(known) = known {

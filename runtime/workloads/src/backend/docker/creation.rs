@@ -1,4 +1,4 @@
-//! Starts that are being made: pull the image, make the container, start it.
+//! Creation of containers: pulling the image, creating and starting the container.
 //!
 //! A start answers at once, and a task does the rest: nobody waits for an image. What the task is about is known to this
 //! process alone until the container is there; should the process end before, the same start is ordered again.
@@ -22,31 +22,31 @@ use super::table::Making;
 use crate::backend::{Container, End, News, Observation, Phase, Pull, Start, Stop, Then};
 use crate::policy::exit::{Exit, StartFailure};
 
-/// Names that are tried, where strangers have taken the first ones.
+/// The most names that are tried if other containers have taken the first ones.
 const NAMES_MAX: usize = 4;
-/// Attempts with one name: while another request makes or removes its container, nobody sees that.
+/// The most attempts with one name, while another request creates or removes its container unseen.
 const TRIES_MAX: usize = 50;
-/// The pause between two of them.
+/// Delay between two attempts with one name.
 const TRY_EVERY: Duration = Duration::from_millis(100);
-/// The longest silence of a pull.
+/// The longest time without progress of a pull.
 const SILENCE: Duration = Duration::from_secs(120);
-/// The signal by which a start ends that was stopped before it began.
+/// Signal that is reported for a start that was stopped before its process existed.
 const SIGTERM: i32 = 15;
 
-/// The end of the task.
+/// The result of the task that creates a container.
 #[derive(Debug)]
 enum Made {
-    /// The engine has the rest.
+    /// The engine has started the container.
     Started,
-    /// It was stopped before it began.
+    /// The start was stopped before the container was started.
     Cancelled,
-    /// The engine was asked to start it and did not answer, or another holder decides now: a listing tells.
+    /// The outcome is unknown: the engine did not answer, or a later holder decides. A listing will show it.
     Open,
-    /// It can't be started.
+    /// The container can't be started.
     Not(NotStarted),
 }
 
-/// Begins to make a start, unless it is known. Returns it as it is.
+/// Starts the task that creates a container, unless the start is known. Returns the observation.
 pub(super) fn begin(place: &Arc<Place>, epoch: u64, start: Start, container: Container) -> Observation {
     let cancel = CancellationToken::new();
     let observation = Observation {
@@ -128,7 +128,7 @@ impl Task {
         }
     }
 
-    /// Makes the container. Returns none if another request has made and started it, or it was stopped.
+    /// Creates the container. Returns none if another request has created and started it, or the start was stopped.
     async fn create(&self) -> Result<Option<String>, NotStarted> {
         let labels = Labels {
             start: self.start.id.clone(),
@@ -173,7 +173,8 @@ impl Task {
         Err((StartFailure::EngineRefused, message))
     }
 
-    /// Finds who has a name. A container of this start that never began is removed: it may be of another order.
+    /// Finds the container with a name. Removes a container of the same start that never ran, since its settings may
+    /// differ.
     async fn holder(&self, name: &str) -> Result<Holder, NotStarted> {
         let ours = self.place.containers(Some(self.start.id.uid())).await;
         let mut ours = ours.map_err(of_start)?.into_iter();
@@ -234,14 +235,14 @@ impl Task {
         }
     }
 
-    /// Removes a container that never began. One that is left is removed by the next start, or the next program.
+    /// Removes a container that never ran. If that fails, the next start or program removes it.
     async fn remove(&self, container: &str) {
         if let Err(failed) = self.place.remove(container, true).await {
             tracing::warn!(start = %self.start.id, ?failed, "a container that was not started can't be removed");
         }
     }
 
-    /// Notes the end, and carries out a stop that was ordered meanwhile.
+    /// Records the result of the task, and carries out a stop that was ordered meanwhile.
     async fn finish(&self, made: Made) {
         let id = &self.start.id;
         let stop = self.note(&made);
@@ -258,7 +259,7 @@ impl Task {
         });
     }
 
-    /// Notes the end. Returns the stop that was ordered.
+    /// Records the result of the task. Returns the stop that was ordered meanwhile; none if there was none.
     fn note(&self, made: &Made) -> Option<Stop> {
         let mut table = self.place.table();
         let mut making = table.making.remove(&self.start.id)?;
@@ -282,12 +283,12 @@ impl Task {
     }
 }
 
-/// The holder of a name.
+/// The container that has a wanted name.
 enum Holder {
-    /// The container of this start, which has begun.
+    /// The container of this start, which has run.
     Ours,
-    /// A container of somebody else.
+    /// A container of something else.
     Stranger,
-    /// One that nobody sees: it is being made or removed.
+    /// A container that no listing shows, since it is being created or removed.
     Unseen,
 }

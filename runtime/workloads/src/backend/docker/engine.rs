@@ -1,4 +1,4 @@
-//! The connection to a container engine, with bounds on what is asked at once.
+//! Connection to a container engine, with bounds on concurrent requests.
 
 use std::future::Future;
 use std::time::Duration;
@@ -12,44 +12,44 @@ use super::NAME;
 use super::address::Address;
 use crate::backend::Error;
 
-/// Requests that wait for the beginning of their answer at once.
+/// The most requests that wait for the beginning of their answer at once.
 const CALLS_AT_ONCE: usize = 8;
-/// Images that are pulled at once, as the engine itself has it.
+/// The most images that are pulled at once, equal to the engine's own default.
 const PULLS_AT_ONCE: usize = 3;
-/// The longest wait for the beginning of an answer: making a container copies its image with some storage drivers.
+/// Time limit for the beginning of an answer. With some storage drivers, creating a container copies its image.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// An error of a request.
+/// The error of a request to the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failed {
-    /// No answer. Whether it was carried out is open.
+    /// The engine did not answer. The request may have been carried out.
     Unreachable(String),
-    /// The engine says no.
+    /// The engine answered with an error.
     Answered {
-        /// The status of HTTP; 500 for an error in the middle of an answer.
+        /// HTTP status; 500 for an error in the middle of an answer.
         status: u16,
-        /// The engine's words.
+        /// The engine's message.
         message: String,
     },
 }
 
 impl Failed {
-    /// Returns true if there is no such thing.
+    /// Returns true if the container, image or network does not exist.
     pub(super) fn is_missing(&self) -> bool {
         matches!(self, Self::Answered { status: 404, .. })
     }
 
-    /// Returns true if the thing is in a state in which it can't be done.
+    /// Returns true if the state of the container does not permit the request.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self, Self::Answered { status: 409, .. })
     }
 
-    /// Returns true if another request does the same already.
+    /// Returns true if another request is doing the same already.
     pub(super) fn is_under_way(&self) -> bool {
         matches!(self, Self::Answered { status: 409, message } if message.contains("already in progress"))
     }
 
-    /// Returns true if it is an image that there is not.
+    /// Returns true if an image is missing.
     pub(super) fn is_missing_image(&self) -> bool {
         matches!(self, Self::Answered { status: 404, message } if message.to_lowercase().contains("no such image"))
     }
@@ -78,11 +78,11 @@ impl From<Failed> for Error {
     }
 }
 
-/// A container engine.
+/// The connection to a container engine.
 #[derive(Debug)]
 pub(super) struct Engine {
     address: Address,
-    /// With the version that was agreed upon; none before the first request and after one without an answer.
+    /// Client with a negotiated API version; none before the first request and after a request without an answer.
     client: Mutex<Option<Docker>>,
     calls: Semaphore,
     pulls: Semaphore,
@@ -98,12 +98,12 @@ impl Engine {
         }
     }
 
-    /// Returns true if there is something at its address.
+    /// Returns true if the engine's socket exists.
     pub(super) fn is_there(&self) -> bool {
         self.address.socket().is_ok_and(std::path::Path::exists)
     }
 
-    /// Returns a client that speaks a version which the engine knows.
+    /// Returns a client with an API version that the engine supports.
     pub(super) async fn client(&self) -> Result<Docker, Failed> {
         let mut client = self.client.lock().await;
         if let Some(known) = client.as_ref() {
@@ -120,7 +120,7 @@ impl Engine {
         Ok(agreed)
     }
 
-    /// Sends a request once there is room for it.
+    /// Sends a request once fewer than the permitted number are waiting.
     pub(super) async fn call<T>(
         &self,
         request: impl Future<Output = Result<T, Bollard>>,
@@ -140,12 +140,12 @@ impl Engine {
         }
     }
 
-    /// Waits for room for one more pull.
+    /// Waits for a free slot among the concurrent pulls.
     pub(super) async fn room_for_pull(&self) -> Option<SemaphorePermit<'_>> {
         self.pulls.acquire().await.ok()
     }
 
-    /// Tells an error of the client.
+    /// Converts an error of the client library.
     pub(super) fn failed(&self, error: Bollard) -> Failed {
         let cause = match error {
             Bollard::DockerResponseServerError { status_code, message } => {
@@ -173,7 +173,7 @@ impl Engine {
     }
 }
 
-/// The innermost cause says what the system said; those around it say that it was a request.
+/// Returns the message of the innermost cause, which is the system's; outer ones only say that a request failed.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {

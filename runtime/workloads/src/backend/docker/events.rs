@@ -1,4 +1,4 @@
-//! Events of the engine, as news (rule W2).
+//! Forwarding of the engine's events as news (rule W2).
 //!
 //! The stream is begun anew after 1 to 30 s when it ends. What was missed meanwhile is found by a listing, and by the
 //! engine itself, which repeats the events since the last one.
@@ -20,13 +20,13 @@ use super::place::{Place, now};
 use super::stopping;
 use crate::backend::News;
 
-/// The first and the longest pause before the stream is begun anew.
+/// First and longest delay before the event stream is reopened.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
-/// Events that change what is observed.
+/// Actions of events that change an observation.
 const ACTIONS: [&str; 3] = ["start", "die", "destroy"];
 
-/// Passes events on until it is dropped. `epoch` is that of the backend for which it does.
+/// Forwards events until dropped. `epoch` is the epoch of the backend.
 pub(super) async fn pass_on(place: Arc<Place>, epoch: u64) {
     let mut is_used = place.is_used.subscribe();
     // Without a container of ours the engine is left alone.
@@ -50,7 +50,7 @@ pub(super) async fn pass_on(place: Arc<Place>, epoch: u64) {
     }
 }
 
-/// Follows the events until their stream ends.
+/// Forwards events until their stream ends.
 async fn follow(place: &Arc<Place>, epoch: u64, since: &mut Timestamp) -> Result<(), Failed> {
     let client = place.engine.client().await?;
     take_over(place, epoch).await?;
@@ -77,7 +77,7 @@ async fn follow(place: &Arc<Place>, epoch: u64, since: &mut Timestamp) -> Result
     Ok(())
 }
 
-/// Goes on with what earlier programs have left: stops that were ordered, and containers that were never started.
+/// Continues what earlier programs left: ordered stops, and containers that were never started.
 async fn take_over(place: &Arc<Place>, epoch: u64) -> Result<(), Failed> {
     let listed = place.containers(None).await?;
     for one in listed
@@ -95,7 +95,7 @@ async fn take_over(place: &Arc<Place>, epoch: u64) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Tells one event. The way in which a process ended is asked for: the event has its code alone.
+/// Forwards an event. The cause of an end is queried, since the event has only the exit code.
 async fn tell(place: &Place, event: EventMessage) {
     let Some(actor) = event.actor else { return };
     let attributes = actor.attributes.unwrap_or_default();
@@ -121,7 +121,7 @@ async fn tell(place: &Place, event: EventMessage) {
     place.tell(News::Changed(id));
 }
 
-/// Returns a time as the engine takes it: seconds, with a fraction.
+/// Formats a time in the engine's form: seconds with a fraction.
 fn seconds(time: Timestamp) -> String {
     format!("{}.{:03}", time.0.div_euclid(1_000), time.0.rem_euclid(1_000))
 }

@@ -1,12 +1,12 @@
-//! Classes of the reasons for which a container can't be started (rule W7).
+//! Classification of errors by which a container can't be started (rule W7).
 
 use super::engine::Failed;
 use crate::policy::exit::StartFailure;
 
-/// A start that failed, with a sentence for a person.
+/// A failed start: its class, and a message for people.
 pub(super) type NotStarted = (StartFailure, String);
 
-/// Parts of what engines say of an image, in small letters, with what they mean. The first one that is found counts.
+/// Phrases in engines' error messages about images, in lower case, with the class of failure. The first match counts.
 const OF_PULLS: &[(&str, StartFailure)] = &[
     ("access denied", StartFailure::ImageForbidden),
     ("unauthorized", StartFailure::ImageForbidden),
@@ -19,7 +19,7 @@ const OF_PULLS: &[(&str, StartFailure)] = &[
     ("invalid reference format", StartFailure::ImageMissing),
 ];
 
-/// Parts of what engines say of a container that they can't make or start, in small letters.
+/// Phrases in engines' error messages about creating or starting containers, in lower case, with the class of failure.
 const OF_STARTS: &[(&str, StartFailure)] = &[
     ("port is already allocated", StartFailure::PortBusy),
     ("address already in use", StartFailure::PortBusy),
@@ -36,7 +36,7 @@ const OF_STARTS: &[(&str, StartFailure)] = &[
     ("no space left", StartFailure::ForkFailed),
 ];
 
-/// Returns the class of a pull that failed: the image is missing or forbidden, or it did not arrive.
+/// Classifies a failed pull: the image is missing or forbidden, or the download was interrupted.
 pub(super) fn of_pull(image: &str, failed: Failed) -> NotStarted {
     match failed {
         Failed::Unreachable(message) => (StartFailure::EngineUnreachable, message),
@@ -53,7 +53,7 @@ pub(super) fn of_pull(image: &str, failed: Failed) -> NotStarted {
     }
 }
 
-/// Returns what is said of an image, with its name: engines leave that out where the network fails.
+/// Returns a message about an image that contains its name, which engines omit for network errors.
 pub(super) fn of_image(image: &str, message: &str) -> String {
     match message {
         "" => format!("image \"{image}\" can't be pulled"),
@@ -62,7 +62,7 @@ pub(super) fn of_image(image: &str, message: &str) -> String {
     }
 }
 
-/// Returns the class of a container that could not be made or started.
+/// Classifies a failure to create or start a container.
 pub(super) fn of_start(failed: Failed) -> NotStarted {
     match failed {
         Failed::Unreachable(message) => (StartFailure::EngineUnreachable, message),
@@ -83,7 +83,7 @@ fn find(table: &[(&str, StartFailure)], message: &str) -> Option<StartFailure> {
     found.map(|(_, class)| *class)
 }
 
-/// Engines put advice on further lines, for readers of their own command.
+/// Returns the first line of an engine's message; further ones advise users of its command line.
 fn one_line(message: &str) -> String {
     message.lines().next().unwrap_or_default().trim().to_owned()
 }
@@ -99,7 +99,7 @@ mod tests {
         }
     }
 
-    /// W7.
+    /// Covers W7: permanent and transient failures of pulls.
     #[test]
     fn a_pull_fails_for_good_or_for_now() {
         use StartFailure::*;
@@ -142,7 +142,7 @@ mod tests {
         assert_eq!(told, "image \"api:2\": unexpected EOF");
     }
 
-    /// W7.
+    /// Covers W7: permanent and transient failures of starts.
     #[test]
     fn a_start_fails_for_good_or_for_now() {
         use StartFailure::*;

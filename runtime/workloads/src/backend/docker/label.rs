@@ -1,4 +1,4 @@
-//! Labels and names of containers: all that is stored of a start, in the engine itself.
+//! Labels and names of containers, which store all facts about a start in the engine.
 //!
 //! Labels say whose a container is, and never change. The name of a container has what comes later: that its stop was
 //! ordered, or that its end was counted. An engine changes a name in one step, and keeps it through restarts.
@@ -15,17 +15,17 @@ use crate::backend::{StartId, Then};
 pub(super) const STATE: &str = "watershed.state";
 /// The label with the uid of a replica or job.
 pub(super) const UID: &str = "watershed.uid";
-/// The label with the number of the start.
+/// The label with the counter of the start.
 const COUNTER: &str = "watershed.counter";
-/// The label with the epoch that ordered the start.
+/// The label with the epoch under which the start was ordered.
 const EPOCH: &str = "watershed.epoch";
-/// The label with the time of the order, in milliseconds.
+/// The label with the time of the order, in milliseconds since 1970.
 const ORDERED: &str = "watershed.ordered";
 
-/// The longest grace period that is believed of a name.
+/// The longest grace period that is accepted from a container's name.
 const GRACE_MAX: Duration = Duration::from_secs(24 * 3_600);
 
-/// The owner of a container, as its labels tell it.
+/// The facts about a start in its container's labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Labels {
     pub(super) start: StartId,
@@ -34,7 +34,7 @@ pub(super) struct Labels {
 }
 
 impl Labels {
-    /// Reads labels; none if they are not those of a start.
+    /// Parses labels; none if they are not those of a start.
     pub(super) fn read(labels: &HashMap<String, String>) -> Option<Self> {
         let number = |key: &str| labels.get(key)?.parse::<u64>().ok();
         Some(Self {
@@ -44,7 +44,7 @@ impl Labels {
         })
     }
 
-    /// Returns them as the engine takes them.
+    /// Returns the labels in the engine's form.
     pub(super) fn write(&self, folder: &str) -> HashMap<String, String> {
         let pair = |key: &str, value: String| (key.to_owned(), value);
         HashMap::from([
@@ -57,32 +57,32 @@ impl Labels {
     }
 }
 
-/// Reads the start of labels, as events have them, too.
+/// Parses the start id from the labels of a container or event.
 pub(super) fn start_of(labels: &HashMap<String, String>) -> Option<StartId> {
     let counter = labels.get(COUNTER)?.parse().ok()?;
     StartId::new(labels.get(UID)?, counter).ok()
 }
 
-/// The mark of a container in its name.
+/// The mark in a container's name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum Mark {
-    /// None: it is to run.
+    /// No mark: the container should run.
     #[default]
     None,
-    /// Its stop was ordered.
+    /// Stop mark: a stop was ordered.
     Stopped(Order),
-    /// Its end was counted, and only its output is kept.
+    /// Kept mark: the end was counted, and the container remains for its output.
     Kept,
 }
 
 /// An order to stop a container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Order {
-    /// The first signal, without `SIG`.
+    /// Name of the first signal, without `SIG`.
     pub(super) signal: String,
-    /// The time at which it is killed.
+    /// Time at which the container is killed.
     pub(super) deadline: Timestamp,
-    /// The record after the end.
+    /// Fate of the container after its end.
     pub(super) then: Then,
 }
 
@@ -95,7 +95,7 @@ impl Order {
 }
 
 impl Mark {
-    /// Reads the mark of a name.
+    /// Parses the mark in a name.
     pub(super) fn read(name: &str) -> Self {
         let Some((_, mark)) = name.split_once('.') else {
             return Self::None;
@@ -120,7 +120,7 @@ impl Mark {
         stopped().unwrap_or_default()
     }
 
-    /// Returns a name with this mark instead of the one that it has.
+    /// Returns a name with its mark replaced by this one.
     pub(super) fn put_on(&self, name: &str) -> String {
         let base = name.split_once('.').map_or(name, |(base, _)| base);
         match self {
@@ -138,8 +138,8 @@ impl Mark {
     }
 }
 
-/// Returns the name of a start's container. Two programs that make the same start at once choose the same names in the
-/// same order, and the engine gives each name once. All but the first are for names that somebody else has taken.
+/// Returns the name of a start's container. Programs that create the same start at once try the same names in the same
+/// order, and the engine assigns each name once. `attempt` counts the names that other containers have taken.
 pub(super) fn name(folder: &str, start: &StartId, attempt: usize) -> String {
     let hash = blake3::hash(folder.as_bytes()).to_hex();
     let (uid, counter) = (start.uid(), start.counter());
@@ -149,7 +149,7 @@ pub(super) fn name(folder: &str, start: &StartId, attempt: usize) -> String {
     }
 }
 
-/// Returns the value of the label of a state folder.
+/// Returns the label value of a state folder.
 pub(super) fn folder(path: &Path) -> String {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     path.to_string_lossy().into_owned()

@@ -1,4 +1,4 @@
-//! Containers as observations.
+//! Conversion of containers to observations.
 
 use std::collections::HashMap;
 
@@ -10,25 +10,25 @@ use super::label::{Labels, Mark};
 use crate::backend::{End, Observation, Phase};
 use crate::policy::exit::Exit;
 
-/// The code of a process whose end the engine has not seen.
+/// Exit code by which the engine reports an end that it did not observe.
 const UNSEEN: i64 = 255;
-/// Codes above this one are those of signals.
+/// Offset of exit codes that stand for signals.
 const SIGNALS: i64 = 128;
-/// The highest signal.
+/// The highest signal number.
 const MAX_SIGNAL: i64 = 64;
 
-/// The phase of a container.
+/// The phase of a container's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
-    /// Made, and not started yet.
+    /// Created, but not started.
     Made,
-    /// Started.
+    /// Started, and not ended.
     Running,
-    /// Over.
+    /// Ended.
     Ended,
 }
 
-/// A container of ours in a listing.
+/// A container of this state folder in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listed {
     pub(super) container: String,
@@ -39,7 +39,7 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Reads a row of a listing; none if it is no container of ours.
+    /// Converts an entry of a listing; none if the container is not of a start.
     pub(super) fn read(row: ContainerSummary) -> Option<Self> {
         let labels = Labels::read(&row.labels?)?;
         let name = row.names?.into_iter().next()?;
@@ -57,17 +57,17 @@ impl Listed {
         })
     }
 
-    /// Returns true if it is there for its output alone.
+    /// Returns true if the container is kept only for its output.
     pub(super) fn is_kept(&self) -> bool {
         self.mark == Mark::Kept
     }
 
-    /// Returns true if its process lives.
+    /// Returns true if the container's process is alive.
     pub(super) fn is_alive(&self) -> bool {
         self.life == Life::Running
     }
 
-    /// Returns what is observed of it, with the details that a listing does not have.
+    /// Converts the container to an observation, with the details that listings omit.
     pub(super) fn observe(&self, details: &Details) -> Observation {
         let phase = match (self.life, details.ended) {
             (_, Some((end, at))) => Phase::Ended { end, at },
@@ -91,12 +91,12 @@ impl Listed {
     }
 }
 
-/// Returns the id of a container as people see it.
+/// Returns the short form of a container's id.
 fn short(id: &str) -> String {
     id.chars().take(12).collect()
 }
 
-/// The part of a container that a listing does not have. Of an end it never changes.
+/// The state of a container that listings omit. After the end it never changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Details {
     pub(super) started: Timestamp,
@@ -104,7 +104,7 @@ pub(super) struct Details {
 }
 
 impl Details {
-    /// Reads the state of a container. `ordered` is the time of its order, and `boot` that at which the machine started.
+    /// Reads a container's state. `ordered` is the time of its order, `boot` the time at which the machine booted.
     pub(super) fn read(state: &ContainerState, ordered: Timestamp, boot: Option<Timestamp>) -> Self {
         let started = state.started_at.as_deref().and_then(time).unwrap_or(ordered);
         let is_over = state.running != Some(true) && state.finished_at.as_deref().and_then(time).is_some();
@@ -116,7 +116,7 @@ impl Details {
     }
 }
 
-/// Returns the way in which a container ended (W7, W13).
+/// Returns the cause of a container's end (W7, W13).
 ///
 /// One that was started before the machine was, and that the engine stopped with it or found dead afterwards, ended with the
 /// machine. One that ended by itself before that did not.
@@ -136,21 +136,21 @@ fn end(state: &ContainerState, started: Timestamp, finished: Timestamp, boot: Op
     })
 }
 
-/// Reads a time of the engine; none for the year 1, which means never.
+/// Parses a time of the engine; none for the year 1, which means never.
 fn time(text: &str) -> Option<Timestamp> {
     let read: jiff::Timestamp = text.parse().ok()?;
     let ms = read.as_millisecond();
     (ms > 0).then_some(Timestamp(ms))
 }
 
-/// Reads the time at which the machine started.
+/// Reads the time of the last boot from the content of `stat`.
 pub(super) fn boot_time(stat: &str) -> Option<Timestamp> {
     let line = stat.lines().find_map(|line| line.strip_prefix("btime "))?;
     let seconds: i64 = line.trim().parse().ok()?;
     seconds.checked_mul(1_000).map(Timestamp)
 }
 
-/// Returns the filters of a request for containers of one state folder, or of one uid in it.
+/// Returns the filters for listing the containers of a state folder, or of one uid in it.
 pub(super) fn filters(folder: &str, uid: Option<&str>) -> HashMap<String, Vec<String>> {
     let mut labels = vec![format!("{}={folder}", super::label::STATE)];
     labels.extend(uid.map(|uid| format!("{}={uid}", super::label::UID)));
@@ -176,7 +176,7 @@ mod tests {
         Timestamp((1_767_225_600 + seconds) * 1_000)
     }
 
-    /// W7.
+    /// Covers W7: exit codes, signals and out of memory.
     #[test]
     fn an_end_is_a_code_a_signal_or_out_of_memory() {
         for (code, oom, exit) in [
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// W13.
+    /// Covers W13: an end by reboot and an end before the reboot.
     #[test]
     fn an_end_with_the_machine_is_told_from_one_before_it() {
         for (code, boot, is_reboot) in [

@@ -1,4 +1,4 @@
-//! The output of containers, which the engine keeps (rule W19).
+//! Output of containers, which the engine keeps (rule W19).
 
 use std::pin::Pin;
 
@@ -12,31 +12,31 @@ use super::engine::Failed;
 use super::place::Place;
 use crate::backend::Error;
 
-/// Bytes of one line, at most: a longer one is cut into several.
+/// The longest line in bytes; a longer one is split.
 const LONGEST_LINE: usize = 1 << 20;
-/// Bytes that are taken at once.
+/// The most bytes of output that are returned at once.
 const MOST_READ: usize = 4 << 20;
 
-/// The part of an output that is asked for.
+/// The part of a container's output to read.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
-    /// Lines before its end, at most.
+    /// The most lines before the end.
     pub limit: usize,
-    /// The time since which they were written.
+    /// Time since which lines were written; none for no bound.
     pub since: Option<Timestamp>,
-    /// True if what is written later is read, too.
+    /// True to read output that is written later too.
     pub follow: bool,
 }
 
-/// Returns a time as the engine takes it: whole seconds, so that a little more is shown than was asked for.
+/// Returns a time in the engine's form, whole seconds rounded down, so that a little more may be shown.
 fn seconds(since: Timestamp) -> i32 {
     i32::try_from(since.0.div_euclid(1_000)).unwrap_or(i32::MAX)
 }
 
-/// The output of one container as it is read.
+/// A reader of one container's output.
 pub struct Reader {
     pieces: Pin<Box<dyn Stream<Item = Result<LogOutput, bollard::errors::Error>> + Send>>,
-    /// Beginnings of lines that have no end yet: of the output and of the errors.
+    /// Incomplete last lines of output and errors.
     partial: [Vec<u8>; 2],
     has_ended: bool,
 }
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// Begins to read the output of a start; none if it has no container.
+    /// Starts reading the output of a start; none if the start has no container.
     pub(super) async fn begin(
         place: &Place,
         uid: &str,
@@ -81,7 +81,7 @@ impl Reader {
         }))
     }
 
-    /// Returns the lines until the end of what is there.
+    /// Returns the lines up to the current end of the output.
     ///
     /// # Errors
     /// When the engine does not answer.
@@ -95,7 +95,8 @@ impl Reader {
         Ok(lines)
     }
 
-    /// Returns the lines that have come, without waiting for more. A last line has its end when the container has.
+    /// Returns the lines that have arrived, without waiting. An incomplete last line is returned once the container has
+    /// ended.
     ///
     /// # Errors
     /// When the engine does not answer any more.
@@ -115,7 +116,7 @@ impl Reader {
         Ok(lines)
     }
 
-    /// Takes a piece of output. Returns its length.
+    /// Splits a chunk of output into lines. Returns its length.
     fn take(
         &mut self,
         piece: Result<LogOutput, bollard::errors::Error>,
@@ -140,7 +141,7 @@ impl Reader {
         Ok(bytes.len())
     }
 
-    /// Takes last lines without an end.
+    /// Returns incomplete last lines.
     fn rest(&mut self) -> Vec<String> {
         let partial = self.partial.iter_mut().map(std::mem::take);
         partial.filter(|rest| !rest.is_empty()).map(line).collect()

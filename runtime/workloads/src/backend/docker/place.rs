@@ -1,4 +1,4 @@
-//! The containers of one state folder: what the engine has, and what this process does about them.
+//! Containers of one state folder: their state in the engine, and the work of this process on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,25 +19,25 @@ use super::observe::{Details, Life, Listed, boot_time, filters};
 use super::table::Table;
 use crate::backend::{Error, News, Observation, StartId};
 
-/// News that wait for a slow reader; more are lost, which a listing makes up for.
+/// The most unread news of a slow receiver; older ones are dropped, and a listing makes up for them.
 const MAX_NEWS: usize = 4_096;
-/// Containers that are looked at beside each other; the engine has a bound of its own for requests.
+/// The most containers that are inspected at once; the engine connection has its own bound.
 const LOOKS_AT_ONCE: usize = 8;
-/// The longest look for containers that another state folder in the same place has left.
+/// Time limit of the look for containers that an earlier state folder with the same path left.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
 
-/// The containers of one state folder.
+/// The shared state about the containers of one state folder.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) engine: Engine,
-    /// The value of the label.
+    /// Label value of the state folder.
     pub(super) folder: String,
-    /// A file that is there from the first container on: without it the engine is not asked for any.
+    /// Marker file, which exists once containers were started: without it, no listing is requested.
     marker: PathBuf,
     pub(super) is_used: watch::Sender<bool>,
-    /// True once the engine was looked at without the marker.
+    /// True once the engine was asked for containers despite a missing marker file.
     has_looked: AtomicBool,
-    /// True once all containers were listed for the epochs in their labels.
+    /// True once the highest epoch in the labels of all containers is known.
     has_learned: AtomicBool,
     pub(super) news: broadcast::Sender<News>,
     table: Mutex<Table>,
@@ -62,7 +62,7 @@ impl Place {
         self.table.lock().unpoisoned()
     }
 
-    /// Refuses epochs that are over (W13). A later one ends all earlier ones.
+    /// Refuses stale epochs (W13). A higher one makes all earlier epochs stale.
     pub(super) fn enter(&self, epoch: u64) -> Result<(), Error> {
         let mut table = self.table();
         let newest = table.newest_epoch;
@@ -73,7 +73,8 @@ impl Place {
         Ok(())
     }
 
-    /// Learns of later holders by one listing of all containers, unless that was done. Scans tell of them from then on.
+    /// Learns the highest epoch from one listing of all containers, unless done before. Later, scans reveal new
+    /// holders.
     pub(super) async fn learn_epoch(&self) -> Result<(), Error> {
         if !self.has_learned.load(Ordering::Relaxed) {
             self.containers(None).await?;
@@ -82,7 +83,7 @@ impl Place {
         Ok(())
     }
 
-    /// Says that there are containers from now on.
+    /// Creates the marker file before the first container.
     pub(super) fn mark_used(&self) -> Result<(), Error> {
         if *self.is_used.borrow() {
             return Ok(());
@@ -95,7 +96,7 @@ impl Place {
         Ok(())
     }
 
-    /// Returns all containers of the folder, or those of one uid.
+    /// Returns all containers of the state folder, or of one uid.
     pub(super) async fn containers(&self, uid: Option<&str>) -> Result<Vec<Listed>, Failed> {
         let client = self.engine.client().await?;
         let options = ListContainersOptions {
@@ -117,7 +118,7 @@ impl Place {
         Ok(found)
     }
 
-    /// Lists what is observed, in the order of starts.
+    /// Lists the observations of all containers, in the order of start ids.
     pub(super) async fn observe(&self) -> Result<Vec<Observation>, Error> {
         let mut found = BTreeMap::new();
         // Looked at first: what is made meanwhile is in the engine's list then.
@@ -147,15 +148,15 @@ impl Place {
         Ok(found.into_values().collect())
     }
 
-    /// True if a start could not be made, and what is left of its container is being removed.
+    /// Returns true if a start has failed and the remains of its container are being removed.
     fn is_failing(&self, start: &StartId) -> bool {
         let table = self.table();
         let making = table.making.get(start);
         making.is_some_and(|making| !making.observation.phase.is_alive())
     }
 
-    /// True if there may be containers. Without the marker the engine is asked once: the state folder may be new, and
-    /// containers of an earlier one in its place still run (W13).
+    /// Returns true if containers may exist. Without the marker file the engine is asked once, since containers of an
+    /// earlier state folder with the same path may still run (W13).
     async fn is_worth_asking(&self) -> bool {
         if *self.is_used.borrow() {
             return true;
@@ -168,7 +169,7 @@ impl Place {
         has_some && self.mark_used().is_ok()
     }
 
-    /// Returns the details of containers, asked for those that changed.
+    /// Returns the details of containers, inspecting those that changed.
     async fn details_of(&self, listed: &[Listed]) -> Result<BTreeMap<String, Details>, Failed> {
         let mut looks = Vec::new();
         for one in listed
@@ -185,7 +186,7 @@ impl Place {
         Ok(known.filter_map(|(id, details)| Some((id, details?))).collect())
     }
 
-    /// Returns the details of a container; none if it is gone.
+    /// Returns the details of a container, from memory if unchanged; none if the container is gone.
     pub(super) async fn details(&self, listed: &Listed) -> Result<Option<Details>, Failed> {
         let known = self.table().details.get(&listed.container).copied();
         if let Some(known) = known.filter(|known| known.ended.is_some() || listed.is_alive()) {
@@ -194,7 +195,7 @@ impl Place {
         self.ask_details(&listed.container, listed.labels.ordered).await
     }
 
-    /// Asks for the details of a container; none if it is gone.
+    /// Inspects a container; none if it is gone.
     pub(super) async fn ask_details(
         &self,
         container: &str,
@@ -211,7 +212,7 @@ impl Place {
         Ok(Some(details))
     }
 
-    /// Drops what was remembered of containers that are not there any more.
+    /// Forgets details of containers that no longer exist.
     fn drop_what_is_gone(&self, listed: &[Listed]) {
         let containers: BTreeSet<&str> = listed.iter().map(|one| one.container.as_str()).collect();
         let mut table = self.table();
@@ -225,7 +226,7 @@ impl Place {
         table.overdue.retain(|(start, _), _| known.contains(start));
     }
 
-    /// Puts a mark on a container. One that is gone needs none.
+    /// Renames a container to carry a mark. Succeeds if the container is gone.
     pub(super) async fn mark(&self, listed: &Listed, mark: &Mark) -> Result<(), Failed> {
         if listed.mark == *mark {
             return Ok(());
@@ -240,7 +241,7 @@ impl Place {
         }
     }
 
-    /// Removes a container with its anonymous volumes (W14). One that is gone is removed.
+    /// Removes a container with its anonymous volumes (W14). Succeeds if the container is gone.
     pub(super) async fn remove(&self, container: &str, force: bool) -> Result<(), Failed> {
         let client = self.engine.client().await?;
         let options = RemoveContainerOptions {
@@ -255,7 +256,8 @@ impl Place {
         }
     }
 
-    /// Forgets a start that has ended: its container is kept for its output, or removed. Of earlier starts nothing is kept.
+    /// Removes the record of a start that has ended: its container is removed, or kept for the output. Containers of
+    /// earlier starts are removed.
     pub(super) async fn forget(&self, id: &StartId, remove_output: bool) -> Result<(), Error> {
         for one in self.containers(Some(id.uid())).await? {
             let counter = one.labels.start.counter();
@@ -278,18 +280,18 @@ impl Place {
         Ok(())
     }
 
-    /// Sends news; nobody listens before the first scan.
+    /// Sends news; dropped if nobody is subscribed.
     pub(super) fn tell(&self, news: News) {
         let _ = self.news.send(news);
     }
 }
 
-/// Returns the time of day.
+/// Returns the wall-clock time.
 pub(super) fn now() -> Timestamp {
     SystemTime::now().into()
 }
 
-/// Returns the time at which this machine started, if the system tells.
+/// Returns the time at which this machine booted; none if the system does not report it.
 fn boot() -> Option<Timestamp> {
     static BOOT: OnceLock<Option<Timestamp>> = OnceLock::new();
     *BOOT.get_or_init(|| boot_time(&std::fs::read_to_string("/proc/stat").ok()?))

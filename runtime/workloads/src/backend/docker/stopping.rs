@@ -1,4 +1,4 @@
-//! Stops under way: a signal, the grace period, and the kill (rules W3, W14).
+//! Stops of containers in progress: signal, grace period and kill (rules W3, W14).
 //!
 //! A stop answers at once, and a task does the rest. The order stands in the name of the container before its signal, so
 //! the next program goes on with it should this one end.
@@ -19,13 +19,13 @@ use super::place::{Place, now};
 use super::table::Ending;
 use crate::backend::{Error, News, StartId, Stop, Then};
 
-/// The time after which a killed container that is still there is killed again.
+/// Delay after which a killed container that still exists is killed again.
 const KILLED: Duration = Duration::from_secs(10);
-/// The first and the longest pause after an engine that did not answer.
+/// First and longest delay after a request that the engine did not answer.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(30)];
 
 impl Order {
-    /// Returns an order whose grace period begins now.
+    /// Creates an order whose grace period begins now.
     pub(super) fn from_now(stop: &Stop) -> Self {
         Self {
             signal: stop.signal.clone(),
@@ -34,7 +34,7 @@ impl Order {
         }
     }
 
-    /// Joins it with an earlier one: the grace period becomes no longer, and what is to be forgotten stays so.
+    /// Merges the order with an earlier one: the grace period never grows, and a removal stays ordered.
     pub(super) fn after(self, earlier: &Mark) -> Self {
         match earlier {
             Mark::Stopped(earlier) => Self {
@@ -47,7 +47,7 @@ impl Order {
     }
 }
 
-/// Orders the end of a container that lives: its name says so first.
+/// Orders the stop of a living container, recorded in its name first.
 ///
 /// An engine that does not answer leaves the name as it is; the task goes on trying either way.
 pub(super) async fn order(place: &Arc<Place>, listed: &Listed, order: Order) {
@@ -59,7 +59,7 @@ pub(super) async fn order(place: &Arc<Place>, listed: &Listed, order: Order) {
     resume(place, listed, order);
 }
 
-/// Goes on with a stop that the name of a container tells.
+/// Continues a stop that a container's name records.
 pub(super) fn resume(place: &Arc<Place>, listed: &Listed, order: Order) {
     let start = &listed.labels.start;
     let mut table = place.table();
@@ -104,7 +104,7 @@ impl Task {
         place.tell(News::Changed(self.start.clone()));
     }
 
-    /// Ends the container, and forgets it if asked to. May be called again after an error.
+    /// Stops the container, and removes it if ordered. May be called again after an error.
     async fn end(&mut self) -> Result<(), Error> {
         loop {
             let order = self.orders.borrow_and_update().clone();
@@ -132,14 +132,14 @@ impl Task {
     }
 }
 
-/// A container that is to end.
+/// A container that is being stopped.
 struct Running {
     place: Arc<Place>,
     container: String,
 }
 
 impl Running {
-    /// Sends a signal. One that is gone or over needs none.
+    /// Sends a signal. Succeeds if the container is gone or has ended.
     async fn kill(&self, signal: &str) -> Result<(), Failed> {
         let client = self.place.engine.client().await?;
         let options = KillContainerOptions {
@@ -152,7 +152,7 @@ impl Running {
         }
     }
 
-    /// Waits until it is over. Dropping the future changes nothing.
+    /// Waits until the container has ended. Cancel-safe.
     async fn wait(&self) -> Result<(), Failed> {
         let client = self.place.engine.client().await?;
         let options = WaitContainerOptions {
@@ -170,7 +170,7 @@ impl Running {
     }
 }
 
-/// Returns the containers whose stop was ordered and is not carried out: by a program that has ended.
+/// Returns the containers with an unfinished stop that an earlier program ordered.
 pub(super) fn left_over(place: &Place, listed: &[Listed]) -> Vec<(Listed, Order)> {
     let table = place.table();
     let orders = listed.iter().filter_map(|one| match &one.mark {
@@ -197,7 +197,7 @@ mod tests {
         }
     }
 
-    /// W14.
+    /// Covers W14: the merge of two orders.
     #[test]
     fn a_second_order_shortens_the_grace_period_and_never_prolongs_it() {
         let first = Mark::Stopped(order("TERM", 1_000, Then::ForgetWithOutput));

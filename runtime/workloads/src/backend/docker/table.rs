@@ -1,4 +1,4 @@
-//! The part that is known to this process alone: nothing of it is missed by the next one.
+//! State that only this process has, and that the next one can do without.
 
 use std::collections::BTreeMap;
 
@@ -9,33 +9,33 @@ use super::label::Order;
 use super::observe::Details;
 use crate::backend::{Observation, StartId, Stop};
 
-/// The part that is known to this process alone.
+/// State about containers that only this process has.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) newest_epoch: u64,
-    /// By container.
+    /// Details of containers, by container id.
     pub(super) details: BTreeMap<String, Details>,
-    /// The containers of starts, as last listed.
+    /// Container ids of starts, from the last listing.
     pub(super) containers: BTreeMap<StartId, String>,
-    /// Starts that are being made, and those that could not be.
+    /// Starts whose container is being created, or could not be.
     pub(super) making: BTreeMap<StartId, Making>,
-    /// Stops under way.
+    /// Stops in progress.
     pub(super) stops: BTreeMap<StartId, Ending>,
-    /// Commands of checks that outlived their time, by the start and the command.
+    /// Commands of checks that exceeded their time limit, by start and command.
     pub(super) overdue: BTreeMap<(StartId, Vec<String>), String>,
 }
 
-/// A start that is being made, or that could not be.
+/// A start whose container is being created, or could not be.
 #[derive(Debug)]
 pub(super) struct Making {
     pub(super) observation: Observation,
-    /// Set when it is not wanted any more.
+    /// Cancelled when the container is no longer wanted.
     pub(super) cancel: CancellationToken,
-    /// The order to stop it.
+    /// Stop that was ordered meanwhile; none if there was none.
     pub(super) stop: Option<Stop>,
 }
 
-/// A stop under way.
+/// A stop in progress.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) order: watch::Sender<Order>,

@@ -1,39 +1,39 @@
-//! All that happens to the starts of a world, for references that decide by it.
+//! Log of all events of starts on a simulated machine, for reference models.
 
 use watershed_core::Timestamp;
 
 use crate::backend::{End, StartId};
 use crate::policy::exit::StartFailure;
 
-/// One event, in the order of their times.
+/// An event of a start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Happening {
-    /// The time.
+    /// Simulated time of the event.
     pub at: Timestamp,
-    /// The start.
+    /// Start id.
     pub id: StartId,
-    /// The event.
+    /// The kind of event, with its details.
     pub event: Event,
 }
 
-/// Events in the life of a start.
+/// A kind of event in the life of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// Its order was taken.
+    /// The order was accepted.
     Ordered,
-    /// Its process is there.
+    /// The process exists.
     Begun,
-    /// It could not be started.
+    /// The process could not be started.
     NotStarted(StartFailure),
-    /// Its process was told to end.
+    /// A stop was ordered.
     StopOrdered,
-    /// Its process has ended.
+    /// The process has ended.
     Ended {
-        /// The way, as far as anybody knows.
+        /// Cause of the end as far as it was observed.
         end: End,
-        /// True if it had been told to.
+        /// True if a stop had been ordered before.
         was_ordered: bool,
     },
-    /// It ended with the machine.
+    /// The process ended with the machine.
     Rebooted,
 }
