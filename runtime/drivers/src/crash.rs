@@ -1,10 +1,10 @@
-//! Places at which a test can let the process die.
+//! Crash points: named places at which a test can kill the process.
 //!
 //! Compiled in with the feature `crash-points` only, and armed from outside, by the environment variable
 //! `FAILPOINTS` of the crate `fail`: `FAILPOINTS=drivers::build::before_commit=return` dies there,
 //! `...=3*off->return` at the fourth visit.
 
-/// Every crash point of this crate: before and after each commit that the engine makes for us.
+/// Every crash point of this crate's engine: before and after each commit of its own.
 pub const CRASH_POINTS: &[&str] = &[
     "drivers::build::before_commit",
     "drivers::build::after_commit",
@@ -36,7 +36,7 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::close::after",
 ];
 
-/// Crash points around what is written to stores of objects and to other databases.
+/// Crash points around writes to object stores and other databases.
 pub const REMOTE_CRASH_POINTS: &[&str] = &[
     "drivers::table::before_commit",
     "drivers::table::after_commit",
@@ -45,7 +45,7 @@ pub const REMOTE_CRASH_POINTS: &[&str] = &[
     "drivers::put::after",
 ];
 
-/// Crash points of whoever copies or replaces the files of a state folder.
+/// Crash points of backups and of the restoring of a state folder's files.
 pub const BACKUP_CRASH_POINTS: &[&str] = &[
     "backup::before_rename",
     "backup::after_rename",
@@ -55,14 +55,14 @@ pub const BACKUP_CRASH_POINTS: &[&str] = &[
     "restore::before_end",
 ];
 
-/// A transaction's commit: which points stand around it.
+/// The crash points around a transaction's commit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Around {
     pub(crate) before: &'static str,
     pub(crate) after: &'static str,
 }
 
-/// The two points named in [`CRASH_POINTS`].
+/// Names the crash points before and after a commit, both listed in [`CRASH_POINTS`].
 macro_rules! around {
     ($name:literal) => {
         $crate::crash::Around {
@@ -73,7 +73,7 @@ macro_rules! around {
 }
 pub(crate) use around;
 
-/// Ends the process on the spot if the point is armed.
+/// Kills the process if this crash point is armed.
 pub fn point(name: &'static str) {
     debug_assert!(
         [CRASH_POINTS, REMOTE_CRASH_POINTS, BACKUP_CRASH_POINTS]

@@ -1,4 +1,4 @@
-//! Files of data, looked at before the engine reads them: for what it would take for rows without a word, or not survive.
+//! Checks of data files before the engine reads them, for flaws that the engine would misread silently or not survive.
 //!
 //! Programs that write in place leave a file empty for a moment, or full of zero bytes. The engine takes that for an answer
 //! without rows, with a column of its own making. It takes what it can read of a file that is cut off for the whole. It guesses how
@@ -18,19 +18,19 @@ pub use quotes::{Beginning, SAMPLE_ROWS};
 use crate::regular::ReadError;
 use bytes::{Bytes, Mark};
 
-/// The form of a file of data.
+/// The format of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Lines of values between delimiters.
+    /// Lines of delimited values.
     Csv,
-    /// JSON, one value or many.
+    /// JSON documents.
     Json,
-    /// A form of its own, which never begins with a blank.
+    /// A binary format, which never begins with whitespace.
     Binary,
 }
 
 impl Form {
-    /// Returns the form that a path's ending tells, as the engine takes it; none if it tells none.
+    /// Returns the format for a path's extension, as the engine detects it; none for an unknown extension.
     #[must_use]
     pub fn from_path(path: &str) -> Option<Self> {
         let lower = path.to_ascii_lowercase();
@@ -43,7 +43,7 @@ impl Form {
         }
     }
 
-    /// Returns whether a byte says nothing by itself: neither a value nor the name of a column.
+    /// Returns true if a byte alone can be neither a value nor the name of a column.
     fn is_blank(self, byte: u8) -> bool {
         match (self, byte) {
             (_, 0 | b' ' | b'\t'..=b'\r') => true,
@@ -55,8 +55,8 @@ impl Form {
     }
 }
 
-/// Returns whether a file has neither a value nor the name of a column. Files that are compressed otherwise than by gzip
-/// are not looked into.
+/// Returns true if a file contains neither a value nor the name of a column. Files compressed otherwise than by gzip
+/// are not checked.
 ///
 /// # Errors
 /// When it can't be read, or is no regular file.
@@ -71,18 +71,18 @@ pub fn is_blank(path: &Path, form: Form) -> Result<bool, ReadError> {
     Ok(true)
 }
 
-/// A flaw of a file.
+/// A flaw of a data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flaw {
-    /// Values of JSON are nested in too many levels.
+    /// JSON values are nested too deeply.
     TooDeep,
-    /// The end is missing: the line of what there is of it, where the file has lines.
+    /// The end of the file is missing; the last line that exists, in formats with lines.
     CutOff(Option<u32>),
-    /// It is in UTF-16 with the high byte first, by its mark.
+    /// The file's byte order mark says UTF-16, big-endian.
     Utf16BigEndian,
 }
 
-/// Looks through a file for flaws that the engine does not tell, in values of at most so many levels.
+/// Searches a file for flaws that the engine does not report, with a limit on nesting levels.
 ///
 /// # Errors
 /// As [`is_blank`].
@@ -121,7 +121,8 @@ fn in_json(mut bytes: Bytes, most_levels: usize) -> Result<Option<Flaw>, ReadErr
     Ok(levels.cut_off_at().map(|line| Flaw::CutOff(Some(line))))
 }
 
-/// Looks at the first rows of a CSV file, which the engine would guess from. Values stand between one of these delimiters.
+/// Examines the first rows of a CSV file, from which the engine would detect the quotes. Values are separated by one of
+/// these delimiters.
 ///
 /// # Errors
 /// As [`is_blank`].

@@ -1,12 +1,12 @@
-//! The engines that there are: what each promises and has, known without opening one.
+//! List of all engines with their guarantees, available without opening one.
 
 use crate::duckdb;
 use crate::olap::Guarantees;
 
-/// The engine that projects have unless they say another.
+/// Guarantees of the default engine.
 pub const ENGINE: Guarantees = duckdb::GUARANTEES;
 
-/// All of them. A project that names the driver of one asks for what it promises, and is told what it lacks.
+/// Guarantees of all engines. A project that names a driver is checked against its guarantees.
 pub const ENGINES: &[Guarantees] = &[
     ENGINE,
     #[cfg(feature = "stub")]

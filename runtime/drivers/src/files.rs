@@ -1,4 +1,4 @@
-//! Local files by a path or pattern: which they are, and whether they are still the ones that were read.
+//! Local files for a path or pattern, and detection of changes since they were read.
 //!
 //! A file is known by its modification time and size; only where these do not settle it is its content hashed.
 //! All of this blocks, so it runs on a thread for blocking work.
@@ -17,111 +17,111 @@ use walkdir::WalkDir;
 use crate::regular::{self, Oddity, ReadError};
 use crate::sandbox::Sandbox;
 
-/// A local file as it is now.
+/// A local file in its current state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileNow {
-    /// Path relative to the project.
+    /// Path relative to the project, or absolute outside of it.
     pub path: String,
-    /// Modification time, nanoseconds since the epoch.
+    /// Modification time, in nanoseconds since 1970.
     pub modified_ns: i64,
     /// Size in bytes.
     pub size: u64,
-    /// Hash of the content; needed only where time and size settle nothing.
+    /// Hash of the content; none unless time and size are not sufficient.
     pub content: Option<[u8; 32]>,
 }
 
-/// The most files that one pattern may match: each is looked at in every run.
+/// The most files that one pattern may match, since each is checked in every run.
 pub const MAX_MATCHES: usize = 100_000;
 
-/// The reason why local files can't be looked at.
+/// The error of listing or checking local files.
 #[derive(Debug, Error)]
 pub enum FilesError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("file \"{path}\" does not exist")]
     Missing {
-        /// The path as it is said.
+        /// Path as the user wrote it.
         path: String,
     },
-    /// There is a folder of that name.
+    /// The path is a folder.
     #[error("\"{path}\" is a folder, expected a file")]
     Folder {
-        /// The path as it is said.
+        /// Path as the user wrote it.
         path: String,
     },
-    /// The thing there is no regular file, so that reading it may never end.
+    /// The path is not a regular file, so that reading it might never end.
     #[error("\"{path}\" is {oddity}, expected a regular file")]
     Odd {
-        /// The path as it is said, or as it was found.
+        /// Path as the user wrote it, or as found.
         path: String,
-        /// The sort of thing that it is.
+        /// Kind of the special file.
         oddity: Oddity,
     },
     /// The pattern matches no file.
     #[error("no file matches \"{pattern}\"")]
     NoMatch {
-        /// The pattern as it is said.
+        /// Pattern as the user wrote it.
         pattern: String,
     },
     /// The pattern matches more than [`MAX_MATCHES`] files.
     #[error("more than {MAX_MATCHES} files match \"{pattern}\"")]
     TooMany {
-        /// The pattern as it is said.
+        /// Pattern as the user wrote it.
         pattern: String,
     },
-    /// The pattern is none.
+    /// The pattern is not valid.
     #[error("can't read the pattern \"{pattern}\"")]
     Pattern {
-        /// The pattern as it is said.
+        /// Pattern as the user wrote it.
         pattern: String,
-        /// The fault of the pattern.
+        /// Error of the pattern.
         source: globset::Error,
     },
-    /// There is nothing in it.
+    /// The file contains no data.
     #[error("\"{path}\" is empty, which is no answer: not even the names of its columns are there")]
     Empty {
-        /// The path or address.
+        /// Path or address of the file.
         path: String,
     },
-    /// Its values are nested in more levels than are read.
+    /// The file's values are nested too deeply.
     #[error("values in \"{path}\" are nested in more than {most} levels")]
     TooDeep {
-        /// The path.
+        /// Path of the file.
         path: String,
-        /// The most levels that are read.
+        /// The most levels that are supported.
         most: usize,
     },
-    /// The end of it is missing.
+    /// The end of the file is missing.
     #[error("\"{path}\" is cut off: its end is missing")]
     CutOff {
-        /// The path.
+        /// Path of the file.
         path: String,
-        /// The last line that is there, where it has lines.
+        /// The last line that exists; none in formats without lines.
         line: Option<u32>,
     },
-    /// Its encoding is not read.
+    /// The file is encoded as big-endian UTF-16, which is not supported.
     #[error("\"{path}\" is in UTF-16 with the high byte first (big endian), which is not read")]
     Utf16BigEndian {
-        /// The path.
+        /// Path of the file.
         path: String,
     },
-    /// It is beyond the folders that the project is confined to.
+    /// The path is outside the folders to which the project is confined.
     #[error("\"{path}\" is outside the sandbox")]
     Outside {
-        /// The path as it is said.
+        /// Path as the user wrote it.
         path: String,
     },
-    /// The system refused.
+    /// The system refused the access.
     #[error("can't read \"{path}\"")]
     Io {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: String,
-        /// The system's error.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// The files that match a path or pattern, relative to `root` where they lie below it, sorted by path, with time
-/// and size and without hashes. Symbolic links are followed. A pattern knows `*`, `?`, `[...]`, `{a,b}` and `**`.
+/// Returns the files that match a path or pattern, sorted by path, with time and size but no hashes. Paths are relative
+/// to `root` if below it; symbolic links are followed. Patterns support `*`, `?`, `[...]`, `{a,b}` and `**`.
 ///
 /// # Errors
 /// When nothing matches, or something can't be read.
@@ -132,8 +132,8 @@ pub fn look(root: &Path, pattern: &str) -> Result<Vec<FileNow>, FilesError> {
     }
 }
 
-/// Refuses a path or pattern that begins outside a sandbox, before anything is asked about it. Links below the folder of
-/// a pattern are followed by the engine, which refuses them.
+/// Refuses a path or pattern that begins outside a sandbox, before any access. Links below the base of a pattern are
+/// left to the engine, which refuses them.
 ///
 /// # Errors
 /// When it is outside.
@@ -167,14 +167,14 @@ pub fn hash(root: &Path, path: &str) -> Result<[u8; 32], FilesError> {
     })
 }
 
-/// Nanoseconds since the epoch; 0 for times before it.
+/// Converts a time to nanoseconds since 1970; 0 for earlier times.
 #[must_use]
 pub fn nanos(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
 
-/// The file at a path, which is no pattern.
+/// Returns the file at a path without interpreting patterns.
 ///
 /// # Errors
 /// When there is none.
@@ -210,7 +210,7 @@ fn file_now(root: &Path, path: &Path, metadata: &fs::Metadata) -> FileNow {
     }
 }
 
-/// The folder in which a pattern's matches lie; none for a plain path.
+/// Returns the base folder of a pattern's matches; none for a plain path.
 #[must_use]
 pub fn glob_base(pattern: &str) -> Option<&str> {
     let special = pattern.find(['*', '?', '[', '{'])?;
@@ -262,7 +262,7 @@ fn look_below(root: &Path, pattern: &str, base: &str) -> Result<Vec<FileNow>, Fi
     Ok(found)
 }
 
-/// Compiles a pattern, or the part `whole` of it.
+/// Compiles `whole`, a pattern or a part of one. Errors quote `pattern`.
 ///
 /// # Errors
 /// When it is none.
@@ -275,7 +275,7 @@ pub fn matcher(whole: &str, pattern: &str) -> Result<GlobMatcher, FilesError> {
     Ok(glob.compile_matcher())
 }
 
-/// Returns the greatest depth below its base at which a pattern can match, so that `data/*.csv` walks no deep tree.
+/// Returns the maximum depth of matches below the base, so that `data/*.csv` walks no deep tree.
 #[must_use]
 pub fn depth(pattern: &str, base: &str) -> usize {
     if pattern.contains("**") {
@@ -284,7 +284,7 @@ pub fn depth(pattern: &str, base: &str) -> usize {
     below(pattern, base).split('/').count()
 }
 
-/// Returns the part of a pattern behind its base.
+/// Returns the part of a pattern after its base.
 #[must_use]
 pub fn below<'a>(pattern: &'a str, base: &str) -> &'a str {
     pattern

@@ -1,4 +1,4 @@
-//! The outside world: an analytical engine behind a trait, files, and folders that are watched.
+//! Drivers for the outside world: an analytical engine behind a trait, object stores, files and watched folders.
 //!
 //! - [`data_file`]: files of data, looked at before the engine reads them.
 //! - [`olap`]: what the reconcilers ask of an engine ([`olap::Olap`]), in plain types.
@@ -30,7 +30,7 @@ pub mod watch;
 
 mod crash;
 
-/// Returns the parser of projects' engine. It costs nothing until it is used, and opens no file.
+/// Returns the parser of the projects' engine, without cost until its first use and without a file.
 pub fn parser() -> Box<dyn olap::Parser> {
     Box::new(duckdb::Parser::new())
 }

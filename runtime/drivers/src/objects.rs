@@ -1,5 +1,5 @@
-//! Objects in stores: the ones that a pattern matches, and whether they are those that were read before, without reading
-//! them. Their contents are read by the engine. Objects are written here too, from files that the engine wrote.
+//! Objects in stores: listing the matches of a pattern, detecting changes without reading, and writing. The engine
+//! reads their content.
 //!
 //! - [`Access`]: a store's driver and credentials.
 //! - [`Location`]: the parts of an address.
@@ -20,5 +20,5 @@ pub use listing::{Object, look, try_access};
 pub use location::Location;
 pub use write::{Over, Standing, find, find_below, put, remove};
 
-/// The most objects that one pattern may match: each is held against what was read.
+/// The most objects that one pattern may match, since each is compared with the ones read before.
 pub const MAX_OBJECTS: usize = 100_000;

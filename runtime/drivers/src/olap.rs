@@ -1,4 +1,4 @@
-//! An analytical engine as the reconcilers see it: outputs that are ours by tag, each built in one transaction.
+//! The interface of analytical engines for reconcilers: outputs owned by tag, each built in one transaction.
 //!
 //! Everything that Watershed makes in an engine is an [`Output`]: a table or a view with a [`Tag`] that says whose
 //! it is and which build made it, and a record that its owner left beside it. Only tagged objects are ever replaced,
@@ -95,36 +95,37 @@ use uuid::Uuid;
 /// Dropping a returned future is the same as cancelling its token, except that nobody learns how it ended: the
 /// work is undone or was done whole.
 pub trait Olap: Send + Sync + 'static {
-    /// Returns what the engine promises, and the parts that it has.
+    /// Returns the guarantees of the engine, and its optional parts.
     fn guarantees(&self) -> Guarantees;
 
-    /// Opens what the engine keeps its data in, waiting for another process that has it open. Other work does that by
-    /// itself; this is for what must not be counted as begun before.
+    /// Opens the engine's data, waiting for another process that has it open. Other calls open it themselves; this one
+    /// is for callers whose work must not count as started before.
     fn open<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>>;
 
-    /// Takes the data for a leader: whoever took it in an epoch before changes nothing any more. Where one process alone can
-    /// have the data open, that is to open it.
+    /// Takes the data under a leader's epoch, after which holders of earlier epochs can change nothing. If only one
+    /// process can have the data open, this opens it.
     fn take<'a>(&'a self, epoch: u64, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>>;
 
-    /// Returns the stamp of the data by one cheap look that opens nothing; none if there is no data yet.
+    /// Returns the stamp of the data by a cheap check without opening it; none if there is no data yet.
     fn stamp(&self) -> BoxFuture<'_, Result<Option<Stamp>, Failure>>;
 
-    /// Waits for the work under way and lets go of the data. Returns its stamp then; none if there is no data. All later work
-    /// fails with [`Failure::Closed`].
+    /// Waits for running work and closes the data. Returns its stamp; none if there is no data. All later calls fail
+    /// with [`Failure::Closed`].
     fn close(&self) -> BoxFuture<'_, Result<Option<Stamp>, Failure>>;
 
-    /// Gives the statements with which everybody's work begins, in place of those that were given before.
+    /// Replaces the statements with which every connection begins.
     fn begin_with(&self, sessions: Vec<Session>);
 
-    /// Says whether the engine may fetch extensions that a build needs, where its own options allow it.
+    /// Permits or forbids the installation of extensions that a build needs, within the engine's own options.
     fn allow_installs(&self, allowed: bool);
 
-    /// Returns how often the data was found changed by another process while this one did not hold it: what was known
-    /// of outputs before such a change may be wrong.
+    /// Returns how often another process was found to have changed the data while this one did not hold it. Outputs
+    /// known from before such a change may be wrong.
     fn changes_by_others(&self) -> u64;
 
-    /// Makes or replaces outputs, or puts rows into them, each with its checks, tag and record at once. Readers see an old
-    /// output until the new one is whole. Returns the end of each, in their order. None of them reads another.
+    /// Builds outputs or inserts rows into them, each atomically with its checks, tag and record. Readers see the old
+    /// output until the new one is complete. Returns the results in order. No build reads the output of another one in
+    /// the set.
     ///
     /// What the same uid made under another name before goes with that. Another resource's output of
     /// that name is moved out of the way, not lost. A build that ends out of memory is run once more with nothing
@@ -135,7 +136,7 @@ pub trait Olap: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Vec<Result<Built, BuildError>>>;
 
-    /// Makes one output, if the engine has what the build needs.
+    /// Builds one output, if the engine has the parts that the build needs.
     fn build<'a>(
         &'a self,
         build: &'a Build,
@@ -149,22 +150,22 @@ pub trait Olap: Send + Sync + 'static {
         .boxed()
     }
 
-    /// Says which conditions hold, in their order, of what stands there now. All of them see the same tables.
+    /// Runs checks against the current outputs and returns their verdicts in order. All of them see the same tables.
     fn check<'a>(
         &'a self,
         checks: &'a [Check],
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<Verdict>, Failure>>;
 
-    /// Gives an output another name without reading its rows; another resource's output of that name is moved out of
-    /// the way. Views made on the old name are not rewritten: they are to be made anew by their owners.
+    /// Renames an output without reading its rows; another resource's output of that name is renamed out of the way.
+    /// Views of the old name are not rewritten; their owners rebuild them.
     fn rename<'a>(
         &'a self,
         rename: &'a Rename,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Renamed, RenameError>>;
 
-    /// Drops everything that is tagged with this uid. Tables go to the trash, if anything is kept there.
+    /// Drops everything tagged with this uid. Tables move to the trash, if the engine keeps one.
     fn drop_output<'a>(
         &'a self,
         uid: Uuid,
@@ -172,7 +173,8 @@ pub trait Olap: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Dropped, Failure>>;
 
-    /// Gives an output that is tagged with `from` another tag and record, rows untouched. Says whether it was there.
+    /// Replaces the tag `from` and the record of an output without touching its rows. Returns true if the output
+    /// exists.
     fn retag<'a>(
         &'a self,
         from: Tag,
@@ -181,66 +183,66 @@ pub trait Olap: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<bool, Failure>>;
 
-    /// All outputs, ordered by name.
+    /// Returns all outputs, ordered by name.
     fn outputs<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Output>, Failure>>;
 
-    /// Returns the object at a name, ours or not.
+    /// Returns the object of a name, whether or not it is ours.
     fn object<'a>(
         &'a self,
         name: &'a str,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Option<Object>, Failure>>;
 
-    /// Runs one read-only statement. Its rows arrive in chunks while it runs; memory is bounded whatever it returns.
+    /// Runs a read-only statement. Its rows arrive in chunks while it runs, with bounded memory.
     fn query<'a>(
         &'a self,
         query: Query,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Rows, QueryError>>;
 
-    /// Writes the answer to one read-only statement into a file, which appears whole or not at all.
+    /// Writes the result of a read-only statement to a file, which appears atomically.
     fn export<'a>(
         &'a self,
         export: &'a Export,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Exported, ExportError>>;
 
-    /// Says whether builds may have statements around them.
+    /// Returns an error unless the engine supports statements around builds.
     fn hooks(&self) -> Result<(), Failure> {
         Err(Failure::lacks("statements around builds"))
     }
 
-    /// Returns the stages of partitions.
+    /// Returns the part for building by partitions.
     fn partitions(&self) -> Result<&dyn Partitions, Failure> {
         Err(Failure::lacks("stages of partitions"))
     }
 
-    /// Returns the trash.
+    /// Returns the part for the trash.
     fn trash(&self) -> Result<&dyn Trash, Failure> {
         Err(Failure::lacks("trash"))
     }
 
-    /// Returns the migrations, with what they leave.
+    /// Returns the part for migrations.
     fn migrations(&self) -> Result<&dyn Migrations, Failure> {
         Err(Failure::lacks("migrations"))
     }
 
-    /// Returns the databases of other systems, which work is attached to.
+    /// Returns the part for attaching databases of other systems.
     fn databases(&self) -> Result<&dyn Databases, Failure> {
         Err(Failure::lacks("databases of other systems"))
     }
 
-    /// Returns the way to write outputs to other places.
+    /// Returns the part for writing outputs to files and other databases.
     fn elsewhere(&self) -> Result<&dyn Elsewhere, Failure> {
         Err(Failure::lacks("outputs in other places"))
     }
 
-    /// Returns the rows that failed tests.
+    /// Returns the part for keeping rows that failed tests.
     fn tested_rows(&self) -> Result<&dyn TestedRows, Failure> {
         Err(Failure::lacks("kept rows of tests"))
     }
 
-    /// Returns the upkeep of the file in which the engine keeps its data.
+    /// Returns the part for upkeep of the engine's file.
     fn upkeep(&self) -> Result<&dyn Upkeep, Failure> {
         Err(Failure::lacks("file of its own"))
     }

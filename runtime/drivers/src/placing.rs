@@ -1,4 +1,4 @@
-//! Putting a complete file or folder in its place at once: readers see what was there before, or all of the new one.
+//! Atomic replacement of a file or folder: readers see the old or the new one as a whole.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::crash;
 
-/// Gives `part`, a file or folder that is complete, the name `target`, at which nothing stands.
+/// Renames `part`, a complete file or folder, to the free path `target`.
 ///
 /// # Errors
 /// [`io::ErrorKind::AlreadyExists`] when something came to stand there, which stays; `part` is as it was then.
@@ -19,8 +19,7 @@ pub fn put(part: &Path, target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets `part`, a file or folder that is complete, and what stands at `target` change places: what stood there is at `part`
-/// then.
+/// Exchanges `part`, a complete file or folder, with the one at `target`, which is then at `part`.
 ///
 /// # Errors
 /// When one of them is not there, or the system refuses. Then both are as they were, as far as it allows.
@@ -33,7 +32,7 @@ pub fn swap(part: &Path, target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a file, or a folder with all that is in it; nothing there is fine.
+/// Removes a file or a folder with its content; succeeds if there is none.
 ///
 /// # Errors
 /// When the system refuses.
@@ -77,14 +76,14 @@ fn exchange(part: &Path, target: &Path) -> io::Result<()> {
     exchange_by_three(part, target)
 }
 
-/// The file system knows no such rename.
+/// Returns true if the file system does not support such a rename.
 #[cfg(any(target_os = "linux", target_vendor = "apple"))]
 fn is_unknown(error: rustix::io::Errno) -> bool {
     use rustix::io::Errno;
     [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP].contains(&error)
 }
 
-/// Renames without the system's help: what comes to stand there in between is lost.
+/// Renames without the system's support for free targets: an object that appears meanwhile is lost.
 fn rename_if_nothing(part: &Path, target: &Path) -> io::Result<()> {
     match target.symlink_metadata() {
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -92,7 +91,7 @@ fn rename_if_nothing(part: &Path, target: &Path) -> io::Result<()> {
     }
 }
 
-/// Exchanges without the system's help: for a moment nothing stands there.
+/// Exchanges without the system's support: for a moment, nothing is at `target`.
 fn exchange_by_three(part: &Path, target: &Path) -> io::Result<()> {
     let aside = aside(part);
     fs::rename(target, &aside)?;
@@ -103,7 +102,7 @@ fn exchange_by_three(part: &Path, target: &Path) -> io::Result<()> {
     fs::rename(&aside, part)
 }
 
-/// Returns the name of what is moved out of the way beside a part.
+/// Returns the path to which an existing file is moved out of the way of a part.
 #[must_use]
 pub fn aside(part: &Path) -> PathBuf {
     let mut name = part.as_os_str().to_owned();
@@ -111,7 +110,7 @@ pub fn aside(part: &Path) -> PathBuf {
     name.into()
 }
 
-/// Has all of it on the disk.
+/// Syncs a file or folder with its content to disk.
 fn sync(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     if found.is_dir() {

@@ -1,4 +1,4 @@
-//! Regular files, read up to a bound.
+//! Regular files, read up to a size limit.
 //!
 //! A named pipe has no end until somebody closes it, a device may have none at all, and opening either may wait for
 //! ever. So nothing but a regular file is opened, and what is read is counted while it is read: a file may grow after
@@ -13,7 +13,7 @@ use std::{
 
 use thiserror::Error;
 
-/// A file at a path that is not a regular one.
+/// The kind of a path that is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Oddity {
     /// A folder.
@@ -24,12 +24,12 @@ pub enum Oddity {
     Socket,
     /// A device.
     Device,
-    /// Something that this system has beside these.
+    /// A kind that only some systems have.
     Other,
 }
 
 impl Oddity {
-    /// Returns the kind of a file that is not a regular one. To be asked of what a link leads to.
+    /// Returns the kind of a special file; none for a regular one. Expects the type behind links.
     #[must_use]
     pub fn from_type(found: FileType) -> Option<Self> {
         if found.is_file() {
@@ -55,16 +55,16 @@ impl fmt::Display for Oddity {
     }
 }
 
-/// The reasons for which a file was not read.
+/// The error of reading a file.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// It is no regular file. It was not opened.
+    /// The path is not a regular file, and was not opened.
     #[error("it is {0}, expected a regular file")]
     Odd(Oddity),
-    /// It holds more than the bound; how many bytes are known of.
+    /// The file exceeds the limit; its known size in bytes.
     #[error("it is larger than allowed: {0} bytes")]
     TooLarge(u64),
-    /// The system refused.
+    /// The system refused the access.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -78,7 +78,7 @@ impl From<ReadError> for io::Error {
     }
 }
 
-/// Opens a regular file for reading; never waits for a writer. Returns its size as well.
+/// Opens a regular file for reading, without ever waiting for a writer. Returns its size too.
 ///
 /// # Errors
 /// When it is anything else, or the system refuses.
@@ -91,7 +91,7 @@ pub fn open(path: &Path) -> Result<(File, u64), ReadError> {
     Ok((file, metadata.len()))
 }
 
-/// Reads a whole regular file of at most `most` bytes.
+/// Reads a whole regular file, at most `most` bytes long.
 ///
 /// # Errors
 /// When it is anything else, larger, or the system refuses.

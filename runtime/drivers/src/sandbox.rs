@@ -1,10 +1,10 @@
-//! The folders that an engine is confined to.
+//! Sandboxes: the folders to which an engine is confined.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Folders beyond which nothing is reached, as they really are: no part of their paths is a symbolic link.
+/// The folders to which access is confined. Their paths contain no symbolic links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
     folders: Vec<PathBuf>,
@@ -68,7 +68,7 @@ impl WorkingFolder {
 }
 
 impl Sandbox {
-    /// A sandbox of these folders. Links among their parts are followed now, once.
+    /// Creates a sandbox of these folders, whose links are resolved once, now.
     pub fn new(folders: impl IntoIterator<Item = PathBuf>) -> Self {
         let real = |folder: PathBuf| real_path(&folder).unwrap_or(folder);
         Self {
@@ -89,19 +89,19 @@ impl Sandbox {
         self.working_folder.as_ref()
     }
 
-    /// Returns the folders.
+    /// Returns the folders of the sandbox.
     pub fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 
-    /// Returns whether an absolute path, with its links followed, lies in one of the folders. What is not there lies
-    /// where its nearest folder that is there does.
+    /// Returns true if an absolute path, with its links resolved, is inside one of the folders. For a missing path, its
+    /// nearest existing ancestor counts.
     pub fn holds(&self, path: &Path) -> bool {
         real_path(path).is_some_and(|real| self.folders.iter().any(|folder| real.starts_with(folder)))
     }
 }
 
-/// The path without links, of which an end may be missing; none if it goes up from what is missing.
+/// Resolves the links in a path whose end may be missing; none if the missing part goes upwards.
 fn real_path(path: &Path) -> Option<PathBuf> {
     let mut missing: Vec<&OsStr> = Vec::new();
     let mut there = path;

@@ -1,4 +1,4 @@
-//! An engine that can do nothing: what a project on an engine without some part meets, tried for real.
+//! An engine that can do nothing, for testing projects on an engine without some part.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -11,10 +11,10 @@ use crate::olap::{
     Verdict,
 };
 
-/// The stub's answer: nothing can be built in it.
+/// Guarantees of the stub engine, in which nothing can be built.
 pub const GUARANTEES: Guarantees = Guarantees::nothing("stub");
 
-/// An engine of which every call says that it has no such thing.
+/// An engine whose every call fails as unsupported.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stub;
 

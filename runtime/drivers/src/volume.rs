@@ -1,26 +1,26 @@
-//! The volume that a path is on, and the room that is left there.
+//! Volume of a path, and its free space.
 
 use std::{
     fmt, io,
     path::{Path, PathBuf},
 };
 
-/// The room without which nothing can be done: a handful of the engine's blocks, its log, and the catalog's journal.
+/// The least free space for any work, in bytes: a few of the engine's blocks, its log, and the catalog's journal.
 const LEAST: u64 = 16 << 20;
 
-/// A volume, as it was a moment ago.
+/// A volume with its space at the time of the look-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {
-    /// The path at which it is mounted.
+    /// Mount point of the volume.
     pub mount: PathBuf,
-    /// Bytes that this process may still write there.
+    /// Free bytes that this process may use.
     pub free: u64,
-    /// Bytes that it holds in all.
+    /// Total size in bytes.
     pub size: u64,
 }
 
 impl Volume {
-    /// The volume of a path; of its folder where nothing stands at the path yet.
+    /// Returns the volume of a path; of its folder if the path does not exist.
     ///
     /// # Errors
     /// What the system says.
@@ -36,7 +36,7 @@ impl Volume {
         })
     }
 
-    /// Bytes that are missing for any work at all; 0 if there is room for that.
+    /// Returns the bytes missing for any work at all; 0 if there is enough space.
     #[must_use]
     pub fn missing(&self) -> u64 {
         LEAST.saturating_sub(self.free)
@@ -50,7 +50,7 @@ impl fmt::Display for Volume {
     }
 }
 
-/// A number of bytes, as people read it.
+/// A number of bytes, formatted for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 
@@ -83,7 +83,7 @@ fn room(path: &Path) -> io::Result<(u64, u64)> {
     Ok((bytes(found.f_bavail), bytes(found.f_blocks)))
 }
 
-/// The highest folder above a path that is on the same device.
+/// Returns the highest ancestor of a path on the same device.
 #[cfg(unix)]
 fn mount(path: &Path) -> PathBuf {
     use std::os::unix::fs::MetadataExt as _;

@@ -1,4 +1,4 @@
-//! Folders that are watched: which paths were touched, never fewer than were.
+//! Watching of folders: reports at least all changed paths.
 //!
 //! One [`Watcher`] serves a whole process, for systems bound how many there may be; whoever wants to know something
 //! takes a [`Subscription`] of it. A subscription watches [trees](Tree) folder by folder, so that what is not of
@@ -29,42 +29,40 @@ pub use tree::Tree;
 use tree::{Found, Reached};
 use watershed_locks::Unpoisoned;
 
-/// True if the system watches folders one by one. Elsewhere it watches whole trees, and what is not of interest is
-/// left out when it is told.
+/// True if the system watches single folders. Otherwise it watches whole trees, and uninteresting events are dropped.
 const ONE_BY_ONE: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
-/// The errors of watching folders.
+/// The error of watching folders.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// The system has no more watchers, or none at all.
+    /// The system provides no watcher, or no more of them.
     #[error("the system can't watch folders")]
     Unavailable(#[source] notify::Error),
-    /// The system's limit of watched folders is reached.
+    /// The system's limit of watched folders is reached, at this folder.
     #[error("the system watches no more folders; its limit is reached at `{}`", .0.display())]
     TooMany(PathBuf),
     /// A folder can't be watched.
     #[error("can't watch `{}`", path.display())]
     Folder {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// The message of the system.
+        /// Error of the system.
         source: notify::Error,
     },
 }
 
-/// The watcher of a process. Clones share it.
+/// The watcher of a process, shared by its clones.
 #[derive(Clone)]
 pub struct Watcher(Arc<WatcherInner>);
 
 struct WatcherInner {
-    /// Locked while the system is asked, which waits for the thread that tells events; that one takes `registry`
-    /// alone.
+    /// The system's watcher. Its lock is held during calls that wait for the event thread, which locks only `registry`.
     system: Mutex<RecommendedWatcher>,
     registry: Arc<Mutex<Registry>>,
 }
 
 impl Watcher {
-    /// Begins to listen to the system. Nothing is watched yet.
+    /// Creates a watcher without any watched folders.
     ///
     /// # Errors
     /// When the system has no more watchers.
@@ -78,7 +76,7 @@ impl Watcher {
         })))
     }
 
-    /// A subscription that watches nothing yet.
+    /// Creates a subscription without any watched folders.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         let inbox = Arc::new(Inbox::default());
@@ -95,31 +93,31 @@ impl Watcher {
     }
 }
 
-/// The folders that one party watches, until it is dropped.
+/// The folders that one subscriber watches, until dropped.
 pub struct Subscription {
     shared: Arc<WatcherInner>,
     id: u64,
     inbox: Arc<Inbox>,
     folders: BTreeSet<PathBuf>,
     has_links: bool,
-    /// Links to files, by the places that they lead through.
+    /// Links to files, by each path that they lead through.
     links: BTreeMap<PathBuf, BTreeSet<PathBuf>>,
-    /// Folders that are watched for links alone.
+    /// Folders watched only because links lead through them.
     for_links: BTreeSet<PathBuf>,
 }
 
 /// The folders that may have been replaced by others of the same name.
 #[derive(Debug, Clone, Copy)]
 pub enum Anew<'a> {
-    /// All of them.
+    /// All folders.
     All,
-    /// Those at these paths, and what is below them.
+    /// Folders at these paths and below.
     Below(&'a BTreeSet<PathBuf>),
 }
 
 impl Subscription {
-    /// Watches the folders of `trees` as they are on the disk now, and no others. Those that may be others of the same
-    /// name by now are told by `anew`. Blocks.
+    /// Watches the current folders of `trees`, and no others. Folders in `anew` may have been replaced, and are watched
+    /// again. Blocks.
     ///
     /// # Errors
     /// When folders can't be watched; those that could are.
@@ -153,7 +151,7 @@ impl Subscription {
         self.follow_links(links, is_left)
     }
 
-    /// Watches the places that links lead through, and no others for links.
+    /// Watches the folders that links lead through, and no others because of links.
     fn follow_links(
         &mut self,
         links: BTreeSet<PathBuf>,
@@ -189,43 +187,43 @@ impl Subscription {
         Ok(())
     }
 
-    /// Lists the links to files that lead through a path, or through something below it.
+    /// Returns the links to files that lead through a path or anything below it.
     pub fn links_through<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Path> {
         let places = self.links.range(path.to_owned()..);
         let below = places.take_while(move |(place, _)| place.starts_with(path));
         below.flat_map(|(_, links)| links).map(PathBuf::as_path)
     }
 
-    /// Returns whether a folder is watched for the sake of links to files in it alone.
+    /// Returns true if a folder is watched only because of links to files.
     #[must_use]
     pub fn is_for_links(&self, folder: &Path) -> bool {
         self.for_links.contains(folder)
     }
 
-    /// Returns whether links lead to watched folders. The system may tell what happens there by another path.
+    /// Returns true if links lead to watched folders, whose changes the system may report under another path.
     #[must_use]
     pub fn has_links(&self) -> bool {
         self.has_links
     }
 
-    /// Returns whether a folder of this path is watched.
+    /// Returns true if a folder of this path is watched.
     #[must_use]
     pub fn watches(&self, folder: &Path) -> bool {
         self.folders.contains(folder)
     }
 
-    /// Returns the number of folders that are watched.
+    /// Returns the number of watched folders.
     #[must_use]
     pub fn folders(&self) -> usize {
         self.folders.len()
     }
 
-    /// Waits until something was touched, and takes it. Cancel-safe: what is not returned is kept.
+    /// Waits for changed paths and takes them. Cancel-safe: paths are kept until returned.
     pub async fn next(&self) -> ChangedPaths {
         self.inbox.next().await
     }
 
-    /// Begins to watch a folder, unless it is watched already.
+    /// Starts watching a folder, unless watched already.
     fn enter(&mut self, folder: &Path) -> Result<(), WatchError> {
         if self.folders.contains(folder) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The bytes of a file, uncompressed, piece by piece.
+//! Bytes of a file, uncompressed, in pieces.
 
 use std::{
     fs::File,
@@ -10,15 +10,15 @@ use flate2::read::MultiGzDecoder;
 
 use crate::regular::{self, ReadError};
 
-/// Bytes that are looked at together: small enough for the stack of any thread's cache.
+/// Size of a piece in bytes, small enough for a processor's cache.
 const PIECE: usize = 64 << 10;
 
-/// The beginning of what gzip wrote.
+/// Magic number of gzip files.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// The beginning of what zstd wrote.
+/// Magic number of zstd files.
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// The mark of an encoding that a text begins with.
+/// The byte order mark at the beginning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Utf8,
@@ -26,14 +26,14 @@ pub(super) enum Mark {
     Utf16BigEndian,
 }
 
-/// The marks as they are written.
+/// Byte order marks with their bytes.
 const MARKS: [(Mark, &[u8]); 3] = [
     (Mark::Utf8, &[0xef, 0xbb, 0xbf]),
     (Mark::Utf16LittleEndian, &[0xff, 0xfe]),
     (Mark::Utf16BigEndian, &[0xfe, 0xff]),
 ];
 
-/// The longest of them, in bytes.
+/// Length of the longest byte order mark, in bytes.
 const LONGEST_MARK: usize = 3;
 
 impl Mark {
@@ -42,11 +42,11 @@ impl Mark {
     }
 }
 
-/// The bytes of a file.
+/// A reader of a file's bytes, uncompressed.
 pub(super) struct Bytes {
     source: Source,
     piece: Vec<u8>,
-    /// The bytes of the piece that were read and not handed out.
+    /// Range of the current piece that was read and not returned yet.
     left: std::ops::Range<usize>,
     is_opaque: bool,
 }
@@ -75,17 +75,17 @@ impl Bytes {
         })
     }
 
-    /// Returns whether the bytes are compressed in a way that is not undone here.
+    /// Returns true if the bytes are compressed in a way that this reader does not undo.
     pub(super) fn is_opaque(&self) -> bool {
         self.is_opaque
     }
 
-    /// Returns whether the bytes are those that gzip wrote.
+    /// Returns true if the file is compressed with gzip.
     pub(super) fn is_gzip(&self) -> bool {
         matches!(self.source, Source::Gzip(_))
     }
 
-    /// Returns the next bytes; none at the end.
+    /// Returns the next piece; none at the end.
     pub(super) fn next_piece(&mut self) -> Result<Option<&[u8]>, ReadError> {
         if self.left.is_empty() {
             self.fill(0)?;
@@ -94,7 +94,7 @@ impl Bytes {
         Ok(piece.filter(|piece| !piece.is_empty()))
     }
 
-    /// Leaves out the mark of an encoding, and returns it.
+    /// Skips the byte order mark and returns its encoding; none if there is no mark.
     pub(super) fn skip_byte_order_mark(&mut self) -> Result<Option<Mark>, ReadError> {
         while self.left.len() < LONGEST_MARK && self.fill(self.left.len())? {}
         let begin = self.piece.get(self.left.clone()).unwrap_or_default();
@@ -103,7 +103,7 @@ impl Bytes {
         Ok(found.map(|(mark, _)| *mark))
     }
 
-    /// Reads more behind the first bytes of the piece. Returns false at the end.
+    /// Reads more bytes behind the first `kept` ones of the piece. Returns false at the end.
     fn fill(&mut self, kept: usize) -> Result<bool, ReadError> {
         let room = self.piece.get_mut(kept..).unwrap_or_default();
         let read = loop {

@@ -1,18 +1,19 @@
-//! The nesting of JSON, and where it ends.
+//! Nesting levels of JSON, and detection of a truncated end.
 
-/// The most levels of values whose types become those of columns. The engine's work for a column grows by the cube of its
-/// levels when the file is written, and each level is a part of the name of a type.
+/// The most nesting levels of values whose types become columns' types. The engine's cost per column grows with the
+/// cube of the levels, and each level is part of a type's name.
 pub const MOST_COLUMN_LEVELS: usize = 128;
 
-/// The most levels of values of which only some become columns: a fifth of what a thread of ours was seen to survive.
+/// The most nesting levels of values of which only some become columns: a fifth of the number that one of our threads
+/// was seen to survive.
 pub const MOST_LEVELS: usize = 1_000;
 
-/// The levels at a place of a file.
+/// Nesting state at a position in a JSON file.
 #[derive(Debug, Default)]
 pub(super) struct Levels {
     open: usize,
     state: State,
-    /// The first byte that is no blank.
+    /// The first byte that is not whitespace; none before it.
     first: Option<u8>,
     lines: u32,
 }
@@ -26,7 +27,7 @@ enum State {
 }
 
 impl Levels {
-    /// Goes on through a piece of the file. Returns true where there are more levels than allowed.
+    /// Scans another piece of the file. Returns true if the nesting exceeds `most`.
     pub(super) fn exceed(&mut self, piece: &[u8], most: usize) -> bool {
         for byte in piece {
             if self.first.is_none() && !byte.is_ascii_whitespace() {
@@ -56,8 +57,8 @@ impl Levels {
         false
     }
 
-    /// Returns the line on which the file ends, if that is within the array that the file begins with. The engine tells of other
-    /// values without an end, and takes such an array for whole behind each comma.
+    /// Returns the last line of a file that ends within its top-level array; none otherwise. The engine reports other
+    /// values without an end, but takes such an array as complete at each comma.
     pub(super) fn cut_off_at(&self) -> Option<u32> {
         let is_cut_off = self.first == Some(b'[') && self.open > 0;
         is_cut_off.then(|| self.lines.saturating_add(1))

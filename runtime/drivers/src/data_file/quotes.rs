@@ -1,22 +1,22 @@
-//! The quotes in the first rows of a CSV file.
+//! Detection of quotes in the first rows of a CSV file.
 
-/// The rows that the engine guesses from, unless it is told otherwise.
+/// The engine's default number of rows for detecting a CSV format.
 pub const SAMPLE_ROWS: u64 = 20_480;
 
-/// The beginning of a CSV file.
+/// The quoting at the beginning of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beginning {
-    /// There is a value in quotes: the engine sees in which.
+    /// A value is in quotes, from which the engine detects the kind of quote.
     Quoted,
-    /// There is none, so whatever follows may be quoted in the usual way.
+    /// No value is in quotes, so later values may be quoted in the usual way.
     Plain,
-    /// It is in UTF-16, by its mark.
+    /// The file's byte order mark says UTF-16.
     Utf16,
-    /// It can't be looked into.
+    /// The file can't be examined.
     Unknown,
 }
 
-/// The rows of a file, looked at until one has a value in quotes.
+/// A scanner that stops at the first quoted value.
 pub(super) struct Quotes<'a> {
     rows_left: u64,
     delimiters: &'a [u8],
@@ -26,13 +26,13 @@ pub(super) struct Quotes<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Nothing of the value was seen, but for blanks.
+    /// Before the value, apart from whitespace.
     Before,
-    /// Behind its first byte.
+    /// Behind the first byte of the value.
     Within,
-    /// Behind an apostrophe that it begins with.
+    /// Behind an apostrophe at the beginning of the value.
     AfterApostrophe,
-    /// Behind an apostrophe that may end it.
+    /// Behind an apostrophe that may end the value.
     Closing,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Quotes<'a> {
         }
     }
 
-    /// Goes on through a piece of the file. Returns whether nothing behind it counts.
+    /// Scans another piece of the file. Returns true once the result is certain.
     pub(super) fn end_with(&mut self, piece: &[u8]) -> bool {
         for &byte in piece {
             let is_line_end = byte == b'\n';
@@ -80,7 +80,7 @@ impl<'a> Quotes<'a> {
         false
     }
 
-    /// Returns what the rows have.
+    /// Returns the result of the scan.
     pub(super) fn found(&self) -> Beginning {
         match self.has_quotes || self.state == State::Closing {
             true => Beginning::Quoted,

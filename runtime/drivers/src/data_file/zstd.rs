@@ -1,4 +1,4 @@
-//! Frames of zstd, by the lengths that they say of themselves: nothing is uncompressed.
+//! Frames of zstd files, by their stated lengths, without decompression.
 
 use std::{
     io::{self, Read as _, Seek as _, SeekFrom},
@@ -7,16 +7,16 @@ use std::{
 
 use crate::regular::{self, ReadError};
 
-/// The beginning of a frame.
+/// Magic number of a data frame.
 const FRAME: u64 = 0xfd2f_b528;
-/// The beginnings of frames that hold no data.
+/// Magic numbers of frames without data.
 const SKIPPABLE: std::ops::RangeInclusive<u64> = 0x184d_2a50..=0x184d_2a5f;
-/// Bytes of a checksum at the end of a frame.
+/// Length of the checksum at the end of a frame, in bytes.
 const CHECKSUM: u64 = 4;
-/// The header of a block: three bytes.
+/// Length of a block's header, in bytes.
 const BLOCK_HEADER: usize = 3;
 
-/// Returns whether the last frame of a file has no end.
+/// Returns true if the last frame of a file is truncated.
 pub(super) fn is_cut_off(path: &Path) -> Result<bool, ReadError> {
     let (file, size) = regular::open(path)?;
     let mut frames = Frames {
@@ -41,7 +41,7 @@ struct Frames {
 }
 
 impl Frames {
-    /// Passes over a frame. Returns false where none begins.
+    /// Skips a frame. Returns false if none begins at the position.
     fn skip_one(&mut self) -> io::Result<bool> {
         let begin = self.number(4)?;
         if SKIPPABLE.contains(&begin) {

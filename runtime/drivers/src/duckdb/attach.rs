@@ -1,4 +1,4 @@
-//! Databases of other systems, attached for the time of some work.
+//! Databases of other systems, attached to the engine during some work.
 
 mod error;
 mod statements;
@@ -23,8 +23,7 @@ use crate::olap::{
 };
 
 impl Databases for Engine {
-    /// Attaches the database, and lets go of it again. A system that doesn't answer is given up after the time that its
-    /// client waits.
+    /// Attaches and detaches the database as a test of its connection. The client's time limit applies.
     fn try_out<'a>(
         &'a self,
         database: &'a Attached,
@@ -141,7 +140,7 @@ fn attach(work: &Work<'_>, database: &Attached, sql: &str) -> Result<(), Failure
     }
 }
 
-/// Returns an error without the settings of the connections that it may quote.
+/// Removes settings of database connections from an error that may quote them.
 pub(super) fn hidden(databases: &[Attached], error: BuildError) -> BuildError {
     match error {
         BuildError::Failed(Failure::Sql(mut error)) => {
@@ -154,7 +153,7 @@ pub(super) fn hidden(databases: &[Attached], error: BuildError) -> BuildError {
     }
 }
 
-/// Detaches on every way out.
+/// A guard that detaches the databases when dropped.
 struct LettingGo<'a> {
     work: &'a Work<'a>,
     attached: Vec<&'a Attached>,

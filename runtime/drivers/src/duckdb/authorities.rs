@@ -1,4 +1,4 @@
-//! Certificates of authorities that the engine trusts: public ones, and those that connectors name.
+//! Certificate bundle for the engine: public authorities, and authorities that connectors name.
 //!
 //! The engine takes one file for all that it reads, in the place of the public authorities. So that a project with a server of
 //! its own goes on reading public ones, that file is a bundle, beside the engine's: the system's authorities, which it would take
@@ -15,18 +15,18 @@ use super::proof::Stamp;
 use crate::olap::Session;
 use crate::regular;
 
-/// The name of the bundle, in the folder of the engine's file.
+/// File name of the bundle, in the folder of the engine's file.
 const NAME: &str = "authorities.pem";
-/// The most bytes of one file of certificates: the system's has a quarter of a million.
+/// The most bytes of a certificate file; the system's own has a quarter of a million.
 const MAX_BYTES: usize = 4 << 20;
 
-/// The files in the bundle, as they were when it was written.
+/// Files in the bundle, with their stamps when the bundle was written.
 #[derive(Debug, Default)]
 pub(super) struct Authorities(Vec<(PathBuf, Option<Stamp>)>);
 
 impl Authorities {
-    /// Returns the statement that has the engine trust what sessions name, beside the public authorities; none if they name
-    /// nothing.
+    /// Writes the bundle of the public authorities and those in sessions, and returns the statement that makes the
+    /// engine trust it; none if sessions name no authority.
     ///
     /// # Errors
     /// When a file can't be read, or the bundle can't be written.
@@ -51,7 +51,7 @@ impl Authorities {
         Ok(Some(format!("SET GLOBAL ca_cert_file = {}", DuckDb.text(path))))
     }
 
-    /// Writes the bundle anew if a file has changed since.
+    /// Rewrites the bundle if a file has changed since.
     ///
     /// # Errors
     /// When a file can't be read, or the bundle can't be written: then it stays as it was.

@@ -1,4 +1,4 @@
-//! Making an output: whatever was there, the statement, the checks, the tag and the record in one transaction.
+//! Building of an output: replacement, statement, checks, tag and record in one transaction.
 
 mod batch;
 
@@ -30,31 +30,33 @@ use crate::olap::{
     sole_statement,
 };
 
-/// The steps besides the statement, given the objects in the schema.
+/// The schema changes around a build's statement, planned from the current objects.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct BuildPlan {
-    /// Another owner's output of that name, to be moved out of the way.
+    /// Output of another owner with the wanted name, to be renamed out of the way; none if there is none.
     aside: Option<(Entry, Tag)>,
-    /// The owner's object of this name, to be dropped first: REPLACE does not change the kind.
+    /// Owner's object of this name to drop first, since REPLACE does not change the kind; none if there is none.
     drop_first: Option<Entry>,
-    /// The owner's objects of other names.
+    /// Owner's objects of other names, to drop after the build.
     drop_after: Vec<Entry>,
-    /// The owner's tables that go to the trash.
+    /// Owner's tables that move to the trash.
     throw: Vec<Throw>,
-    /// Outputs of the owner in the trash that make way for those.
+    /// Builds whose outputs in the trash are removed to make room.
     outdated: Vec<Uuid>,
-    /// The output of the trash that takes the place.
+    /// Output in the trash that is restored instead of built; none for a build.
     back: Option<Trashed>,
-    /// That one has notes of partitions.
+    /// True if the restored output has notes of partitions.
     back_partitioned: bool,
-    /// The owner's object has this name and kind already.
+    /// True if the owner's object already has this name and kind.
     stands: bool,
     before: Before,
-    /// The owner was built by partitions before.
+    /// True if the owner's previous build had partitions, whose notes are removed.
     forgets_partitions: bool,
 }
 
 impl BuildPlan {
+    /// Plans the schema changes of a build.
+    ///
     /// # Errors
     /// [`BuildError::NameTaken`] when an object that is not ours has the name.
     pub(super) fn new(names: &Names, build: &Build, keeps: bool) -> Result<Self, BuildError> {
@@ -94,7 +96,7 @@ impl BuildPlan {
         Ok(plan)
     }
 
-    /// Has the owner's tables go to the trash, where its oldest make way for them.
+    /// Plans the move of the owner's tables to the trash, and the removal of the oldest ones there.
     fn throw_away(&mut self, names: &Names, build: &Build) {
         let standing = names.at(&build.name).filter(|_| self.aside.is_none());
         let own = standing.into_iter().chain(&self.drop_after);
@@ -125,7 +127,7 @@ impl BuildPlan {
         self.outdated = outdated.chain(disposal::doubles(names, &self.throw)).collect();
     }
 
-    /// Returns the edits of the schema once the plan and the build are committed.
+    /// Returns the changes of the known schema after the commit of the build.
     pub(super) fn edits(self, build: &Build, made: &Made) -> Vec<Edit> {
         let mut edits: Vec<Edit> = trash::gone(&self.outdated).collect();
         for (throw, trashed) in self.throw.iter().zip(&made.thrown) {
@@ -158,7 +160,7 @@ impl BuildPlan {
     }
 }
 
-/// Makes an output: with others that wait if it may share their transaction, else in one of its own.
+/// Builds an output: together with waiting ones if it may share a transaction, else in a transaction of its own.
 pub(super) async fn build(
     engine: &Engine,
     build: &Build,
@@ -240,7 +242,7 @@ async fn try_build(
         .await
 }
 
-/// The steps in a transaction, with what is then known of the schema.
+/// Builds an output in its own transaction and applies the changes to the known schema.
 fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, BuildError> {
     let plan = BuildPlan::new(&engine.names(), build, engine.parts.trash.keeps())?;
     let (plan, made) = work.transaction(around!("build"), || {
@@ -254,20 +256,20 @@ fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, Bui
     Ok(made)
 }
 
-/// Returns whether something in the engine hangs on a table that was to get another name.
+/// Returns true if the build failed because other objects depend on a table that had to be renamed.
 fn is_tied(made: &Result<Made, BuildError>) -> bool {
     matches!(made, Err(BuildError::Failed(failure)) if is_of_dependents(failure))
 }
 
-/// The output after a transaction.
+/// The result of a build's transaction.
 pub(super) struct Made {
     rows: Option<u64>,
     tag: Tag,
     record: Vec<u8>,
     verdicts: Vec<Verdict>,
-    /// The time that the engine worked on it.
+    /// Time that the engine worked on the build.
     pub(super) took: Duration,
-    /// The outputs that went to the trash, in the order of the plan.
+    /// Outputs that moved to the trash, in the order of the plan.
     thrown: Vec<Trashed>,
 }
 
@@ -283,7 +285,7 @@ impl Made {
         }
     }
 
-    /// Returns what it leaves beside the output.
+    /// Returns the record that the build leaves beside its output.
     fn left(&self, plan: &BuildPlan) -> Left<'_> {
         Left {
             tag: self.tag,
@@ -294,7 +296,7 @@ impl Made {
     }
 }
 
-/// Notes what builds of one transaction did, beside the outputs: what came into the trash and what left it, and the records.
+/// Notes the effects of a transaction's builds beside their outputs: changes of the trash, and records.
 pub(super) fn note(work: &Work<'_>, all: &mut [(BuildPlan, Made)]) -> Result<(), Failure> {
     let back = all.iter().filter_map(|(plan, _)| plan.back.as_ref());
     let back: Vec<Uuid> = back.map(|back| back.tag.build).collect();
@@ -305,7 +307,7 @@ pub(super) fn note(work: &Work<'_>, all: &mut [(BuildPlan, Made)]) -> Result<(),
     schema::write_records(work, &left)
 }
 
-/// The steps within the transaction, but for what is noted of them.
+/// Performs the steps of a build within the transaction, except for notes and records.
 pub(super) fn carry_out(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Made, BuildError> {
     let thrown = make_way(work, plan)?;
     let (rows, brought) = match &build.step {
@@ -356,7 +358,7 @@ pub(super) fn carry_out(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Res
     })
 }
 
-/// Moves away what stands where the output is to stand. Returns what went to the trash.
+/// Moves existing objects out of the output's place. Returns the outputs that moved to the trash.
 fn make_way(work: &Work<'_>, plan: &BuildPlan) -> Result<Vec<Trashed>, BuildError> {
     if let Some((entry, tag)) = &plan.aside {
         schema::rename_object(work, entry, *tag, &schema::aside_name(tag.uid))?;
@@ -370,7 +372,7 @@ fn make_way(work: &Work<'_>, plan: &BuildPlan) -> Result<Vec<Trashed>, BuildErro
     Ok(thrown)
 }
 
-/// Puts an output of the trash in its place. Returns the number of its rows.
+/// Restores an output from the trash. Returns its number of rows.
 fn take_back(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Option<u64>, BuildError> {
     let back = plan.back.as_ref().ok_or(BuildError::Absent)?;
     if plan.throw.is_empty() && plan.stands {
@@ -392,7 +394,7 @@ fn take_back(work: &Work<'_>, plan: &BuildPlan, build: &Build) -> Result<Option<
     }
 }
 
-/// Makes the output whole. Returns the number of rows of a table.
+/// Builds the output as a whole. Returns the number of rows of a table.
 fn replace(work: &Work<'_>, build: &Build) -> Result<Option<u64>, BuildError> {
     let sql = sole_statement(&build.sql).map_err(not_one)?;
     // On a line of its own: a comment at its end must not swallow what follows, nor ours what it begins with.

@@ -1,4 +1,4 @@
-//! Conditions on what stands in the engine: the rows that break them, counted.
+//! Checks of outputs in the engine, which count violating rows.
 
 use tokio_util::sync::CancellationToken;
 
@@ -9,16 +9,16 @@ use super::sys::{RawError, StatementKind};
 use super::transaction::Work;
 use crate::olap::{Check, Failing, Failure, SqlError, Value, Verdict, sole_statement};
 
-/// Rows that are shown of those that a check returns.
+/// The most violating rows that a verdict shows.
 const SHOWN: usize = 5;
-/// Characters of one of them.
+/// The most characters of a shown row.
 const LONGEST_ROW: usize = 400;
-/// Bytes of the values of one row that is kept.
+/// The most bytes of values in a kept row.
 const LARGEST_KEPT: usize = 4_096;
-/// Rows are counted up to here: more are as bad.
+/// The most violating rows that are counted.
 const MOST_COUNTED: u64 = 1_000_000;
 
-/// Runs checks in read-only transactions. A check that can't be run may end one; the next begins another.
+/// Runs checks in read-only transactions. A failing check may abort its transaction; the next one then begins another.
 pub(super) async fn check(
     engine: &Engine,
     checks: &[Check],
@@ -43,7 +43,7 @@ pub(super) async fn check(
         .await
 }
 
-/// Runs the checks of a build in its transaction.
+/// Runs the checks of a build in the build's transaction.
 pub(super) fn verdicts(work: &Work<'_>, checks: &[Check]) -> Result<Vec<Verdict>, Failure> {
     checks.iter().map(|check| verdict(work, check)).collect()
 }
@@ -67,12 +67,12 @@ fn verdict(work: &Work<'_>, check: &Check) -> Result<Verdict, Failure> {
     }
 }
 
-/// Returns true if a statement was refused because one before it ended the transaction.
+/// Returns true if a statement was refused because an earlier error aborted the transaction.
 fn is_aborted(error: &SqlError) -> bool {
     error.message.contains("transaction is aborted")
 }
 
-/// The rows that a check returns, if it returns any.
+/// Returns the violating rows of a check; none if there are none.
 fn failing(work: &Work<'_>, check: &Check, sql: &str) -> Result<Option<Failing>, Failure> {
     let sql = sole_statement(sql).map_err(not_one)?;
     let source = Source { prefix: "", sql };
@@ -104,7 +104,7 @@ fn failing(work: &Work<'_>, check: &Check, sql: &str) -> Result<Option<Failing>,
     Ok((failing.rows > 0).then_some(failing))
 }
 
-/// The row as a JSON object. Texts beyond the bound of a row are left out.
+/// Formats a row as a JSON object, leaving out texts beyond the size limit of a row.
 fn object(names: &[String], row: &[Value]) -> String {
     let mut room = LARGEST_KEPT;
     let mut fields = serde_json::Map::new();
@@ -124,7 +124,7 @@ fn object(names: &[String], row: &[Value]) -> String {
     serde_json::Value::Object(fields).to_string()
 }
 
-/// `a = 1, b = x`.
+/// Formats a row as text: `a = 1, b = x`.
 fn line(names: &[String], row: &[Value]) -> String {
     let mut line = String::new();
     for (name, value) in names.iter().zip(row) {

@@ -1,4 +1,4 @@
-//! Keeping the file small.
+//! Checkpoints, which keep the engine's file small.
 //!
 //! A replaced table's space can be used again only after a checkpoint, and a checkpoint needs a moment in which no
 //! transaction is open, readers included. The engine's own checkpoints never find that moment while work goes on. So
@@ -20,10 +20,12 @@ use super::trash::now_ms;
 use crate::crash;
 use crate::olap::Failure;
 
-/// The time that new work waits for the work under way. A reader that lasts longer lets the file grow by another step.
+/// Time for which new work is held back while a checkpoint waits for running work. If a reader lasts longer, the file
+/// may grow by another step.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Counts a change, and makes a checkpoint if the file has grown enough. Nothing that was done before hangs on how this ends.
+/// Counts a change, and makes a checkpoint if the file has grown enough. The change itself is already committed,
+/// whatever the result.
 pub(super) async fn after_change(engine: &Engine, cancel: &CancellationToken) {
     let growth = &engine.parts.growth;
     growth.count_change();
@@ -58,8 +60,7 @@ pub(super) async fn after_change(engine: &Engine, cancel: &CancellationToken) {
     }
 }
 
-/// Waits for a moment without work and writes the log into the file, so that the space of replaced outputs is
-/// used again.
+/// Waits until no work runs, and writes the log into the file, so that the space of replaced outputs is reused.
 #[cfg(test)]
 pub(super) async fn checkpoint(engine: &Engine, cancel: &CancellationToken) -> Result<(), Failure> {
     let this = engine.clone();
@@ -67,7 +68,7 @@ pub(super) async fn checkpoint(engine: &Engine, cancel: &CancellationToken) -> R
     made.await
 }
 
-/// Writes the log into the file, with nobody else at work.
+/// Writes the log into the file. The caller works alone.
 pub(super) fn checkpoint_here(engine: &Engine, work: &Work<'_>) -> Result<(), Failure> {
     crash::point("drivers::checkpoint::before");
     work.run("CHECKPOINT", &[])?;

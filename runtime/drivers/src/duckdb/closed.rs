@@ -1,4 +1,4 @@
-//! Work on the engine's file itself, while it is closed.
+//! Work on the engine's file while it is closed.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use super::gate::Company;
 use super::proof::{FileProof, wal_path};
 use crate::olap::{Failure, FileJob};
 
-/// Runs a job on the file while nobody works in it and all that was committed stands in it alone, without a log. The
-/// next work opens it anew. A file that is not there is not made.
+/// Runs a job on the closed file, which contains all committed data without a log. No other work runs meanwhile, and
+/// the next work reopens the file. A missing file is not created.
 ///
 /// # Errors
 /// When the file can't be opened or its log not be written into it, and when another program changed it meanwhile:

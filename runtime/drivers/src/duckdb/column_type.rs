@@ -1,4 +1,4 @@
-//! Types of columns, read from the text that the engine writes of them.
+//! Types of columns, parsed from the engine's text form.
 //!
 //! `fit` says whether a type holds all values of another, and which type holds those of two.
 
@@ -10,13 +10,13 @@ use watershed_dialect::{DuckDb, Quoting as _};
 
 pub(super) use fit::{Fit, common, fit};
 
-/// Nestings that are read of a type: deeper ones are equal to themselves alone.
+/// The deepest nesting of a parsed type. Deeper types only equal themselves.
 const DEEPEST: usize = 64;
 
 /// The type of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ColumnType {
-    /// NULL and nothing else.
+    /// The type of a bare NULL.
     Null,
     Boolean,
     Integer(Integer),
@@ -35,22 +35,22 @@ pub(super) enum ColumnType {
     List(Box<ColumnType>),
     Array(Box<ColumnType>, u64),
     Struct(Vec<Field>),
-    /// A structure whose fields go by their places.
+    /// A structure with unnamed fields.
     Tuple(Vec<ColumnType>),
     Map(Box<ColumnType>, Box<ColumnType>),
     Union(Vec<Field>),
-    /// Another one, as the engine writes it.
+    /// Any other type, by its text.
     Other(String),
 }
 
-/// A type of integers.
+/// A fixed-width integer type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Integer {
     signed: bool,
     bits: u32,
 }
 
-/// A unit of time.
+/// The unit of a time type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tick {
     Second,
@@ -59,7 +59,7 @@ pub(super) enum Tick {
     Nano,
 }
 
-/// A named part of a structure or union.
+/// A named field of a structure or union.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Field {
     name: String,
@@ -73,7 +73,7 @@ impl Field {
 }
 
 impl ColumnType {
-    /// Reads a type. A text that is not understood is a type of its own.
+    /// Parses a type. A text that can't be parsed is a type by itself.
     pub(super) fn parse(text: &str) -> Self {
         let mut reader = Reader { rest: text.trim() };
         match reader.read_type(DEEPEST) {
@@ -112,7 +112,7 @@ impl ColumnType {
     }
 }
 
-/// The type as SQL declares it.
+/// Formats the type as SQL declares it.
 impl fmt::Display for ColumnType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let integer = |Integer { signed, bits }: &Integer| {
@@ -172,7 +172,7 @@ impl fmt::Display for ColumnType {
     }
 }
 
-/// Reads types from a text, the next thing first. What is not understood is `None`.
+/// A recursive parser of types, whose methods return `None` for unknown syntax.
 struct Reader<'t> {
     rest: &'t str,
 }
@@ -240,7 +240,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads `a INTEGER`.
+    /// Parses a field such as `a INTEGER`.
     fn read_field(&mut self, depth: usize) -> Option<Field> {
         let name = match self.rest.starts_with('"') {
             true => self.read_quoted('"')?,
@@ -250,7 +250,7 @@ impl<'t> Reader<'t> {
         Some(Field { name, column_type })
     }
 
-    /// Reads a text in quotes, in which a quote stands twice.
+    /// Parses a quoted text, in which a doubled quote stands for one.
     fn read_quoted(&mut self, quote: char) -> Option<String> {
         let mut text = String::new();
         self.rest = self.rest.strip_prefix(quote)?;
@@ -268,7 +268,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads what stands between commas, and the bracket behind.
+    /// Parses a comma-separated list up to the closing bracket.
     fn read_list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let mut items = Vec::new();
         loop {

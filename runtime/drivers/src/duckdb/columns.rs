@@ -1,4 +1,5 @@
-//! Columns of new rows, held against those of the table that they are put into: one place for every way in which rows come.
+//! Comparison of new rows' columns with those of the table that they are inserted into, shared by all kinds of
+//! insertion.
 //!
 //! Names and types are compared. What a column of the table holds of every value is cast; where that depends on the values, they are
 //! looked at. All else is refused, or the table's columns become wider if whoever asks lets them: no value becomes another.
@@ -12,7 +13,7 @@ use super::failure::Source;
 use super::transaction::Work;
 use crate::olap::{BuildError, ColumnsDiffer, Failure, NewColumns, RetypedColumn, Value};
 
-/// A column as SQL declares it.
+/// A column with its name and type in SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
@@ -25,7 +26,7 @@ impl Column {
     }
 }
 
-/// A column of new rows that the table has in another type.
+/// A column whose type differs between new rows and table.
 struct Retyped<'c> {
     new: &'c Column,
     old: &'c Column,
@@ -34,14 +35,14 @@ struct Retyped<'c> {
     fit: Fit,
 }
 
-/// The columns of new rows beside those of a table.
+/// The columns of new rows compared with those of a table.
 pub(super) struct Comparison<'c> {
-    /// Those that the table does not have.
+    /// Columns that only the new rows have.
     added: Vec<&'c Column>,
-    /// Those that the new rows do not have.
+    /// Columns that only the table has.
     missing: Vec<&'c Column>,
     retyped: Vec<Retyped<'c>>,
-    /// Those of the new rows that the table has.
+    /// Columns that both have, with the types of the new rows.
     shared: Vec<&'c Column>,
 }
 
@@ -76,7 +77,8 @@ impl<'c> Comparison<'c> {
         }
     }
 
-    /// Takes the types of a query for those of its rows where they do not fit: a table that was made of it has none for NULL.
+    /// Replaces types that do not fit by the types of the query itself, since a table made from the query has none for
+    /// NULL.
     pub(super) fn with_nulls(mut self, work: &Work<'_>, sql: &str) -> Result<Self, Failure> {
         let misfits = self.retyped.iter_mut().filter(|it| it.fit != Fit::Always);
         let mut misfits: Vec<&mut Retyped<'_>> = misfits.collect();
@@ -107,14 +109,15 @@ impl<'c> Comparison<'c> {
         Ok(self)
     }
 
-    /// Returns true if the rows can be put in as they are, whatever values they have.
+    /// Returns true if all rows can be inserted unchanged, whatever their values.
     pub(super) fn is_plain(&self, policy: NewColumns) -> bool {
         let all_fit = self.retyped.iter().all(|column| column.fit == Fit::Always);
         all_fit && self.added.is_empty() && (self.missing.is_empty() || policy != NewColumns::Refuse)
     }
 
-    /// Has the new rows, which stand in the table `rows`, and `table` have columns that go together. Returns those to put in, in SQL.
-    /// Must come before rows of the table are deleted: the engine changes no column of such a table.
+    /// Aligns the columns of the new rows, which are in the table `rows`, with those of `table`. Returns the columns to
+    /// insert as SQL. Runs before rows of the table are deleted, since the engine changes no column of a table with
+    /// deletions.
     ///
     /// # Errors
     /// [`BuildError::Columns`] when they are others and may not be. Nothing was put in then.
@@ -166,7 +169,7 @@ impl<'c> Comparison<'c> {
 }
 
 impl Retyped<'_> {
-    /// Returns the statements by which the column has one type in the new rows and in the table; none if there is no such type.
+    /// Returns the statements that give a column the same type in new rows and table; none if there is no such type.
     fn take(
         &self,
         work: &Work<'_>,
@@ -205,10 +208,10 @@ impl Retyped<'_> {
     }
 }
 
-/// The new values of a column that has none.
+/// SQL suffix that sets all values of a retyped column to NULL.
 const USING_NULL: &str = " USING NULL";
 
-/// Returns whether all values of a column are the same when they are cast to another type and back.
+/// Returns true if all values of a column survive a cast to another type and back.
 fn keeps(work: &Work<'_>, table: &str, name: &str, [from, to]: [&str; 2]) -> Result<bool, Failure> {
     let back = format!("TRY_CAST(TRY_CAST({name} AS {to}) AS {from})");
     is_true(
@@ -217,7 +220,7 @@ fn keeps(work: &Work<'_>, table: &str, name: &str, [from, to]: [&str; 2]) -> Res
     )
 }
 
-/// Returns whether a column has no value but NULL.
+/// Returns true if all values of a column are NULL.
 fn is_null(work: &Work<'_>, table: &str, name: &str) -> Result<bool, Failure> {
     is_true(work, &format!("SELECT count({name}) = 0 FROM {table}"))
 }
@@ -227,7 +230,7 @@ fn is_true(work: &Work<'_>, sql: &str) -> Result<bool, Failure> {
     Ok(rows.first().and_then(|row| row.first()) == Some(&Value::Boolean(true)))
 }
 
-/// The columns of a query; none where the engine describes it not.
+/// Returns the columns of a query; none if the engine can't describe it.
 pub(super) fn described(work: &Work<'_>, sql: &str) -> Result<Option<Vec<Column>>, Failure> {
     let prefix = "DESCRIBE\n";
     match work.run_theirs(Source { prefix, sql }) {
@@ -237,7 +240,7 @@ pub(super) fn described(work: &Work<'_>, sql: &str) -> Result<Option<Vec<Column>
     }
 }
 
-/// The columns of a table or view.
+/// Returns the columns of a table or view.
 pub(super) fn columns_of(work: &Work<'_>, table: &str) -> Result<Vec<Column>, Failure> {
     Ok(columns(work.run(&format!("DESCRIBE {table}"), &[])?))
 }

@@ -1,4 +1,4 @@
-//! Making the file anew.
+//! Compaction of the engine's file by copying.
 //!
 //! Space that outputs leave behind is used again but never given back: a file stays as large as it was once. So it is
 //! copied, object by object, into a new file beside it that takes its name once it is known to hold the same.
@@ -22,15 +22,15 @@ use super::transaction::Work;
 use crate::olap::{Access, Compacted, Failure, OpenError, Value};
 use crate::volume::{Bytes, Volume};
 
-/// Less than this is not worth a copy.
+/// The least free space that justifies a copy, in bytes.
 const SMALLEST_GAIN: u64 = 4 << 20;
-/// A file of which less than a quarter is free is left alone.
+/// Divisor of the file's size: at least this fraction must be free for a copy.
 const SMALLEST_SHARE: u64 = 4;
-/// The name of a copy in the engine, and its file's ending.
+/// Name of the copy in the engine, and extension of its file.
 const COPY: &str = "watershed_copy";
 const ENDING: &str = "copy";
 
-/// Objects of a database, each as one line: what must be equal in a copy.
+/// Queries that list the objects of a database, one line each, for comparing a copy with its original.
 const OBJECTS: [&str; 7] = [
     "SELECT concat_ws(' ', 'table', schema_name, table_name, comment, temporary) FROM duckdb_tables() \
      WHERE database_name = $db AND NOT internal",
@@ -51,8 +51,8 @@ const OBJECTS: [&str; 7] = [
 const TYPES: &str = "SELECT concat_ws(' ', 'type', schema_name, type_name, labels::VARCHAR) FROM duckdb_types() \
                      WHERE database_name = $db AND NOT internal";
 
-/// Makes the file anew if much of it is free, with nobody else at work; nothing otherwise. The outputs, with tags
-/// and records, are as they were. The next work opens the file anew.
+/// Compacts the file if enough of it is free, while no other work runs. Outputs, tags and records stay the same, and
+/// the next work reopens the file.
 ///
 /// # Errors
 /// When there is no room for a copy, or something can't be copied; then the file is as it was.
@@ -97,7 +97,7 @@ fn compact_here(engine: &Engine, path: &Path, running: &Running) -> Result<Compa
     Ok(Compacted { before, after })
 }
 
-/// Writes the copy and closes both; says whether that was worth it.
+/// Copies the file and closes both. Returns true if the copy was worth it.
 fn copy_into(engine: &Engine, path: &Path, copy: &Path, running: &Running) -> Result<bool, Failure> {
     let (_database, connection) = pool::open(engine.options())?;
     let work = Work::new(&connection, running);
@@ -123,8 +123,8 @@ fn copy_into(engine: &Engine, path: &Path, copy: &Path, running: &Running) -> Re
     Ok(true)
 }
 
-/// The bytes that are in use, if so many others are free that a copy is worth it. The engine counts the blocks that it knows: those
-/// that a build wrote which a full disk or a kill cut off lie behind them, so the file itself is measured too.
+/// Returns the used bytes if enough other bytes are free to justify a copy. The file's size is measured too, since
+/// blocks of a build that was cut off lie behind the blocks that the engine knows.
 fn worth_it(work: &Work<'_>, path: &Path) -> Result<Option<u64>, Failure> {
     let of = |what: &str| {
         format!(
@@ -156,7 +156,7 @@ fn own_name(connection: &Connection) -> Result<String, Failure> {
     Ok(name.map(|name| name.to_string()).unwrap_or_default())
 }
 
-/// Tags are comments, and not every version of the engine copies them.
+/// Copies comments, which hold the tags and are not copied by every version of the engine.
 fn copy_comments(work: &Work<'_>, own: &str) -> Result<(), Failure> {
     let commented = format!(
         "SELECT 'TABLE', schema_name, table_name, comment FROM duckdb_tables() \
@@ -184,7 +184,7 @@ fn copy_comments(work: &Work<'_>, own: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Everything in a database, a line each: its objects, and how many rows each table has with a sum over them.
+/// Lists the content of a database, one line each: objects, and each table's number of rows with a checksum.
 fn contents(work: &Work<'_>, database: &str) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     for sql in OBJECTS.iter().chain([&TYPES]) {
@@ -219,7 +219,7 @@ fn unfaithful(ours: &[String], theirs: &[String]) -> Failure {
     }
 }
 
-/// The copy is on disk before it takes the file's name.
+/// Syncs the copy to disk and renames it over the original.
 fn put_in_place(copy: &Path, path: &Path) -> std::io::Result<()> {
     File::open(copy)?.sync_all()?;
     // An orderly close leaves none; one that stayed holds what the copy was made with.

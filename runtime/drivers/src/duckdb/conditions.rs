@@ -1,4 +1,4 @@
-//! Conditions without tables: what a policy says of a viewer.
+//! Evaluation of conditions without tables, such as a policy's conditions about a viewer.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -14,25 +14,24 @@ use super::failure::classify;
 use super::sys::{Answer, Connection, Database, RawError};
 use crate::olap::{self, Failure, Statement, Statements as _, Value};
 
-/// The longest that the conditions of a policy may take: each compares a few constants.
+/// Time limit for the conditions of a policy, which compare a few constants.
 const LONGEST: Duration = Duration::from_secs(2);
-/// Texts that are remembered at most.
+/// The most texts that are remembered as valid expressions.
 const KNOWN: usize = 1_000;
 /// The longest text that is remembered, in bytes.
 const LONGEST_KNOWN: usize = 4_096;
 
-/// Evaluates conditions in an engine of its own, in memory, that has no tables and reaches no files, no network and no
-/// settings.
+/// An evaluator of conditions in its own in-memory engine, without access to tables, files, network or settings.
 #[derive(Default)]
 pub struct Conditions {
-    /// Made when it is needed first.
+    /// Connection to the in-memory engine; none before the first use.
     connection: Mutex<Option<Connection>>,
-    /// Texts that were found to be one expression each.
+    /// Texts that were found to be a single expression each.
     known: Mutex<HashSet<String>>,
 }
 
 impl Conditions {
-    /// Returns an evaluator; costs nothing until it is used.
+    /// Creates an evaluator, without cost until the first use.
     pub fn new() -> Self {
         Self::default()
     }
@@ -117,7 +116,7 @@ fn open() -> Result<Connection, RawError> {
     Connection::new(&Database::open(None, &settings)?)
 }
 
-/// Runs a statement that is interrupted when it takes too long.
+/// Runs a statement within the time limit.
 fn bounded(connection: &Connection, sql: &str) -> Result<Vec<Vec<Value>>, RawError> {
     let interrupt = connection.interrupt();
     let (done, waits) = channel::<()>();

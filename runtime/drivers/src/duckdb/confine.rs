@@ -1,4 +1,4 @@
-//! Confines an open engine to the folders of a [`Sandbox`].
+//! Confinement of an open engine to the folders of a [`Sandbox`].
 //!
 //! The order matters: the folders can't be named any more once the rest is closed, and nothing can be set once the
 //! configuration is locked. Both hold for all connections until the file is closed, whatever SQL says.
@@ -12,7 +12,7 @@ use super::sys::{Answer, Connection, RawError};
 use crate::olap::{Failure, QueryError, SqlError};
 use crate::sandbox::{Sandbox, WorkingFolder};
 
-/// Settings that change what a statement means and nothing else: projects may still make them.
+/// Settings that only affect the meaning of statements, and that projects may change inside a sandbox.
 const STILL_SET: [&str; 15] = [
     "Calendar",
     "TimeZone",
@@ -32,7 +32,7 @@ const STILL_SET: [&str; 15] = [
     "scalar_subquery_error_on_multiple_rows",
 ];
 
-/// Closes what lies beyond the sandbox. `root` is the folder that relative paths start from.
+/// Disables the engine's access to anything outside the sandbox. `root` is the base of relative paths.
 ///
 /// # Errors
 /// What the engine says, and when the process's working folder is neither `root` nor the sandbox's empty one: the engine looks at a
@@ -99,7 +99,7 @@ pub(super) fn refuse_leftovers(folder: &WorkingFolder, sql: &str) -> Result<(), 
     }))
 }
 
-/// The engine's refusal of what a sandbox closes, in our words; none if it is about something else.
+/// Converts the engine's refusal of access outside the sandbox to our message; none for other messages.
 pub(super) fn refusal(message: &str) -> Option<String> {
     let quoted = |before: &str| {
         let (_, rest) = message.split_once(before)?;
@@ -121,7 +121,7 @@ pub(super) fn refusal(message: &str) -> Option<String> {
     None
 }
 
-/// Refuses a file outside the sandbox before it is touched.
+/// Refuses a file outside the sandbox before any access.
 pub(super) fn refuse_outside(sandbox: &Sandbox, file: &Path) -> Result<(), QueryError> {
     if sandbox.holds(file) {
         return Ok(());
@@ -134,9 +134,9 @@ pub(super) fn refuse_outside(sandbox: &Sandbox, file: &Path) -> Result<(), Query
     })))
 }
 
-/// The class of errors about what a sandbox closes.
+/// Class of errors about access outside the sandbox.
 pub(super) const CLASS: &str = "sandbox";
-/// Returns the hint of a refusal.
+/// Returns the hint of errors about access outside the sandbox.
 pub(super) fn hint() -> String {
     let sandbox = option("sandbox", "");
     format!(

@@ -1,19 +1,19 @@
-//! Errors of the engine's CSV reader: pages of advice, of which the reason, the file and the line are taken out.
+//! Errors of the engine's CSV reader: extraction of reason, file and line from pages of advice.
 
 use crate::olap::DataPlace;
 
-/// The parts of an error about a CSV file that a person needs.
+/// The useful parts of an error about a CSV file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CsvError {
-    /// The reason, in one line.
+    /// Reason in one line.
     pub(super) message: String,
-    /// The options that help.
+    /// Reader options that may help; none if unknown.
     pub(super) hint: Option<String>,
-    /// The line of the file; none if the engine does not say.
+    /// File and line of the error; none if the engine does not report them.
     pub(super) place: Option<DataPlace>,
 }
 
-/// Beginnings of the lines that say what is wrong; a quoted line of the file stands before them.
+/// Prefixes of the lines with the reason, which follow a quoted line of the file.
 const REASONS: [&str; 6] = [
     "Error when converting column",
     "Expected Number of Columns",
@@ -23,7 +23,7 @@ const REASONS: [&str; 6] = [
     "It was not possible to automatically detect the CSV parsing dialect",
 ];
 
-/// Reads a message of the engine; none if it is not about a CSV file.
+/// Parses an error message; none if it is not about a CSV file.
 pub(super) fn read(message: &str) -> Option<CsvError> {
     let first = message.lines().next()?.trim();
     let line = first
@@ -55,7 +55,7 @@ pub(super) fn read(message: &str) -> Option<CsvError> {
     })
 }
 
-/// The reason in one sentence.
+/// Formats the reason as one sentence.
 fn told(reason: &str) -> String {
     if let Some((column, rest)) = converted(reason) {
         return format!("{} in column \"{column}\"", rest.trim().trim_end_matches('.'));
@@ -69,14 +69,14 @@ fn told(reason: &str) -> String {
     reason.trim_end_matches('.').to_owned()
 }
 
-/// The column and the rest of `Error when converting column "n". Could not convert ...`.
+/// Parses `Error when converting column "n". Could not convert ...` into the column and the rest.
 fn converted(reason: &str) -> Option<(&str, &str)> {
     reason
         .strip_prefix("Error when converting column \"")?
         .split_once("\".")
 }
 
-/// The options of the reader that help; a source and `read_csv` have the same.
+/// Returns the reader options that may help; sources and `read_csv` share their names.
 fn hint(reason: &str) -> Option<String> {
     const LEAVE_OUT: &str = "`ignore_errors` leaves such rows out";
     let first = match reason {

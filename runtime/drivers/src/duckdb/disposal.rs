@@ -1,4 +1,4 @@
-//! Moving outputs into the trash and out of it, as a part of other work.
+//! Moves of outputs into the trash and out of it, as part of other work.
 
 use uuid::Uuid;
 
@@ -9,10 +9,11 @@ use super::transaction::Work;
 use super::trash;
 use crate::olap::{Failure, OutputKind, Tag, Thrown, Trashed, trash_table};
 
-/// Outputs of one resource that builds took the place of: a few edits on one branch, and the way back to another.
+/// The most replaced outputs that are kept per resource: enough for a few edits on a branch, and the way back to
+/// another.
 pub(super) const MOST_REPLACED: usize = 10;
 
-/// A table that goes to the trash.
+/// A table to be moved to the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Throw {
     pub(super) entry: Entry,
@@ -20,12 +21,12 @@ pub(super) struct Throw {
     pub(super) why: Thrown,
     pub(super) bytes: Option<u64>,
     pub(super) protected: bool,
-    /// Its owner has notes of partitions.
+    /// True if its owner has notes of partitions.
     pub(super) partitioned: bool,
 }
 
 impl Throw {
-    /// Moves the table. What is known of it follows with [`trash::note`], before its owner leaves another record.
+    /// Moves the table. Its details must be written by [`trash::note`] before the owner's record is replaced.
     pub(super) fn carry_out(&self, work: &Work<'_>) -> Result<Trashed, Failure> {
         let Self { entry, tag, .. } = self;
         schema::rename_object(work, entry, *tag, &trash_table(tag.build))?;
@@ -44,7 +45,7 @@ impl Throw {
         })
     }
 
-    /// The edits of the schema once that is committed.
+    /// Returns the changes of the known schema after the commit.
     pub(super) fn edits(&self, trashed: Trashed) -> Vec<Edit> {
         let build = trashed.tag.build;
         let mut edits = vec![Edit::Remove(Folded::new(&self.entry.name)), Edit::Thrown(trashed)];
@@ -55,14 +56,14 @@ impl Throw {
     }
 }
 
-/// The outputs of the trash that were made by the builds of tables which are to go there: they hold the same.
+/// Returns the builds of moved tables that are already in the trash, with the same content.
 pub(super) fn doubles(names: &Names, throw: &[Throw]) -> Vec<Uuid> {
     let builds = throw.iter().map(|throw| throw.tag.build);
     builds.filter(|build| names.trashed(*build).is_some()).collect()
 }
 
-/// Gives a table of the trash its place among the outputs. Its partitions come with it; that it is not in the trash any
-/// more is left to be noted ([`trash::forget`]).
+/// Restores a table from the trash with its partitions. The caller removes it from the trash's notes
+/// ([`trash::forget`]).
 pub(super) fn take_back(
     work: &Work<'_>,
     trashed: &Trashed,

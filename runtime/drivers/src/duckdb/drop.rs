@@ -1,4 +1,4 @@
-//! Dropping outputs: views are gone, tables go to the trash.
+//! Dropping of outputs: views are deleted, tables move to the trash.
 
 use std::sync::Arc;
 
@@ -23,16 +23,16 @@ use super::trash;
 use crate::crash::around;
 use crate::olap::{Dropped, Failure, Guard, OutputKind, Thrown, Trashed};
 
-/// Everything that an owner has, and what becomes of it.
+/// The plan for dropping all objects of an owner.
 struct DropPlan {
     throw: Vec<Throw>,
     drop: Vec<Entry>,
-    /// Outputs of the trash that make way.
+    /// Builds whose outputs in the trash are removed to make room.
     outdated: Vec<Uuid>,
     partitioned: bool,
 }
 
-/// Drops everything that an owner has.
+/// Drops all objects of an owner.
 pub(super) async fn drop_output(
     engine: &Engine,
     uid: Uuid,
@@ -110,8 +110,7 @@ fn plan_of_drop(engine: &Engine, uid: Uuid, guard: Guard) -> DropPlan {
     }
 }
 
-/// Measures what is to go, and says so if the trash has no room for it: nothing in there makes way that is protected
-/// too.
+/// Measures the dropped tables. Fails if the trash has no room for them without removing protected tables.
 fn find_room(engine: &Engine, work: &Work<'_>, plan: &mut DropPlan) -> Result<Option<Dropped>, Failure> {
     if plan.throw.is_empty() {
         return Ok(None);

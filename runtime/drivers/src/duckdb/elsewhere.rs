@@ -1,4 +1,4 @@
-//! Outputs in other places: files and tables.
+//! Outputs outside the engine: files, and tables of other databases.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;

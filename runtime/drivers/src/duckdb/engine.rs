@@ -1,4 +1,4 @@
-//! The engine: one file, opened once, and the work in it.
+//! The engine: one file, opened once, and the work on it.
 //!
 //! What it consists of are its [`Parts`], each with a lock of its own. A unit of work enters by the gate, gets a connection
 //! of the pool, and gives both back when its thread is done, whatever became of the caller.
@@ -31,7 +31,7 @@ use super::transaction::Work;
 use super::trash_bounds::TrashBounds;
 use crate::olap::{Failure, Group};
 
-/// DuckDB on one file. Clones are the same engine.
+/// DuckDB on one file. Clones share the engine.
 ///
 /// The file is opened by the first work that needs it. Dropping the last clone closes it; [`Engine::close`] does it
 /// in order and says what the file looks like then.
@@ -40,7 +40,7 @@ pub struct Engine {
     pub(super) parts: Arc<Parts>,
 }
 
-/// The parts of an engine.
+/// The shared state of an engine.
 pub(super) struct Parts {
     options: Options,
     pub(super) gate: Gate,
@@ -51,12 +51,12 @@ pub(super) struct Parts {
     pub(super) sharing: Sharing,
     pub(super) trash: TrashBounds,
     pub(super) group: Arc<Group<Arc<Claim>>>,
-    /// The project lets extensions be fetched.
+    /// True if the project permits the installation of extensions.
     pub(super) installs: AtomicBool,
 }
 
 impl Engine {
-    /// An engine on a file that is not opened yet.
+    /// Creates an engine on a file without opening it.
     pub fn new(options: Options) -> Self {
         let parts = Parts {
             gate: Gate::new(&options),
@@ -75,22 +75,23 @@ impl Engine {
         }
     }
 
-    /// Returns whether this engine has opened the file.
+    /// Returns true if this engine has the file open.
     pub fn is_open(&self) -> bool {
         self.parts.pool.is_open()
     }
 
-    /// Returns the options that it was opened with.
+    /// Returns the options of the engine.
     pub fn options(&self) -> &Options {
         &self.parts.options
     }
 
-    /// Returns the names in the file. The lock is never held across work.
+    /// Returns the known objects in the file. The lock is never held across work.
     pub(super) fn names(&self) -> MutexGuard<'_, Names> {
         self.parts.names.now()
     }
 
-    /// Waits until an owner, a name with whoever has it, and an output of the trash are nobody else's work, and takes them.
+    /// Waits until no other work has claimed an owner, a name with its current owner, or an output in the trash, and
+    /// claims all of them.
     pub(super) async fn claim(
         &self,
         uid: Uuid,
@@ -102,7 +103,7 @@ impl Engine {
         self.parts.names.claim(uid, name, back, cancel).await
     }
 
-    /// Runs a job on a connection, off the async threads, as soon as it may.
+    /// Runs a job on a connection in a blocking thread, once the gate permits.
     pub(super) async fn work<T, E>(
         &self,
         cancel: &CancellationToken,
@@ -118,7 +119,7 @@ impl Engine {
         self.work_with(pass, Running::start(cancel, None), job).await
     }
 
-    /// Runs a job whose right to work has been waited for already. Dropping the future interrupts the job.
+    /// Runs a job with an already acquired pass through the gate. Dropping the future interrupts the job.
     pub(super) async fn work_with<T, E>(
         &self,
         pass: Pass,
@@ -158,7 +159,7 @@ impl Engine {
         done
     }
 
-    /// Waits for the right to work.
+    /// Waits at the gate until work is permitted.
     ///
     /// # Cancel safety
     /// Dropping the future gives the place in the queue back.
@@ -171,7 +172,7 @@ impl Engine {
         self.parts.gate.enter(cancel, company, forget).await
     }
 
-    /// A connection; opens the file if need be, others wait for that.
+    /// Takes a connection from the pool, opening the file if necessary; concurrent callers wait for the opening.
     pub(super) fn checkout(&self) -> Result<Connection, Failure> {
         let Parts {
             options, beginnings, ..
@@ -189,7 +190,7 @@ impl Engine {
         }
     }
 
-    /// Gives a connection back after work that left it, or the engine, in some state.
+    /// Returns a connection to the pool, or discards it if the work left it or the engine unusable.
     pub(super) fn put_back(&self, connection: Connection, aftermath: Aftermath) {
         match aftermath {
             Aftermath::Usable => {
@@ -201,12 +202,13 @@ impl Engine {
         }
     }
 
-    /// A connection to the open file on which nothing was run: it sees what holds for everybody.
+    /// Opens an uninitialised connection to the open file, which sees only global settings.
     pub(super) fn bare_connection(&self) -> Result<Connection, Failure> {
         self.parts.pool.bare_connection(&self.options().path)
     }
 
-    /// Has the file opened anew before the next work: what every connection begins with is another now.
+    /// Requests that the file be reopened before the next work, since the statements at the start of connections have
+    /// changed.
     pub(super) fn renew(&self) {
         if self.is_open() {
             self.parts.gate.declare_broken();
@@ -222,7 +224,7 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// Runs what blocks on a thread made for that. A panic there is this work's failure and nobody else's.
+/// Runs a blocking function on its own thread. A panic fails only this work.
 pub(super) async fn on_blocking_thread<T: Send + 'static>(
     job: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {

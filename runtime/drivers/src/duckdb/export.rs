@@ -1,5 +1,5 @@
-//! Writing an answer into a file, whole or not at all: the engine writes a part beside it, which takes its name when it
-//! is complete and on the disk.
+//! Export of an answer to a file, atomically: the engine writes a part file, which is renamed once it is complete and
+//! synced.
 
 mod sheet;
 
@@ -22,7 +22,7 @@ use super::transaction::{Work, disk_full};
 use crate::crash;
 use crate::olap::{Existing, Export, ExportError, Exported, Failure, FileFormat, QueryError, sole_statement};
 
-/// Keeps the parts of one process apart.
+/// Counter that makes the names of part files unique within the process.
 static PARTS: AtomicU64 = AtomicU64::new(0);
 
 /// Writes an answer into a file.
@@ -46,7 +46,7 @@ pub(super) async fn export(
     })
 }
 
-/// The whole life of an export, on a blocking thread.
+/// Performs a whole export on a blocking thread.
 fn write(work: &Work<'_>, export: &Export) -> Result<Exported, ExportError> {
     let target = Target::find(export)?;
     let part = Part::beside(&target.file)?;
@@ -64,7 +64,7 @@ fn write(work: &Work<'_>, export: &Export) -> Result<Exported, ExportError> {
     Ok(Exported { rows, bytes })
 }
 
-/// Writes the part. Returns the number of rows.
+/// Writes the part file. Returns the number of rows.
 fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, ExportError> {
     let sql = sole_statement(&export.sql)?;
     if !reads(sql) {
@@ -126,7 +126,7 @@ fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, Ex
     Ok(schema::count(&rows))
 }
 
-/// Returns the columns of an answer, in texts an apostrophe before what a spreadsheet would run.
+/// Returns the columns of an answer as SQL, with an apostrophe before texts that a spreadsheet would execute.
 fn guarded(answer: &Answer<'_>) -> String {
     let column = |(name, shape): &(String, Shape)| {
         let name = DuckDb.name(name);
@@ -141,12 +141,12 @@ fn guarded(answer: &Answer<'_>) -> String {
     columns.join(", ")
 }
 
-/// The pattern of text that a spreadsheet would run, as a literal of the engine.
+/// SQL literal of the pattern for texts that a spreadsheet would execute.
 const RUN: &str = r"'^[=+\-@\t\r]'";
-/// The sign that keeps it from that.
+/// SQL literal of the apostrophe that prevents execution.
 const APOSTROPHE: &str = "\u{27}\u{27}\u{27}\u{27}";
 
-/// Puts lines before the content of a file.
+/// Inserts lines before the content of a file.
 fn put_above(lines: &[String], file: &Path) -> io::Result<()> {
     let mut content = File::open(file)?;
     // Its name is free while the content is open.
@@ -163,16 +163,16 @@ fn put_above(lines: &[String], file: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The place of the file.
+/// The destination of an export.
 struct Target {
-    /// Links resolved.
+    /// Path of the file, with links resolved.
     file: PathBuf,
-    /// Those of a file that is to be replaced.
+    /// Permissions of an existing file to be replaced; none if there is none.
     permissions: Option<fs::Permissions>,
 }
 
 impl Target {
-    /// Looks at what stands there.
+    /// Resolves the destination, and refuses one that can't be replaced.
     fn find(export: &Export) -> Result<Self, ExportError> {
         let file = &export.file;
         match fs::metadata(file) {
@@ -193,11 +193,11 @@ impl Target {
     }
 }
 
-/// A file that is not complete yet; removed when dropped.
+/// A part file, removed when dropped.
 struct Part(PathBuf);
 
 impl Part {
-    /// Makes an empty one in the folder of `file`, where nobody else has one of its name.
+    /// Creates an empty part file with a unique name in the folder of `file`.
     fn beside(file: &Path) -> Result<Self, ExportError> {
         let folder = file.parent().unwrap_or(Path::new(""));
         let number = PARTS.fetch_add(1, Ordering::Relaxed);
@@ -208,7 +208,7 @@ impl Part {
         Ok(Self(part))
     }
 
-    /// Gives it the name of `target`. Returns its size.
+    /// Renames the part file to the destination. Returns its size in bytes.
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] when a file came to stand there that is not to be replaced.

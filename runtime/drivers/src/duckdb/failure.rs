@@ -1,4 +1,4 @@
-//! Errors of the engine, classified into the cases that callers distinguish.
+//! Classification of the engine's errors into the cases that callers distinguish.
 //!
 //! Connections have `errors_as_json` set, so most errors are `Class Error: {...}` with fields; some of the engine's
 //! layers know nothing of the setting and write `Class Error: text`. Both are read here and nowhere else.
@@ -11,16 +11,16 @@ use super::sys::RawError;
 use super::{confine, csv_error, json_error};
 use crate::olap::{Failure, OpenError, SoleError, SqlError};
 
-/// A statement as it was sent: the caller's SQL with something of ours before it.
+/// A statement as sent to the engine: the caller's SQL behind our prefix.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
-    /// The text that we put before it.
+    /// Our text before the caller's SQL.
     pub(super) prefix: &'a str,
-    /// The text that the caller passed in.
+    /// The caller's SQL.
     pub(super) sql: &'a str,
 }
 
-/// An error as the engine writes it.
+/// A parsed error message of the engine.
 #[derive(Debug, Default, Deserialize)]
 struct Said {
     #[serde(rename = "exception_type", default)]
@@ -51,7 +51,7 @@ impl Said {
         }
     }
 
-    /// Reads the error that another one quotes at its end, as those of attached lakes do.
+    /// Parses the error that this one quotes at its end, as errors of attached lakes do.
     fn with_inner(mut self) -> Self {
         let inner = self.message.find(r#"{"exception_type""#);
         let inner = inner.and_then(|at| Some((at, self.message.get(at..)?)));
@@ -64,12 +64,12 @@ impl Said {
         self
     }
 
-    /// Lower case with hyphens: `out-of-memory`.
+    /// Returns the error's class in lower case with hyphens: `out-of-memory`.
     fn class(&self) -> String {
         self.class.to_lowercase().replace(' ', "-")
     }
 
-    /// Returns the place in the caller's SQL, in bytes.
+    /// Returns the position of the error in the caller's SQL, in bytes; none if unknown.
     fn offset(&self, source: Source<'_>) -> Option<usize> {
         let position: usize = self.position.as_deref()?.parse().ok()?;
         if self.class() == "parser" {
@@ -82,7 +82,7 @@ impl Said {
     }
 }
 
-/// An error of a statement, and whether the engine has to be opened anew after it.
+/// Classifies the error of a statement, and the state in which it leaves the engine.
 pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, Aftermath) {
     let said = Said::read(raw);
     let class = said.class();
@@ -120,26 +120,27 @@ pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, 
     (failure, aftermath)
 }
 
-/// The system's words for a call that a signal ended: sent to nobody but work that is interrupted.
+/// The system's message for a call that a signal interrupted, which happens only to interrupted work.
 const SIGNALLED: &str = "Interrupted system call";
 
-/// Returns true if something hangs on an object that was to change: the engine renames no table that has an index.
+/// Returns true if a change failed because other objects depend on the changed one: the engine renames no table with an
+/// index.
 pub(super) fn is_of_dependents(failure: &Failure) -> bool {
     matches!(failure, Failure::Sql(error) if error.class == "dependency")
 }
 
-/// The state of an engine after an error, the worst last.
+/// The state of the engine after an error, the worst last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Aftermath {
-    /// It can.
+    /// The connection and the engine remain usable.
     Usable,
-    /// It can, on other connections.
+    /// The connection is unusable, but the engine remains usable.
     Spent,
-    /// It refuses all further work until its file is opened anew.
+    /// The engine refuses all work until its file is reopened.
     Broken,
 }
 
-/// Reads `... held in /usr/bin/python3.11 (PID 12) ...`.
+/// Parses the process in `... held in /usr/bin/python3.11 (PID 12) ...`.
 fn process_in(message: &str) -> Option<String> {
     let (before, after) = message.split_once(" (PID ")?;
     let (process, _) = after.split_once(')')?;
@@ -186,7 +187,7 @@ fn is_disk_full(message: &str) -> bool {
         .any(|words| message.contains(words))
 }
 
-/// Reads limit and use from `... (95.2 MiB/95.3 MiB used) ...`.
+/// Parses limit and use from `... (95.2 MiB/95.3 MiB used) ...`.
 fn out_of_memory(message: String) -> Failure {
     let used = message
         .split_once(" used)")
@@ -207,7 +208,7 @@ fn out_of_memory(message: String) -> Failure {
     }
 }
 
-/// The extension that the engine says is needed and not there.
+/// Returns the name of a missing extension in an error message; none for other errors.
 fn missing_extension(message: &str) -> Option<String> {
     let between = |before: &str, after: &str| {
         let (_, rest) = message.split_once(before)?;
@@ -221,10 +222,10 @@ fn missing_extension(message: &str) -> Option<String> {
         .or_else(|| between("Install it first using \"INSTALL ", "\""))
 }
 
-/// A hint of more characters than these is a page to read, not a line.
+/// The most characters of a hint; longer advice becomes details.
 const LONGEST_HINT: usize = 240;
 
-/// The first line is the message, what follows it is advice; long advice is details.
+/// Converts an error message: its first line is the message, and the rest a hint, or details if long.
 fn sql_error(said: &Said, class: String, source: Option<Source<'_>>) -> SqlError {
     if let Some(message) = confine::refusal(&said.message) {
         return SqlError {
@@ -272,12 +273,12 @@ fn first_line(message: &str) -> String {
     message.lines().next().unwrap_or_default().trim().to_owned()
 }
 
-/// The failure of a text that is not one statement.
+/// Returns the failure of a text that is not a single statement.
 pub(super) fn not_one(error: SoleError) -> Failure {
     Failure::Sql(plain_error(&error.to_string()))
 }
 
-/// The error of a statement that the engine was not asked about.
+/// Returns the error of a statement that was refused without asking the engine.
 pub(super) fn plain_error(message: &str) -> SqlError {
     SqlError {
         class: "parser".to_owned(),

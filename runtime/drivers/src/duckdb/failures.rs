@@ -1,4 +1,4 @@
-//! Rows that failed tests, kept for people: a table of ours that anybody may read.
+//! Rows that failed tests, kept in a table of ours that anybody may read.
 //!
 //! They are taken in the transaction that tests, and written in one of their own, since a failure undoes the first. What is
 //! kept of an owner is always that of its last tests, and goes with its output.
@@ -18,7 +18,7 @@ use super::trash::now_ms;
 use crate::crash::around;
 use crate::olap::{Failure, KeptRows, TestedRows};
 
-/// Rows in one statement.
+/// The most rows in one statement.
 const AT_ONCE: usize = 100;
 
 impl TestedRows for Engine {
@@ -52,7 +52,7 @@ impl TestedRows for Engine {
     }
 }
 
-/// Forgets what is kept of an owner.
+/// Removes the kept rows of an owner.
 pub(super) fn forget(work: &Work<'_>, owner: Uuid) -> Result<(), Failure> {
     work.run(
         "DELETE FROM _watershed.failures WHERE uid = ?",
@@ -61,7 +61,7 @@ pub(super) fn forget(work: &Work<'_>, owner: Uuid) -> Result<(), Failure> {
     .map(drop)
 }
 
-/// Gives what is kept of an owner the name that its output has now.
+/// Updates the output's name beside an owner's kept rows.
 pub(super) fn rename(work: &Work<'_>, owner: Uuid, table: &str) -> Result<(), Failure> {
     work.run(
         "UPDATE _watershed.failures SET table_name = ? WHERE uid = ?",

@@ -1,4 +1,4 @@
-//! The gate: who may work in the file when.
+//! The gate: permission for units of work to use the file, shared or exclusively.
 //!
 //! Invariants:
 //! 1. At most [`Options::connections`](super::Options::connections) units of work run at the same time, and among those
@@ -18,23 +18,23 @@ use tokio_util::sync::CancellationToken;
 use super::options::Options;
 use crate::olap::{Failure, Hooks};
 
-/// The mode of access: with others at the same time, or alone.
+/// The mode of access: shared or exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Company {
     Others,
     Alone,
 }
 
-/// The right to work, for as long as it lives.
+/// Permission to work, released when dropped.
 pub(super) struct Pass {
     _held: Held,
     _slot: OwnedSemaphorePermit,
 }
 
-/// The right to make outputs beside other work, for as long as it lives.
+/// Permission to build outputs beside other work, released when dropped.
 pub(super) type BuildTurn = OwnedSemaphorePermit;
 
-/// The right to run statements around a build, for as long as it lives.
+/// Permission to run statements around a build, released when dropped.
 pub(super) type HookTurn = OwnedMutexGuard<()>;
 
 enum Held {
@@ -42,13 +42,13 @@ enum Held {
     Whole(#[expect(dead_code, reason = "held")] OwnedRwLockWriteGuard<()>),
 }
 
-/// The gate of an engine.
+/// The gate of an engine, through which all work passes.
 pub(super) struct Gate {
     gate: Arc<RwLock<()>>,
     slots: Arc<Semaphore>,
     builders: Arc<Semaphore>,
     hooks: Arc<Mutex<()>>,
-    /// Set after a fatal error: the file is to be opened anew.
+    /// True after a fatal error, until the file is reopened.
     broken: AtomicBool,
 }
 
@@ -63,7 +63,7 @@ impl Gate {
         }
     }
 
-    /// Waits for the right to work. `forget` is called alone for a broken file.
+    /// Waits for permission to work. For a broken file, `forget` is called first, exclusively.
     ///
     /// # Cancel safety
     /// Dropping the future gives the place in the queue back.
@@ -103,7 +103,7 @@ impl Gate {
         }
     }
 
-    /// Returns the right to work alone, if nobody works at this moment.
+    /// Returns exclusive permission if no work runs at this moment.
     pub(super) fn enter_alone_now(&self) -> Option<Pass> {
         let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
         let held = Held::Whole(Arc::clone(&self.gate).try_write_owned().ok()?);
@@ -113,12 +113,12 @@ impl Gate {
         })
     }
 
-    /// Waits for the end of all work, however many slots there are.
+    /// Waits until all work has ended, and keeps new work out.
     pub(super) async fn shut(&self) -> OwnedRwLockWriteGuard<()> {
         Arc::clone(&self.gate).write_owned().await
     }
 
-    /// Waits until another transaction may make outputs.
+    /// Waits for a slot for building outputs.
     ///
     /// # Cancel safety
     /// Dropping the future gives the place in the queue back.
@@ -130,7 +130,7 @@ impl Gate {
         }
     }
 
-    /// Waits until no other build with statements around it is at work; a build without any waits for nobody.
+    /// Waits until no other build runs statements around it. A build without such statements doesn't wait.
     pub(super) async fn turn_of(
         &self,
         hooks: &Hooks,
@@ -146,7 +146,7 @@ impl Gate {
         }
     }
 
-    /// Lets nobody enter before the file has been opened anew.
+    /// Keeps all work out until the file is reopened.
     pub(super) fn declare_broken(&self) {
         self.broken.store(true, Ordering::Release);
     }
@@ -172,7 +172,7 @@ mod tests {
         Gate::new(&options)
     }
 
-    /// The right to work, if it is to be had at once.
+    /// Returns permission to work if it is available at once.
     fn enter(gate: &Gate, company: Company) -> Option<Pass> {
         let cancel = CancellationToken::new();
         let entered = gate.enter(&cancel, company, || {});

@@ -1,4 +1,4 @@
-//! The growth of the file: when a checkpoint is due, and since when memory was given back.
+//! Growth of the file: when a checkpoint is due, and the number of changes since memory was released.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -11,14 +11,14 @@ use super::schema;
 use super::transaction::Work;
 use crate::olap::Failure;
 
-/// Growth below this is not worth a checkpoint.
+/// The least growth for which a checkpoint is worthwhile, in bytes.
 const SMALLEST_STEP_BYTES: u64 = 4 << 20;
 
-/// The size that the file may reach before a checkpoint is due, and the changes in it.
+/// The size at which the next checkpoint is due, and the changes since memory was released.
 #[derive(Default)]
 pub(super) struct Growth {
     size: Mutex<Size>,
-    /// Since memory was given back last.
+    /// Number of changes since memory was released.
     changes: AtomicUsize,
 }
 
@@ -29,14 +29,15 @@ struct Size {
 }
 
 impl Size {
-    /// Half of what is live: so a file stays below twice its live size, and a build on top of it below three times.
+    /// Returns the growth until the next checkpoint: half of the live data, so that the file stays below twice its live
+    /// size, and below three times with a build in progress.
     fn step(&self) -> u64 {
         SMALLEST_STEP_BYTES.max(self.live_bytes / 2)
     }
 }
 
 impl Growth {
-    /// Looks at the live size: after opening, and after each checkpoint.
+    /// Measures the live size, after an opening and after each checkpoint.
     pub(super) fn measure(&self, work: &Work<'_>) -> Result<(), Failure> {
         let rows = work.run(
             "SELECT used_blocks * block_size FROM pragma_database_size() \
@@ -53,12 +54,12 @@ impl Growth {
         size.due_at_bytes = bytes + size.step();
     }
 
-    /// Returns true if a file of a size is due for a checkpoint.
+    /// Returns true if a checkpoint is due at this file size.
     pub(super) fn is_due(&self, bytes: u64) -> bool {
         bytes > self.size.lock().unpoisoned().due_at_bytes
     }
 
-    /// Lets the file grow by another step.
+    /// Postpones the checkpoint until the file has grown by another step.
     pub(super) fn postpone(&self, bytes: u64) {
         let mut size = self.size.lock().unpoisoned();
         size.due_at_bytes = bytes + size.step();
@@ -68,18 +69,18 @@ impl Growth {
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of changes since it was begun anew.
+    /// Returns the number of changes since memory was released.
     pub(super) fn changes(&self) -> usize {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Begins to count changes anew.
+    /// Restarts the count of changes.
     pub(super) fn forget_changes(&self) {
         self.changes.store(0, Ordering::Relaxed);
     }
 }
 
-/// Bytes of the file and its log.
+/// Returns the size of the file and its log, in bytes.
 pub(super) fn size_on_disk(path: &Path) -> u64 {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     size(path) + size(&wal_path(path))

@@ -1,8 +1,8 @@
-//! The promises of DuckDB's file.
+//! Guarantees of DuckDB's driver.
 
 use crate::olap::{Cell, Guarantees, Part, Promise};
 
-/// The driver's answer: one file, one transaction for all that belongs together.
+/// Guarantees of DuckDB's driver, which keeps all data in one file and makes each change in one transaction.
 pub const GUARANTEES: Guarantees = Guarantees::new("duckdb", promise, Part::ALL);
 
 const fn promise(cell: Cell) -> Promise {

@@ -1,4 +1,4 @@
-//! Statements around a build, and the end of what they set for everybody.
+//! Statements around a build, and the restoring of global settings that they change.
 //!
 //! What holds for one connection (SET, SET VARIABLE, temporary tables) ends with it: a connection that ran such
 //! statements is spent. What holds for the whole file or process is found as the difference of before and after, seen from
@@ -18,17 +18,17 @@ use super::transaction::Work;
 use crate::olap::{BuildError, Failure, HookError, Hooks, OutputKind, SqlError, Value};
 
 const SETTINGS: &str = "SELECT name, value FROM duckdb_settings()";
-/// Those that other builds have attached meanwhile are theirs.
+/// Query for attached databases other than those that concurrent builds have attached.
 const DATABASES: &str = "SELECT database_name FROM duckdb_databases() \
     WHERE NOT internal AND NOT starts_with(database_name, '_watershed_')";
 const SECRETS: &str =
     "SELECT name FROM duckdb_secrets() WHERE NOT persistent AND NOT starts_with(name, '_watershed_')";
 const DATABASE: &str = "SELECT current_database()";
 
-/// Settings that say the same as another one, or that show a limit rounded.
+/// Settings that are aliases of others, or display a rounded limit.
 const MEMORY: [&str; 2] = ["memory_limit", "max_memory"];
 
-/// Runs a build between its statements.
+/// Runs a build between its hooks.
 pub(super) fn around<T>(
     engine: &Engine,
     work: &Work<'_>,
@@ -79,7 +79,7 @@ fn run_before(work: &Work<'_>, hooks: &Hooks) -> Result<(), BuildError> {
     Ok(())
 }
 
-/// Runs the statements after a build, unless it was interrupted. Returns the end of all.
+/// Runs the statements after a build, unless it was interrupted. Returns the combined result.
 fn run_after<T>(work: &Work<'_>, hooks: &Hooks, done: Result<T, BuildError>) -> Result<T, BuildError> {
     let is_over = match &done {
         Err(BuildError::Failed(Failure::Interrupted)) => true,
@@ -111,12 +111,12 @@ fn run_after<T>(work: &Work<'_>, hooks: &Hooks, done: Result<T, BuildError>) -> 
     done
 }
 
-/// Whatever holds for all connections and can be set by statements.
+/// The global settings and objects that statements can change.
 struct EngineSettings {
     settings: BTreeMap<String, Option<String>>,
     databases: BTreeSet<String>,
     secrets: BTreeSet<String>,
-    /// Objects that are not ours, in the schema of the outputs.
+    /// Objects in the schema of outputs that are not ours, by name.
     foreign: BTreeMap<String, OutputKind>,
 }
 
@@ -150,7 +150,7 @@ impl EngineSettings {
         })
     }
 
-    /// Undoes what has changed since. Objects that came or went are taken note of.
+    /// Restores the settings that have changed since. Applies created and removed objects to the known names.
     fn restore(&self, engine: &Engine) -> Result<(), Failure> {
         let connection = engine.bare_connection()?;
         let work = Work::uninterrupted(&connection);
@@ -190,7 +190,7 @@ impl EngineSettings {
     }
 }
 
-/// The statement that gives a setting its value again.
+/// Returns the statement that restores the value of a setting.
 fn reset(name: &str, value: Option<&str>, memory_limit: Option<u64>) -> String {
     let quoted = DuckDb.name(name);
     match (value, memory_limit) {

@@ -1,4 +1,5 @@
-//! Extensions that a build needs and this machine does not have: fetched by the engine from its makers' repository, signed.
+//! Installation of extensions that a build needs and the machine lacks, signed and fetched by the engine from its
+//! vendor's repository.
 
 use std::sync::atomic::Ordering;
 
@@ -10,11 +11,11 @@ use super::engine::Engine;
 use super::gate::Company;
 use crate::olap::Failure;
 
-/// The most extensions that some work lacks, one after the other: that of a lake, of its catalog, and of its store.
+/// The most extensions that one unit of work may lack: for a lake, its catalog and its store.
 pub(super) const MOST_EXTENSIONS: usize = 3;
 
-/// Fetches the extension for want of which some work has failed. Returns true if it is there now, so that the work may
-/// be done again; the failure says why it is not.
+/// Installs the extension whose absence made some work fail. Returns true if the work may be retried; otherwise the
+/// failure is extended by the reason.
 pub(super) async fn install_for(engine: &Engine, failure: &mut Failure, cancel: &CancellationToken) -> bool {
     let Failure::MissingExtension {
         extension, refused, ..

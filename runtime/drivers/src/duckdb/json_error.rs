@@ -1,20 +1,21 @@
-//! Errors of the engine's JSON reader: the file and the line are taken out.
+//! Errors of the engine's JSON reader: extraction of file and line.
 
 use crate::olap::DataPlace;
 
-/// An error about a file of JSON.
+/// The useful parts of an error about a JSON file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct JsonError {
-    /// The first line of the message, with the right number of the line.
+    /// First line of the message, with a corrected line number.
     pub(super) message: String,
-    /// The line of the file, or the first one where the engine counts values.
+    /// File and line of the error; the first line if the engine counts values instead.
     pub(super) place: DataPlace,
 }
 
-/// The message about a text that is no JSON: its line is counted one too high, unlike that of a value that does not fit its column.
+/// Part of the message about malformed JSON, whose line number is one too high, unlike in messages about values that do
+/// not fit.
 const ONE_TOO_MANY: &str = "Malformed JSON";
 
-/// Reads a message of the engine; none if it is about no file of JSON.
+/// Parses an error message; none if it is not about a JSON file.
 pub(super) fn read(message: &str) -> Option<JsonError> {
     let message = message.lines().next()?.trim();
     let (what, rest) = message.split_once(" in file \"")?;

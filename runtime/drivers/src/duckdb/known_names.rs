@@ -1,4 +1,4 @@
-//! The names in the file as all work sees them, and who has which to itself.
+//! Names in the file, shared by all work, with the claims on them.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,15 +11,15 @@ use watershed_locks::Unpoisoned;
 use super::names::{ClaimKey, Edit, Names};
 use crate::olap::Failure;
 
-/// The names in the file, and the claims to them.
+/// The names in the file, and the claims on them.
 #[derive(Default)]
 pub(super) struct KnownNames {
     names: Mutex<Names>,
     released: Notify,
 }
 
-/// Names and owners that a unit of work has to itself. Goes into the job, so that it lasts as long as the job does
-/// and not only as long as somebody waits for it.
+/// Exclusive claims of a unit of work on names and owners. Moved into the job, so that they last as long as the job,
+/// even if its caller is gone.
 pub(super) struct Claim {
     known: Arc<KnownNames>,
     keys: BTreeSet<ClaimKey>,
@@ -33,18 +33,19 @@ impl Drop for Claim {
 }
 
 impl KnownNames {
-    /// Returns the names as they are now. The lock is never held across work.
+    /// Returns the current names. The lock is never held across work.
     pub(super) fn now(&self) -> MutexGuard<'_, Names> {
         self.names.lock().unpoisoned()
     }
 
-    /// Takes note of a commit.
+    /// Applies the changes of a committed transaction.
     pub(super) fn apply(&self, edits: impl IntoIterator<Item = Edit>) {
         let mut names = self.now();
         edits.into_iter().for_each(|edit| names.apply(edit));
     }
 
-    /// Waits until an owner, a name with whoever has it, and an output of the trash are nobody else's work, and takes them.
+    /// Waits until no other work has claimed an owner, a name with its current owner, or an output in the trash, and
+    /// claims all of them.
     ///
     /// # Cancel safety
     /// Dropping the future takes nothing.

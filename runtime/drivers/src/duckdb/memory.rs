@@ -1,4 +1,4 @@
-//! Giving memory back when there is nothing to do.
+//! Release of memory while the engine is idle.
 //!
 //! The engine keeps what it has read or written until its memory limit is near, and a tombstone for each block that a
 //! build has used and freed: half a kilobyte, some dozens a build, of which it begins to sweep up when there are tens of
@@ -14,23 +14,22 @@ use super::schema;
 use super::transaction::Work;
 use crate::olap::{Access, Failure};
 
-/// Fewer changes than this have left too little behind.
+/// The fewest changes since the last release that make another one worthwhile.
 const CHANGES: usize = 64;
 
-/// More than this is a warm copy of large tables, which is worth more than what would be given back. Tests have smaller
-/// ones.
+/// The most bytes in use for a release: more is a warm cache of large tables, worth more than the memory. Smaller under
+/// test.
 const LARGEST_BYTES: u64 = if cfg!(test) { 16 << 20 } else { 256 << 20 };
 
-/// A limit that nothing fits into.
+/// Statement that sets a memory limit into which nothing fits.
 const NOTHING: &str = "SET memory_limit = '1KB'";
 
-/// Something that can't be let go of. The engine keeps what it may let go of in several queues and goes through them until
-/// the limit is kept; this way it is not, and all are swept.
+/// Statement that creates a table which can't be evicted. The engine sweeps its eviction queues until the limit is met;
+/// as it never is, all are swept.
 const STAYS: &str = "CREATE OR REPLACE TEMP TABLE stays AS SELECT i FROM range(2048) t(i)";
 
-/// Lets go of what the engine holds in memory, if it has changed often enough for that, nobody works in it at this
-/// moment, and it is little: what is needed again is read from the file. Worth a call whenever a project has become
-/// idle; does nothing most of the time.
+/// Releases the engine's cache if enough has changed, no work runs and the cache is small; later reads load the data
+/// from the file. Cheap to call whenever a project becomes idle.
 ///
 /// # Cancel safety
 /// Dropping the future leaves it to end by itself.
@@ -67,8 +66,8 @@ fn give_back_here(engine: &Engine) -> Result<(), Failure> {
     given
 }
 
-/// The engine's limit, if it holds little enough. What stands in the log alone would be written beside the file, so
-/// it is written into it.
+/// Returns the engine's memory limit if little enough is in use. Writes the log into the file first, since its data
+/// would otherwise be written to temporary files.
 fn prepare(engine: &Engine, work: &Work<'_>) -> Result<Option<u64>, Failure> {
     let held = work.run(
         "SELECT coalesce(sum(memory_usage_bytes), 0)::BIGINT FROM duckdb_memory()",
@@ -81,7 +80,7 @@ fn prepare(engine: &Engine, work: &Work<'_>) -> Result<Option<u64>, Failure> {
     Ok(engine.parts.pool.memory_limit())
 }
 
-/// If this fails, the limit may stay that low, and nothing more can be done.
+/// Lowers the memory limit and restores it. If the restoring fails, the limit may stay low, which nothing can mend.
 fn let_go(work: &Work<'_>, limit: u64) -> Result<(), Failure> {
     work.run(STAYS, &[])?;
     // It says no, having let go of all that it could.

@@ -1,5 +1,4 @@
-//! SQL that is run once: the statements and the record of them are one transaction, so that after a crash it is known
-//! whether they were run.
+//! Migrations: SQL that runs once, in one transaction with its record, so that a crash leaves no doubt whether it ran.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -115,10 +114,10 @@ impl Migrations for Engine {
     }
 }
 
-/// A run that ended well.
+/// A successful run of a migration.
 struct Ran {
     left: Left,
-    /// The settings that it left are not those of the run before it.
+    /// True if the settings differ from those that the previous run left.
     settings_changed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The objects of the engine's schema `main`, by name and by owner.
+//! Objects in the engine's schema `main`, by name and by owner.
 //!
 //! Read once when the file is opened and kept up with every commit: the file belongs to this process alone and
 //! every change goes through here, so that no build has to search the engine's catalog.
@@ -17,33 +17,33 @@ use watershed_dialect::{Dialect as _, DuckDb};
 use super::columns::Column;
 use crate::olap::{Object, OutputKind, Tag, Trashed};
 
-/// An object of the schema.
+/// An object in the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// As it stands in the engine.
+    /// Name as written in the engine.
     pub(super) name: String,
     pub(super) kind: OutputKind,
-    /// `None`: not ours.
+    /// Tag of the output; `None` if the object is not ours.
     pub(super) tag: Option<Tag>,
 }
 
-/// The objects of the schema, and who works on which.
+/// The known objects in the schema, and the claims of running work.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     objects: BTreeMap<Folded, Entry>,
     owned: BTreeMap<Uuid, BTreeSet<Folded>>,
-    /// Owners that have a record.
+    /// Owners with a record.
     recorded: BTreeSet<Uuid>,
-    /// Owners that have notes of partitions, or had some.
+    /// Owners that have or had notes of partitions.
     partitioned: BTreeSet<Uuid>,
-    /// Stages that are known to stand: their owners, and the names of the columns that are not ours.
+    /// Owners whose stage is known to exist, with its columns except our own.
     staged: BTreeMap<Uuid, Arc<[Column]>>,
     /// Outputs in the trash, by their builds.
     trash: BTreeMap<Uuid, Trashed>,
     claimed: BTreeSet<ClaimKey>,
 }
 
-/// The owners of what stands beside the objects.
+/// The owners of records and of notes of partitions.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
     pub(super) recorded: BTreeSet<Uuid>,
@@ -51,7 +51,7 @@ pub(super) struct Noted {
     pub(super) trash: Vec<Trashed>,
 }
 
-/// A name as the engine compares it: ASCII letters without case.
+/// A name in the form that the engine compares: ASCII letters in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Folded(String);
 
@@ -61,40 +61,40 @@ impl Folded {
     }
 }
 
-/// The changes of a unit of work that nobody else sees yet.
+/// A thing that a unit of work claims while its changes are not visible yet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ClaimKey {
     Name(Folded),
     Owner(Uuid),
 }
 
-/// A change of the schema that has been committed.
+/// A committed change of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Edit {
-    /// Stands now, whatever stood there.
+    /// The object now has its name, replacing any other.
     Put(Entry),
-    /// Is gone.
+    /// The name is free.
     Remove(Folded),
-    /// The owner has a record now.
+    /// The owner has a record.
     Recorded(Uuid),
-    /// The owner has none any more.
+    /// The owner has no record.
     Forgotten(Uuid),
     /// The owner has notes of partitions.
     Partitioned(Uuid),
-    /// The owner has none any more.
+    /// The owner has no notes of partitions.
     Whole(Uuid),
-    /// The stage of an owner stands, with these columns.
+    /// The owner's stage exists, with these columns.
     Staged(Uuid, Arc<[Column]>),
-    /// It is gone.
+    /// The owner's stage is gone.
     Unstaged(Uuid),
-    /// Is in the trash now, or known better there.
+    /// The output is in the trash, or its details there have changed.
     Thrown(Trashed),
-    /// The output of a build is in the trash no more.
+    /// The output of this build is no longer in the trash.
     TakenBack(Uuid),
 }
 
 impl Names {
-    /// Replaces what is known by what was read from the engine. Claims stay.
+    /// Replaces the known objects by those read from the engine. Claims stay.
     pub(super) fn reload(&mut self, entries: Vec<Entry>, left: Noted) {
         self.objects.clear();
         self.owned.clear();
@@ -107,12 +107,12 @@ impl Names {
         }
     }
 
-    /// Returns the object at a name.
+    /// Returns the object of a name.
     pub(super) fn at(&self, name: &str) -> Option<&Entry> {
         self.objects.get(&Folded::new(name))
     }
 
-    /// As the callers see it.
+    /// Returns the object of a name in the callers' form.
     pub(super) fn object(&self, name: &str) -> Option<Object> {
         let Entry { kind, tag, .. } = self.at(name)?;
         Some(match *tag {
@@ -121,7 +121,7 @@ impl Names {
         })
     }
 
-    /// Returns the objects of an owner: one, if nobody edited the file by hand.
+    /// Returns the objects of an owner: at most one, unless somebody edited the file by hand.
     pub(super) fn owned_by(&self, uid: Uuid) -> impl Iterator<Item = &Entry> {
         self.owned
             .get(&uid)
@@ -130,29 +130,29 @@ impl Names {
             .filter_map(|name| self.objects.get(name))
     }
 
-    /// All tagged objects by name.
+    /// Returns all tagged objects, ordered by name.
     pub(super) fn outputs(&self) -> impl Iterator<Item = (&Entry, Tag)> {
         self.objects
             .values()
             .filter_map(|entry| Some((entry, entry.tag?)))
     }
 
-    /// Returns whether any unit of work has claimed names.
+    /// Returns true if any unit of work has claims.
     pub(super) fn has_claims(&self) -> bool {
         !self.claimed.is_empty()
     }
 
-    /// Returns whether an owner has a record.
+    /// Returns true if an owner has a record.
     pub(super) fn has_record(&self, uid: Uuid) -> bool {
         self.recorded.contains(&uid)
     }
 
-    /// Returns whether an owner may have notes of partitions.
+    /// Returns true if an owner may have notes of partitions.
     pub(super) fn has_partitions(&self, uid: Uuid) -> bool {
         self.partitioned.contains(&uid)
     }
 
-    /// Returns the columns of an owner's stage, if it is known to stand.
+    /// Returns the columns of an owner's stage; none if no stage is known.
     pub(super) fn staged(&self, uid: Uuid) -> Option<Arc<[Column]>> {
         self.staged.get(&uid).cloned()
     }
@@ -162,12 +162,12 @@ impl Names {
         self.trash.values()
     }
 
-    /// Returns the output of a build that is in the trash.
+    /// Returns a build's output in the trash; none if it is not there.
     pub(super) fn trashed(&self, build: Uuid) -> Option<&Trashed> {
         self.trash.get(&build)
     }
 
-    /// Takes note of a commit.
+    /// Applies a committed change.
     pub(super) fn apply(&mut self, edit: Edit) {
         match edit {
             Edit::Put(entry) => self.place(Folded::new(&entry.name), Some(entry)),
@@ -205,8 +205,8 @@ impl Names {
         }
     }
 
-    /// Claims an owner with all that it has, a name with whoever has it, and an output of the trash with its last owner;
-    /// `None` while another holds any of it.
+    /// Claims an owner with all its objects, a name with its current owner, and an output in the trash with its last
+    /// owner; `None` while other work has claimed any of them.
     pub(super) fn try_claim(
         &mut self,
         uid: Uuid,
@@ -240,7 +240,7 @@ impl Names {
         Some(keys)
     }
 
-    /// Gives back what was claimed.
+    /// Releases claims.
     pub(super) fn release(&mut self, keys: &BTreeSet<ClaimKey>) {
         self.claimed.retain(|key| !keys.contains(key));
     }

@@ -1,4 +1,4 @@
-//! Answers of the engine's readers to files without anything in them: a column that they name themselves, and no value.
+//! Detection of files without content, for which the engine's readers invent a column without values.
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
@@ -7,7 +7,8 @@ use super::transaction::Work;
 use crate::data_file::Form;
 use crate::olap::BuildError;
 
-/// Refuses what a reader made of nothing. `output` is quoted, and holds nothing but the rows of the reader.
+/// Refuses the rows that a reader made from a file without content. `output` is a quoted name of an object that holds
+/// only the reader's rows.
 ///
 /// # Errors
 /// [`BuildError::NoColumns`].
@@ -27,8 +28,8 @@ pub(super) fn refuse(
     }
 }
 
-/// Returns the condition for rows with a value, where all columns of the file are of the reader's own making. Those that say
-/// where a file lies stand behind them.
+/// Returns the condition that finds rows with a value, if the reader invented all columns; none if the file names its
+/// own. Columns about the file's path come after them.
 fn made_up(form: Form, columns: &[(String, String)]) -> Option<String> {
     let own: Vec<&(String, String)> = columns
         .iter()

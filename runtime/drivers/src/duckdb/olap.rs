@@ -1,4 +1,4 @@
-//! The engine as callers see it: each call is one of the functions that do the work.
+//! The implementation of [`Olap`](crate::olap::Olap) for DuckDB, which delegates to the functions that do the work.
 
 use std::sync::atomic::Ordering;
 
@@ -25,7 +25,7 @@ impl Olap for Engine {
         self.open(cancel).boxed()
     }
 
-    /// The lock of the file keeps every other process out.
+    /// Opens the file, whose lock keeps every other process out.
     fn take<'a>(&'a self, _epoch: u64, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
         self.open(cancel).boxed()
     }
@@ -50,7 +50,7 @@ impl Olap for Engine {
         self.parts.sharing.changes_by_others()
     }
 
-    /// Those that are brief wait together, and so come to share a transaction.
+    /// Builds outputs concurrently, so that brief ones come to share a transaction.
     fn build_set<'a>(
         &'a self,
         builds: &'a [Build],

@@ -1,4 +1,4 @@
-//! Options of opening an engine.
+//! Options for opening an engine.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -10,39 +10,38 @@ use crate::sandbox::Sandbox;
 /// The engine's file, and the resources that the engine may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The database file.
+    /// Path of the database file.
     pub path: PathBuf,
-    /// The access to it.
+    /// Access to the file: read-write or read-only.
     pub access: Access,
-    /// The folder that relative paths in SQL start from.
+    /// Base folder of relative paths in SQL.
     pub root: PathBuf,
-    /// The folder for data that does not fit into memory; made when needed. Beside the file by default.
+    /// Folder for data that exceeds memory, created on demand. By default beside the file.
     pub temp_directory: PathBuf,
-    /// Bytes of memory; 60 % of the machine's or the control group's by default.
+    /// Memory limit in bytes; by default 60 % of the memory of the machine or control group.
     pub memory_limit: Option<u64>,
-    /// Bytes in `temp_directory`; the engine's own default, nine tenths of the free space, by default.
+    /// Limit of `temp_directory` in bytes; by default the engine's own, nine tenths of the free space.
     pub temp_limit: Option<u64>,
-    /// Threads of the engine; one per core by default.
+    /// Number of engine threads; by default one per core.
     pub threads: Option<NonZeroUsize>,
-    /// The folders that SQL may reach; all that the process may by default. The working folder of the process must then
-    /// be `root`, or the sandbox's own.
+    /// Folders that SQL may access; none for no restriction. With a sandbox, the working directory of the process must
+    /// be `root`, or the empty one that the sandbox names.
     pub sandbox: Option<Sandbox>,
-    /// Folders of extensions, looked through before the engine's own cache: below each, a folder of the engine's version,
-    /// in it one of the platform.
+    /// Folders with extensions, searched before the engine's cache: each contains a folder per engine version, and
+    /// inside that a folder per platform.
     pub extensions: Vec<PathBuf>,
-    /// Extensions that a build needs, and that are nowhere here, are fetched from their makers' repository. They are not by
-    /// default.
+    /// True if missing extensions may be installed from the vendor's repository; false by default.
     pub installs: bool,
-    /// The time that work waits for a file that another process has open; not at all by default.
+    /// The longest wait for a file that another process has open; zero by default.
     pub patience: Duration,
-    /// Units of work that run in it at the same time; more of them wait.
+    /// The most units of work that run at once; further ones wait.
     pub connections: NonZeroUsize,
-    /// Transactions among those that make outputs. Builds that wait for one may share the next.
+    /// The most transactions that build outputs at once. Builds that wait for a slot may share the next transaction.
     pub builds: NonZeroUsize,
 }
 
 impl Options {
-    /// The defaults for a file, in a project at `root`.
+    /// Returns the default options for a file in a project at `root`.
     pub fn new(path: impl Into<PathBuf>, root: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let mut temp_directory = path.clone().into_os_string();

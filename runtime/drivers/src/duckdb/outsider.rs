@@ -1,4 +1,5 @@
-//! The engine as another program would use it: for tests that meddle with a file, or compare it with one of their own.
+//! The engine as another program would use it, for tests that tamper with a file or compare it with a database of their
+//! own.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,33 +7,33 @@ use std::sync::Arc;
 use super::sys::{Connection, Database, RawError};
 use crate::olap::Value;
 
-/// A database that is opened with no setting of ours and knows nothing of tags and records.
+/// A database opened without Watershed's settings, tags and records.
 ///
 /// Methods panic with the engine's message where the engine refuses, unless they are tries: it serves tests only.
 pub struct ByHand(Connection, Arc<Database>);
 
 impl ByHand {
-    /// Opens a file that nobody else has open; makes it where there is none.
+    /// Opens a file that no other process has open, creating a missing one.
     #[must_use]
     #[track_caller]
     pub fn open(file: &Path) -> Self {
         Self::connect(Some(file))
     }
 
-    /// Opens a file, unless another process has it open.
+    /// Opens a file; none if another process has it open.
     #[must_use]
     pub fn try_open(file: &Path) -> Option<Self> {
         connect(Some(file)).ok()
     }
 
-    /// An empty database in memory.
+    /// Creates an empty in-memory database.
     #[must_use]
     #[track_caller]
     pub fn in_memory() -> Self {
         Self::connect(None)
     }
 
-    /// Returns another connection to the same database.
+    /// Opens another connection to the same database.
     #[must_use]
     #[track_caller]
     pub fn beside(&self) -> Self {
@@ -41,14 +42,14 @@ impl ByHand {
         Self(connection, Arc::clone(&self.1))
     }
 
-    /// Runs one or more statements; gives back the rows of the last.
+    /// Runs statements and returns the rows of the last one.
     #[track_caller]
     pub fn run(&self, sql: &str) -> Vec<Vec<Value>> {
         self.try_run(sql)
             .unwrap_or_else(|message| panic!("{message}\nin: {sql}"))
     }
 
-    /// As [`run`](Self::run).
+    /// Runs statements as [`run`](Self::run) does, but returns errors.
     ///
     /// # Errors
     /// The engine's words against them.
@@ -57,7 +58,7 @@ impl ByHand {
         answer.map_err(|RawError(message)| message)
     }
 
-    /// As [`run`](Self::run), each row as text, its values parted by `|`.
+    /// Runs statements as [`run`](Self::run) does, and returns each row as text with `|` between the values.
     #[track_caller]
     pub fn lines(&self, sql: &str) -> Vec<String> {
         let line = |row: Vec<Value>| {

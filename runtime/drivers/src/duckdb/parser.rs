@@ -1,4 +1,4 @@
-//! The engine's parser, without a file.
+//! The engine's parser, usable without a file.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -10,34 +10,34 @@ use super::failure::classify;
 use super::sys::{Answer, Connection, Database, Param, RawError, library_version};
 use crate::olap::{self, Failure, Value};
 
-/// Statements in one call of the engine: most of what a call saves is saved by then, and memory stays bounded.
+/// The most statements per call of the engine: most of the overhead is saved by then, and memory stays bounded.
 const BATCH: usize = 128;
 
-/// Threads that parse at most: enough for the largest projects, and a burst only.
+/// The most threads that parse at once, enough for the largest projects.
 const MOST_LANES: usize = 4;
 
-/// Parses statements into the engine's own documents. Opens an engine in memory at first use, without a file;
-/// executes nothing.
+/// Parser of statements into the engine's own syntax trees. Opens an in-memory engine at the first use, and executes no
+/// statement.
 #[derive(Default)]
 pub struct Parser {
-    /// One for each thread that parses; made as they are needed.
+    /// Connections for the parsing threads, opened on demand.
     connections: Mutex<Vec<Connection>>,
 }
 
 impl Parser {
-    /// A parser; costs nothing until it is used.
+    /// Creates a parser, without cost until the first use.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the engine's name and version, which decide how statements are read.
+    /// Returns the engine's name and version, which determine how statements are parsed.
     pub fn version() -> String {
         format!("duckdb {}", library_version())
     }
 
-    /// A document of `json_serialize_sql` for each statement, in order: its tree, or what is wrong with it (see
-    /// there; places of syntax errors count Unicode scalar values, those in trees bytes). Blocks for about 0.2 ms a
-    /// statement, on as many threads as there are cores if there are many.
+    /// Returns a document of `json_serialize_sql` for each statement in order: its syntax tree or its error. Positions
+    /// of syntax errors count Unicode scalar values, positions in trees bytes. Blocks for about 0.2 ms per statement,
+    /// on several threads if there are many.
     ///
     /// # Errors
     /// How the engine itself failed, whatever the statements are.
@@ -71,8 +71,8 @@ impl olap::Parser for Parser {
     }
 }
 
-/// Parses the statements of each connection, the first on this thread and the others on threads of their own. None of those
-/// for which the system had no thread.
+/// Parses the statements of each connection, the first on this thread and the others on their own threads. Returns none
+/// for connections whose thread could not be started.
 fn parse_beside(lanes: Vec<(&mut Connection, &[&str])>) -> Vec<Option<Result<Vec<String>, RawError>>> {
     let mut lanes = lanes.into_iter();
     thread::scope(|scope| {
@@ -92,7 +92,7 @@ fn parse_beside(lanes: Vec<(&mut Connection, &[&str])>) -> Vec<Option<Result<Vec
     })
 }
 
-/// Threads worth their while for so many statements.
+/// Returns the number of threads worth using for this number of statements.
 fn lanes(statements: usize) -> usize {
     let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     statements.div_ceil(BATCH).clamp(1, cores.min(MOST_LANES))

@@ -1,4 +1,4 @@
-//! Partitions in the engine's file: the stage of an output, and the notes of its partitions' runs.
+//! Partitions in the engine's file: an output's stage, and notes about the runs of its partitions.
 //!
 //! Notes are appended and the latest of a key counts, so that a step costs the same however many partitions there are.
 //! What is superseded is deleted when a stage is published. Notes of a stage that is given up are deleted with it, and
@@ -33,7 +33,7 @@ use crate::olap::{
 const KNOWN: &str = "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() \
     AND schema_name = '_watershed' AND table_name = 'partitions'";
 
-/// Characters of an error that are kept.
+/// The most characters of a stored error.
 const LONGEST_ERROR: usize = 2_000;
 
 impl Partitions for Engine {
@@ -89,7 +89,7 @@ impl Partitions for Engine {
     }
 }
 
-/// The latest note of each partition, by number.
+/// Returns the latest note of each partition, by number.
 fn read_runs(work: &Work<'_>, uid: Uuid) -> Result<Vec<PartitionRun>, Failure> {
     // A file that is read only may be older than the table.
     if count(&work.run(KNOWN, &[])?) != Some(1) {
@@ -104,7 +104,7 @@ fn read_runs(work: &Work<'_>, uid: Uuid) -> Result<Vec<PartitionRun>, Failure> {
     Ok(rows.into_iter().filter_map(run_of).collect())
 }
 
-/// Deletes what was noted of runs before. Somebody may ask for a partition while a run goes on: a number alone is not one note.
+/// Deletes the notes of earlier runs. Requests may arrive during a run, so a number alone does not identify a note.
 fn forget_noted(work: &Work<'_>, uid: Uuid, notes: &[PartitionRun]) -> Result<(), Failure> {
     let earlier: Vec<String> = notes
         .iter()
@@ -118,7 +118,7 @@ fn forget_noted(work: &Work<'_>, uid: Uuid, notes: &[PartitionRun]) -> Result<()
     .map(drop)
 }
 
-/// Builds partitions into the stage of their output, in one transaction. Returns the notes that are left.
+/// Builds partitions into the stage of their output, in one transaction. Returns the notes that remain to be written.
 async fn stage_partitions(
     engine: &Engine,
     steps: &[StageStep],
@@ -155,7 +155,8 @@ async fn stage_partitions(
         .await
 }
 
-/// Stages partitions one after the other, for as long as they are brief. Returns the notes that are left, and what stands then.
+/// Stages partitions in sequence while they are brief. Returns the notes that remain to be written, and the columns of
+/// the stage.
 fn stage_all(
     engine: &Engine,
     work: &Work<'_>,
@@ -183,7 +184,7 @@ fn stage_all(
     ))
 }
 
-/// Puts the rows of a partition into its stage. Returns the note to leave, and the columns of the stage.
+/// Inserts the rows of a partition into its stage. Returns the note to write, and the columns of the stage.
 fn stage(
     work: &Work<'_>,
     step: &StageStep,
@@ -222,7 +223,7 @@ fn stage(
     Ok((note, columns))
 }
 
-/// Takes the rows and the note of a partition out of the stage again.
+/// Removes the rows and the note of a partition from the stage.
 fn unstage(work: &Work<'_>, step: &StageStep) -> Result<(), Failure> {
     let note = &step.note;
     let key = DuckDb.text(&note.partition.key);
@@ -278,7 +279,7 @@ fn write_notes(work: &Work<'_>, uid: Uuid, notes: &[PartitionRun]) -> Result<(),
     work.append("partitions", rows.iter().map(<[_; 11]>::as_slice))
 }
 
-/// Publishes the notes of a stage whose rows are in the output, and ends it.
+/// Publishes the notes of a stage whose rows are now in the output, and drops the stage.
 pub(super) fn publish(work: &Work<'_>, uid: Uuid, end: &StageEnd) -> Result<(), Failure> {
     let owner = uid.to_string();
     let own = [Param::Text(&owner)];
@@ -304,7 +305,7 @@ pub(super) fn publish(work: &Work<'_>, uid: Uuid, end: &StageEnd) -> Result<(), 
     drop_stage(work, uid)
 }
 
-/// Forgets the partitions of an owner.
+/// Removes the notes and the stage of an owner.
 pub(super) fn forget(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
     work.run(
         "DELETE FROM _watershed.partitions WHERE uid = ?",
@@ -313,7 +314,7 @@ pub(super) fn forget(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
     drop_stage(work, uid)
 }
 
-/// Gives the notes of what an owner has published to a build that goes to the trash. What is staged stays.
+/// Transfers the published notes of an owner to a build that moves to the trash. The stage stays.
 pub(super) fn lay_aside(work: &Work<'_>, from: Uuid, build: Uuid) -> Result<(), Failure> {
     let (from, build) = (from.to_string(), build.to_string());
     work.run(
@@ -323,7 +324,7 @@ pub(super) fn lay_aside(work: &Work<'_>, from: Uuid, build: Uuid) -> Result<(), 
     .map(drop)
 }
 
-/// Gives the partitions of an owner to another, but for what is staged.
+/// Transfers the notes of an owner to another, except for staged ones.
 pub(super) fn give(work: &Work<'_>, from: Uuid, to: Uuid) -> Result<(), Failure> {
     let (old, new) = (from.to_string(), to.to_string());
     work.run(

@@ -1,4 +1,4 @@
-//! The open file and its connections.
+//! The open file and its pool of connections.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +14,10 @@ use super::options::Options;
 use super::sys::{Connection, Database, RawError};
 use crate::olap::{Access, Failure, OpenError, Value};
 
-/// The engine takes 80 % of the memory that it sees unless told otherwise; ours is 60 %.
+/// Ratio of our default memory limit (60 %) to the engine's (80 %).
 const SHARE_OF_ENGINES_DEFAULT: (u64, u64) = (60, 80);
 
-/// The file and the connections that nobody uses just now.
+/// The file and its idle connections.
 pub(super) struct Pool {
     state: Mutex<State>,
     opened: AtomicBool,
@@ -25,28 +25,28 @@ pub(super) struct Pool {
 }
 
 enum State {
-    /// Not opened yet, or to be opened anew.
+    /// Not open; the next work opens the file.
     Unopened,
     Open(Open),
-    /// For good.
+    /// Closed for good.
     Closed,
 }
 
-/// An open file.
+/// The state of an open file.
 pub(super) struct Open {
     database: Arc<Database>,
     idle: Vec<Connection>,
-    /// In bytes, if it is known.
+    /// Memory limit in bytes; none if unknown.
     memory_limit: Option<u64>,
 }
 
-/// A connection that was taken out of the pool.
+/// A connection taken from the pool.
 pub(super) enum Checkout {
-    /// One that was used before.
+    /// A connection that was used before.
     Idle(Connection),
-    /// One that was just made to an open file.
+    /// A new connection to a file that was already open.
     New(Connection),
-    /// The first of a file that was just opened.
+    /// The first connection to a newly opened file.
     First(Connection),
 }
 
@@ -61,17 +61,17 @@ impl Default for Pool {
 }
 
 impl Pool {
-    /// Returns whether the file is open.
+    /// Returns true if the file is open.
     pub(super) fn is_open(&self) -> bool {
         self.opened.load(Ordering::Acquire)
     }
 
-    /// Notified each time that the file has been opened.
+    /// Returns the notification of each opening of the file.
     pub(super) fn openings(&self) -> &Notify {
         &self.openings
     }
 
-    /// Takes a connection out. A file that is not open is opened by `open`; others wait for that.
+    /// Takes a connection from the pool. If the file is not open, `open` opens it while other callers wait.
     pub(super) fn checkout(
         &self,
         path: &Path,
@@ -95,14 +95,14 @@ impl Pool {
         Ok(Checkout::First(connection))
     }
 
-    /// Takes a connection back.
+    /// Returns a connection to the pool.
     pub(super) fn check_in(&self, connection: Connection) {
         if let State::Open(file) = &mut *self.state() {
             file.idle.push(connection);
         }
     }
 
-    /// Makes a connection to the open file on which nothing was run: it sees what holds for everybody.
+    /// Opens an uninitialised connection to the open file, which sees only global settings.
     pub(super) fn bare_connection(&self, path: &Path) -> Result<Connection, Failure> {
         match &*self.state() {
             State::Open(file) => Ok(connect(&file.database, path)?),
@@ -110,7 +110,7 @@ impl Pool {
         }
     }
 
-    /// Bytes of memory that the engine may use, while it is open.
+    /// Returns the engine's memory limit in bytes; none while the file is not open.
     pub(super) fn memory_limit(&self) -> Option<u64> {
         match &*self.state() {
             State::Open(file) => file.memory_limit,
@@ -118,8 +118,8 @@ impl Pool {
         }
     }
 
-    /// Closes the file if it is open; the next work opens it anew. `before` gets a connection just before that, unless none can be
-    /// made.
+    /// Closes the file if it is open; the next work reopens it. Calls `before` with a connection first, unless none can
+    /// be opened.
     pub(super) fn forget<T>(&self, path: &Path, before: impl FnOnce(Option<&Connection>) -> T) -> Option<T> {
         let mut state = self.state();
         let State::Open(file) = &mut *state else {
@@ -135,7 +135,7 @@ impl Pool {
         Some(done)
     }
 
-    /// Closes the file as it is, for it is broken. Returns false if it is closed for good.
+    /// Closes a broken file without a checkpoint. Returns false if it is closed for good.
     pub(super) fn abandon(&self) -> bool {
         let mut state = self.state();
         let is_closed = matches!(*state, State::Closed);
@@ -146,7 +146,7 @@ impl Pool {
         !is_closed
     }
 
-    /// Lets nobody open the file any more.
+    /// Closes the file for good.
     pub(super) fn close(&self) {
         *self.state() = State::Closed;
     }
@@ -156,7 +156,7 @@ impl Pool {
     }
 }
 
-/// Opens the file and settles what may not be changed afterwards.
+/// Opens the file and applies settings that can't be changed later.
 pub(super) fn open(options: &Options) -> Result<(Open, Connection), OpenError> {
     let path = &options.path;
     if options.access == Access::ReadOnly && !path.exists() {
@@ -202,11 +202,12 @@ pub(super) fn open(options: &Options) -> Result<(Open, Connection), OpenError> {
     Ok((opened, connection))
 }
 
-/// The bytes of a file's headers, without which it holds nothing: the engine writes them when it makes the file.
+/// Length of a file's headers in bytes. The engine writes them when it creates the file; without them, the file is
+/// empty.
 const HEADERS: u64 = 3 * 4096;
 
-/// Opens the file, or makes it. While it is being made a mark stands beside it: whoever dies then leaves a file without its
-/// headers, which the mark tells from a damaged one.
+/// Opens or creates the file. A marker file exists during creation, so that after a crash a file without headers can be
+/// told from a damaged one.
 fn open_file(options: &Options) -> Result<Arc<Database>, OpenError> {
     let path = &options.path;
     let open = || Database::open(Some(path), &settings(options)).map_err(|raw| classify_open(&raw, path));
@@ -240,7 +241,7 @@ fn open_file(options: &Options) -> Result<Arc<Database>, OpenError> {
     }
 }
 
-/// Returns true if a file is without its headers, and so is what is beside it.
+/// Returns true if a file is shorter than its headers and has no write-ahead log beside it.
 fn is_unfinished(path: &Path) -> bool {
     let is_short = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() < HEADERS);
     is_short && !beside(path, ".wal").exists()
@@ -291,7 +292,7 @@ fn settings(options: &Options) -> Vec<(&'static str, String)> {
     settings
 }
 
-/// Reads a size as the engine shows it: `18.8 GiB`.
+/// Parses a size in the engine's format, such as `18.8 GiB`, into bytes.
 fn bytes_of(shown: &Value) -> Option<u64> {
     let Value::Text(shown) = shown else { return None };
     let (number, unit) = shown.trim().split_once(' ')?;

@@ -1,4 +1,4 @@
-//! A proof that nobody has written to the engine's file since it was closed.
+//! Proof that nobody has written to the engine's file since it was closed.
 
 use std::fs::Metadata;
 use std::io;
@@ -7,29 +7,29 @@ use std::time::UNIX_EPOCH;
 
 use crate::olap::{self, Failure, OpenError};
 
-/// The stamp of the engine's file and its write-ahead log in the file system. Equal proofs mean equal content: every
-/// writer changes size or time, and a file put in its place is another inode.
+/// Stamps of the engine's file and its write-ahead log. Equal proofs mean equal content, since every writer changes
+/// size or time, and a replaced file has another inode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileProof {
-    /// The file.
+    /// Stamp of the database file.
     pub file: Stamp,
-    /// Its write-ahead log; none after an orderly close.
+    /// Stamp of its write-ahead log; none after an orderly close.
     pub wal: Option<Stamp>,
 }
 
-/// One file as the file system lists it.
+/// Identity, size and time of a file in the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     /// The inode number of the file (0 if there is none).
     pub inode: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Time of the last change in nanoseconds since 1970 (negative before).
+    /// Modification time in nanoseconds since 1970 (negative before).
     pub modified_ns: i64,
 }
 
 impl FileProof {
-    /// Looks at the engine's file without opening it; `None` when it is not there.
+    /// Reads the stamps without opening the engine's file; `None` if the file does not exist.
     ///
     /// # Errors
     /// What the file system says, except that a file is missing.
@@ -43,7 +43,7 @@ impl FileProof {
         }))
     }
 
-    /// Returns the stamp that callers store, as text. Equal proofs have equal texts, whichever version wrote them.
+    /// Returns the stamp as text, for storing. Equal proofs have equal texts in all versions.
     pub fn to_stamp(&self) -> olap::Stamp {
         let json = |stamp: &Stamp| {
             let Stamp {
@@ -58,7 +58,7 @@ impl FileProof {
     }
 }
 
-/// Returns the stamp of the engine's file as callers store it.
+/// Returns the stamp of the engine's file in the callers' form; none if there is no file.
 pub(super) fn stamp(path: &Path) -> Result<Option<olap::Stamp>, Failure> {
     FileProof::read(path)
         .map(|proof| proof.map(|proof| proof.to_stamp()))
@@ -69,7 +69,7 @@ pub(super) fn stamp(path: &Path) -> Result<Option<olap::Stamp>, Failure> {
 }
 
 impl Stamp {
-    /// Looks at a file; `None` when it is not there.
+    /// Reads the stamp of a file; `None` if the file does not exist.
     ///
     /// # Errors
     /// What the file system says, except that the file is missing.
@@ -81,7 +81,7 @@ impl Stamp {
         }
     }
 
-    /// As the file system listed it.
+    /// Creates the stamp from a file's metadata.
     pub fn from_metadata(metadata: &Metadata) -> Self {
         Self {
             inode: inode(metadata),

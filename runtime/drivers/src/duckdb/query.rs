@@ -1,4 +1,4 @@
-//! Reading while others build: one statement in a read-only transaction, its rows handed on as they come.
+//! Queries that run while others build: one statement in a read-only transaction, its rows passed on as they arrive.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,8 @@ use crate::olap::{
     Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, row_channel, sole_statement,
 };
 
-/// Statements that EXPLAIN may explain: ANALYZE runs them, and the engine's read-only transaction lets COPY write files.
+/// First words of statements that EXPLAIN may contain. EXPLAIN ANALYZE executes them, and the engine's read-only
+/// transaction permits COPY to files.
 const READING_WORDS: [&str; 10] = [
     "select",
     "from",
@@ -33,7 +34,7 @@ const READING_WORDS: [&str; 10] = [
     "summarize",
 ];
 
-/// Begins a statement that a person waits for: opens the file, and takes a place beside other work.
+/// Prepares for a statement that a person waits for: opens the file and waits at the gate.
 pub(super) async fn begin_reading(
     engine: &Engine,
     timeout: Option<Duration>,
@@ -50,7 +51,7 @@ pub(super) async fn begin_reading(
     }
 }
 
-/// Begins a query. Its rows arrive while it runs.
+/// Starts a query, whose rows arrive while it runs.
 pub(super) async fn query(
     engine: &Engine,
     query: Query,
@@ -84,8 +85,8 @@ pub(super) async fn query(
     }
 }
 
-/// The whole life of a query, on a blocking thread. Columns or an error go to whoever asked; an error behind the
-/// columns is returned.
+/// Performs a whole query on a blocking thread. Sends columns or an error to the caller, and returns errors after the
+/// columns.
 fn read_here(
     engine: &Engine,
     reading: &Reading<'_>,
@@ -110,7 +111,7 @@ fn read_here(
     }
 }
 
-/// Puts texts beside the statements of a connection, which nobody uses after this work.
+/// Sets attributes of a query as variables of its connection, which no later work uses.
 pub(super) fn put_attributes(work: &Work<'_>, attributes: &BTreeMap<String, String>) -> Result<(), Failure> {
     for (name, value) in attributes {
         work.spend();
@@ -120,7 +121,7 @@ pub(super) fn put_attributes(work: &Work<'_>, attributes: &BTreeMap<String, Stri
     Ok(())
 }
 
-/// Returns the error that ended a query: its own time limit looks like an interrupt to the engine.
+/// Returns the error of an interrupted query, which may have exceeded its own time limit.
 pub(super) fn ended(running: &Running, timeout: Option<Duration>, error: QueryError) -> QueryError {
     match (error, timeout) {
         (QueryError::Failed(Failure::Interrupted), Some(timeout)) if running.timed_out() => {
@@ -130,7 +131,7 @@ pub(super) fn ended(running: &Running, timeout: Option<Duration>, error: QueryEr
     }
 }
 
-/// A query under way.
+/// A running query.
 struct Reading<'a> {
     query: &'a Query,
     running: &'a Running,
@@ -178,7 +179,7 @@ impl Reading<'_> {
         Ok(work.check_cancelled()?)
     }
 
-    /// Waits for the reader, but not longer than the query may live. Says whether anybody reads.
+    /// Sends rows to the reader, waiting at most for the query's time limit. Returns false if the reader is gone.
     fn send(&self, chunk: Chunk) -> bool {
         self.handle.block_on(async {
             tokio::select! {
@@ -190,7 +191,7 @@ impl Reading<'_> {
     }
 }
 
-/// Takes what the limit leaves; says whether that cut anything off.
+/// Truncates rows to the rest of the limit. Returns true if any were cut off.
 fn cut(rows: &mut Vec<Vec<crate::olap::Value>>, left: &mut Option<u64>) -> bool {
     let Some(left) = left else { return false };
     let allowed = usize::try_from(*left).unwrap_or(usize::MAX);
@@ -200,7 +201,7 @@ fn cut(rows: &mut Vec<Vec<crate::olap::Value>>, left: &mut Option<u64>) -> bool 
     truncated
 }
 
-/// First words of statements that do more than read, which are not even prepared.
+/// First words of statements that do more than read, which are refused before being prepared.
 const OTHER_WORDS: [&str; 40] = [
     "abort",
     "alter",
@@ -244,13 +245,13 @@ const OTHER_WORDS: [&str; 40] = [
     "use",
 ];
 
-/// Returns true for statements that are refused by their first word.
+/// Returns true if a statement is refused because of its first word.
 fn is_other_statement(sql: &str) -> bool {
     let first = leading_words(sql).next().unwrap_or_default();
     !reads(sql) && (OTHER_WORDS.contains(&first.as_str()) || first == "vacuum" || first.is_empty())
 }
 
-/// Returns whether a statement begins with the words of one that reads.
+/// Returns true if the first words of a statement are those of a read-only one.
 pub(super) fn reads(sql: &str) -> bool {
     let mut words = leading_words(sql).skip_while(|word| {
         matches!(

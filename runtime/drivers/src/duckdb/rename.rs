@@ -1,4 +1,4 @@
-//! Changing names and tags of outputs that stand: rows are never read.
+//! Changes of outputs' names and tags, without reading rows.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::transaction::Work;
 use crate::crash::around;
 use crate::olap::{Failure, Output, OutputKind, Rename, RenameError, Renamed, Tag};
 
-/// One object's move.
+/// The rename of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Step {
     from: Entry,
@@ -26,7 +26,7 @@ struct Step {
     to: String,
 }
 
-/// The objects to rename, in this order.
+/// The objects to rename, in order.
 #[derive(Debug, PartialEq, Eq)]
 struct RenamePlan {
     tag: Tag,
@@ -99,14 +99,14 @@ impl RenamePlan {
     }
 }
 
-/// The treatment of indexes that people made, with which the engine renames no table.
+/// The treatment of indexes that people made and that prevent the rename of their table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Indexes {
     Expected,
     NotExpected,
 }
 
-/// Gives an output another name.
+/// Renames an output.
 pub(super) async fn rename(
     engine: &Engine,
     rename: &Rename,
@@ -145,7 +145,7 @@ async fn try_rename(
         .await
 }
 
-/// Gives an output another tag and record.
+/// Replaces the tag and record of an output.
 pub(super) async fn retag(
     engine: &Engine,
     from: Tag,

@@ -1,4 +1,4 @@
-//! The trash by hand: looked at, given back to a person, emptied, mended.
+//! Operations on the trash for people: listing, retrieving, emptying and mending.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -24,7 +24,7 @@ use crate::olap::{
     Trashed, Value, trash_table,
 };
 
-/// The name of what was found without any record of it.
+/// Name of a trashed table whose record is missing.
 const FOUND: &str = "found";
 
 impl Trash for Engine {
@@ -113,7 +113,7 @@ impl Trash for Engine {
         .boxed()
     }
 
-    /// Tables and notes are read in one transaction, so that what others throw away meanwhile is no damage.
+    /// Reads tables and notes in one transaction, so that concurrent changes of the trash are not reported as damage.
     fn damage<'a>(
         &'a self,
         cancel: &'a CancellationToken,
@@ -144,7 +144,7 @@ impl Trash for Engine {
     }
 }
 
-/// Returns what is wanted of the trash, the latest last.
+/// Returns the selected outputs in the trash, the latest last.
 async fn wanted(
     engine: &Engine,
     is_wanted: impl Fn(&Trashed) -> bool + Send,
@@ -163,7 +163,7 @@ async fn wanted(
     Ok(wanted)
 }
 
-/// Gives a table of the trash to a person.
+/// Gives a table in the trash to a person, under a name.
 fn give(engine: &Engine, work: &Work<'_>, build: Uuid, name: String) -> Result<(), RetrieveError> {
     let (there, known) = {
         let names = engine.names();
@@ -228,7 +228,7 @@ fn damage(work: &Work<'_>) -> Result<Vec<TrashDamage>, Failure> {
     Ok(found)
 }
 
-/// A build that nobody has, for a table whose own is not known.
+/// Returns a unique build id for a table whose own is unknown.
 fn fresh_build(table: &str) -> Uuid {
     let mut hasher = DefaultHasher::new();
     table.hash(&mut hasher);

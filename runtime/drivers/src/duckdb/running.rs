@@ -1,4 +1,4 @@
-//! Work that is under way in the engine, and how it is ended.
+//! Running work in the engine, and its interruption.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,32 +9,33 @@ use watershed_locks::Unpoisoned;
 
 use super::sys::{Interrupt, Worker};
 
-/// Between two interrupts of the same work. One that falls between two statements is lost, so they are repeated;
-/// work ends within a few of these, well below the 100 ms that callers are promised.
+/// Interval between two interrupts of the same work. An interrupt between two statements is lost, so it is repeated;
+/// work ends after a few of them, well within the promised 100 ms.
 const INTERRUPT_PERIOD: Duration = Duration::from_millis(5);
 
-/// Interrupts after which work is taken to wait for a named pipe, where none reaches it: far more than any other work needs.
+/// Number of interrupts after which the work is assumed to wait for a named pipe, where interrupts don't reach it: far
+/// more than other work needs.
 const PERIODS_TO_WAKE: u32 = 40;
 
-/// One unit of work. Cancelling its token interrupts the engine until the work has returned.
+/// A running unit of work. Cancelling its token interrupts the engine until the work has returned.
 #[derive(Clone)]
 pub(super) struct Running {
-    /// A child of the caller's token; looked at between statements.
+    /// Child of the caller's token, checked between statements.
     pub(super) cancel: CancellationToken,
-    /// The reason for which it was ended early.
+    /// Reason of an early end; none if there was none.
     cause: Arc<Mutex<Option<Cause>>>,
     /// Cancelled when the work has returned.
     done: CancellationToken,
     target: Arc<Mutex<Option<Target>>>,
 }
 
-/// The part of the engine that works.
+/// The connection and the thread of the work, which an interrupt reaches.
 struct Target {
     interrupt: Arc<Interrupt>,
     worker: Worker,
 }
 
-/// The reasons for ending work early.
+/// The reason for ending work early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     Cancelled,
@@ -42,7 +43,7 @@ pub(super) enum Cause {
 }
 
 impl Running {
-    /// Begins a unit of work and starts the task that watches over it. The task ends with the work.
+    /// Starts a unit of work and the task that watches it, which ends with the work.
     pub(super) fn start(caller: &CancellationToken, timeout: Option<Duration>) -> Self {
         let running = Self {
             cancel: caller.child_token(),
@@ -85,7 +86,7 @@ impl Running {
         }
     }
 
-    /// Interrupts the engine; where it waits for a pipe, the waiting as well.
+    /// Interrupts the engine; with `wakes`, also a wait for a pipe.
     fn interrupt(&self, wakes: bool) {
         let target = self.target.lock().unpoisoned();
         let Some(target) = &*target else { return };
@@ -95,30 +96,30 @@ impl Running {
         }
     }
 
-    /// Says which connection the work runs on, by the thread that does it.
+    /// Directs interrupts to the connection of the work. Called on the thread that does the work.
     pub(super) fn arm(&self, interrupt: Arc<Interrupt>) {
         let worker = Worker::current();
         *self.target.lock().unpoisoned() = Some(Target { interrupt, worker });
     }
 
-    /// From here on no interrupt reaches the connection.
+    /// Stops directing interrupts to the connection.
     pub(super) fn disarm(&self) {
         *self.target.lock().unpoisoned() = None;
     }
 
-    /// The work has returned.
+    /// Marks the work as returned.
     pub(super) fn finish(&self) {
         self.disarm();
         self.done.cancel();
     }
 
-    /// Returns whether the work ran out of time.
+    /// Returns true if the work exceeded its time limit.
     pub(super) fn timed_out(&self) -> bool {
         *self.cause.lock().unpoisoned() == Some(Cause::TimedOut)
     }
 }
 
-/// Says that work has returned, also when it panics.
+/// A guard that marks work as returned when dropped, even after a panic.
 pub(super) struct Finished<'a>(pub(super) &'a Running);
 
 impl Drop for Finished<'_> {

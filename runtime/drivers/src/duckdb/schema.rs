@@ -1,4 +1,4 @@
-//! Our marks in the engine's file: tags on the outputs, and the records beside them.
+//! Our metadata in the engine's file: tags on the outputs, and records beside them.
 //!
 //! A record belongs to a build: it counts as long as the tag of an output names that build. Tag and record are
 //! written in one transaction, so an output whose tag has no record was made by nobody of ours.
@@ -14,10 +14,10 @@ use super::sys::{ColumnValue, Param};
 use super::transaction::Work;
 use crate::olap::{Failure, Location, Output, OutputKind, Tag, Value, is_in_trash};
 
-/// The table of the records.
+/// Name of the table with the records.
 const RECORDS: &str = "records";
 
-/// The schema of what is not an output.
+/// Statements that create the schema of our own tables.
 const SETUP: [&str; 6] = [
     "CREATE SCHEMA IF NOT EXISTS _watershed",
     "CREATE TABLE IF NOT EXISTS _watershed.records \
@@ -42,12 +42,12 @@ const OBJECTS: &str = "\
     SELECT view_name, 'view', comment FROM duckdb_views() \
     WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal";
 
-/// Makes our schema where it is missing; changes nothing where it is there.
+/// Creates our schema if it is missing.
 pub(super) fn set_up(work: &Work<'_>) -> Result<(), Failure> {
     SETUP.iter().try_for_each(|sql| work.run(sql, &[]).map(drop))
 }
 
-/// Everything in the schema of the outputs but the trash.
+/// Returns all objects in the schema of outputs, except the trash.
 pub(super) fn read_entries(work: &Work<'_>) -> Result<Vec<Entry>, Failure> {
     let rows = work.run(OBJECTS, &[])?;
     Ok(rows
@@ -71,7 +71,7 @@ pub(super) fn read_entries(work: &Work<'_>) -> Result<Vec<Entry>, Failure> {
         .collect())
 }
 
-/// Puts the records beside the tagged objects.
+/// Combines tagged objects with their records to outputs.
 pub(super) fn read_outputs(work: &Work<'_>, tagged: Vec<(Entry, Tag)>) -> Result<Vec<Output>, Failure> {
     let mut records = select_records(work, "")?;
     Ok(tagged
@@ -99,7 +99,7 @@ pub(super) struct Left<'a> {
     pub(super) before: Before,
 }
 
-/// Leaves the record of a build, in place of what its owner left before.
+/// Writes the record of a build, replacing the owner's previous one.
 pub(super) fn write_record(work: &Work<'_>, left: Left<'_>) -> Result<(), Failure> {
     let Left {
         tag, rows, record, ..
@@ -118,8 +118,8 @@ pub(super) fn write_record(work: &Work<'_>, left: Left<'_>) -> Result<(), Failur
     }
 }
 
-/// Leaves the records of several builds of different owners: what these left before goes at once, which for one of them
-/// would cost more than to change it.
+/// Writes the records of several builds of different owners. Deletes the owners' previous records at once, which for a
+/// single record would cost more than an update.
 pub(super) fn write_records(work: &Work<'_>, all: &[Left<'_>]) -> Result<(), Failure> {
     if let [one] = all {
         return write_record(work, *one);
@@ -156,7 +156,7 @@ fn append_records(work: &Work<'_>, all: &[Left<'_>]) -> Result<(), Failure> {
     work.append(RECORDS, rows.iter().map(<[_; 4]>::as_slice))
 }
 
-/// The state that an owner left before.
+/// The record of an owner before a build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Before {
     #[default]
@@ -174,7 +174,7 @@ impl Before {
     }
 }
 
-/// The owners of records and of notes of partitions.
+/// Returns the owners of records and of notes of partitions.
 pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
     let owners = |table: &str| -> Result<BTreeSet<Uuid>, Failure> {
         let rows = work.run(&format!("SELECT DISTINCT uid FROM _watershed.{table}"), &[])?;
@@ -190,17 +190,17 @@ pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
     })
 }
 
-/// The rows that a build wrote, as its record says.
+/// Returns the number of rows that a build wrote, from its record.
 pub(super) fn read_rows(work: &Work<'_>, tag: Tag) -> Result<Option<u64>, Failure> {
     let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
     let sql = "SELECT row_count FROM _watershed.records WHERE uid = ? AND build = ?";
     Ok(count(&work.run(sql, &[Param::Text(&uid), Param::Text(&build)])?))
 }
 
-/// The rows that a build wrote, and its record.
+/// The number of rows that a build wrote, and its record.
 pub(super) type Recorded = (Option<u64>, Vec<u8>);
 
-/// Reads what builds left, in one statement.
+/// Reads the row counts and records of builds, in one statement.
 pub(super) fn read_records(work: &Work<'_>, tags: &[Tag]) -> Result<BTreeMap<Tag, Recorded>, Failure> {
     let owners: Vec<String> = tags.iter().map(|tag| format!("'{}'", tag.uid)).collect();
     let of_owners = format!("WHERE uid IN ({})", owners.join(", "));
@@ -228,7 +228,7 @@ fn select_records(work: &Work<'_>, condition: &str) -> Result<BTreeMap<Tag, Reco
     Ok(rows.into_iter().filter_map(record).collect())
 }
 
-/// Forgets what an owner left.
+/// Deletes the record of an owner.
 pub(super) fn delete_record(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
     work.run(
         "DELETE FROM _watershed.records WHERE uid = ?",
@@ -237,7 +237,7 @@ pub(super) fn delete_record(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
     .map(drop)
 }
 
-/// Writes a tag onto an object.
+/// Writes a tag to an object.
 pub(super) fn write_tag(work: &Work<'_>, kind: OutputKind, name: &str, tag: Tag) -> Result<(), Failure> {
     let comment = DuckDb.text(&tag.to_string());
     work.run(
@@ -256,7 +256,7 @@ pub(super) fn drop_object(work: &Work<'_>, entry: &Entry) -> Result<(), Failure>
     .map(drop)
 }
 
-/// Renames a tagged object. A view is tagged anew: not every version of the engine keeps its comment.
+/// Renames a tagged object. Tags a view again, since not every version of the engine keeps the comment.
 pub(super) fn rename_object(work: &Work<'_>, entry: &Entry, tag: Tag, to: &str) -> Result<(), Failure> {
     let (from, to_quoted) = (qualified(&entry.name), DuckDb.name(to));
     work.run(
@@ -269,12 +269,12 @@ pub(super) fn rename_object(work: &Work<'_>, entry: &Entry, tag: Tag, to: &str) 
     }
 }
 
-/// Returns the name of an object whose name another took: still an output of its owner, and found by its tag.
+/// Returns the name of an output whose name another object took. Its tag still tells the owner.
 pub(super) fn aside_name(uid: Uuid) -> String {
     format!("_watershed_aside_{}", uid.simple())
 }
 
-/// The indexes of a table that people made.
+/// Returns the indexes that people made on a table.
 pub(super) fn indexes(work: &Work<'_>, table: &str) -> Result<Vec<String>, Failure> {
     let rows = work.run(
         "SELECT index_name FROM duckdb_indexes() \
@@ -285,12 +285,12 @@ pub(super) fn indexes(work: &Work<'_>, table: &str) -> Result<Vec<String>, Failu
     Ok(rows.into_iter().flatten().map(|name| name.to_string()).collect())
 }
 
-/// `main."name"`.
+/// Returns a qualified and quoted name: `main."name"`.
 pub(super) fn qualified(name: &str) -> String {
     format!("main.{}", DuckDb.name(name))
 }
 
-/// As SQL calls it.
+/// Returns the SQL keyword of an output's kind.
 pub(super) fn keyword(kind: OutputKind) -> &'static str {
     match kind {
         OutputKind::View => "VIEW",
@@ -298,7 +298,7 @@ pub(super) fn keyword(kind: OutputKind) -> &'static str {
     }
 }
 
-/// The number in an answer of one number.
+/// Returns the number in an answer of a single number.
 pub(super) fn count(rows: &[Vec<Value>]) -> Option<u64> {
     count_of(rows.first()?.first()?)
 }

@@ -1,4 +1,4 @@
-//! The beginning of every connection: the statements that connectors give, and the settings that migrations left.
+//! The start of connections: statements of connectors, and settings that migrations left.
 //!
 //! What acts upon the whole file or process (ATTACH, LOAD, CREATE, ...) is run when the file is opened, on its first
 //! connection; everything else, SET above all, on each connection.
@@ -16,26 +16,26 @@ use super::traces;
 use super::transaction::Work;
 use crate::olap::{Access, Failure, Session, SoleError, SqlError, leading_words, sole_statement};
 
-/// The beginning of connections.
+/// The statements and settings for the start of connections.
 #[derive(Default)]
 pub(super) struct Beginnings(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     sessions: Vec<Session>,
-    /// Statements that make the settings which migrations left in the open file.
+    /// Statements that apply the settings which migrations left in the open file.
     settings: Vec<String>,
     authorities: Authorities,
 }
 
-/// The connection that begins.
+/// The position of a connection among those of an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// The first one of an opened file.
+    /// First connection to a file.
     First,
-    /// The first one of a file that is only looked at: what would change it fails and is left out.
+    /// First connection to a read-only file: statements that would change the file fail and are skipped.
     Looking,
-    /// Any other one.
+    /// Any later connection.
     Later,
 }
 
@@ -48,7 +48,7 @@ impl Turn {
     }
 }
 
-/// Statements whose effect is that of the whole file or process, so that a second one would fail or be wrong.
+/// First words of statements that affect the whole file or process, so that repeating them would fail or be wrong.
 const ONCE: [&str; 12] = [
     "alter",
     "attach",
@@ -64,11 +64,11 @@ const ONCE: [&str; 12] = [
     "update",
 ];
 
-/// Words after CREATE; more than these are names.
+/// The most words between CREATE and the name of an object.
 const WORDS_BEFORE_NAME: usize = 4;
 
 impl Beginnings {
-    /// Takes the statements that connectors give. Returns true if they are others than those before.
+    /// Replaces the statements of connectors. Returns true if they differ from the previous ones.
     pub(super) fn set(&self, sessions: Vec<Session>) -> bool {
         let mut state = self.state();
         let is_other = state.sessions != sessions;
@@ -76,14 +76,14 @@ impl Beginnings {
         is_other
     }
 
-    /// Looks whether the files of authorities have changed.
+    /// Checks whether certificate files have changed, and rewrites the bundle.
     pub(super) fn look(&self, options: &Options) {
         if let Err(error) = self.state().authorities.look(&options.path) {
             tracing::warn!(%error, "the engine goes on with the authorities of before");
         }
     }
 
-    /// Learns from a newly opened file which settings migrations left in it, and begins its first connection.
+    /// Reads the settings that migrations left in a newly opened file, and initialises its first connection.
     ///
     /// # Errors
     /// As [`begin`](Self::begin).
@@ -93,7 +93,7 @@ impl Beginnings {
         state.begin(connection, Turn::first(options.access), options)
     }
 
-    /// Runs what a later connection begins with.
+    /// Initialises a later connection.
     ///
     /// # Errors
     /// [`Failure::Session`] when a connector's statements are at fault.
@@ -117,7 +117,7 @@ impl State {
         Ok(())
     }
 
-    /// Has the engine trust the authorities that connectors name.
+    /// Makes the engine trust the authorities that connectors name.
     fn trust(&mut self, work: &Work<'_>, options: &Options) {
         if options.sandbox.is_some() {
             // It reaches no server.
@@ -177,7 +177,7 @@ impl State {
     }
 }
 
-/// The statements of a text that every connection needs.
+/// Returns the statements of a text that every connection needs.
 fn repeated(sql: &str) -> String {
     let mut kept = String::new();
     let mut rest = sql;

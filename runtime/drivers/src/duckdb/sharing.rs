@@ -1,4 +1,4 @@
-//! The file shared with other programs.
+//! Sharing of the engine's file with other programs.
 //!
 //! The engine locks its file for as long as it has it open, so one process alone writes to it, and no other reads it
 //! meanwhile. The file is waited for while another process has it open, and given up while nobody works in it.
@@ -20,35 +20,36 @@ use watershed_locks::Unpoisoned;
 use super::proof::FileProof;
 use crate::olap::OpenError;
 
-/// A wait that was given up holds for whoever comes so soon after it.
+/// Time for which an abandoned wait spares others from waiting as long again.
 const GIVEN_UP_FOR: Duration = Duration::from_secs(1);
 
-/// The state of the file between this process and others.
+/// The state of the file in relation to other processes.
 pub(super) struct Sharing {
     path: PathBuf,
     state: Mutex<State>,
     changes: watch::Sender<u64>,
-    /// The process that work waits for.
+    /// Process for which work waits to close the file; none if nothing waits.
     holder: watch::Sender<Option<String>>,
 }
 
 struct State {
     held: Held,
     last_used: Instant,
-    /// The end and the length of the wait that was given up last: what comes right after it does not wait anew.
+    /// End and length of the last abandoned wait, so that work right after it does not wait again.
     given_up_wait: Option<(Instant, Duration)>,
-    /// The number of those who wait.
+    /// Number of waiting units of work.
     waiting: usize,
 }
 
-/// The holder of the file, as far as this process knows.
+/// The holder of the file, as known to this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Held {
-    /// This process, or nobody since this process closed the file for a moment with its gate closed.
+    /// Held by this process, or closed by it for a moment behind its own gate.
     Here,
-    /// Anybody: the file was like this when this process held it last, or looked at it first. None: there was none.
+    /// Possibly held by another process; the proof of the file when this process last held or read it, none for a
+    /// missing file.
     Anywhere(Option<FileProof>),
-    /// Anybody, and it could not be looked at.
+    /// Possibly held by another process, and its proof could not be read.
     Unseen,
 }
 
@@ -58,14 +59,14 @@ impl Held {
     }
 }
 
-/// An opening under way: what the file was like before.
+/// An opening in progress, with the proof of the file before it.
 pub(super) struct Opening {
     before: Held,
     now: Held,
 }
 
 impl Sharing {
-    /// Looks at a file that this process has not opened yet.
+    /// Reads the proof of a file that this process has not opened yet.
     pub(super) fn new(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
@@ -80,8 +81,8 @@ impl Sharing {
         }
     }
 
-    /// Returns how often the file was found changed by another process. One that this process does not hold is looked at, which
-    /// costs two system calls.
+    /// Returns how often another process was found to have changed the file. Checks a file that this process does not
+    /// hold, which costs two system calls.
     pub(super) fn changes_by_others(&self) -> u64 {
         let mut state = self.state();
         if matches!(state.held, Held::Anywhere(_) | Held::Unseen) {
@@ -102,17 +103,17 @@ impl Sharing {
         self.holder.subscribe()
     }
 
-    /// Takes note of work in the file.
+    /// Records that work uses the file.
     pub(super) fn note_use(&self) {
         self.state().last_used = Instant::now();
     }
 
-    /// Returns the time since the last work in the file.
+    /// Returns the time since the last work on the file.
     pub(super) fn idle(&self) -> Duration {
         self.state().last_used.elapsed()
     }
 
-    /// The file is about to be opened.
+    /// Begins an opening of the file.
     pub(super) fn begin_opening(&self) -> Opening {
         let mut state = self.state();
         let now = Held::seen(&self.path);
@@ -120,12 +121,12 @@ impl Sharing {
         Opening { before, now }
     }
 
-    /// The file could not be opened.
+    /// Ends an opening that failed.
     pub(super) fn end_opening_in_vain(&self, opening: Opening) {
         self.state().held = opening.before;
     }
 
-    /// The file is open, and nothing was written to it yet.
+    /// Ends an opening that succeeded, before anything is written.
     pub(super) fn end_opening(&self, opening: Opening) {
         let Opening { before, now } = opening;
         let opened = Held::seen(&self.path);
@@ -143,19 +144,18 @@ impl Sharing {
         }
     }
 
-    /// The file was opened and is closed again, because it could not be read: it is left as it is now.
+    /// Records that the file was opened and closed again because it could not be read.
     pub(super) fn end_reading_in_vain(&self) {
         let seen = Held::seen(&self.path);
         self.state().held = seen;
     }
 
-    /// The file was given up, and was like this when it was.
+    /// Records that the file was closed for other programs, with its proof at that moment.
     pub(super) fn let_go(&self, left: std::io::Result<Option<FileProof>>) {
         self.state().held = left.map_or(Held::Unseen, Held::Anywhere);
     }
 
-    /// The proof of how this process left a file that it does not hold: what happened to it since is not in it. None
-    /// while the file is held.
+    /// Returns the proof of the file when this process closed it, without later changes; none while the file is held.
     pub(super) fn left_as(&self) -> Option<Option<FileProof>> {
         match &self.state().held {
             Held::Anywhere(left) => Some(left.clone()),
@@ -163,18 +163,19 @@ impl Sharing {
         }
     }
 
-    /// Takes note of a wait that was given up.
+    /// Records that a wait for the file was abandoned.
     pub(super) fn give_up_waiting(&self, patience: Duration) {
         self.state().given_up_wait = Some((Instant::now(), patience));
     }
 
-    /// Returns whether a wait as long was given up just now: work beside it is not to wait as long again.
+    /// Returns true if a wait of this length was abandoned just now, so that concurrent work need not wait as long
+    /// again.
     pub(super) fn has_waited(&self, patience: Duration) -> bool {
         let given_up = self.state().given_up_wait;
         given_up.is_some_and(|(at, waited)| waited >= patience && at.elapsed() < GIVEN_UP_FOR)
     }
 
-    /// Begins to wait for whoever holds the file.
+    /// Starts a wait for the holder of the file.
     pub(super) fn wait(&self) -> Waiting<'_> {
         self.state().waiting += 1;
         Waiting(self)
@@ -189,11 +190,11 @@ impl Sharing {
     }
 }
 
-/// One that waits for the file, for as long as it does.
+/// A wait for the file, which ends when dropped.
 pub(super) struct Waiting<'a>(&'a Sharing);
 
 impl Waiting<'_> {
-    /// Tells whom it waits for.
+    /// Records the process that holds the file.
     pub(super) fn name(&self, locked: &OpenError) {
         let holder = Some(locked.holder());
         self.0.holder.send_if_modified(|told| {

@@ -1,11 +1,11 @@
-//! Texts of several statements.
+//! Execution of texts with several statements.
 
 use super::confine;
 use super::failure::Source;
 use super::transaction::Work;
 use crate::olap::{Failure, SoleError, SqlError, sole_statement};
 
-/// Runs the statements of a text one by one, so that the place of an error is one in the whole text.
+/// Runs the statements of a text one by one, with positions of errors relative to the whole text.
 pub(super) fn each_statement(work: &Work<'_>, sql: &str) -> Result<(), Failure> {
     let mut start = 0;
     while let Some(rest) = sql.get(start..) {

@@ -1,4 +1,4 @@
-//! Putting rows into a table that stands there, within the transaction of a build.
+//! Insertion of rows into an existing table, within the transaction of a build.
 
 use std::sync::Arc;
 
@@ -14,40 +14,40 @@ use crate::olap::{
     StateQuery, Step, Value, sole_statement,
 };
 
-/// The new rows, where they are looked at before they are put in. Gone when the transaction ends.
+/// Temporary table of new rows that are examined before the insertion. Dropped with the transaction.
 const NEW_ROWS: &str = "temp._watershed_new_rows";
 
-/// The most columns of which the engine compares the types while it reads a statement: what it does for that grows with their
-/// square, and from here on it takes longer than to have the statement described.
+/// The most columns whose types the engine checks while binding the insert. The cost grows with their square, and above
+/// this number a separate description of the statement is cheaper.
 const MOST_GUARDED: usize = 200;
 
-/// Rows on their way into a table.
+/// Rows to be inserted into a table.
 struct NewRows<'a> {
-    /// Their statement.
+    /// SELECT that yields the rows.
     sql: &'a str,
     order_by: Option<&'a str>,
-    /// Columns of ours that they get, in SQL.
+    /// Our own columns to add to the rows, as SQL; none if there are none.
     ours: Option<&'a str>,
     table: &'a str,
-    /// The table's columns but for those.
+    /// Columns of the table, except our own.
     columns: &'a [Column],
     policy: NewColumns,
-    /// Columns of which no two of them have the same values.
+    /// Columns whose values must be unique among the new rows.
     key: &'a [String],
-    /// The rows of the table that they take the place of.
+    /// Rows of the table to replace; none to append.
     replaced: Option<Replaced>,
 }
 
-/// Rows of the table that make way.
+/// The rows of a table that an insertion replaces.
 struct Replaced {
-    /// Deletes them. It may be run more than once before the new rows are there.
+    /// Statement that deletes them. May run more than once before the insertion.
     delete: String,
-    /// It compares them with the new ones, which have to be laid out for it.
+    /// True if the statement reads the temporary table of new rows.
     reads_new_rows: bool,
 }
 
 impl NewRows<'_> {
-    /// Puts them in. Returns their number.
+    /// Inserts the rows. Returns their number.
     fn put(&self, work: &Work<'_>) -> Result<u64, BuildError> {
         let reads_new_rows = self.replaced.as_ref().is_some_and(|it| it.reads_new_rows);
         let directly = self.key.is_empty() && !reads_new_rows;
@@ -70,7 +70,8 @@ impl NewRows<'_> {
         Ok(rows)
     }
 
-    /// Puts them in as they come, if the table has their columns and these hold all their values; none if not.
+    /// Inserts the rows without a temporary table, if the table's columns hold all their values. Returns their number;
+    /// none if that is not possible.
     fn put_directly(&self, work: &Work<'_>) -> Result<Option<u64>, BuildError> {
         // The engine changes no column of a table whose rows were deleted.
         let may_delete = self.replaced.is_none() || self.policy != NewColumns::Add;
@@ -125,7 +126,8 @@ impl NewRows<'_> {
         Ok(count(&inserted))
     }
 
-    /// All columns of the statement. The engine refuses to read it if one of the table's is missing or has another type.
+    /// Returns a select list with all columns of the statement, which the engine refuses to bind if a column of the
+    /// table is missing or has another type.
     fn guarded(&self) -> String {
         let guard = |Column { name, kind }: &Column| {
             let (name, kind) = (DuckDb.name(name), DuckDb.text(kind));
@@ -149,7 +151,7 @@ impl NewRows<'_> {
         }
     }
 
-    /// Makes the rows by themselves. Returns their number.
+    /// Writes the rows into the temporary table. Returns their number.
     fn lay_out(&self, work: &Work<'_>) -> Result<u64, BuildError> {
         let prefix = format!("CREATE OR REPLACE TEMPORARY TABLE {NEW_ROWS} AS\n");
         let source = Source {
@@ -160,7 +162,7 @@ impl NewRows<'_> {
         Ok(count(&made).unwrap_or_default())
     }
 
-    /// Has the rows that are laid out and the table have columns that go together. Returns those to put in, in SQL.
+    /// Aligns the columns of the temporary table with those of the table. Returns the columns to insert as SQL.
     fn settle(&self, work: &Work<'_>) -> Result<String, BuildError> {
         let new = columns_of(work, NEW_ROWS)?;
         self.compare(work, &new)?
@@ -172,21 +174,21 @@ impl NewRows<'_> {
     }
 }
 
-/// A partition on its way into a stage.
+/// A partition to be inserted into a stage.
 pub(super) struct Staged<'a> {
     pub(super) sql: &'a str,
-    /// Columns of ours, in SQL.
+    /// Our own columns, as SQL.
     pub(super) ours: &'a str,
     pub(super) stage: &'a str,
-    /// The columns of the stage that are not ours; none if it does not stand.
+    /// Columns of the stage except our own; none if the stage does not exist.
     pub(super) stands: Option<Arc<[Column]>>,
     pub(super) policy: NewColumns,
-    /// Takes the rows out that an earlier run of the partition brought.
+    /// Statement that deletes rows of an earlier run of the partition; none if there are none.
     pub(super) delete: Option<String>,
 }
 
-/// Puts the rows of a partition into a stage, with columns of ours; makes the stage where it does not stand, with the
-/// columns that it has. Returns the number of rows, and the columns then.
+/// Inserts a partition's rows into a stage with our own columns, creating a missing stage with the rows' columns.
+/// Returns the number of rows, and the columns of the stage.
 pub(super) fn stage_rows(work: &Work<'_>, partition: Staged<'_>) -> Result<(u64, Arc<[Column]>), BuildError> {
     let Staged { sql, ours, stage, .. } = partition;
     let Some(columns) = partition.stands else {
@@ -215,14 +217,14 @@ pub(super) fn stage_rows(work: &Work<'_>, partition: Staged<'_>) -> Result<(u64,
     Ok((number, columns))
 }
 
-/// The columns of a stage that are not ours.
+/// Returns the columns of a stage, except our own.
 pub(super) fn columns_of_stage(work: &Work<'_>, stage: &str) -> Result<Arc<[Column]>, Failure> {
     let columns = columns_of(work, stage)?.into_iter();
     let theirs = columns.filter(|column| ![PARTITION_COLUMN, RUN_COLUMN].contains(&column.name.as_str()));
     Ok(theirs.collect())
 }
 
-/// Runs the statement of a build and puts its rows into the table. Returns whether there were any.
+/// Runs the statement of a build and inserts its rows into the table. Returns true if there were any.
 pub(super) fn put_rows(work: &Work<'_>, build: &Build) -> Result<bool, BuildError> {
     let Step::Into { over, columns } = &build.step else {
         return Err(BuildError::Absent);
@@ -241,7 +243,7 @@ pub(super) fn put_rows(work: &Work<'_>, build: &Build) -> Result<bool, BuildErro
     Ok(rows.put(work)? > 0)
 }
 
-/// Runs a statement that writes the rows of a query, in an order if one is asked for.
+/// Runs a statement that writes the rows of a query, sorted if the build asks for an order.
 pub(super) fn run_ordered(
     work: &Work<'_>,
     source: Source<'_>,
@@ -265,13 +267,13 @@ pub(super) fn run_ordered(
     })
 }
 
-/// Returns true for errors that are about the form of a statement, and not about rows.
+/// Returns true for errors about the columns of a statement rather than its rows.
 fn is_of_shape(error: &SqlError) -> bool {
     matches!(error.class.as_str(), "binder" | "catalog" | "parser")
 }
 
-/// Returns the rows of the table that the new ones take the place of. NULL is a value like any other. Names of ours stand beside those of
-/// people: all begin with the prefix that is ours, and the engine's own are not among them.
+/// Returns the rows of the table to replace by the new ones. NULLs count as equal. Our names next to users' columns
+/// start with a reserved prefix, which the engine's own names do not have.
 fn replaced(build: &Build, over: &Over, table: &str) -> Option<Replaced> {
     let condition = |name: &String| {
         let name = DuckDb.name(name);
@@ -311,7 +313,7 @@ fn replaced(build: &Build, over: &Over, table: &str) -> Option<Replaced> {
     })
 }
 
-/// Refuses rows of which two have one key.
+/// Refuses rows with duplicate keys.
 pub(super) fn refuse_same_key(work: &Work<'_>, key: &[String], table: &str) -> Result<(), BuildError> {
     if key.is_empty() {
         return Ok(());
@@ -331,7 +333,7 @@ pub(super) fn refuse_same_key(work: &Work<'_>, key: &[String], table: &str) -> R
     Err(BuildError::SameKey { first })
 }
 
-/// A record with the names and types of the output's columns in it.
+/// Returns a record with the names and types of the output's columns added.
 pub(super) fn with_columns(work: &Work<'_>, build: &Build, record: Vec<u8>) -> Result<Vec<u8>, BuildError> {
     let Some(put) = build.put_columns else {
         return Ok(record);
@@ -351,13 +353,13 @@ pub(super) fn with_columns(work: &Work<'_>, build: &Build, record: Vec<u8>) -> R
     Ok(put(&record, columns))
 }
 
-/// The rows of a table, as the transaction sees it.
+/// Returns the number of rows of a table, as the transaction sees it.
 pub(super) fn count_rows(work: &Work<'_>, name: &str) -> Result<Option<u64>, Failure> {
     let rows = work.run(&format!("SELECT count(*) FROM {}", qualified(name)), &[])?;
     Ok(count(&rows))
 }
 
-/// A record with the first row of the state's query in it.
+/// Returns a record with the first row of the state's query added.
 pub(super) fn with_state(
     work: &Work<'_>,
     state: Option<&StateQuery>,

@@ -1,4 +1,4 @@
-//! DuckDB's C interface made safe: handles that close themselves, answers read as [`Value`](crate::olap::Value)s.
+//! Safe wrapper of DuckDB's C API: handles that close themselves, and answers as [`Value`](crate::olap::Value)s.
 //!
 //! All unsafe code of the crate stands here. What each block leans on:
 //! 1. A handle is made by the function that its type is named for, checked, and destroyed once, in `Drop`.
@@ -27,7 +27,7 @@ pub(super) use shape::Shape;
 pub(super) use statement::{Param, StatementKind};
 pub(super) use unblock::Worker;
 
-/// The engine's version, as in `v1.5.5`.
+/// Returns the engine's version, such as `v1.5.5`.
 pub(super) fn library_version() -> String {
     // SAFETY: returns a static string, without any handle.
     unsafe { text::copy(libduckdb_sys::duckdb_library_version()) }

@@ -1,4 +1,4 @@
-//! The engine, tried for real.
+//! Tests of the DuckDB driver with a real engine.
 
 mod builds;
 #[cfg(feature = "crash-points")]

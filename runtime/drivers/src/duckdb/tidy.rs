@@ -1,4 +1,4 @@
-//! Keeping the trash within its bounds.
+//! Tidying of the trash, which keeps it within its limits.
 //!
 //! What is too old goes, then what is too much: what builds replaced before what was deleted, the oldest first. Age counts
 //! from the latest time at which the trash was looked at a day ago or earlier, so that a clock which is wrong once, and
@@ -17,17 +17,17 @@ use super::trash_bounds::TrashBounds;
 use crate::crash::around;
 use crate::olap::{Failure, Thrown, TrashLimits, Trashed, Value, trash_table};
 
-/// The most tables that are kept: each costs a little whenever the file is opened.
+/// The most tables in the trash, since each adds a little to the time of opening the file.
 const MOST_TABLES: usize = 5_000;
-/// Tables that go in one transaction.
+/// The most tables that are dropped in one transaction.
 const AT_ONCE: usize = 100;
-/// The least age of a look at the trash that says what time it is.
+/// Least age of a sighting that confirms the time, in milliseconds.
 const SIGHTING_MS: i64 = 24 * 60 * 60 * 1_000;
-/// Time between two looks that are noted.
+/// Interval between two recorded sightings, in milliseconds.
 const NOTED_EVERY_MS: i64 = SIGHTING_MS / 2;
 
-/// Lets go of what the bounds leave no room for, with nobody else at work. Does nothing before they are known.
-/// Returns whether anything was written.
+/// Drops what exceeds the limits of the trash, while no other work runs. Does nothing before limits are set. Returns
+/// true if anything was written.
 pub(super) fn tidy(
     names: &KnownNames,
     bounds: &TrashBounds,
@@ -57,7 +57,7 @@ pub(super) fn tidy(
     Ok(measured || sighting.is_news || !victims.is_empty())
 }
 
-/// Lets go of tables of the trash, some at a time.
+/// Drops tables in the trash, some per transaction.
 pub(super) fn let_go_of(names: &KnownNames, work: &Work<'_>, builds: &[Uuid]) -> Result<(), Failure> {
     for some in builds.chunks(AT_ONCE) {
         work.transaction(around!("trash"), || trash::let_go(work, some))?;
@@ -66,8 +66,8 @@ pub(super) fn let_go_of(names: &KnownNames, work: &Work<'_>, builds: &[Uuid]) ->
     Ok(())
 }
 
-/// The tidying while the file is closed, after its log was written into it, as sizes are known then. What can't be done
-/// is done another time. Returns whether the log has to be written once more.
+/// Tidies the trash while the file is being closed, after its log was written, since sizes are known then. Failures are
+/// left for another time. Returns true if the log must be written again.
 pub(super) fn tidy_while_closing(names: &KnownNames, bounds: &TrashBounds, connection: &Connection) -> bool {
     let work = Work::uninterrupted(connection);
     let tidied = tidy(names, bounds, &work, trash::now_ms());
@@ -103,7 +103,7 @@ fn write_size(work: &Work<'_>, trashed: &Trashed) -> Result<(), Failure> {
         .map(drop)
 }
 
-/// Bytes in use of the whole file: where all of it fits, the trash does.
+/// Returns the used bytes of the whole file. If they fit into the trash's limit, so does the trash.
 fn used(work: &Work<'_>) -> Result<u64, Failure> {
     let rows = work.run(
         "SELECT (used_blocks * block_size)::BIGINT FROM pragma_database_size() \
@@ -117,11 +117,11 @@ fn used(work: &Work<'_>) -> Result<u64, Failure> {
     Ok(schema::count(&rows).unwrap_or(u64::MAX).saturating_add(log))
 }
 
-/// The times at which the trash was looked at.
+/// The recorded times at which the trash was tidied, which guard against a wrong clock.
 struct Sighting {
-    /// The latest look that says what time it is; none if there is none.
+    /// Latest sighting that confirms the time; none if there is none.
     seen_ms: Option<i64>,
-    /// The present look is to be noted.
+    /// True if the current sighting must be recorded.
     is_news: bool,
 }
 
@@ -140,8 +140,8 @@ impl Sighting {
         })
     }
 
-    /// Notes the present look. What lies before the look that counts says nothing any more; what lies ahead was said by a
-    /// wrong clock.
+    /// Records the current sighting. Deletes sightings older than the confirming one, and future ones, which a wrong
+    /// clock recorded.
     fn note(&self, work: &Work<'_>, now_ms: i64) -> Result<(), Failure> {
         if !self.is_news {
             return Ok(());
@@ -155,7 +155,7 @@ impl Sighting {
     }
 }
 
-/// The tables that go: too old at the time that is sure, or beyond the bounds.
+/// Returns the builds whose tables must go: too old at the confirmed time, or beyond the limits.
 fn victims(all: &[Trashed], limits: TrashLimits, seen_ms: Option<i64>) -> Vec<Uuid> {
     let keep = i64::try_from(limits.keep.as_millis()).unwrap_or(i64::MAX);
     let is_old = |it: &Trashed| seen_ms.is_some_and(|seen| seen.saturating_sub(it.at_ms) >= keep);

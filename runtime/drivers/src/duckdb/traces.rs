@@ -1,5 +1,5 @@
-//! Traces that migrations leave in the engine for everybody: found as the difference of the catalog before and after a run,
-//! and kept in tables of ours in the transaction of that run.
+//! Objects and settings that migrations leave in the engine: computed as the difference of the catalog before and after
+//! a run, and stored in our tables in that run's transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ const ARE_THERE: &str = "\
     SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() \
     AND schema_name = '_watershed' AND table_name = 'settings'";
 
-/// Everything in the catalog that people can make by SQL, with the number that changes when it is replaced.
+/// Query for all catalog objects that SQL can create, with a number that changes when an object is replaced.
 const CATALOG: &str = "\
     SELECT CASE function_type WHEN 'macro' THEN 'function' ELSE 'table_function' END AS kind, \
     schema_name, function_name AS name, function_oid::BIGINT AS oid, NULL::VARCHAR AS comment FROM duckdb_functions() \
@@ -37,7 +37,7 @@ const CATALOG: &str = "\
     UNION SELECT 'sequence', schema_name, sequence_name, sequence_oid::BIGINT, NULL FROM duckdb_sequences() \
     WHERE database_name = current_database()";
 
-/// Settings that are no part of what SQL means: of the process or of one connection, or ours.
+/// Settings without influence on the meaning of SQL: of the process, of a connection, or our own.
 const OWN_SETTINGS: [&str; 28] = [
     "access_mode",
     "allocator_background_threads",
@@ -69,12 +69,12 @@ const OWN_SETTINGS: [&str; 28] = [
     "worker_threads",
 ];
 
-/// Parts of names of settings whose values are nobody else's business: they are not stored.
+/// Parts of setting names whose values are secret and therefore not stored.
 const SECRET: [&str; 4] = ["secret", "password", "token", "access_key"];
 
 type ThingKey = (ThingKind, String, String);
 
-/// The catalog at one moment: what stands where, under which number.
+/// Catalog objects at one moment, each with its number.
 type Catalog = BTreeMap<ThingKey, i64>;
 
 /// A setting that a migration changed.
@@ -86,28 +86,28 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// The statement that makes it.
+    /// Returns the statement that applies the setting.
     pub(super) fn set(&self) -> String {
         DuckDb.set(&self.name, Some(&self.value))
     }
 
-    /// Name and value.
+    /// Returns name and value of the setting.
     pub(super) fn into_pair(self) -> (String, String) {
         (self.name, self.value)
     }
 }
 
-/// Makes our tables where they are missing.
+/// Creates our tables for migrations if they are missing.
 pub(super) fn set_up(work: &Work<'_>) -> Result<(), Failure> {
     TABLES.iter().try_for_each(|sql| work.run(sql, &[]).map(drop))
 }
 
-/// Returns whether our tables are there; older versions made none.
+/// Returns true if our tables for migrations exist; older versions created none.
 pub(super) fn is_set_up(work: &Work<'_>) -> Result<bool, Failure> {
     Ok(!work.run(ARE_THERE, &[])?.is_empty())
 }
 
-/// The catalog now. Outputs are left out: they are inputs by their builds.
+/// Returns the current catalog objects except outputs, which are inputs by their builds.
 pub(super) fn catalog(work: &Work<'_>) -> Result<Catalog, Failure> {
     let rows = work.run(CATALOG, &[])?;
     let entry = |row: Vec<Value>| match <[Value; 5]>::try_from(row).ok()? {
@@ -131,7 +131,7 @@ pub(super) fn catalog(work: &Work<'_>) -> Result<Catalog, Failure> {
     Ok(rows.into_iter().filter_map(entry).collect())
 }
 
-/// Returns the things that a resource has left so far.
+/// Returns the objects that a resource has left so far.
 pub(super) fn things_of(work: &Work<'_>, uid: Uuid) -> Result<Vec<Thing>, Failure> {
     let rows = work.run(
         "SELECT run, kind, schema_name, name, definition FROM _watershed.things WHERE uid = ? ORDER BY ALL",
@@ -159,7 +159,7 @@ pub(super) fn things_of(work: &Work<'_>, uid: Uuid) -> Result<Vec<Thing>, Failur
     Ok(rows.into_iter().filter_map(thing).collect())
 }
 
-/// Returns what is left after a run: the difference of the catalog before and after it.
+/// Returns the objects that remain after a run, from the catalog before and after it.
 pub(super) fn difference(
     former: Vec<Thing>,
     before: &Catalog,
@@ -190,7 +190,7 @@ pub(super) fn difference(
     left.into_values().collect()
 }
 
-/// Keeps what a resource has left, in key of what was kept before.
+/// Stores the objects that a resource has left, replacing its stored ones.
 pub(super) fn write(work: &Work<'_>, uid: Uuid, left: &[Thing], settings: &[Setting]) -> Result<(), Failure> {
     let uid = uid.to_string();
     for table in ["things", "settings"] {
@@ -232,7 +232,7 @@ pub(super) fn write(work: &Work<'_>, uid: Uuid, left: &[Thing], settings: &[Sett
     Ok(())
 }
 
-/// Drops the functions that a resource made and no other did.
+/// Drops functions that a resource made, unless another one made them too.
 pub(super) fn drop_functions(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
     let mine = things_of(work, uid)?;
     let rows = work.run(
@@ -254,7 +254,7 @@ pub(super) fn drop_functions(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> 
     Ok(())
 }
 
-/// The settings of a connection now.
+/// Returns the current settings of a connection.
 pub(super) fn settings_now(work: &Work<'_>) -> Result<BTreeMap<String, Option<String>>, Failure> {
     let rows = work.run("SELECT name, value FROM duckdb_settings()", &[])?;
     let pair = |row: Vec<Value>| match <[Value; 2]>::try_from(row).ok()? {
@@ -272,7 +272,7 @@ pub(super) fn settings_now(work: &Work<'_>) -> Result<BTreeMap<String, Option<St
     Ok(rows.into_iter().filter_map(pair).collect())
 }
 
-/// The settings that have other values than before.
+/// Returns the settings whose values have changed.
 pub(super) fn changed(
     before: &BTreeMap<String, Option<String>>,
     now: &BTreeMap<String, Option<String>>,
@@ -290,7 +290,7 @@ pub(super) fn changed(
         .collect()
 }
 
-/// Gives settings the values that they had before.
+/// Restores the previous values of settings.
 pub(super) fn undo(work: &Work<'_>, settings: &[Setting]) {
     for setting in settings {
         // One that can't be set back is not worth the failure of what comes next.
@@ -300,7 +300,7 @@ pub(super) fn undo(work: &Work<'_>, settings: &[Setting]) {
     }
 }
 
-/// Settings that migrations changed: those of one resource, or all.
+/// Returns the settings that migrations changed: of one resource, or of all.
 pub(super) fn settings_of(work: &Work<'_>, uid: Option<Uuid>) -> Result<Vec<Setting>, Failure> {
     let only = uid.map_or_else(String::new, |uid| format!("WHERE uid = '{uid}'"));
     let rows = work.run(
@@ -321,7 +321,7 @@ pub(super) fn settings_of(work: &Work<'_>, uid: Option<Uuid>) -> Result<Vec<Sett
     Ok(rows.into_iter().filter_map(setting).collect())
 }
 
-/// Returns all that a resource has left, as it is kept.
+/// Returns all stored objects and settings that a resource has left.
 pub(super) fn read(work: &Work<'_>, uid: Uuid) -> Result<Left, Failure> {
     if !is_set_up(work)? {
         return Ok(Left::default());
@@ -333,7 +333,7 @@ pub(super) fn read(work: &Work<'_>, uid: Uuid) -> Result<Left, Failure> {
     })
 }
 
-/// Forgets what a resource has left: its functions are dropped, its settings set back, everything else stays.
+/// Removes the traces of a resource: drops its functions and restores its settings. Its other objects stay.
 pub(super) fn forget(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
     if is_set_up(work)? {
         drop_functions(work, uid)?;
@@ -343,7 +343,7 @@ pub(super) fn forget(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Moves what one resource has left to another one, which takes its place.
+/// Transfers the stored objects and settings of a resource to its replacement.
 pub(super) fn adopt(work: &Work<'_>, from: &str, to: Uuid) -> Result<(), Failure> {
     for table in ["things", "settings", "migrations"] {
         let update = format!("UPDATE _watershed.{table} SET uid = ? WHERE uid = ?");

@@ -1,4 +1,4 @@
-//! One unit of work on one connection: statements, and the transaction around them.
+//! Units of work on a connection: statements, and the transaction around them.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::olap::{Failure, NamedRow, OpenError, Value};
 use crate::sandbox::{Sandbox, WorkingFolder};
 use crate::volume::Volume;
 
-/// A connection at work.
+/// A unit of work on a connection.
 pub(super) struct Work<'a> {
     connection: &'a Connection,
-    /// `None` for what nobody may interrupt.
+    /// Running work to interrupt; `None` for work that can't be interrupted.
     running: Option<&'a Running>,
     aftermath: Cell<Aftermath>,
     /// The empty folder in which the process works, if it is confined and runs several projects.
@@ -23,7 +23,7 @@ pub(super) struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Work that can be interrupted.
+    /// Creates a unit of work that can be interrupted.
     pub(super) fn new(connection: &'a Connection, running: &'a Running) -> Self {
         Self {
             connection,
@@ -33,7 +33,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Work that is always done to its end.
+    /// Creates a unit of work that can't be interrupted.
     pub(super) fn uninterrupted(connection: &'a Connection) -> Self {
         Self {
             connection,
@@ -54,14 +54,14 @@ impl<'a> Work<'a> {
         self.working_folder
     }
 
-    /// Lets nobody use the connection after this work.
+    /// Marks the connection as unusable after this work.
     pub(super) fn spend(&self) {
         if self.aftermath.get() == Aftermath::Usable {
             self.aftermath.set(Aftermath::Spent);
         }
     }
 
-    /// Returns the state of the engine after this work.
+    /// Returns the state in which this work leaves the engine.
     pub(super) fn aftermath(&self) -> Aftermath {
         self.aftermath.get()
     }
@@ -70,14 +70,14 @@ impl<'a> Work<'a> {
         self.connection
     }
 
-    /// Runs a statement of ours to its end.
+    /// Runs one of our own statements to its end.
     pub(super) fn run(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Vec<Value>>, Failure> {
         self.check_cancelled()?;
         let answer = self.connection.run(sql, params).and_then(Answer::collect);
         answer.map_err(|raw| self.fail(&raw, None))
     }
 
-    /// Appends rows to a table of ours.
+    /// Appends rows to one of our own tables.
     pub(super) fn append<'r>(
         &self,
         table: &str,
@@ -88,7 +88,7 @@ impl<'a> Work<'a> {
         appended.map_err(|raw| self.fail(&raw, None))
     }
 
-    /// Returns names and types of a statement's columns, without running it.
+    /// Returns names and types of a statement's columns without running it.
     pub(super) fn columns(&self, sql: &str) -> Result<Vec<(String, String)>, Failure> {
         self.check_cancelled()?;
         let prepared = self.connection.prepare(sql);
@@ -96,12 +96,12 @@ impl<'a> Work<'a> {
         Ok(prepared.columns())
     }
 
-    /// Runs a caller's statement with something of ours before it, to its end. Places in errors are the caller's.
+    /// Runs a caller's statement behind our prefix, to its end. Positions in errors are relative to the caller's text.
     pub(super) fn run_theirs(&self, source: Source<'_>) -> Result<Vec<Vec<Value>>, Failure> {
         self.run_within(source, "")
     }
 
-    /// Runs a caller's statement within one of ours, as [`run_theirs`](Self::run_theirs) does.
+    /// Runs a caller's statement between our prefix and suffix, as [`run_theirs`](Self::run_theirs) does.
     pub(super) fn run_within(&self, source: Source<'_>, suffix: &str) -> Result<Vec<Vec<Value>>, Failure> {
         self.check_cancelled()?;
         let sql = format!("{}{}{suffix}", source.prefix, source.sql);
@@ -109,7 +109,7 @@ impl<'a> Work<'a> {
         answer.map_err(|raw| self.fail(&raw, Some(source)))
     }
 
-    /// Runs a caller's query; returns its first row with the names of its columns.
+    /// Runs a caller's query and returns its first row with the column names.
     pub(super) fn first_row(&self, source: Source<'_>) -> Result<Option<NamedRow>, Failure> {
         self.check_cancelled()?;
         let fail = |raw: RawError| self.fail(&raw, Some(source));
@@ -130,7 +130,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Classifies an error of the engine.
+    /// Classifies an error of the engine and records the state in which it leaves the engine.
     pub(super) fn fail(&self, raw: &RawError, source: Option<Source<'_>>) -> Failure {
         let (failure, aftermath) = classify(raw, source);
         if aftermath == Aftermath::Broken {
@@ -146,8 +146,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// All of `body` in one transaction, or nothing of it. A cancelled token undoes it until the commit begins; from
-    /// there on nothing interrupts, so that what is reported is what happened.
+    /// Runs `body` in a transaction. Cancellation rolls back until the commit begins; the commit itself is not
+    /// interrupted, so that the reported result is true.
     pub(super) fn transaction<T, E: From<Failure>>(
         &self,
         points: Around,
@@ -176,7 +176,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Reads one state of the file by several statements, whatever others commit meanwhile.
+    /// Runs `body` in a read-only transaction, so that its statements see one state of the file.
     pub(super) fn reading<T>(&self, body: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         self.run("BEGIN TRANSACTION READ ONLY", &[])?;
         let read = body();
@@ -185,7 +185,7 @@ impl<'a> Work<'a> {
         read
     }
 
-    /// Ends a transaction without effect. A connection that can't is not used again.
+    /// Rolls back the transaction. If that fails, the connection is not used again.
     pub(super) fn roll_back(&self) {
         self.hold_interrupts();
         if let Err(raw) = self.connection.run("ROLLBACK", &[]) {
@@ -197,14 +197,14 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Lets interrupts reach the connection again, after a transaction has kept them from it.
+    /// Permits interrupts again after a transaction has held them back.
     pub(super) fn resume_interrupts(&self) {
         if let Some(running) = self.running {
             running.arm(self.connection.interrupt());
         }
     }
 
-    /// Lets no interrupt reach the connection until they are resumed.
+    /// Holds interrupts back until they are resumed.
     pub(super) fn hold_interrupts(&self) {
         if let Some(running) = self.running {
             running.disarm();
@@ -212,7 +212,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// A write that found no room, with the room that there is.
+/// Returns the failure of a write that found no space, with the free space of the volume.
 pub(super) fn disk_full(said: String, path: &Path) -> Failure {
     let message = match Volume::at_path(path) {
         // Something else than the volume bounds what may be written: a quota, or the size of one file.

@@ -1,4 +1,4 @@
-//! The trash in the engine's file: tables under names of ours, and what is known of each in a table beside the records.
+//! The trash in the engine's file: tables under our names, with their details in a table beside the records.
 //!
 //! A table comes and goes by a rename, which reads no rows. Every move is part of the transaction that makes it necessary.
 //! The notes of its partitions belong to the build meanwhile, as if that were a resource.
@@ -23,13 +23,13 @@ use crate::olap::{Failure, Tag, Thrown, Trashed, Value, trash_table};
 const IS_THERE: &str = "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() \
     AND schema_name = '_watershed' AND table_name = 'trash'";
 
-/// Those alone whose table stands; the others are for `doctor`.
+/// Query for all trashed outputs whose table exists; `doctor` handles the others.
 const ALL: &str = "SELECT build, uid, name, why, at_ms, row_count, size_bytes, protected, record \
     FROM _watershed.trash WHERE '_watershed_trash_' || replace(build::VARCHAR, '-', '') IN \
     (SELECT table_name FROM duckdb_tables() WHERE database_name = current_database() AND schema_name = 'main') \
     ORDER BY at_ms, build";
 
-/// Lets go of tables of the trash, with all that is known of them.
+/// Drops tables in the trash and their details.
 pub(super) fn let_go(work: &Work<'_>, builds: &[Uuid]) -> Result<(), Failure> {
     for build in builds {
         let table = qualified(&trash_table(*build));
@@ -42,14 +42,14 @@ pub(super) fn let_go(work: &Work<'_>, builds: &[Uuid]) -> Result<(), Failure> {
     forget(work, builds)
 }
 
-/// The edits of the schema once they are gone.
+/// Returns the changes of the known schema after outputs were removed from the trash.
 pub(super) fn gone(builds: &[Uuid]) -> impl Iterator<Item = Edit> {
     builds
         .iter()
         .flat_map(|build| [Edit::TakenBack(*build), Edit::Whole(*build)])
 }
 
-/// Notes that the outputs of some builds are not in the trash any more.
+/// Deletes the details of outputs that are no longer in the trash.
 pub(super) fn forget(work: &Work<'_>, builds: &[Uuid]) -> Result<(), Failure> {
     if builds.is_empty() {
         return Ok(());
@@ -62,8 +62,8 @@ pub(super) fn forget(work: &Work<'_>, builds: &[Uuid]) -> Result<(), Failure> {
     work.run(&delete, &[]).map(drop)
 }
 
-/// Notes what is known of tables that came into the trash, the records of their owners included, at once: a statement for
-/// each would cost more than its move.
+/// Completes and writes the details of tables that were moved to the trash, including their records, all at once:
+/// separate statements would cost more than the moves.
 pub(super) fn note(work: &Work<'_>, mut thrown: Vec<&mut Trashed>) -> Result<(), Failure> {
     if thrown.is_empty() {
         return Ok(());
@@ -79,7 +79,7 @@ pub(super) fn note(work: &Work<'_>, mut thrown: Vec<&mut Trashed>) -> Result<(),
     write(work, &thrown)
 }
 
-/// Writes what is known of tables in the trash.
+/// Writes the details of tables in the trash.
 pub(super) fn write(work: &Work<'_>, thrown: &[&Trashed]) -> Result<(), Failure> {
     let ids = thrown
         .iter()
@@ -105,7 +105,7 @@ fn row<'a>(trashed: &'a Trashed, [build, uid]: &'a [String; 2]) -> [ColumnValue<
     ]
 }
 
-/// The owners of records and of notes of partitions, and the trash.
+/// Returns the owners of records and of notes of partitions, and the outputs in the trash.
 pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
     Ok(Noted {
         trash: read(work)?,
@@ -113,7 +113,7 @@ pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
     })
 }
 
-/// Everything in the trash of a file, which may be older than its table.
+/// Returns all outputs in the trash; none if the file is older than the trash.
 pub(super) fn read(work: &Work<'_>) -> Result<Vec<Trashed>, Failure> {
     if work.run(IS_THERE, &[])?.is_empty() {
         return Ok(Vec::new());
@@ -122,7 +122,7 @@ pub(super) fn read(work: &Work<'_>) -> Result<Vec<Trashed>, Failure> {
     Ok(rows.into_iter().filter_map(from_row).collect())
 }
 
-/// The builds that the trash is said to hold, and the names that their outputs had.
+/// Returns the builds in the notes of the trash, with the former names of their outputs.
 pub(super) fn builds(work: &Work<'_>) -> Result<Vec<(Uuid, String)>, Failure> {
     if work.run(IS_THERE, &[])?.is_empty() {
         return Ok(Vec::new());
@@ -176,7 +176,7 @@ fn from_row(row: Vec<Value>) -> Option<Trashed> {
     })
 }
 
-/// Bytes of a table in the file. Rows that are in the log alone are counted as if nothing made them smaller.
+/// Returns the size of a table in the file in bytes. Rows that are only in the log count uncompressed.
 pub(super) fn measure(work: &Work<'_>, table: &str) -> Result<u64, Failure> {
     let sql = format!(
         "SELECT (coalesce(count(DISTINCT block_id) FILTER (persistent), 0) \
@@ -187,7 +187,7 @@ pub(super) fn measure(work: &Work<'_>, table: &str) -> Result<u64, Failure> {
     Ok(schema::count(&work.run(&sql, &[])?).unwrap_or_default())
 }
 
-/// The time now, milliseconds since the epoch.
+/// Returns the current time, in milliseconds since 1970.
 pub(super) fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

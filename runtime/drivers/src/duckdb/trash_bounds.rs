@@ -1,4 +1,4 @@
-//! The bounds of the trash, once they are known.
+//! Limits of the trash, unknown until they are set.
 
 use std::sync::Mutex;
 
@@ -6,7 +6,7 @@ use watershed_locks::Unpoisoned;
 
 use crate::olap::TrashLimits;
 
-/// The bounds of the trash.
+/// The limits of the trash; none before they are set.
 #[derive(Default)]
 pub(super) struct TrashBounds(Mutex<Option<TrashLimits>>);
 
@@ -15,17 +15,17 @@ impl TrashBounds {
         *self.0.lock().unpoisoned() = Some(limits);
     }
 
-    /// Returns the bounds that were set; none before that.
+    /// Returns the limits that were set; none before.
     pub(super) fn stated(&self) -> Option<TrashLimits> {
         *self.0.lock().unpoisoned()
     }
 
-    /// Returns the bounds that were set, or the usual ones.
+    /// Returns the limits that were set, or the defaults.
     pub(super) fn limits(&self) -> TrashLimits {
         self.stated().unwrap_or_default()
     }
 
-    /// Returns true if what is replaced goes to the trash.
+    /// Returns true if replaced tables move to the trash.
     pub(super) fn keeps(&self) -> bool {
         self.limits().bytes > 0
     }

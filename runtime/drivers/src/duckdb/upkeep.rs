@@ -1,4 +1,4 @@
-//! The upkeep of the engine's file.
+//! The implementation of [`Upkeep`](crate::olap::Upkeep) for the engine's file.
 
 use std::path::Path;
 use std::time::Duration;

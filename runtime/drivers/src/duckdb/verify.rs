@@ -1,4 +1,4 @@
-//! Reading everything in the file, so that what is damaged is found before it is needed.
+//! Verification of the file by reading everything, to find damage before the data is needed.
 
 use tokio_util::sync::CancellationToken;
 
@@ -9,14 +9,14 @@ use super::gate::Company;
 use super::transaction::Work;
 use crate::olap::{Failure, OpenError};
 
-/// More of them say no more.
+/// The most findings that are reported.
 const MOST_FINDINGS: usize = 20;
 
 const TABLES: &str = "SELECT schema_name, table_name FROM duckdb_tables() \
                       WHERE database_name = current_database() AND NOT internal ORDER BY ALL";
 
-/// Reads every value of every table and says what can't be read, at most twenty findings. Each block of the file
-/// has a checksum that is compared when it is read.
+/// Reads every value of every table and returns what can't be read, at most twenty findings. Reading a block compares
+/// its checksum.
 ///
 /// # Errors
 /// When the file can't be used for another reason than that it is damaged, or the token is cancelled.

@@ -1,4 +1,4 @@
-//! Statements of the engine, made of what is asked of it.
+//! Rendering of abstract statements as the engine's SQL.
 
 mod access;
 mod expression;
@@ -85,12 +85,12 @@ impl Statements for DuckDb {
     }
 }
 
-/// The columns of the project's tables and views, and of none of ours.
+/// Query for the columns of the project's tables and views, without our own.
 const CATALOG: &str = "SELECT table_name, column_name, data_type FROM duckdb_columns() \
                        WHERE NOT internal AND schema_name = 'main' AND database_name = current_database() \
                        AND NOT starts_with(table_name, '_watershed_') ORDER BY table_name, column_index";
 
-/// Names of built-in functions with equal values for equal arguments, and of types.
+/// Query for the names of deterministic built-in functions, and of types.
 const STEADY: &str = "SELECT function_name FROM duckdb_functions() GROUP BY function_name \
      HAVING bool_and(internal AND function_type IN ('scalar', 'aggregate') AND stability = 'CONSISTENT') \
      UNION SELECT type_name FROM duckdb_types() WHERE internal";
@@ -127,7 +127,8 @@ fn swappable(table: &str, columns: &[&str]) -> String {
     )
 }
 
-/// Returns the rows of a query in a database's own language; the engine's own is a statement as it stands.
+/// Returns a query whose text another database executes in its own language; for the engine's own databases, the query
+/// itself.
 fn handed_on(database: &str, system: System, sql: &str) -> String {
     let function = match system {
         System::Postgres => "postgres_query",
@@ -156,7 +157,7 @@ fn column(guess: Guess) -> &'static str {
     }
 }
 
-/// Returns what stands between the brackets of a reader: what is read, and `name = value` for each option.
+/// Returns the argument list of a reader function: its input, and `name = value` for each option.
 fn arguments(read: String, options: &[ReaderOption]) -> String {
     let options = options.iter().map(|option| match option {
         ReaderOption::Known(name, value) => known(name, value),
@@ -166,7 +167,7 @@ fn arguments(read: String, options: &[ReaderOption]) -> String {
     all.join(", ")
 }
 
-/// Options by other names than the engine's.
+/// Options whose name for users differs from the engine's.
 const OTHER_NAMES: [(&str, &str); 1] = [("delimiter", "delim")];
 
 fn known(name: &str, value: &Literal) -> String {
@@ -179,7 +180,7 @@ fn known(name: &str, value: &Literal) -> String {
     format!("{name} = {value}")
 }
 
-/// Returns an encoding by the engine's name of it: `windows-1252` is `cp1252` there.
+/// Returns the engine's name of an encoding: `cp1252` for `windows-1252`.
 fn encoding_of_engine(name: &str) -> String {
     let lower = name.to_ascii_lowercase();
     match lower.strip_prefix("windows-") {

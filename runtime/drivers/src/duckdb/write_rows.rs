@@ -1,4 +1,4 @@
-//! Writing the rows of an output into files, of which whoever asks makes something: nothing reads them before that.
+//! Writing of an output's rows into files, which nobody reads before the caller publishes them.
 
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +53,7 @@ fn copy(work: &Work<'_>, job: &WriteRows) -> Result<Option<u64>, ExportError> {
     Ok(schema::count(&rows))
 }
 
-/// Returns the statement; none if the path can't be said in it.
+/// Returns the statement; none if the path can't be expressed in SQL.
 fn statement(job: &WriteRows) -> Option<String> {
     let mut options = vec![match job.format {
         FileFormat::Csv => "FORMAT csv".to_owned(),

@@ -1,5 +1,5 @@
-//! Writing the rows of an output into a table of another database: made beside the one that is there and swapped with it,
-//! in one transaction of that database. Its comment says whose it is, so that nobody else's is touched.
+//! Writing of an output's rows into a table of another database: created beside the existing table and swapped with it,
+//! in one transaction of that database. The table's comment names its owner, so that others' tables are never touched.
 
 use tokio_util::sync::CancellationToken;
 
@@ -14,10 +14,10 @@ use super::transaction::Work;
 use crate::crash::around;
 use crate::olap::{Attached, DropTable, Failure, System, TableError, TableName, Tag, Value, WriteTable};
 
-/// Types that another system has no column of, by their beginning.
+/// Prefixes of types that other systems do not have.
 const UNKNOWN_ELSEWHERE: [&str; 6] = ["STRUCT", "UNION", "MAP", "BIT", "TIMESTAMP_NS", "TIME_NS"];
 
-/// Types that a lake has no column of, by their beginning: alone, or as a part of another.
+/// Prefixes of types that a lake does not have, alone or inside another type.
 const UNKNOWN_IN_LAKES: [&str; 4] = ["ENUM(", "UNION(", "BIT", "BIGNUM"];
 
 /// Writes the rows of an output into a table of another database.
@@ -85,7 +85,7 @@ pub(super) async fn drop_table(
         .await
 }
 
-/// Returns the columns as they are selected for the other system.
+/// Returns the select list that converts the columns for the other system.
 fn columns(work: &Work<'_>, job: &WriteTable) -> Result<String, TableError> {
     let described = work.run(&format!("DESCRIBE {}", qualified(&job.output)), &[])?;
     let column = |row: Vec<Value>| -> Result<String, TableError> {
@@ -110,18 +110,18 @@ fn columns(work: &Work<'_>, job: &WriteTable) -> Result<String, TableError> {
     Ok(columns?.join(", "))
 }
 
-/// The change that values go through on their way to another system.
+/// The conversion of a column's values for another system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Cast {
-    /// They stay as they are.
+    /// No conversion.
     None,
-    /// They become of another type.
+    /// A cast to this type.
     To(String),
-    /// There is no type for them.
+    /// Not possible: the system has no type for the values.
     Unknown,
 }
 
-/// The cast for a column of a server of another system.
+/// Returns the conversion of a column for a database server.
 fn cast_of_server(data_type: &str) -> Cast {
     let scalar = data_type.trim_end_matches(|c: char| c == '[' || c == ']' || c.is_ascii_digit());
     let is_list = data_type.ends_with(']');
@@ -140,7 +140,7 @@ fn cast_of_server(data_type: &str) -> Cast {
     }
 }
 
-/// The cast for a column of a lake: its files have no enumerations and no arrays of a fixed length.
+/// Returns the conversion of a column for a lake, whose files have neither enums nor fixed-size arrays.
 fn cast_of_lake(data_type: &str) -> Cast {
     if data_type.starts_with("ENUM(") && !data_type.ends_with(']') {
         return Cast::To("VARCHAR".to_owned());
@@ -200,7 +200,7 @@ fn write(work: &Work<'_>, job: &WriteTable, columns: &str) -> Result<Option<u64>
     Ok(made)
 }
 
-/// Returns true if a table holds the rows of the output, in whatever order. What can't be compared is not the same.
+/// Returns true if a table holds the same rows as the output, in any order. False if they can't be compared.
 fn has_same_rows(work: &Work<'_>, place: &Place<'_>, job: &WriteTable, columns: &str) -> bool {
     let own = format!("SELECT {columns} FROM {}", qualified(&job.output));
     let there = format!("SELECT * FROM {}", place.here());
@@ -214,11 +214,11 @@ fn comment(table: &str, tag: Tag) -> String {
     format!("COMMENT ON TABLE {table} IS {}", DuckDb.text(&tag.to_string()))
 }
 
-/// The thing at a table's name.
+/// The object with a table's name.
 enum Found {
-    /// A table with a tag.
+    /// A table with our tag.
     Tagged(Tag),
-    /// Something else.
+    /// Any other object, by its kind.
     Foreign(&'static str),
 }
 
@@ -256,7 +256,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns the name within the database, which quotes as the engine does.
+    /// Returns the name inside the database, whose quoting is the engine's.
     fn within(&self) -> String {
         let schema = self.name.schema.as_deref().unwrap_or_else(|| self.usual_schema());
         DuckDb.path(&[schema, &self.name.table])
@@ -267,7 +267,7 @@ impl<'a> Place<'a> {
         format!("{}.{}", DuckDb.name(&self.database.name), self.within())
     }
 
-    /// Returns the name in the SQL that [`run`](Self::run) takes.
+    /// Returns the name in the SQL for [`run`](Self::run).
     fn target(&self) -> String {
         match self.is_postgres() {
             true => self.within(),
@@ -275,13 +275,13 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Makes the table of a query of the engine's. Returns the number of its rows, if the engine says.
+    /// Creates the table from an engine's query. Returns its number of rows, if reported.
     fn make(&self, work: &Work<'_>, query: &str) -> Result<Option<u64>, TableError> {
         let made = work.run(&format!("CREATE TABLE {} AS {query}", self.here()), &[]);
         Ok(schema::count(&made.map_err(refused)?))
     }
 
-    /// Runs a statement in the database, in its transaction.
+    /// Runs a statement in the database's transaction.
     fn run(&self, work: &Work<'_>, sql: &str) -> Result<(), TableError> {
         let run = match self.is_postgres() {
             true => {
@@ -293,7 +293,7 @@ impl<'a> Place<'a> {
         run.map(drop).map_err(refused)
     }
 
-    /// Looks at what has the name.
+    /// Returns the object that has the name; none if the name is free.
     fn look(&self, work: &Work<'_>) -> Result<Option<Found>, TableError> {
         let schema = self.name.schema.as_deref().unwrap_or(self.usual_schema());
         let (in_schema, name) = (DuckDb.text(schema), DuckDb.text(&self.name.table));
@@ -339,7 +339,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The objection of the database to a statement of ours, on one line.
+/// Converts a failure of our statement to the database's refusal, on one line.
 fn refused(failure: Failure) -> TableError {
     let Failure::Sql(error) = &failure else {
         return TableError::Failed(failure);
@@ -350,7 +350,7 @@ fn refused(failure: Failure) -> TableError {
     TableError::Refused(said.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Returns an error without the settings of the connection that it may quote.
+/// Removes settings of the connection from an error that may quote them.
 fn hidden(database: &Attached, error: TableError) -> TableError {
     match error {
         TableError::Refused(said) => TableError::Refused(database.hide(&said)),

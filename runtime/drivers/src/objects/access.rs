@@ -1,4 +1,4 @@
-//! Access to stores: the driver, and the credentials.
+//! Drivers and credentials for object stores.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,19 +7,19 @@ use std::path::PathBuf;
 /// The protocol of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Driver {
-    /// S3, of Amazon or any store that speaks it.
+    /// Amazon S3, or any store with its protocol.
     #[default]
     S3,
-    /// Google Cloud Storage, by its keys of the S3 form (HMAC).
+    /// Google Cloud Storage, with HMAC keys in the form of S3.
     Gcs,
-    /// Azure's Blob Storage.
+    /// Azure Blob Storage.
     Azure,
     /// Plain files on web servers.
     Https,
 }
 
 impl Driver {
-    /// Returns the driver of this name in connectors; none if it is no store's.
+    /// Returns the driver of this name in connectors; none if it is not for an object store.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -31,7 +31,7 @@ impl Driver {
         }
     }
 
-    /// Returns its name in connectors.
+    /// Returns the driver's name in connectors.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -42,7 +42,7 @@ impl Driver {
         }
     }
 
-    /// Returns the schemes of its addresses, the usual one first.
+    /// Returns the URL schemes of the store's addresses, the usual one first.
     #[must_use]
     pub fn schemes(self) -> &'static [&'static str] {
         match self {
@@ -53,7 +53,7 @@ impl Driver {
         }
     }
 
-    /// Returns the extension with which the engine reads from it.
+    /// Returns the engine's extension for reading from the store.
     #[must_use]
     pub fn extension(self) -> &'static str {
         match self {
@@ -63,31 +63,31 @@ impl Driver {
     }
 }
 
-/// A store's driver and credentials. Its `Debug` form shows no secret.
+/// A store's driver and credentials. Debug output omits the secrets.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Access {
-    /// The protocol.
+    /// Protocol of the store.
     pub driver: Driver,
-    /// The key id of S3 and of Google's HMAC form; the account of Azure.
+    /// Key id for S3 and Google HMAC keys, or account of Azure; none for anonymous access.
     pub key: Option<String>,
-    /// The secret of that key.
+    /// Secret of the key; none for anonymous access.
     pub secret: Option<String>,
-    /// The token of a session.
+    /// Session token of temporary credentials; none for permanent ones.
     pub session_token: Option<String>,
-    /// The region.
+    /// Region of the bucket; none for the default.
     pub region: Option<String>,
-    /// The place at which the store is asked, if it is not the provider's own: a URL or `host:port`.
+    /// Endpoint as a URL or `host:port`; none for the provider's own.
     pub endpoint: Option<String>,
-    /// The bucket stands in the path, not in the host's name.
+    /// True if the bucket is in the URL's path, false if in the host name; none for the default.
     pub path_style: Option<bool>,
-    /// Headers of requests, of web servers alone.
+    /// HTTP headers of requests, for web servers only.
     pub headers: BTreeMap<String, String>,
-    /// A file of certificates (PEM) that are trusted beside those of public authorities.
+    /// PEM file with certificates that are trusted beside public authorities; none if there is none.
     pub authorities: Option<PathBuf>,
 }
 
 impl Access {
-    /// Returns the endpoint as a URL, if there is one.
+    /// Returns the endpoint as a URL; none for the provider's own.
     #[must_use]
     pub fn endpoint_url(&self) -> Option<String> {
         let endpoint = self.endpoint.as_deref()?.trim_end_matches('/');
@@ -98,7 +98,7 @@ impl Access {
         })
     }
 
-    /// Returns true if nobody logs in.
+    /// Returns true if there are no credentials.
     #[must_use]
     pub fn is_anonymous(&self) -> bool {
         self.key.is_none() && self.secret.is_none()

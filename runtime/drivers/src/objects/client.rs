@@ -1,4 +1,4 @@
-//! Clients of stores, made for one access and one bucket each; the connections below them are shared.
+//! Clients of object stores, one per access and bucket, over shared connections.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -11,27 +11,27 @@ use watershed_outside::http::{Client, ClientError, Route, Settings};
 
 use super::{Access, Driver, Location, StoreError};
 
-/// The longest time of one question: a page of a listing.
+/// Time limit of a short request, such as a page of a listing.
 const ASKED_WITHIN: Duration = Duration::from_secs(30);
-/// The longest time in which a piece of an object is sent, over a slow line as well.
+/// Time limit of sending a part of an object, sufficient for a slow connection.
 const SENT_WITHIN: Duration = Duration::from_secs(10 * 60);
-/// The attempts after the first one, of what passes by itself.
+/// The most retries of transient errors.
 pub(super) const RETRIES: usize = 3;
-/// The longest time of all attempts.
+/// Time limit of all attempts together.
 const RETRY_WITHIN: Duration = Duration::from_secs(60);
 
-/// The most redirects that are followed: web servers move files.
+/// The most redirects that are followed, since web servers move files.
 const REDIRECTS: usize = 10;
 
-/// The address at which Google's storage speaks S3.
+/// Endpoint of Google's storage for the S3 protocol.
 const GOOGLE: &str = "https://storage.googleapis.com";
 
-/// The purpose of a client.
+/// The purpose of a client, which determines its time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Short questions, and removals.
+    /// Short requests and removals.
     Ask,
-    /// Contents are sent.
+    /// Uploads of content.
     Send,
 }
 
@@ -62,7 +62,7 @@ fn retry(purpose: Purpose) -> RetryConfig {
     }
 }
 
-/// Returns the client of HTTP for an access.
+/// Returns the HTTP client for an access.
 ///
 /// # Errors
 /// When its file of certificates can't be read.
@@ -78,7 +78,7 @@ pub(super) fn http(access: &Access, purpose: Purpose) -> Result<Client, ClientEr
     }
 }
 
-/// Connections are kept and shared: a run asks many sources of one store.
+/// Shared HTTP client, whose connections are reused since a run makes many requests to one store.
 static ASKING: LazyLock<Result<Client, ClientError>> = LazyLock::new(|| Client::new(settings(Purpose::Ask)));
 static SENDING: LazyLock<Result<Client, ClientError>> =
     LazyLock::new(|| Client::new(settings(Purpose::Send)));
@@ -151,7 +151,7 @@ fn s3(access: &Access, location: &Location, purpose: Purpose) -> object_store::R
     Ok(Arc::new(builder.build()?))
 }
 
-/// An endpoint with a bucket in its host's name.
+/// Returns an endpoint with the bucket in its host name.
 fn in_host(endpoint: &str, bucket: &str) -> String {
     match endpoint.split_once("://") {
         Some((scheme, host)) => format!("{scheme}://{bucket}.{host}"),
@@ -159,7 +159,7 @@ fn in_host(endpoint: &str, bucket: &str) -> String {
     }
 }
 
-/// Makes the stores' HTTP clients: the one that it holds.
+/// A factory of HTTP clients that always returns the same one.
 #[derive(Debug)]
 struct Connector(Result<Client, ClientError>);
 

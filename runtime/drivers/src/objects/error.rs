@@ -1,64 +1,64 @@
-//! The reasons why a store can't be asked.
+//! Errors of object stores.
 
 use std::error::Error;
 
 use thiserror::Error;
 
-/// The reason why a store can't be asked.
+/// The error of a request to an object store.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum StoreError {
-    /// There is no such object, or nothing matches.
+    /// No object exists at the address, or none matches.
     #[error("there is no object \"{0}\"")]
     Missing(String),
-    /// More objects match than can be looked at.
+    /// The number of matching objects exceeds the limit.
     #[error("more than {max} objects match \"{0}\"", max = super::MAX_OBJECTS)]
     TooMany(String),
-    /// Another object came to stand where one was to be written.
+    /// Another object has appeared where one was to be written.
     #[error("\"{0}\" is somebody else's object")]
     Taken(String),
-    /// The pattern is none.
+    /// The pattern is not valid.
     #[error("can't read the pattern \"{0}\"")]
     Pattern(String),
-    /// There is no such bucket or container.
+    /// The bucket or container does not exist.
     #[error("there is no bucket \"{0}\"")]
     NoBucket(String),
-    /// The store does not know the key, or its secret is another.
+    /// The store does not accept the key or its secret.
     #[error("the store refuses the credentials")]
     Login,
-    /// They are good, and not enough.
+    /// The credentials are valid but lack the permission.
     #[error("the credentials give no right to list or read \"{0}\"")]
     Forbidden(String),
-    /// The clock of this machine is wrong.
+    /// The clock of this machine is wrong, so the store refuses signatures.
     #[error("the clock of this machine differs too much from the store's")]
     ClockSkew,
-    /// The name of the host has no address.
+    /// The host name has no address.
     #[error("the host of \"{0}\" is unknown")]
     UnknownHost(String),
-    /// Nobody listens there.
+    /// Nobody listens at the address.
     #[error("the store of \"{0}\" refuses connections")]
     Refused(String),
     /// The certificate of the host is not trusted.
     #[error("the certificate of the store of \"{0}\" is not trusted")]
     Certificate(String),
-    /// It did not answer in time.
+    /// The store did not answer in time.
     #[error("the store of \"{0}\" did not answer in time")]
     Timeout(String),
-    /// It is busy or broken.
+    /// The store is overloaded or broken: address and message.
     #[error("the store of \"{0}\" is busy or out of order: {1}")]
     Busy(String, String),
-    /// Something else.
+    /// Any other error: address and message.
     #[error("can't ask the store of \"{0}\": {1}")]
     Other(String, String),
-    /// The caller gave up.
+    /// The caller cancelled the request.
     #[error("cancelled")]
     Cancelled,
 }
 
-/// The most characters of a store's answer that an error shows.
+/// The most characters of a store's answer in an error.
 const SHOWN: usize = 300;
 
 impl StoreError {
-    /// Returns the error's stable code.
+    /// Returns the stable error code.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl StoreError {
         }
     }
 
-    /// Returns a hint.
+    /// Returns a hint for the user; none if there is none.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
@@ -100,13 +100,13 @@ impl StoreError {
         }
     }
 
-    /// Returns true if the same question may be answered a moment later.
+    /// Returns true if a retry may succeed soon.
     #[must_use]
     pub fn passes(&self) -> bool {
         matches!(self, Self::Timeout(_) | Self::Busy(..) | Self::Refused(_))
     }
 
-    /// Reads what a client said about an address.
+    /// Converts a client's error about an address.
     pub(super) fn from_client(error: &(dyn Error + 'static), address: &str, bucket: &str) -> Self {
         let mut said = error.to_string();
         let mut source = error.source();
@@ -121,7 +121,7 @@ impl StoreError {
         Self::from_words(&said, address, bucket)
     }
 
-    /// Reads the answer's words: the codes are those of the stores' interfaces.
+    /// Converts the text of an answer; the error codes are those of the stores' protocols.
     fn from_words(said: &str, address: &str, bucket: &str) -> Self {
         let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
         let (at, of) = (address.to_owned(), bucket.to_owned());

@@ -1,4 +1,4 @@
-//! Listing of objects.
+//! Listing of objects in stores.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,24 +15,23 @@ use watershed_outside::http::{Method, StatusCode, Url, retry_after};
 use super::client::{self, Purpose, RETRIES, store};
 use super::{Access, Driver, Location, MAX_OBJECTS, StoreError};
 
-/// The longest wait that a busy server may ask for.
+/// The longest delay that an overloaded server may request.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
-/// An object as its store describes it.
+/// Metadata of an object in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Object {
-    /// Its address.
+    /// Full address of the object.
     pub address: String,
-    /// Modification time, nanoseconds since the epoch; 0 if the store does not say.
+    /// Modification time in nanoseconds since 1970; 0 if unknown.
     pub modified_ns: i64,
-    /// Size in bytes; 0 if the store does not say.
+    /// Size in bytes; 0 if unknown.
     pub size: u64,
-    /// The version of its content, as the store calls it: an `ETag` if there is one. None: time and size are all that is
-    /// known.
+    /// The store's version of the content, such as an `ETag`; none if only time and size are known.
     pub version: Option<String>,
 }
 
-/// Returns the objects at an address or of a pattern, sorted by address. Their contents are not read.
+/// Returns the objects at an address or pattern, sorted by address, without reading their content.
 ///
 /// Cancel-safe: dropping it closes its connections.
 ///
@@ -64,7 +63,7 @@ pub async fn look(
         .unwrap_or(Err(StoreError::Cancelled))
 }
 
-/// Tries an access: lists one object of a bucket, or asks a web server for its root.
+/// Tests an access: lists one object of a bucket, or requests the root of a web server.
 ///
 /// # Errors
 /// When the store can't be asked. A web server may answer anything.
@@ -141,7 +140,7 @@ fn object(location: &Location, meta: ObjectMeta) -> Object {
     }
 }
 
-/// Reads what a client said about an address.
+/// Converts a client's error about an address.
 pub(super) fn said(error: &object_store::Error, address: &str, location: &Location) -> StoreError {
     match StoreError::from_client(error, address, &location.bucket) {
         StoreError::Other(..) if matches!(error, object_store::Error::NotFound { .. }) => {
@@ -157,7 +156,7 @@ pub(super) fn said(error: &object_store::Error, address: &str, location: &Locati
     }
 }
 
-/// Asks a web server about a file.
+/// Requests the metadata of a file from a web server.
 async fn head(access: &Access, address: &str, location: &Location) -> Result<Object, StoreError> {
     let other = |text: String| StoreError::Other(address.to_owned(), text);
     let url = Url::parse(address).map_err(|error| other(error.to_string()))?;

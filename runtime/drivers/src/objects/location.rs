@@ -1,22 +1,22 @@
-//! The parts of an object's address.
+//! Addresses of objects, split into their parts.
 
 use super::Driver;
 
-/// An address of objects: `s3://bucket/folder/*.parquet`.
+/// The address of objects, such as `s3://bucket/folder/*.parquet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// The protocol that its scheme names.
+    /// Protocol of the address's scheme.
     pub driver: Driver,
-    /// Its scheme.
+    /// URL scheme of the address.
     pub scheme: String,
-    /// The bucket or container; of web servers the host, with its port.
+    /// Bucket or container; for web servers host and port.
     pub bucket: String,
-    /// The key within it, perhaps a pattern; without a slash at its beginning.
+    /// Key in the bucket without a leading slash; may be a pattern.
     pub key: String,
 }
 
 impl Location {
-    /// Reads an address; none if its scheme is no store's.
+    /// Parses an address; none if its scheme is not that of a store.
     #[must_use]
     pub fn parse(address: &str) -> Option<Self> {
         let (scheme, rest) = address.split_once("://")?;
@@ -37,20 +37,20 @@ impl Location {
         })
     }
 
-    /// Returns the whole address.
+    /// Returns the full address.
     #[must_use]
     pub fn address(&self) -> String {
         self.address_of(&self.key)
     }
 
-    /// Returns the address of a key in the same bucket.
+    /// Returns the full address of a key in the same bucket.
     #[must_use]
     pub fn address_of(&self, key: &str) -> String {
         format!("{}://{}/{key}", self.scheme, self.bucket)
     }
 
-    /// Returns the folder in which the matches of a pattern lie; none for the key of one object. On web servers nothing is
-    /// a pattern: `?` begins a query.
+    /// Returns the base folder of a pattern's matches; none for the key of one object. Web servers have no patterns,
+    /// since `?` begins a query.
     #[must_use]
     pub fn folder(&self) -> Option<&str> {
         if self.driver == Driver::Https {

@@ -1,5 +1,5 @@
-//! Writing of objects: each becomes visible as a whole, bears a mark by which its writer is known again, and takes the
-//! place of nothing that its writer has not looked at.
+//! Writing of objects: each appears atomically, carries its writer's mark, and replaces only an object that the writer
+//! has examined.
 
 use std::borrow::Cow;
 use std::io::{self, Read as _};
@@ -19,34 +19,34 @@ use super::listing::said;
 use super::{Access, Driver, Location, MAX_OBJECTS, Object, StoreError};
 use crate::crash;
 
-/// The name of the mark among an object's metadata.
+/// Metadata key of the mark.
 const MARK: &str = "watershed";
-/// The most bytes that are sent in one request, and held in memory for it.
+/// The most bytes of an object that are sent in one request and held in memory.
 const PIECE: u64 = 8 << 20;
-/// The most pieces of one object: stores take ten thousand.
+/// The most parts of one object; stores accept ten thousand.
 const MOST_PIECES: u64 = 9_000;
-/// The longest time for taking back what was sent of an object that is not completed.
+/// Time limit for discarding the uploaded parts of an incomplete object.
 const ABORTED_WITHIN: Duration = Duration::from_secs(5);
 
-/// An object that stands at an address.
+/// An existing object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
-    /// The version of its content, as [`Object::version`].
+    /// Version of the content, as in [`Object::version`].
     pub version: String,
-    /// The mark of whoever wrote it; none if it has none of ours.
+    /// The writer's mark; none if the object has none.
     pub mark: Option<String>,
 }
 
-/// The object that another takes the place of.
+/// The object that a write replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Over {
-    /// There is none.
+    /// No object: the address must be free.
     Nothing,
-    /// The one of this version.
+    /// The object with this version.
     Version(String),
 }
 
-/// Returns the object at an address; none if nothing stands there.
+/// Returns the object at an address; none if there is none.
 ///
 /// Cancel-safe.
 ///
@@ -76,7 +76,7 @@ pub async fn find(
     }
 }
 
-/// Returns all objects below an address, sorted by address; their versions are never none.
+/// Returns all objects below an address, sorted by address. Their versions are always known.
 ///
 /// Cancel-safe.
 ///
@@ -113,7 +113,7 @@ pub async fn find_below(
     Ok(found)
 }
 
-/// Writes a file's content to an address, with a mark. Returns the version of the object.
+/// Uploads a file to an address with a mark. Returns the version of the object.
 ///
 /// Whoever reads sees the object of before, or all of the new one. Whether another came to stand there meanwhile is
 /// asked by the very request that writes; of objects of several pieces, right before the last one.
@@ -162,7 +162,7 @@ pub async fn put(
     }
 }
 
-/// Removes the object at an address. Nothing there is fine.
+/// Removes the object at an address; succeeds if there is none.
 ///
 /// # Errors
 /// When the store refuses.
@@ -198,7 +198,7 @@ struct Put<'a> {
 }
 
 impl Put<'_> {
-    /// Returns the version, if the store says it.
+    /// Performs the upload and returns the version; none if the store does not report it.
     async fn run(&self) -> Result<Option<String>, PutError> {
         let file = self.file.to_owned();
         let size = blocking(move || Ok(file.metadata()?.len())).await?;
@@ -274,7 +274,7 @@ impl Put<'_> {
         Ok(upload.complete().await?.e_tag)
     }
 
-    /// Refuses to go on if another object came to stand there.
+    /// Fails if another object has appeared at the address.
     async fn is_as_it_was(&self) -> Result<(), PutError> {
         let now = match self.store.head(self.key).await {
             Ok(meta) => Over::Version(version(&meta)),
@@ -291,7 +291,7 @@ impl Put<'_> {
     }
 }
 
-/// Reads a part of a file.
+/// Reads a range of bytes from a file.
 async fn piece(file: &Path, from: u64, length: u64) -> Result<PutPayload, PutError> {
     let file: PathBuf = file.to_owned();
     let content = blocking(move || {
@@ -314,7 +314,7 @@ async fn blocking<T: Send + 'static>(
         .map_err(PutError::File)
 }
 
-/// The location of an address, and its key as it stands: a `%` in it is one.
+/// Returns the location of an address and its literal key, in which `%` is not an escape.
 fn parts(address: &str) -> Result<(Location, Key), StoreError> {
     let location = Location::parse(address).filter(|it| it.driver != Driver::Https);
     let location = location.ok_or_else(|| StoreError::Missing(address.to_owned()))?;
@@ -327,7 +327,7 @@ fn name() -> Attribute {
     Attribute::Metadata(Cow::Borrowed(MARK))
 }
 
-/// The version of an object; its time where the store has no tags.
+/// Returns the version of an object; its modification time if the store has no tags.
 fn version(meta: &ObjectMeta) -> String {
     let tag = meta.e_tag.clone();
     tag.unwrap_or_else(|| meta.last_modified.to_rfc3339())

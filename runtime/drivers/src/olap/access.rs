@@ -1,12 +1,12 @@
-//! The access of an engine to its data.
+//! Access modes of an engine to its data.
 
-/// The access of an engine to its data.
+/// The access mode of an engine to its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
-    /// Everything; what the data is kept in is made when it is not there.
+    /// Reads and writes; missing data is created.
     #[default]
     ReadWrite,
-    /// Only look: the data and its log are not changed, and several processes may do so at once. A log that a
-    /// killed process left is read too. Work that changes something fails.
+    /// Reads only: neither the data nor its log is changed, and several processes may do so at once. Reads the log of a
+    /// killed process too. Changes fail.
     ReadOnly,
 }

@@ -1,4 +1,4 @@
-//! Making and renaming outputs: what is asked and how it can end.
+//! Builds and renames of outputs: requests, results and errors.
 
 use std::time::Duration;
 
@@ -9,54 +9,55 @@ use crate::data_file::Form;
 
 use super::{Attached, Failure, Fate, HookError, Hooks, Olap, OutputKind, SqlError, Tag, Value};
 
-/// An output to make, or rows to put into one.
+/// A request to build an output, or to insert rows into one.
 #[derive(Debug, Clone)]
 pub struct Build {
-    /// The name that it is to have.
+    /// Name of the output.
     pub name: String,
-    /// Table or view.
+    /// Type of the output: table or view.
     pub kind: OutputKind,
-    /// One SELECT.
+    /// A single SELECT that yields the output.
     pub sql: String,
-    /// The order in which the rows of a table are written, as ORDER BY takes it.
+    /// Order in which the rows of a table are written, as in ORDER BY; none for any order.
     pub order_by: Option<String>,
-    /// The statements around it.
+    /// Statements to run before and after the build.
     pub hooks: Hooks,
-    /// The databases of other systems that its statement reads.
+    /// Databases of other systems that the statement reads.
     pub databases: Vec<Attached>,
-    /// The effect of its rows on those that are there.
+    /// Effect of the new rows on existing ones.
     pub step: Step,
-    /// It is not known to take longer than [`BRIEF`](Self::BRIEF): it may be committed together with others.
+    /// True if the build is not known to take longer than [`BRIEF`](Self::BRIEF), so that it may share a transaction.
     pub is_brief: bool,
-    /// Columns of which no two rows of the statement have the same values; empty for none.
+    /// Columns whose values must be unique among the new rows; empty for none.
     pub key: Vec<String>,
-    /// The checks that must pass before anybody sees the output.
+    /// Checks that must pass before readers see the output.
     pub checks: Vec<Check>,
-    /// The query whose first row belongs into the record.
+    /// Query whose first row is stored in the record; none without a state.
     pub state: Option<StateQuery>,
-    /// The owner, and the number of this build.
+    /// Owner, and id of this build.
     pub tag: Tag,
-    /// The owner's record, stored beside the output; opaque here.
+    /// The owner's record, stored beside the output; opaque to the engine.
     pub record: Vec<u8>,
-    /// The fate of the output that it takes the place of.
+    /// Fate of the replaced output.
     pub replaced: Fate,
-    /// The stage whose rows the statement reads, which ends with the build.
+    /// Stage that the statement reads and that ends with the build; none without partitions.
     pub stage: Option<StageEnd>,
-    /// The number of the build before and its record, which stay where a step brings no rows.
+    /// Id of the previous build and its record, which remain if the step yields no rows; none to replace them in any
+    /// case.
     pub unless_rows: Option<(Uuid, Vec<u8>)>,
-    /// Puts names and types of the output's columns into the record. None where nobody asks for them: of a view that costs as
-    /// much as to make it.
+    /// Function that stores the names and types of the output's columns in the record; none if not needed, since
+    /// describing a view costs as much as making it.
     pub put_columns: Option<PutColumns>,
-    /// The form of the files or objects that the statement reads and does nothing else with: an answer without columns of
-    /// their own is refused.
+    /// Format of the files that the statement does nothing but read, so that a result without real columns is refused;
+    /// none for other statements.
     pub reads: Option<Form>,
 }
 
 impl Build {
-    /// The longest that a build may take in company, since the others wait for it.
+    /// The longest duration of a build that shares a transaction, since the others wait for it.
     pub const BRIEF: Duration = Duration::from_millis(50);
 
-    /// A build of a statement alone: nothing around it, no checks, and nothing kept of what it takes the place of.
+    /// Creates a build of a statement alone: without hooks and checks, and with the replaced output dropped.
     #[must_use]
     pub fn of_statement(
         tag: Tag,
@@ -87,7 +88,7 @@ impl Build {
         }
     }
 
-    /// Says whether an engine has what the build needs beside a statement.
+    /// Returns an error unless the engine has the parts that the build needs.
     pub(super) fn needs(&self, engine: &(impl Olap + ?Sized)) -> Result<(), Failure> {
         if !self.hooks.is_empty() {
             engine.hooks()?;
@@ -105,107 +106,107 @@ impl Build {
     }
 }
 
-/// The effect of a statement's rows on the rows that are there.
+/// The effect of a statement's rows on existing rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// They take the place of all.
+    /// Replace all existing rows.
     Replace,
-    /// None are made: the output of this build in the trash takes the place.
+    /// Restore the output of this build from the trash, without new rows.
     TakeBack(Uuid),
-    /// They are put into the table that stands there.
+    /// Insert the rows into the existing table.
     Into {
-        /// The rows that they take the place of.
+        /// Existing rows to replace.
         over: Over,
-        /// The fate of columns that the table does not have.
+        /// Treatment of columns that the table does not have.
         columns: NewColumns,
     },
 }
 
-/// The rows that new rows take the place of.
+/// The existing rows that new rows replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Over {
-    /// None: they are added.
+    /// No rows: the new ones are appended.
     Nothing,
-    /// Those with the same [key](Build::key).
+    /// Rows with the same [key](Build::key).
     SameKey,
-    /// Those of the partitions that are staged, by their keys. The table holds them in a column of its own.
+    /// Rows of the staged partitions, by the table's column of partition keys.
     Partitions,
-    /// All for which an expression has a value that it has for one of the new rows.
+    /// Rows for which an expression has the same value as for a new row.
     SameValue(String),
 }
 
-/// The fate of columns of new rows that the table does not have.
+/// The treatment of new rows' columns that the table does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewColumns {
-    /// They are an error, as are columns of the table that new rows do not have.
+    /// Refuse them, as well as missing columns.
     Refuse,
-    /// They are left out; what new rows do not have is NULL.
+    /// Drop them; missing columns are NULL.
     Leave,
-    /// The table gets them; what rows do not have is NULL. Its columns become wider where the new rows need that.
+    /// Add them to the table, with NULL in other rows. Types of existing columns are widened as needed.
     Add,
 }
 
-/// The end of a stage, as part of a build.
+/// The publication and end of a stage, as part of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StageEnd {
-    /// The stage to publish.
+    /// Id of the stage to publish.
     pub stage: String,
-    /// The notes of earlier runs go with the rows that they are about.
+    /// True if notes of earlier runs are deleted together with their rows.
     pub whole: bool,
 }
 
-/// A row: columns by name, in their order.
+/// A row as pairs of column name and value, in order.
 pub type NamedRow = Vec<(String, Value)>;
 
-/// Puts names and types of columns into a record.
+/// A function that stores the names and types of columns in a record.
 pub type PutColumns = fn(&[u8], Vec<(String, String)>) -> Vec<u8>;
 
-/// A query run after a step, in its transaction: its first row is put into the record.
+/// A query that runs after a step in its transaction, and whose first row is stored in the record.
 #[derive(Debug, Clone)]
 pub struct StateQuery {
-    /// One SELECT.
+    /// A single SELECT.
     pub sql: String,
-    /// Puts a row, columns by name, into a record. Without rows the record stays as it is.
+    /// Function that stores a row in a record. Without rows, the record stays as it is.
     pub put: fn(&[u8], NamedRow) -> Vec<u8>,
 }
 
-/// A condition on an output, looked at within the transaction that makes it.
+/// A condition on an output, checked within the transaction of the build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// One SELECT that returns no row when the condition holds.
+    /// A single SELECT that returns the violating rows.
     pub sql: String,
-    /// Another SELECT for the same, run where the engine refuses the first.
+    /// Alternative SELECT that runs if the engine refuses the first; none for no alternative.
     pub otherwise: Option<String>,
-    /// The consequence of rows that it returns.
+    /// Consequence of violating rows.
     pub gravity: Gravity,
-    /// The most of those rows that are kept.
+    /// The most violating rows that are kept.
     pub keep: usize,
 }
 
-/// The consequence of a check that returns rows.
+/// The consequence of a failing check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gravity {
-    /// The build is undone.
+    /// The build is rolled back.
     Undoes,
-    /// The build stands, and its verdicts say so.
+    /// The build remains, and the verdict is reported.
     Warns,
 }
 
-/// The verdict of a check.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// No row came back.
+    /// The check returned no rows.
     Holds,
-    /// Rows came back.
+    /// The check returned violating rows.
     Fails(Failing),
-    /// The engine could not run it. Its places count in the check's SQL.
+    /// The check could not run. Positions in the error are relative to the check's SQL.
     Broken(SqlError),
-    /// It was not run: an earlier one ended the transaction.
+    /// The check did not run, because an earlier one aborted the transaction.
     NotRun,
 }
 
 impl Verdict {
-    /// Returns true if the build is undone because of it. A check that can't be run undoes it whatever its gravity.
+    /// Returns true if the verdict rolls the build back. A check that can't run always does.
     pub fn undoes(&self, gravity: Gravity) -> bool {
         match self {
             Self::Holds => false,
@@ -215,89 +216,89 @@ impl Verdict {
     }
 }
 
-/// The rows that a check returned.
+/// The violating rows of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failing {
-    /// Their number.
+    /// Number of violating rows.
     pub rows: u64,
-    /// Counting ended there, and there are more.
+    /// True if counting stopped at the limit, and there are more rows.
     pub more: bool,
-    /// The first of them: `a = 1, b = x`.
+    /// The first rows as text: `a = 1, b = x`.
     pub first: Vec<String>,
-    /// As many of them as are kept, each as a JSON object.
+    /// Rows to keep, each as a JSON object.
     pub kept: Vec<String>,
 }
 
-/// A finished build.
+/// The result of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Built {
-    /// The rows of the output; `None` for a view.
+    /// Number of rows of the output; `None` for a view.
     pub rows: Option<u64>,
-    /// The tag of the output: another than was asked for where a step brought no rows.
+    /// Tag of the output, which is the previous one if a step had no rows.
     pub tag: Tag,
-    /// The record beside the output.
+    /// Record beside the output.
     pub record: Vec<u8>,
-    /// Times that the statement was run: 2 when the first ended out of memory.
+    /// Number of times that the statement ran: 2 if the first attempt ran out of memory.
     pub attempts: u32,
-    /// The time that the engine worked on it, without what it waited for.
+    /// Time that the engine worked on the build, without waiting.
     pub took: Duration,
-    /// The verdicts of the checks, in their order. None undoes the build.
+    /// Verdicts of the checks in order. No verdict here rolls the build back.
     pub verdicts: Vec<Verdict>,
 }
 
-/// The errors of a build. The output of the build before is left as it was.
+/// The error of a build. The previous output stays as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BuildError {
-    /// An object that is not ours has that name.
+    /// An object that is not ours has the name.
     #[error("a {kind} named `{name}` exists that watershed did not make")]
     NameTaken {
-        /// The name.
+        /// Name of the object.
         name: String,
-        /// The kind of the object that has it.
+        /// Type of the object.
         kind: OutputKind,
     },
-    /// A step is to put rows into a table that is not there, or to take one back that is not in the trash.
+    /// The table to insert into does not exist, or the output to restore is not in the trash.
     #[error("the table that rows are put into is not there")]
     Absent,
-    /// The columns of the new rows are not those of the table.
+    /// The columns of the new rows differ from those of the table.
     #[error("{}", .0)]
     Columns(ColumnsDiffer),
-    /// The input of the statement has neither values nor names of columns.
+    /// The input of the statement has neither values nor column names.
     #[error("what is read is empty, which is no answer: not even the names of its columns are there")]
     NoColumns,
-    /// Two of the new rows have one key.
+    /// Two of the new rows have the same key.
     #[error("two new rows have the same key: {first}")]
     SameKey {
-        /// The key: `a = 1, b = 2`.
+        /// A duplicate key: `a = 1, b = 2`.
         first: String,
     },
-    /// The query of the state can't be run.
+    /// The query of the state can't run.
     #[error("the query of the state fails: {}", .0.message)]
     State(SqlError),
-    /// The order of the rows can't be had.
+    /// The rows can't be sorted as requested.
     #[error("the rows can't be ordered: {}", .0.message)]
     Order(SqlError),
-    /// A statement before the build failed, and the build did not begin.
+    /// A statement before the build failed, so the build did not start.
     #[error("a statement before the build failed: {}", .0.error.message)]
     Before(HookError),
     /// A statement after the build failed.
     #[error("a statement after the build failed: {}", .hook.error.message)]
     After {
-        /// The statement.
+        /// Failed statement and its error.
         hook: HookError,
-        /// The error of the build itself. If there is none, the output is the new one.
+        /// Error of the build itself; none if the build succeeded and the output is the new one.
         build: Option<Box<BuildError>>,
     },
-    /// Checks undo it: what each came to, in their order.
+    /// Checks rolled the build back; the verdicts of all checks, in order.
     #[error("checks undo the build")]
     Undone(Vec<Verdict>),
-    /// The engine did not make it.
+    /// The engine failed.
     #[error(transparent)]
     Failed(#[from] Failure),
 }
 
 impl BuildError {
-    /// Returns the error of the build itself, whatever became of the statements after it.
+    /// Returns the error of the build itself, if statements after the build failed too.
     #[must_use]
     pub fn build_error(&self) -> &Self {
         match self {
@@ -309,25 +310,25 @@ impl BuildError {
     }
 }
 
-/// The columns in which new rows and the table differ.
+/// The differences between the columns of new rows and table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ColumnsDiffer {
-    /// Those that the table does not have.
+    /// Columns that the table does not have.
     pub added: Vec<String>,
-    /// Those that the new rows do not have.
+    /// Columns that the new rows do not have.
     pub missing: Vec<String>,
-    /// Those of which the table's type does not hold the new values.
+    /// Columns whose type in the table can't hold the new values.
     pub retyped: Vec<RetypedColumn>,
 }
 
-/// A column of another type than the table's.
+/// A column whose type differs from the table's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetypedColumn {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
-    /// Its type in the table.
+    /// Type in the table.
     pub old: String,
-    /// Its type in the new rows.
+    /// Type in the new rows.
     pub new: String,
 }
 
@@ -349,40 +350,40 @@ impl std::fmt::Display for ColumnsDiffer {
     }
 }
 
-/// An output that is to have another name.
+/// A request to rename an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rename {
     /// The owner of the output.
     pub uid: Uuid,
-    /// Its new name. A name that differs in case only is a rename too.
+    /// New name. A change of case alone is a rename too.
     pub to: String,
-    /// Replaces the record, if given.
+    /// New record; none to keep the current one.
     pub record: Option<Vec<u8>>,
 }
 
-/// A finished rename.
+/// The result of a rename.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Renamed {
-    /// Indexes that a person had made on the table. The engine renames no table that has one, and the next build
-    /// would have dropped them too, so they are gone.
+    /// Indexes that a person had made on the table and that were dropped, since the engine renames no table with an
+    /// index. The next build would drop them too.
     pub dropped_indexes: Vec<String>,
 }
 
-/// The errors of a rename. The output is left as it was.
+/// The error of a rename. The output stays as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RenameError {
-    /// Nothing is tagged with that uid: it was dropped by hand, or never built.
+    /// No output has this uid in its tag: it was dropped by hand, or never built.
     #[error("nothing in the engine belongs to this resource")]
     Absent,
     /// An object that is not ours has the new name.
     #[error("a {kind} named `{name}` exists that watershed did not make")]
     NameTaken {
-        /// The name.
+        /// Name of the object.
         name: String,
-        /// The kind of the object that has it.
+        /// Type of the object.
         kind: OutputKind,
     },
-    /// The engine did not rename it.
+    /// The engine failed.
     #[error(transparent)]
     Failed(#[from] Failure),
 }

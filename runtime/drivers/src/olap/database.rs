@@ -1,5 +1,5 @@
-//! Databases of other systems, which a build reads or a model's rows are written to: attached for that time, and to be written to
-//! only for the latter.
+//! Databases of other systems, attached temporarily for a build that reads them or for writing a model's rows; writable
+//! only in the latter case.
 
 use std::fmt;
 use std::path::Path;
@@ -8,50 +8,50 @@ use thiserror::Error;
 
 use super::{lake::Lake, system::System};
 
-/// The beginning of the names under which they are attached. Nothing else in an engine has such a name.
+/// Prefix of the names of attached databases, reserved for them.
 pub const ATTACHED_PREFIX: &str = "_watershed_";
 
 /// A database to attach.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attached {
-    /// The name that it has in SQL meanwhile.
+    /// Name of the database in SQL while attached.
     pub name: String,
-    /// The system that keeps it.
+    /// Type of the database, such as Postgres.
     pub system: System,
-    /// The connector, for errors.
+    /// Name of the connector, for errors.
     pub connector: String,
-    /// The file, or settings of the connection in the words of the system's own clients.
+    /// Path of the file, or connection string in the syntax of the system's own clients.
     pub target: String,
-    /// Further settings of the connection, by the engine's names of them. No message of the engine quotes them.
+    /// Further settings of the connection, by the engine's names. The engine's messages never quote them.
     pub login: Vec<(&'static str, String)>,
-    /// The things that may be done with it.
+    /// Permitted access.
     pub rights: Rights,
-    /// The rest of it, if it is a lake: its database keeps the catalog.
+    /// Settings of the lake whose catalog the database holds; none for an ordinary database.
     pub lake: Option<Lake>,
 }
 
-/// The things that may be done with an attached database.
+/// The permitted access to an attached database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
-    /// It is only read.
+    /// Reads only.
     Read,
-    /// A table of it is written.
+    /// Reads and writes.
     Write,
 }
 
 impl Attached {
-    /// Returns the system of the database that it is, or that keeps its catalog.
+    /// Returns the system of the database, which for a lake is that of its catalog.
     pub(crate) fn keeper(&self) -> System {
         self.lake.as_ref().map_or(self.system, |lake| lake.catalog)
     }
 
-    /// Returns the file of the database, if it is one.
+    /// Returns the path of the database's file; none for a server.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         self.keeper().is_file().then(|| Path::new(&self.target))
     }
 
-    /// Returns a message without the settings of the connection, which may hold a password.
+    /// Removes settings of the connection, which may contain a password, from a message.
     #[must_use]
     pub fn hide(&self, message: &str) -> String {
         match self.keeper().is_file() || self.target.is_empty() {
@@ -70,42 +70,42 @@ impl fmt::Debug for Attached {
     }
 }
 
-/// The reason why a database can't be attached.
+/// The error of a database that can't be attached.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("connector \"{connector}\": {message}")]
 pub struct DatabaseError {
-    /// The connector.
+    /// Name of the connector.
     pub connector: String,
-    /// The mistake.
+    /// Cause of the failure.
     pub cause: DatabaseCause,
-    /// The words of the system, on one line.
+    /// The system's message, on one line.
     pub message: String,
 }
 
-/// The mistake in a connection.
+/// The cause for which a database can't be attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseCause {
-    /// The name of the host has no address.
+    /// The host name has no address.
     UnknownHost,
-    /// Nobody listens there.
+    /// Nobody listens at the address.
     Refused,
-    /// The user or the password is another.
+    /// The user or password is wrong.
     Login,
-    /// There is no such database.
+    /// The database does not exist.
     NoDatabase,
-    /// The certificate of the host is not trusted, or it speaks no TLS.
+    /// The certificate of the host is not trusted, or the server has no TLS.
     Certificate,
-    /// It did not answer in time.
+    /// The server did not answer in time.
     Timeout,
     /// The database holds no lake.
     NoLake,
-    /// The lake is of another version of the format.
+    /// The lake's format has another version.
     LakeVersion,
-    /// The lake has no such state, or has it no longer.
+    /// The lake does not have this snapshot, or no longer.
     NoSnapshot,
-    /// The lake's files stand elsewhere than is said.
+    /// The lake's files are at another path than stated.
     DataPath,
-    /// Something else.
+    /// Any other cause.
     Other,
 }
 
@@ -127,7 +127,7 @@ impl DatabaseError {
         }
     }
 
-    /// Returns a remedy for a person to try.
+    /// Returns a hint for the user; none if there is none.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self.cause {
@@ -159,7 +159,7 @@ impl DatabaseError {
         }
     }
 
-    /// Returns true if the same attempt may succeed a moment later.
+    /// Returns true if a retry may succeed soon.
     #[must_use]
     pub fn passes(&self) -> bool {
         matches!(

@@ -1,4 +1,4 @@
-//! Work to which databases of other systems are attached.
+//! The part of an engine for work with attached databases of other systems.
 
 use std::path::Path;
 
@@ -7,16 +7,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Attached, Failure, NamedRow, QueryError, Session, Value};
 
-/// An engine to which databases of other systems can be attached. Builds may read them then.
+/// An engine that can attach databases of other systems, which builds may then read.
 pub trait Databases: Send + Sync {
-    /// Tries whether a database can be attached.
+    /// Tests the connection to a database by attaching it.
     fn try_out<'a>(
         &'a self,
         database: &'a Attached,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<(), Failure>>;
 
-    /// Asks a database: the first row of a query that reads it under its attached name.
+    /// Returns the first row of a query on a database under its attached name.
     fn first_row<'a>(
         &'a self,
         database: &'a Attached,
@@ -24,7 +24,7 @@ pub trait Databases: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Option<NamedRow>, Failure>>;
 
-    /// Opens a file of the engine's own system, which is only looked at, with statements that its connections begin with. Returns
+    /// Opens a database file of the engine read-only, and runs the statements for the start of its connections. Returns
     /// the version of the engine.
     fn try_file<'a>(
         &'a self,

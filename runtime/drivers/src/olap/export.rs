@@ -1,4 +1,4 @@
-//! Writing an answer into a file.
+//! Export of an answer to a file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,62 +9,63 @@ use thiserror::Error;
 
 use super::{Failure, QueryError, SoleError};
 
-/// One answer to be written into a file.
+/// A request to export a query's answer to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
-    /// Exactly one statement that changes nothing.
+    /// A single read-only statement.
     pub sql: String,
-    /// Rows to write at most.
+    /// The most rows to write; none for all.
     pub limit: Option<u64>,
-    /// The longest that it may take.
+    /// Time limit; none for no limit.
     pub timeout: Option<Duration>,
-    /// Texts that travel beside it, as those of a query do.
+    /// Session values for the statement, as those of a query.
     pub attributes: BTreeMap<String, String>,
-    /// The file, with its whole path. Its folder is there.
+    /// Absolute path of the file, whose folder exists.
     pub file: PathBuf,
-    /// The form of the file.
+    /// Format of the file.
     pub format: FileFormat,
-    /// The fate of a file that is there already.
+    /// Treatment of an existing file.
     pub existing: Existing,
-    /// The look of it for people, where the form has a place for that.
+    /// Formatting for people, in formats that support it.
     pub layout: Layout,
 }
 
-/// The look of a file for people.
+/// The formatting of a file for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Layout {
-    /// Lines above the names of columns, in sheets and CSV.
+    /// Lines above the column names, in sheets and CSV.
     pub above: Vec<String>,
-    /// The columns in sheets, in order; what is missing has no look of its own.
+    /// Styles of the columns in sheets, in order; missing ones are plain.
     pub columns: Vec<Look>,
-    /// Texts that a spreadsheet would run as a formula begin with an apostrophe, in CSV. In sheets texts are texts.
+    /// True to put an apostrophe before texts in CSV that a spreadsheet would execute as a formula. Sheets mark texts
+    /// as such.
     pub guards_formulas: bool,
 }
 
-/// The look of a column in sheets.
+/// The style of a column in sheets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Look {
-    /// The format of its numbers or times, as sheets write one.
+    /// Format of numbers or times, in the syntax of sheets; none for the default.
     pub format: Option<String>,
-    /// The zone by whose clock its times are shown; sheets know none. Without it they are of universal time.
+    /// Time zone in which times are shown, since sheets know none; UTC if none.
     pub zone: Option<TimeZone>,
 }
 
-/// A form of files that answers are written in.
+/// The file format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
-    /// Comma-separated values in UTF-8, names of columns first.
+    /// Comma-separated values in UTF-8, with a header.
     Csv,
     /// Apache Parquet.
     Parquet,
-    /// A workbook of one sheet (Office Open XML), names of columns first, with typed cells.
+    /// Workbook of one sheet (Office Open XML) with a header and typed cells.
     Xlsx,
-    /// An object of JSON a line. Answers are not written in it.
+    /// One JSON object per line; not available for exports of answers.
     Json,
 }
 
 impl FileFormat {
-    /// Returns the form that a file's name asks for; none if it asks for another.
+    /// Returns the format for a file's extension; none for any other extension.
     pub fn from_path(file: &Path) -> Option<Self> {
         let extension = file.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -76,66 +77,66 @@ impl FileFormat {
     }
 }
 
-/// The fate of a file that is there already.
+/// The treatment of an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and nothing is written.
+    /// Keep it and fail.
     Keep,
-    /// It is replaced when the new one is whole.
+    /// Replace it once the new one is complete.
     Replace,
 }
 
-/// The rows of an output to be written into files.
+/// A request to write the rows of an output into files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteRows {
-    /// The output.
+    /// Name of the output.
     pub table: String,
-    /// The file or, with `partition_by`, the folder, with its whole path. Nothing stands there; its folder is there.
+    /// Absolute path of the file, or with `partition_by` of the folder. The path is free, and its parent folder exists.
     pub place: PathBuf,
-    /// The form of the files.
+    /// Format of the files.
     pub format: FileFormat,
-    /// Columns whose values name folders, each of which holds the rows that have them.
+    /// Columns whose values name subfolders with the matching rows.
     pub partition_by: Vec<String>,
-    /// Names of columns stand first, in CSV.
+    /// True to write column names first, in CSV.
     pub header: bool,
-    /// The text between values, in CSV.
+    /// Separator of values in CSV; none for the default.
     pub delimiter: Option<String>,
-    /// A compression that the engine knows for the form.
+    /// Name of a compression that the engine supports for the format; none for the default.
     pub compression: Option<String>,
-    /// The longest that it may take.
+    /// Time limit; none for no limit.
     pub timeout: Option<Duration>,
 }
 
-/// A file that was written.
+/// The result of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exported {
-    /// The rows in it, if the engine says.
+    /// Number of rows, if the engine reports it.
     pub rows: Option<u64>,
-    /// Its size.
+    /// Size of the file in bytes.
     pub bytes: u64,
 }
 
-/// The errors of writing an answer into a file. Nothing is left of it then, and a file that was there is as it was.
+/// The error of an export. No partial file remains, and an existing file stays as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ExportError {
-    /// A file is there already, which is to stay.
+    /// The file exists and must be kept.
     #[error("`{}` is there already", .0.display())]
     Exists(PathBuf),
-    /// A folder, a pipe or a device stands there.
+    /// The path is a folder, pipe or device.
     #[error("`{}` is not a regular file", .0.display())]
     NotAFile(PathBuf),
     /// The file can't be written.
     #[error("can't write `{}`: {message}", file.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// The message of the system.
+        /// Message of the system.
         message: String,
     },
-    /// The answer does not fit on a sheet.
+    /// The answer does not fit into a sheet.
     #[error("{0}")]
     Sheet(String),
-    /// The statement can't be run.
+    /// The statement failed.
     #[error(transparent)]
     Query(#[from] QueryError),
 }
@@ -152,10 +153,11 @@ impl From<SoleError> for ExportError {
     }
 }
 
-/// The beginning of what the library of sheets panics with when it can't write the file in which rows wait.
+/// Prefix of the panic message by which the sheet library reports that its temporary file can't be written.
 const PANICS: &str = "Couldn't write to xml file";
 
-/// Returns true if a panic's message says that a sheet could not be written: it is caught and becomes an error.
+/// Returns true if a panic's message says that a sheet could not be written. Such a panic is caught and becomes an
+/// error.
 #[must_use]
 pub fn is_unwritten_sheet(message: &str) -> bool {
     message.starts_with(PANICS)

@@ -1,4 +1,4 @@
-//! Failures of an engine that any call may have: plain data, so that they can be stored on a resource.
+//! Failures that any call of an engine may have, as plain data that can be stored on a resource.
 
 use std::path::PathBuf;
 
@@ -7,12 +7,12 @@ use watershed_api::hint;
 
 use super::DatabaseError;
 
-/// A line of a file of data.
+/// A line in a data file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataPlace {
-    /// The file, as the statement names it.
+    /// Path of the file, as in the statement.
     pub file: String,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: u32,
 }
 
@@ -20,65 +20,65 @@ pub struct DataPlace {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct SqlError {
-    /// The engine's class of error in lower case: `parser`, `binder`, `catalog`, `conversion`, ...
+    /// Engine's class of error in lower case: `parser`, `binder`, `catalog`, `conversion`, ...
     pub class: String,
-    /// Its message.
+    /// The engine's message.
     pub message: String,
-    /// A hint for the person who wrote it.
+    /// Hint for the author of the statement; none if there is none.
     pub hint: Option<String>,
-    /// The place, in bytes of the statement as it was passed in; `None` if the engine does not say.
+    /// Byte offset in the caller's statement; `None` if the engine reports none.
     pub offset: Option<usize>,
-    /// All that the engine said, where that is much more than message and hint.
+    /// Full text of the engine, if much longer than message and hint; none otherwise.
     pub details: Option<String>,
-    /// The line of data that it is about.
+    /// Line of data that caused the error; none if no data file did.
     pub data: Option<Box<DataPlace>>,
 }
 
-/// The errors of opening the engine's file, which has not been changed.
+/// The error of opening the engine's file, which stays unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OpenError {
-    /// Another process holds it.
+    /// Another process has the file open.
     #[error("{} has `{path}` open", self.holder())]
     Locked {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// That process, with its program if the engine names it.
+        /// The other process, with its program; none if the engine does not name it.
         holder: Option<String>,
     },
-    /// It is not what the engine wrote.
+    /// The file is damaged or no database.
     #[error("`{path}` is damaged: {message}")]
     Damaged {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The engine's message.
         message: String,
     },
-    /// A newer engine wrote it.
+    /// A newer version of the engine wrote the file.
     #[error("`{path}` was written by a newer version of the engine: {message}")]
     Newer {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The engine's message.
         message: String,
     },
-    /// It is not there, and was to be looked at only.
+    /// The file does not exist, and read-only access creates none.
     #[error("`{path}` does not exist")]
     Missing {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Anything else: no permission, no folder, a setting that the engine refuses.
+    /// Any other error: no permission, no folder, or a setting that the engine refuses.
     #[error("can't open `{path}`: {message}")]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The message of the engine or the system.
+        /// Message of the engine or the system.
         message: String,
     },
 }
 
 impl OpenError {
-    /// Returns the process that has the file open, with its program if the engine names it.
+    /// Describes the process that has the file open, with its program if known.
     pub fn holder(&self) -> String {
         match self {
             Self::Locked {
@@ -89,93 +89,93 @@ impl OpenError {
     }
 }
 
-/// The failures of a call to the engine.
+/// A failure of a call to the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Failure {
-    /// The engine's file can't be used.
+    /// The engine's file can't be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Cancelled before it was done.
+    /// The call was cancelled before its end.
     #[error("interrupted")]
     Interrupted,
-    /// The memory limit was reached. Worth another try when less runs beside it.
+    /// The memory limit was reached. A retry with less concurrent work may succeed.
     #[error("out of memory at {peak} of {limit} (`{setting}`)")]
     OutOfMemory {
-        /// The setting that bounds it.
+        /// Name of the setting with the limit.
         setting: &'static str,
-        /// Its value.
+        /// Value of the limit.
         limit: String,
-        /// The memory in use when it failed.
+        /// Memory in use at the failure.
         peak: String,
         /// The engine's message.
         message: String,
     },
-    /// No space is left where the engine writes. What was there can still be read.
+    /// The engine's volume is full. Existing data can still be read.
     #[error("the disk is full: {message}")]
     DiskFull {
-        /// The volume and the room on it, or what the engine said.
+        /// Volume with its free space, or the engine's message.
         message: String,
     },
     /// The statement needs an extension that is not installed.
     #[error("the engine's extension `{extension}` is needed and not installed")]
     MissingExtension {
-        /// Its name.
+        /// Name of the extension.
         extension: String,
         /// The engine's message.
         message: String,
-        /// The engine may load none.
+        /// True if a sandbox forbids loading extensions.
         confined: bool,
-        /// The reason why it could not be fetched, if that was tried.
+        /// Reason why the installation failed; none if it was not attempted.
         refused: Option<String>,
     },
-    /// The statements with which every connection begins are at fault.
+    /// A statement for the start of connections failed.
     #[error("the `init_sql` of connector \"{connector}\" failed: {error}")]
     Session {
-        /// The connector that gave them.
+        /// Name of the connector that states it.
         connector: String,
-        /// Its places count in the connector's SQL.
+        /// Error, with positions relative to the connector's SQL.
         error: Box<SqlError>,
     },
-    /// The statement is at fault.
+    /// The statement is not valid, or failed on the data.
     #[error(transparent)]
     Sql(#[from] SqlError),
     /// A database of another system can't be attached.
     #[error(transparent)]
     Database(#[from] DatabaseError),
-    /// The engine gave up; it is opened anew for the next work.
+    /// The engine is unusable until it reopens its file before the next work.
     #[error("the engine stopped: {message}")]
     Fatal {
         /// The engine's message.
         message: String,
     },
-    /// The engine has been closed.
+    /// The engine was closed.
     #[error("the engine has been closed")]
     Closed,
-    /// Another owner has taken the data since: nothing was done, and nothing more will be. Whoever is told so has lost the lease.
+    /// Another owner has taken the data: nothing was done, and nothing will be. The caller has lost its lease.
     #[error("another owner has taken the engine's data")]
     Fenced,
-    /// The connection ended before the engine said how the work ended. It was done whole or not at all, and none of it is done
-    /// after the call: whoever asks what stands there is told which.
+    /// The connection ended before the engine reported the outcome. The work was done as a whole or not at all, and
+    /// none of it happens later, so the caller can look up the result.
     #[error("the connection to the engine ended before its answer: {message}")]
     Unknown {
-        /// The message of the engine or the system.
+        /// Message of the engine or the system.
         message: String,
     },
-    /// The engine does not have what was asked for.
+    /// The engine lacks the requested part.
     #[error("the engine has no {what}")]
     Unsupported {
-        /// The part that it lacks.
+        /// Name of the missing part.
         what: &'static str,
     },
 }
 
 impl Failure {
-    /// Returns the failure of asking an engine for a part that it does not have.
+    /// Returns the failure of a request for a part that the engine lacks.
     pub fn lacks(what: &'static str) -> Self {
         Self::Unsupported { what }
     }
 
-    /// A stable name for documents and tests.
+    /// Returns the stable code for documents and tests.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Open(OpenError::Locked { .. }) => "engine-locked",
@@ -198,7 +198,7 @@ impl Failure {
         }
     }
 
-    /// Returns a remedy for a person to try.
+    /// Returns a hint for the user; none if there is none.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::OutOfMemory { setting, .. } => Some(match *setting {

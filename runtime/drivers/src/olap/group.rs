@@ -1,5 +1,5 @@
-//! Builds of concurrent callers that an engine makes in one transaction. Where a commit costs more than a small build, those that
-//! wait at the same time are committed together.
+//! Group commit of concurrent builds. If a commit costs more than a small build, builds that wait at the same time
+//! share one transaction.
 //!
 //! Whoever gets the right to work makes its own build first, then those that wait, one after the other; commits, and tells
 //! each of whoever asked for them.
@@ -26,13 +26,14 @@ use watershed_locks::Unpoisoned;
 
 use super::{Build, Built, Failure, OutputKind, Step, Tag};
 
-/// Builds of one batch: with more of them a commit's share in each becomes no smaller that is worth the wait for the others.
+/// The most builds of one batch: with more, each build's share of the commit hardly shrinks, and the others wait
+/// longer.
 const MOST: usize = 16;
 
-/// The time after which a batch takes no more builds.
+/// Time after which a batch accepts no more builds.
 const FULL: Duration = Duration::from_millis(20);
 
-/// The builds that wait for whoever has the right to work next. `H` is what a caller holds for its build.
+/// The queue of builds for the next transaction. `H` is the type that a caller holds for its build, such as a claim.
 pub(crate) struct Group<H>(Mutex<Queue<H>>);
 
 impl<H> Default for Group<H> {
@@ -45,25 +46,25 @@ impl<H> Default for Group<H> {
 }
 
 struct Queue<H> {
-    /// Each with its place among all that ever waited.
+    /// Waiting builds, each with its sequence number.
     waiting: VecDeque<(u64, Waiting<H>)>,
-    /// The place of the last one.
+    /// Sequence number of the last build.
     last: u64,
 }
 
-/// A build that waits.
+/// A waiting build.
 pub(crate) struct Waiting<H> {
     pub(crate) build: Build,
     pub(crate) cancel: CancellationToken,
-    /// Its caller's, for what is logged meanwhile.
+    /// Tracing span of the caller.
     pub(crate) span: Span,
     held: H,
-    /// Gets the output once it is committed, or nothing if the build is to be made apart.
+    /// Channel for the result after the commit; closed if the build must run alone.
     answer: oneshot::Sender<Built>,
 }
 
 impl<H> Group<H> {
-    /// Makes an output in a transaction that it shares with others. Returns `None` if it is to be made apart.
+    /// Builds an output in a transaction shared with others. Returns `None` if the build must run alone.
     ///
     /// `entered` waits for the right to work, and `make` makes a batch with that. Both end early when `cancel` does.
     ///
@@ -113,19 +114,19 @@ impl<H> Group<H> {
         queue.waiting.push_back((place, waiting));
     }
 
-    /// Returns the place of the build that came last.
+    /// Returns the sequence number of the last build.
     fn last(&self) -> u64 {
         self.0.lock().unpoisoned().last
     }
 
-    /// Takes the first build out, unless it came after `last`.
+    /// Removes the first build from the queue, unless it came after `last`.
     fn pop(&self, last: u64) -> Option<Waiting<H>> {
         let mut queue = self.0.lock().unpoisoned();
         let first = queue.waiting.pop_front_if(|(place, _)| *place <= last);
         first.map(|(_, waiting)| waiting)
     }
 
-    /// Takes a build out, unless somebody has taken it already.
+    /// Removes the build with this tag; none if another batch has it.
     fn take(&self, tag: Tag) -> Option<Waiting<H>> {
         let mut queue = self.0.lock().unpoisoned();
         let at = queue.waiting.iter().position(|(_, it)| it.build.tag == tag)?;
@@ -133,7 +134,7 @@ impl<H> Group<H> {
     }
 }
 
-/// A place in the group, given up on every way out.
+/// A place in the queue, freed when dropped.
 struct Place<'a, H> {
     group: &'a Group<H>,
     tag: Tag,
@@ -145,7 +146,7 @@ impl<H> Drop for Place<'_, H> {
     }
 }
 
-/// Returns true if a build may share its transaction: it needs nothing around it, and is not known to take long.
+/// Returns true if a build may share a transaction: no hooks or databases around it, and not known to take long.
 fn may_share(build: &Build) -> bool {
     let is_brief = match build.step {
         Step::TakeBack(_) => true,
@@ -155,8 +156,8 @@ fn may_share(build: &Build) -> bool {
     is_brief && build.hooks.is_empty() && build.databases.is_empty() && build.stage.is_none()
 }
 
-/// The builds of one transaction. Until it is told or dropped none of their callers goes on: it would make its build beside this
-/// one.
+/// The builds of one transaction. Their callers wait until told, or until the batch is dropped, so that no build runs
+/// twice at once.
 pub(crate) struct Batch<H> {
     group: Arc<Group<H>>,
     own: Option<Waiting<H>>,
@@ -176,13 +177,13 @@ impl<H> Batch<H> {
         }
     }
 
-    /// Lets in all that wait now. To be called right before the transaction begins.
+    /// Admits all builds waiting now. Must be called right before the transaction begins.
     pub(crate) fn begin(&mut self) {
         (self.last, self.started) = (self.group.last(), Instant::now());
     }
 
-    /// Takes the next build, with the longest that it may take: its caller's own first, then those that waited when it began, for
-    /// as long as the batch is brief.
+    /// Returns the next build with its time limit: the caller's own first, then builds admitted at the beginning, while
+    /// the batch is brief.
     pub(crate) fn next(&mut self) -> Option<(&Waiting<H>, Option<Duration>)> {
         let (next, limit) = match self.own.take() {
             // Nobody else waits for the first: it may take as long as it does.
@@ -194,22 +195,22 @@ impl<H> Batch<H> {
         self.taken.last().map(|taken| (taken, limit))
     }
 
-    /// Returns the number of builds that were taken.
+    /// Returns the number of builds taken so far.
     pub(crate) fn len(&self) -> usize {
         self.taken.len()
     }
 
-    /// Returns true if somebody has cancelled one of them.
+    /// Returns true if the caller of any taken build has cancelled it.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.taken.iter().any(|taken| taken.cancel.is_cancelled())
     }
 
-    /// Returns the builds that were taken.
+    /// Returns the builds taken so far.
     pub(crate) fn builds(&self) -> impl Iterator<Item = &Build> {
         self.taken.iter().map(|taken| &taken.build)
     }
 
-    /// Tells whoever asked for the builds that they are committed.
+    /// Sends the results of the committed builds to their callers.
     pub(crate) fn tell(self, made: impl IntoIterator<Item = Built>) {
         for (waiting, built) in self.taken.into_iter().zip(made) {
             // Its owner and names are free before its caller goes on.
@@ -247,14 +248,15 @@ mod tests {
         }
     }
 
-    /// Makes all of a batch, and notes how many they were.
+    /// Runs all builds of a batch, and records their number.
     fn make(batch: &mut Batch<()>, batches: &Mutex<Vec<usize>>) {
         batch.begin();
         while batch.next().is_some() {}
         batches.lock().unpoisoned().push(batch.len());
     }
 
-    /// Asks for builds that all wait before the first gets the right to work. Returns the sizes of the batches, and which were told.
+    /// Submits builds that all wait before the first may start. Returns the sizes of the batches, and for each build
+    /// true if its caller was told.
     async fn asked(builds: &[Build], commits: bool) -> (Vec<usize>, Vec<bool>) {
         let (group, cancel) = (Arc::new(Group::default()), CancellationToken::new());
         let gate = Arc::new(tokio::sync::Semaphore::new(0));

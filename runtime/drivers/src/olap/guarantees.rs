@@ -1,18 +1,18 @@
-//! The promises of an engine: cell by cell, so that whoever leans on one can ask for it first.
+//! Guarantees of an engine, one promise per matter, so that callers can check a promise before relying on it.
 
 use super::Part;
 
-/// A promise of an engine, in words, and whether another engine promises more.
+/// A promise of an engine about one matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Promise {
-    /// The way in which it is kept.
+    /// Description of how the promise is kept.
     pub how: &'static str,
-    /// True if it is less than what the table of cells asks for.
+    /// True if the promise is weaker than the title of the cell says.
     pub is_weaker: bool,
 }
 
 impl Promise {
-    /// A promise that is all that is asked for.
+    /// Creates a promise that is kept in full.
     #[must_use]
     pub const fn kept(how: &'static str) -> Self {
         Self {
@@ -21,7 +21,7 @@ impl Promise {
         }
     }
 
-    /// A promise that is less than that.
+    /// Creates a promise that is weaker than the title of the cell says.
     #[must_use]
     pub const fn weaker(how: &'static str) -> Self {
         Self { how, is_weaker: true }
@@ -30,17 +30,17 @@ impl Promise {
 
 macro_rules! cells {
     ($($cell:ident $word:literal $title:literal;)+) => {
-        /// A matter in which engines differ.
+        /// A matter about which each engine makes a promise.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Cell {
             $(#[doc = concat!("Whether, or how: ", $title, ".")] $cell,)+
         }
 
         impl Cell {
-            /// All of them, in the order in which they are shown.
+            /// All cells, in display order.
             pub const ALL: &[Self] = &[$(Self::$cell),+];
 
-            /// Returns its name in documents.
+            /// Returns the cell's name in documents.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -48,7 +48,7 @@ macro_rules! cells {
                 }
             }
 
-            /// Returns it as people read it.
+            /// Returns the cell's title for people.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self {
@@ -76,19 +76,19 @@ cells! {
     Cancel "cancel" "work ends when it is cancelled";
 }
 
-/// All that an engine promises, and the parts that it has.
+/// All promises of an engine, and its optional parts.
 #[derive(Debug, Clone, Copy)]
 pub struct Guarantees {
-    /// The driver, as connectors name it.
+    /// Driver's name in connectors.
     pub driver: &'static str,
-    /// True if models can be built in it.
+    /// True if models can be built in the engine.
     pub builds: bool,
     promises: fn(Cell) -> Promise,
     parts: &'static [Part],
 }
 
 impl Guarantees {
-    /// The guarantees of a driver in which nothing can be built.
+    /// Returns the guarantees of a driver in which nothing can be built.
     #[must_use]
     pub const fn nothing(driver: &'static str) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl Guarantees {
         }
     }
 
-    /// The guarantees of a driver: a promise for each cell, and the parts that it has.
+    /// Creates the guarantees of a driver from a promise for each cell and its optional parts.
     #[must_use]
     pub const fn new(driver: &'static str, promises: fn(Cell) -> Promise, parts: &'static [Part]) -> Self {
         Self {
@@ -110,19 +110,19 @@ impl Guarantees {
         }
     }
 
-    /// Returns the promise of a cell.
+    /// Returns the promise about a cell.
     #[must_use]
     pub fn promise(&self, cell: Cell) -> Promise {
         (self.promises)(cell)
     }
 
-    /// Returns true if a cell is kept as it is asked for.
+    /// Returns true if the promise about a cell is kept in full.
     #[must_use]
     pub fn keeps(&self, cell: Cell) -> bool {
         !self.promise(cell).is_weaker
     }
 
-    /// Returns true if the engine has a part.
+    /// Returns true if the engine has an optional part.
     #[must_use]
     pub fn has(&self, part: Part) -> bool {
         self.parts.contains(&part)

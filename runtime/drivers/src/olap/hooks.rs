@@ -1,33 +1,32 @@
-//! Statements around the statement of a build.
+//! Statements to run before and after a build.
 
 use super::SqlError;
 
-/// Statements that are run on the connection of a build, outside of its transaction. Nobody else gets that connection
-/// afterwards.
+/// Statements that run on a build's connection outside its transaction. The connection is not reused.
 ///
 /// What they set for everybody (settings, attached databases, temporary secrets) is undone after the build, and no two
 /// builds with such statements are at work at the same time. Tables that they make stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hooks {
-    /// Texts of one or more statements each, run before the transaction begins.
+    /// Texts with statements that run before the transaction.
     pub before: Vec<String>,
-    /// Texts that are run after it, also if the build failed; not if it was interrupted.
+    /// Texts with statements that run after the transaction, even if the build failed, but not if it was interrupted.
     pub after: Vec<String>,
 }
 
 impl Hooks {
-    /// Returns true if there are none.
+    /// Returns true if there are no statements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.before.is_empty() && self.after.is_empty()
     }
 }
 
-/// The statement around a build that failed.
+/// The error of a statement before or after a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookError {
-    /// The number of its text among those of before, or of after, from 0.
+    /// Index of the failed text among those before, or those after, the build, from 0.
     pub text: usize,
-    /// Its places count in that text.
+    /// Error, with positions relative to that text.
     pub error: Box<SqlError>,
 }

@@ -1,4 +1,4 @@
-//! Rows that failed tests, kept for people who look for them.
+//! Rows that failed tests, kept for people to examine.
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -6,18 +6,18 @@ use uuid::Uuid;
 
 use super::Failure;
 
-/// Rows that failed a test, to be kept.
+/// Rows to keep that failed one test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptRows {
-    /// The test.
+    /// Name of the test.
     pub test: String,
-    /// Each as a JSON object.
+    /// Rows, each as a JSON object.
     pub rows: Vec<String>,
 }
 
-/// An engine that keeps the rows that failed tests.
+/// An engine that can keep rows that failed tests.
 pub trait TestedRows: Send + Sync {
-    /// Keeps rows in the place of all that was kept of an owner. `table` is the name of its output.
+    /// Replaces all kept rows of an owner. `table` is the name of the owner's output.
     fn keep<'a>(
         &'a self,
         owner: Uuid,
@@ -26,6 +26,6 @@ pub trait TestedRows: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<(), Failure>>;
 
-    /// Forgets rows that are older than the trash keeps tables.
+    /// Deletes rows older than the retention of the trash.
     fn forget_old<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>>;
 }

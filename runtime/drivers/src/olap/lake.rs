@@ -1,29 +1,29 @@
-//! DuckLakes: a catalog in a database, and rows in files of Parquet beside it.
+//! DuckLakes: a catalog in a database, and rows in Parquet files.
 
 use super::system::System;
 
-/// The parts of a lake beside the database of its catalog.
+/// The settings of a lake beside its catalog's database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lake {
-    /// The system that keeps its catalog.
+    /// Type of the database with the catalog.
     pub catalog: System,
-    /// The folder or address of its files, if it is said beside the catalog.
+    /// Folder or address of the data files; none for the path in the catalog.
     pub data_path: Option<String>,
-    /// The state that is read, if it is not the newest.
+    /// Snapshot to read; none for the newest.
     pub snapshot: Option<Snapshot>,
 }
 
-/// A state of a lake.
+/// A snapshot of a lake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Snapshot {
-    /// By its number.
+    /// The snapshot with this number.
     Version(i64),
-    /// The newest at a time.
+    /// The newest snapshot at this time.
     Time(String),
 }
 
 impl Snapshot {
-    /// Reads a number, or else a time.
+    /// Parses a number as a version, and any other text as a time.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let text = text.trim();

@@ -1,19 +1,19 @@
-//! Locations of outputs in an engine.
+//! Locations of outputs in an engine: schema and name.
 
 use watershed_dialect::Dialect;
 
-/// The place at which an output lies. A location is no name of a resource: today an output lies under its name in the schema that
-/// the engine has by itself, and whoever looks for it asks by location.
+/// The location of an output, which need not be the name of its resource. Currently each output has its resource's name
+/// in the engine's default schema, but look-ups are by location.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location {
-    /// The schema; none for the one that the engine has by itself.
+    /// Name of the schema; none for the engine's default.
     pub schema: Option<String>,
-    /// The name there.
+    /// Name in the schema.
     pub name: String,
 }
 
 impl Location {
-    /// Returns the location of a name in the schema that the engine has by itself.
+    /// Returns the location of a name in the engine's default schema.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self {
@@ -22,7 +22,7 @@ impl Location {
         }
     }
 
-    /// Returns the location as the engine compares it with others.
+    /// Returns the location in the form in which the engine compares names.
     #[must_use]
     pub fn folded(&self, dialect: &dyn Dialect) -> Self {
         Self {

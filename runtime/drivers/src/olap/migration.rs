@@ -1,4 +1,4 @@
-//! SQL that is run once, with the record that says so and says what it left for everybody.
+//! Migrations: SQL that runs once, with a record of the run and of the objects it left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,18 +9,18 @@ use uuid::Uuid;
 
 use super::Failure;
 
-/// An engine in which statements of a person's can be run once.
+/// An engine that can run migrations.
 pub trait Migrations: Send + Sync {
-    /// Runs statements of a person's, and records that in the same transaction together with what they left for
-    /// everybody: the difference of the engine's catalog before and after. Returns all that was left by the runs for
-    /// this resource.
+    /// Runs a migration's statements, and records in the same transaction the run and the objects it left: the
+    /// difference of the catalog before and after. Returns all objects and settings that this resource's runs have
+    /// left.
     fn run<'a>(
         &'a self,
         migration: &'a Migration,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Left, Failure>>;
 
-    /// Returns the migration last run for a resource or, if there is none, the equal one run for another.
+    /// Returns the last migration of a resource; if there is none, an identical one of another resource.
     fn last<'a>(
         &'a self,
         uid: Uuid,
@@ -28,88 +28,87 @@ pub trait Migrations: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Option<Migrated>, Failure>>;
 
-    /// Forgets what was run for a resource; what that did stays, but for functions that it made: they are dropped.
-    /// Returns whether anything was run.
+    /// Forgets the migrations of a resource and drops the functions that they made; other objects stay. Returns true if
+    /// any had run.
     fn forget<'a>(&'a self, uid: Uuid, cancel: &'a CancellationToken)
     -> BoxFuture<'a, Result<bool, Failure>>;
 }
 
-/// SQL to be run once.
+/// A migration to run once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// The resource.
+    /// Uid of the resource.
     pub uid: Uuid,
-    /// The version that it is run for.
+    /// Version for which the migration runs.
     pub version: u32,
-    /// This run; never used again.
+    /// Unique id of this run.
     pub run: Uuid,
-    /// Stands for what is run.
+    /// Proof: a fingerprint of the statements.
     pub proof: String,
-    /// One or more statements.
+    /// The statements, one or more.
     pub sql: String,
-    /// The bytes to keep beside a thing that it makes, by the thing's name in lower case; opaque here.
+    /// Bytes to store beside created objects, by their names in lower case; opaque to the engine.
     pub definitions: BTreeMap<String, Vec<u8>>,
-    /// Names of tables whose rows it may change, in lower case.
+    /// Names of tables whose rows may change, in lower case.
     pub mentions: BTreeSet<String>,
-    /// It is an edited text that takes the place of the one before: functions that that one made are dropped first,
-    /// in the same transaction.
+    /// True if the text replaces an edited one, whose functions are dropped first in the same transaction.
     pub replaces: bool,
 }
 
-/// The migration that was run last for a resource.
+/// The last migration of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migrated {
-    /// The version that it was run for.
+    /// Version for which the migration ran.
     pub version: u32,
-    /// Stands for what was run.
+    /// Proof: a fingerprint of the statements that ran.
     pub proof: String,
-    /// The things and settings that it left.
+    /// Objects and settings that the runs left.
     pub left: Left,
 }
 
-/// The things and settings that a migration left in the engine for everybody.
+/// The objects and settings that migrations left in the engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Left {
-    /// Things that it made, or whose rows it may have changed; ordered by name.
+    /// Objects that were created, or whose rows may have changed, ordered by name.
     pub things: Vec<Thing>,
-    /// Settings that it changed, and to which values. Every process that opens the file makes them again.
+    /// Changed settings with their values, which every process that opens the file applies again.
     pub settings: BTreeMap<String, String>,
 }
 
-/// A thing that a migration made or changed.
+/// An object that a migration created or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thing {
-    /// The kind of thing.
+    /// Kind of the object.
     pub kind: ThingKind,
-    /// The schema that holds it.
+    /// Name of the object's schema.
     pub schema: String,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// The run that made or changed it last.
+    /// Id of the run that last created or changed the object.
     pub run: Uuid,
-    /// The bytes that were given to be kept beside it, if the run had something to say of it.
+    /// Bytes stored beside the object; none if the run gave none.
     pub definition: Option<Vec<u8>>,
 }
 
-/// A kind of thing in the engine's catalog.
+/// A kind of object in the engine's catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ThingKind {
-    /// A macro that yields a value.
+    /// A scalar macro.
     Function,
-    /// A macro that yields a table.
+    /// A table macro.
     TableFunction,
-    /// A table.
+    /// A table with rows.
     Table,
     /// A view.
     View,
-    /// A type.
+    /// A user-defined type.
     Type,
     /// A sequence.
     Sequence,
 }
 
 impl ThingKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 6] = [
         Self::Function,
         Self::TableFunction,
@@ -119,7 +118,7 @@ impl ThingKind {
         Self::Sequence,
     ];
 
-    /// A stable name.
+    /// Returns the stable name of the kind.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Function => "function",
@@ -131,12 +130,12 @@ impl ThingKind {
         }
     }
 
-    /// Reads a stable name.
+    /// Parses the stable name of a kind.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// Returns whether all that there is of it is its definition: it holds no rows.
+    /// Returns true if objects of this kind consist of their definition and hold no rows.
     pub fn is_definition(self) -> bool {
         !matches!(self, Self::Table | Self::Sequence)
     }

@@ -1,4 +1,4 @@
-//! Objects in an engine: outputs with their owners, and objects that are not ours.
+//! Objects in an engine: outputs with their owners, and foreign objects.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use uuid::Uuid;
 
 use super::Location;
 
-/// The owner of an output and the build that made it. Stored in the engine at the output itself.
+/// The owner of an output and the build that made it, stored in the engine at the output itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tag {
-    /// The resource.
+    /// Uid of the owning resource.
     pub uid: Uuid,
-    /// The build; fresh for every build that replaced the output.
+    /// Id of the build, unique for every build that replaced the output.
     pub build: Uuid,
 }
 
-/// Opens every tag, so that a person who reads it knows what it is.
+/// Prefix of every tag's text, which tells readers its origin.
 const TAG_PREFIX: &str = "watershed:";
 
 impl Tag {
-    /// Reads a tag; `None` when the text is anything else, such as a person's comment.
+    /// Parses a tag; `None` for any other text, such as a person's comment.
     pub fn parse(text: &str) -> Option<Self> {
         let (uid, build) = text.strip_prefix(TAG_PREFIX)?.split_once(':')?;
         Some(Self {
@@ -36,18 +36,18 @@ impl fmt::Display for Tag {
     }
 }
 
-/// The form of an output in the engine.
+/// The type of an output in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputKind {
-    /// A query, run whenever it is read.
+    /// A view, whose query runs at each read.
     View,
-    /// Rows.
+    /// A table, which holds its rows.
     Table,
 }
 
 impl OutputKind {
-    /// As SQL and people call it.
+    /// Returns the SQL keyword in lower case.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::View => "view",
@@ -62,34 +62,34 @@ impl fmt::Display for OutputKind {
     }
 }
 
-/// A tagged object.
+/// An output: a tagged object with its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// Its place, as it stands in the engine.
+    /// Location, spelled as in the engine.
     pub location: Location,
-    /// Table or view.
+    /// Type of the output: table or view.
     pub kind: OutputKind,
-    /// The owner and the build.
+    /// Owner and build.
     pub tag: Tag,
-    /// The owner's record beside it; `None` if there is no record of this very build.
+    /// The owner's record beside the output; `None` unless it is of this very build.
     pub record: Option<Vec<u8>>,
-    /// The rows that the build wrote; `None` for a view.
+    /// Number of rows that the build wrote; `None` for a view.
     pub rows: Option<u64>,
 }
 
-/// The object at a name.
+/// The object that has a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Object {
-    /// A tagged object.
+    /// An output with a tag.
     Ours {
-        /// The owner and the build.
+        /// Owner and build.
         tag: Tag,
-        /// Table or view.
+        /// Type of the output: table or view.
         kind: OutputKind,
     },
-    /// Somebody else's: never touched.
+    /// An object of somebody else, which is never touched.
     Foreign {
-        /// Table or view.
+        /// Type of the object: table or view.
         kind: OutputKind,
     },
 }

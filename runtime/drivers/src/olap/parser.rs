@@ -1,16 +1,16 @@
-//! An engine's parser, without any data.
+//! Parser of an engine, usable without data.
 
 use std::fmt::Debug;
 
 use super::Failure;
 
-/// The parser of an engine. Executes nothing.
+/// The parser of an engine, which executes no statement.
 pub trait Parser: Debug + Send + Sync {
-    /// Returns the engine's name and version, which decide how statements are read.
+    /// Returns the engine's name and version, which determine how statements are parsed.
     fn version(&self) -> String;
 
-    /// Returns a document for each statement, in order: its tree, or what is wrong with it. Blocks for about 0.2 ms a
-    /// statement, on as many threads as there are cores if there are many.
+    /// Returns a document for each statement in order: its syntax tree or its error. Blocks for about 0.2 ms per
+    /// statement, on several threads if there are many.
     ///
     /// # Errors
     /// How the engine itself failed, whatever the statements are.

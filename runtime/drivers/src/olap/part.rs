@@ -1,20 +1,20 @@
-//! Parts that an engine may lack.
+//! Optional parts of an engine.
 
 use std::fmt;
 
 macro_rules! parts {
     ($($part:ident $word:literal $title:literal;)+) => {
-        /// A part of an engine that another one may lack.
+        /// A part that an engine may lack.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Part {
             $(#[doc = concat!("Has ", $title, ".")] $part,)+
         }
 
         impl Part {
-            /// All of them, in the order in which they are shown.
+            /// All parts, in display order.
             pub const ALL: &[Self] = &[$(Self::$part),+];
 
-            /// Returns its name in documents.
+            /// Returns the part's name in documents.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -22,7 +22,7 @@ macro_rules! parts {
                 }
             }
 
-            /// Returns it as messages call it.
+            /// Returns the part's name in messages.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self {

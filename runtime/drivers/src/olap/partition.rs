@@ -1,4 +1,4 @@
-//! Partitions: parts of an output that are built one by one into a stage, and published together.
+//! Partitions: parts of an output, built one by one into a stage and published together.
 //!
 //! The stage of an output is a table that nobody reads. Each partition comes into it with a note of its run, in a transaction
 //! that it shares with others only where all of them are brief, so a crash costs little beside the partition at work. A [`Build`](super::Build) with a
@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::{BuildError, Failure, Hooks, NewColumns};
 
-/// An engine that builds outputs by partitions.
+/// An engine that can build outputs by partitions.
 pub trait Partitions: Send + Sync {
     /// Returns the latest run of each partition of an owner, in the order of the runs.
     fn runs<'a>(
@@ -21,16 +21,16 @@ pub trait Partitions: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<PartitionRun>, Failure>>;
 
-    /// Builds partitions into the stage of their output, which is made if it does not stand, in one transaction: the first of
-    /// them, and others until [`StageStep::BRIEF`] is over. Where one fails, none is built. Where there are several, none of them
-    /// has statements around it. Returns the notes of those that are built.
+    /// Builds partitions into the stage of their output in one transaction, creating a missing stage: the first, and
+    /// further ones until [`StageStep::BRIEF`] has passed. If one fails, none is built. Only a single partition may
+    /// have hooks. Returns the notes of the built partitions.
     fn stage<'a>(
         &'a self,
         steps: &'a [StageStep],
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<PartitionRun>, BuildError>>;
 
-    /// Leaves notes of runs that brought nothing into the stage, and of earlier ones instead of what was noted of them.
+    /// Writes notes of runs that staged no rows, replacing notes of earlier runs.
     fn note<'a>(
         &'a self,
         uid: Uuid,
@@ -38,41 +38,41 @@ pub trait Partitions: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<(), Failure>>;
 
-    /// Throws the stage of an output away, with the notes that were left for it.
+    /// Discards the stage of an output, with its notes.
     fn give_up<'a>(&'a self, uid: Uuid, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>>;
 }
 
-/// A part of an output, as its list has it.
+/// A part of an output, as its list declares it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Partition {
-    /// Its key, unique among those of one output.
+    /// Key of the partition, unique within its output.
     pub key: String,
-    /// The row of the list, as a JSON object.
+    /// Row of the list, as a JSON object.
     pub data: String,
-    /// Another watermark than before has it built again.
+    /// Watermark; a changed one causes another build. None for no watermark.
     pub watermark: Option<String>,
 }
 
 /// The phase of a partition after its last run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartitionPhase {
-    /// Its rows are in the output.
+    /// Published: the rows are in the output.
     Done,
-    /// Its rows are in the stage.
+    /// Staged: the rows are in the stage.
     Staged,
-    /// Its last run failed. Rows of an earlier one may be in the output.
+    /// Failed: rows of an earlier run may be in the output.
     Failed,
-    /// A person asked for it to be built again.
+    /// Requested by a person to be built again.
     Asked,
-    /// Its last run failed, and it is listed no more. Rows of an earlier run may be in the output.
+    /// Failed and no longer listed. Rows of an earlier run may be in the output.
     Gone,
 }
 
 impl PartitionPhase {
-    /// All of them.
+    /// All phases.
     pub const ALL: [Self; 5] = [Self::Done, Self::Staged, Self::Failed, Self::Asked, Self::Gone];
 
-    /// As it is stored and shown.
+    /// Returns the name that is stored and displayed.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -88,54 +88,54 @@ impl PartitionPhase {
 /// The note of a partition's last run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionRun {
-    /// The partition as it was then.
+    /// The partition as of the run.
     pub partition: Partition,
-    /// The phase after the run.
+    /// Phase after the run.
     pub phase: PartitionPhase,
-    /// The stage that the run was for; empty once that is published.
+    /// Id of the stage; empty once published.
     pub stage: String,
-    /// The number of the run among those of its output: a later one has a higher number.
+    /// Number of the run, ascending within the output.
     pub number: u64,
-    /// The time of the run, milliseconds since the epoch.
+    /// Time of the run, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Its duration, milliseconds.
+    /// Duration of the run, in milliseconds.
     pub took_ms: u64,
-    /// Rows that it yielded.
+    /// Number of rows that the run yielded; none if unknown.
     pub rows: Option<u64>,
-    /// The error of a run that failed.
+    /// Error of a failed run; none if it succeeded.
     pub error: Option<String>,
 }
 
-/// One partition to build into the stage of an output.
+/// A partition to build into the stage of an output.
 #[derive(Debug, Clone)]
 pub struct StageStep {
-    /// The owner of the output.
+    /// Uid of the output's owner.
     pub uid: Uuid,
-    /// One SELECT.
+    /// A single SELECT that yields the rows.
     pub sql: String,
-    /// The statements around it. Its rows are taken out of the stage again when one after it fails.
+    /// Statements to run before and after. If one after fails, the rows are removed from the stage.
     pub hooks: Hooks,
-    /// The fate of columns that the stage does not have.
+    /// Treatment of columns that the stage does not have.
     pub columns: NewColumns,
-    /// Columns of which no two of its rows have the same values; empty for none.
+    /// Columns whose values must be unique among the rows; empty for none.
     pub key: Vec<String>,
-    /// Rows of the partition may be in the stage already.
+    /// True if the stage may already contain rows of the partition.
     pub again: bool,
-    /// The note to leave. Its duration and rows are filled in.
+    /// Note to write, completed by duration and number of rows.
     pub note: PartitionRun,
 }
 
 impl StageStep {
-    /// The time after which no more partitions come into a transaction: a crash costs the work of one, and of this time.
+    /// Time after which a transaction accepts no more partitions, so that a crash loses little work.
     pub const BRIEF: Duration = Duration::from_millis(50);
 }
 
-/// The column of the stage that holds a partition's key.
+/// Column of the stage with the partition's key.
 pub const PARTITION_COLUMN: &str = "_watershed_partition";
-/// The column of the stage that holds the number of the run that a row comes of.
+/// Column of the stage with the number of the row's run.
 pub const RUN_COLUMN: &str = "_watershed_run";
 
-/// Returns the table that holds the stage of an owner, as SQL names it.
+/// Returns the SQL name of the table that holds an owner's stage.
 #[must_use]
 pub fn stage_table(uid: Uuid) -> String {
     format!("_watershed.stage_{}", uid.simple())

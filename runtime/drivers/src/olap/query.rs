@@ -1,4 +1,4 @@
-//! Reading: one statement, its columns, and rows that arrive in chunks.
+//! Queries: one statement, its columns, and rows that arrive in chunks.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -12,59 +12,59 @@ use watershed_locks::Unpoisoned;
 
 use super::{Failure, SoleError, Value};
 
-/// Chunks of up to 2,048 rows that wait between the engine and the reader: enough that neither waits for the other
-/// at every chunk, few enough that a slow reader holds little memory.
+/// The most chunks (of up to 2,048 rows) between engine and reader: enough that neither waits for the other at every
+/// chunk, few enough that a slow reader uses little memory.
 const CHUNKS_AHEAD: usize = 4;
 
-/// One read-only statement.
+/// A read-only query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// Exactly one statement that changes nothing.
+    /// A single read-only statement.
     pub sql: String,
-    /// Rows to return at most; more are not computed where the engine can tell.
+    /// The most rows to return; none for all. The engine computes no more where possible.
     pub limit: Option<u64>,
-    /// The longest that it may take, the reader's own time included.
+    /// Time limit including the reader's own time; none for no limit.
     pub timeout: Option<Duration>,
-    /// Texts that travel beside it, by name: in DuckDB the statement reads them by `getvariable`.
+    /// Session values by name, which a statement reads in DuckDB by `getvariable`.
     pub attributes: BTreeMap<String, String>,
 }
 
 /// A column of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its name; several may have the same.
+    /// Name of the column, not necessarily unique.
     pub name: String,
-    /// Its type as the engine writes it: `BIGINT`, `DECIMAL(18,3)`, `STRUCT(a INTEGER)`, ...
+    /// Engine's name of the type: `BIGINT`, `DECIMAL(18,3)`, `STRUCT(a INTEGER)`, ...
     #[serde(rename = "type")]
     pub data_type: String,
 }
 
-/// The errors of a query, and of reading its rows.
+/// The error of a query, or of reading its rows.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum QueryError {
-    /// None or several statements.
+    /// The text is not a single statement.
     #[error(transparent)]
     NotOne(#[from] SoleError),
-    /// A statement that does more than read.
+    /// The statement does more than read.
     #[error("only read-only statements can be run here")]
     NotReading,
-    /// It took longer than it was given.
+    /// The query exceeded its time limit.
     #[error("the query took longer than {} s", .0.as_secs_f64())]
     Timeout(Duration),
-    /// A column's type has no form outside of the engine.
+    /// Values of a column's type can't be read outside the engine.
     #[error("column `{column}` has type {data_type}, which can't be shown")]
     Unshowable {
-        /// The column.
+        /// Name of the column.
         column: String,
-        /// Its type.
+        /// Type of the column.
         data_type: String,
     },
-    /// The engine did not answer.
+    /// The engine failed.
     #[error(transparent)]
     Failed(#[from] Failure),
 }
 
-/// The answer to a query while it arrives. Dropping it ends the query.
+/// The rows of a running query. Dropping the value ends the query.
 ///
 /// An open answer counts as work in the engine: read it or drop it, and start nothing else on the same engine in
 /// between from the same task.
@@ -77,14 +77,14 @@ pub struct Rows {
     _interrupt_on_drop: DropGuard,
 }
 
-/// Some rows, and whether the limit cut the answer behind them.
+/// A batch of rows, with a flag if the limit cut off further ones.
 #[derive(Debug)]
 pub(crate) struct Chunk {
     pub(crate) rows: Vec<Vec<Value>>,
     pub(crate) truncated: bool,
 }
 
-/// The engine's end of [`Rows`]. Dropping it ends the answer.
+/// The engine's end of [`Rows`]. Dropping it ends the rows.
 #[derive(Debug)]
 pub(crate) struct RowSink {
     chunks: mpsc::Sender<Chunk>,
@@ -92,19 +92,19 @@ pub(crate) struct RowSink {
 }
 
 impl RowSink {
-    /// Waits for room; says whether anybody reads.
+    /// Sends a chunk, waiting for room. Returns false if the reader is gone.
     pub(crate) async fn send(&self, chunk: Chunk) -> bool {
         self.chunks.send(chunk).await.is_ok()
     }
 
-    /// Ends the answer with an error, which the reader meets behind the chunks that are there. Waits for nobody: a
-    /// query that is over must not stay in the engine for the sake of a reader who does not read.
+    /// Ends the rows with an error, which the reader gets after the sent chunks. Does not wait, so that a finished
+    /// query leaves the engine even if nobody reads.
     pub(crate) fn fail(self, error: QueryError) {
         *self.end.lock().unpoisoned() = Some(error);
     }
 }
 
-/// Connects an answer with the engine's end; `running` is cancelled when the answer is dropped.
+/// Returns both ends of a channel for rows; dropping the reader's end cancels `running`.
 pub(crate) fn row_channel(running: CancellationToken) -> (RowSink, impl FnOnce(Vec<Column>) -> Rows) {
     let (sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
     let end = Arc::new(Mutex::new(None));
@@ -123,12 +123,12 @@ pub(crate) fn row_channel(running: CancellationToken) -> (RowSink, impl FnOnce(V
 }
 
 impl Rows {
-    /// The columns, known before the first row.
+    /// Returns the columns, which are known before the first row.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The next rows, each as long as there are columns; `None` at the end. Ends after an error.
+    /// Returns the next rows, each with one value per column; `None` at the end or after an error.
     ///
     /// # Cancel safety
     /// No row is lost when the future is dropped.
@@ -142,12 +142,12 @@ impl Rows {
         }
     }
 
-    /// Returns whether the limit cut the answer: known once [`Rows::next`] has returned `None`.
+    /// Returns true if the limit cut off rows; valid once [`Rows::next`] has returned `None`.
     pub fn truncated(&self) -> bool {
         self.truncated
     }
 
-    /// All rows at once, for answers known to be small.
+    /// Reads all rows, for answers known to be small.
     ///
     /// # Errors
     /// The first that [`Rows::next`] returns.

@@ -1,16 +1,16 @@
-//! Statements with which work in the engine begins.
+//! Statements for the start of the engine's connections.
 
 use std::path::PathBuf;
 
-/// The statements of one connector: they are run on every connection before anything else is.
+/// The statements of one connector, which run on every connection before any other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Session {
     /// The connector's name, for errors.
     pub connector: String,
-    /// One or more statements.
+    /// The statements, one or more.
     pub sql: String,
-    /// Work begins even if they fail: what needs them fails by itself.
+    /// True if failures are ignored; work that needs the statements then fails by itself.
     pub optional: bool,
-    /// A file of certificates (PEM) of authorities that the engine trusts beside the public ones.
+    /// PEM file with authorities that the engine trusts beside public ones; none if there is none.
     pub authorities: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Questions to an engine whose words differ between engines: values, of which its driver makes statements.
+//! Abstract statements whose SQL differs between engines, rendered by the driver.
 
 use uuid::Uuid;
 use watershed_dialect::{DataFormat, Dialect, Literal};
@@ -6,158 +6,160 @@ use watershed_dialect::{DataFormat, Dialect, Literal};
 use super::{Snapshot, System, TableName, Value};
 use crate::objects::Access;
 
-/// A statement whose text is the driver's.
+/// An abstract statement, rendered by the driver.
 #[derive(Debug, Clone, Copy)]
 pub enum Statement<'a> {
     /// All rows of files.
     Files {
-        /// Their format.
+        /// Format of the files.
         format: DataFormat,
-        /// A path, an address or a pattern of either; or a list of them.
+        /// A path, address or pattern, or a list of them.
         paths: &'a Literal,
-        /// The ways in which they are read.
+        /// Reader options.
         options: &'a [ReaderOption],
     },
-    /// One row: the ways in which a file of CSV is taken to be written.
+    /// One row with the detected format of a CSV file.
     Guesses {
-        /// The path, in which no sign stands for others.
+        /// Path of the file, without patterns.
         path: &'a str,
-        /// The ways that are known.
+        /// Options that are already known.
         options: &'a [ReaderOption],
-        /// Those that are asked for, in the order of the columns.
+        /// Properties to detect, in the order of the columns.
         asked: &'a [Guess],
     },
-    /// All rows of a table of an attached database.
+    /// All rows of a table in an attached database.
     Table {
-        /// The name under which it is attached.
+        /// Name under which the database is attached.
         database: &'a str,
-        /// The table, with points between the parts of its name.
+        /// Qualified name of the table, with dots between its parts.
         table: &'a str,
     },
-    /// The rows with which an attached database answers a query in its own language.
+    /// The rows of a query that an attached database executes in its own language.
     Query {
-        /// The name under which it is attached.
+        /// Name under which the database is attached.
         database: &'a str,
-        /// The system that keeps it; one that [answers queries](System::answers_queries).
+        /// Type of the database, which [answers queries](System::answers_queries).
         system: System,
-        /// The query.
+        /// Query in the database's language.
         sql: &'a str,
     },
-    /// The rows of a query whose time is at most so long before the latest of them.
+    /// The rows of a query whose time is within an interval before the latest time.
     Latest {
-        /// The query.
+        /// The query as SQL.
         sql: &'a str,
-        /// Its column of times.
+        /// Name of the column of times.
         column: &'a str,
-        /// The length of the time.
+        /// Length of the interval, in seconds.
         seconds: u32,
     },
-    /// One row, about what became of a part of an attached lake: `id` and `made_ns`, the number and the time of the state that
-    /// would be read now; `then_ns`, the time of the state `then`; `later`, how many there are since; `touched`, whether one of
-    /// these may have changed what is read.
+    /// One row about changes of an attached lake: `id` and `made_ns`, number and time of the snapshot that would be
+    /// read now; `then_ns`, the time of snapshot `then`; `later`, the number of snapshots since; `touched`, true if any
+    /// of them may have changed the rows that are read.
     Changes {
-        /// The name under which the lake is attached.
+        /// Name under which the lake is attached.
         lake: &'a str,
-        /// The table; none for whatever a query reads.
+        /// Table that is read; none for a query.
         table: Option<&'a TableName>,
-        /// The state that is read, if it is not the newest.
+        /// Snapshot that is read; none for the newest.
         snapshot: Option<&'a Snapshot>,
-        /// The number of the state that was read before; -1 for none.
+        /// Number of the snapshot read before; -1 for none.
         then: i64,
     },
-    /// All that [`Statements::not_one_expression`] needs to know of texts; none of them is evaluated.
+    /// Rows that [`Statements::not_one_expression`] needs to know about texts, without evaluating them.
     Expressions(&'a [&'a str]),
-    /// Has sessions reach a store for the addresses that begin so; empty if that needs no statement. Whatever is secret in it is
-    /// kept in memory alone.
+    /// A statement that gives sessions access to a store for some addresses; empty if none is needed. Secrets are kept
+    /// in memory only.
     Access {
-        /// The connector, by whose name the access is known.
+        /// Name of the connector, which identifies the access.
         connector: &'a str,
-        /// The store and the login.
+        /// Store and credentials.
         access: &'a Access,
-        /// The beginnings.
+        /// Prefixes of the addresses.
         prefixes: &'a [String],
     },
-    /// The names and types of a query's columns, a row for each. The query stands at the end as it is, so that places of errors are
-    /// places in it plus a constant.
+    /// A row with name and type for each column of a query. The query is the unchanged end of the text, so that
+    /// positions of errors differ by a constant.
     Columns(&'a str),
-    /// The names of functions with equal values for equal arguments, and of types, as far as the engine has them by itself.
+    /// Names of the engine's deterministic built-in functions, and of its types.
     Steady,
-    /// The engine's version.
+    /// The version of the engine.
     Version,
-    /// The tables and views of a project with their columns and types, a row for each column.
+    /// A row for each column of the project's tables and views, with its type.
     Catalog,
-    /// No row, with the columns of a table.
+    /// The columns of a table, without rows.
     Empty(&'a str),
-    /// The rows of an output's stage without our columns. Where partitions have rows in common, those of the later run count.
+    /// The rows of an output's stage without our own columns. Of rows that several partitions have in common, those of
+    /// the latest run count.
     Staged {
-        /// The owner of the output.
+        /// Uid of the output's owner.
         uid: Uuid,
-        /// The rows that partitions may have in common.
+        /// Rule for rows that partitions have in common.
         common: Common<'a>,
     },
-    /// One row if all times of some columns would be others with day and month swapped, and would be times; else none.
+    /// One row if all times in some columns would also be valid, and different, with day and month swapped; otherwise
+    /// none.
     Swappable {
-        /// The table.
+        /// Name of the table.
         table: &'a str,
-        /// Its columns of times.
+        /// Columns of times in the table.
         columns: &'a [&'a str],
     },
-    /// Those of some names that match a regular expression.
+    /// The names that match a regular expression.
     Matching {
-        /// The names.
+        /// Names to match.
         names: &'a [String],
-        /// The expression.
+        /// The regular expression.
         pattern: &'a str,
     },
 }
 
-/// The rows that partitions of a stage have in common.
+/// The rule by which rows of several partitions count as the same.
 #[derive(Debug, Clone, Copy)]
 pub enum Common<'a> {
-    /// None.
+    /// No rows are the same.
     None,
-    /// Those that agree in these columns.
+    /// Rows with equal values in these columns.
     Key(&'a [String]),
-    /// Those that agree in these expressions of the author's.
+    /// Rows with equal values of these SQL expressions.
     Expressions(&'a str),
-    /// Whoever replaces partitions looks himself: the column of partitions is among the others.
+    /// All rows are returned with the column of partition keys, by which the caller replaces partitions.
     ByPartition,
 }
 
-/// A way in which files are read.
+/// An option of a reader.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReaderOption {
-    /// An option that all know by this name.
+    /// An option with a name that all engines share, and its value.
     Known(String, Literal),
-    /// An option of the engine, and what its author writes in the engine's own words.
+    /// An option of this engine, and its value as SQL.
     Own(String, String),
 }
 
-/// A way in which files of CSV are written, as far as an engine guesses it.
+/// A property of a CSV file's format that an engine can detect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guess {
-    /// The sign between values.
+    /// Separator between values.
     Delimiter,
-    /// The sign around values.
+    /// Quote around values.
     Quote,
-    /// The first row has names.
+    /// Presence of a header with column names.
     Header,
-    /// The form of dates.
+    /// Format of dates.
     Dates,
-    /// The form of times.
+    /// Format of times.
     Times,
-    /// The form of dates, or that of times where there are no dates.
+    /// Format of dates, or of times if there are no dates.
     DatesOrTimes,
-    /// The rows before the first.
+    /// Number of rows skipped before the first.
     Skipped,
 }
 
-/// A driver's way to write statements.
+/// Rendering of abstract statements as SQL of an engine.
 pub trait Statements: Dialect {
-    /// Writes a statement.
+    /// Renders a statement as SQL.
     fn write(&self, statement: &Statement<'_>) -> String;
 
-    /// Returns those of some texts that are not exactly one expression, given the rows of [`Statement::Expressions`] of the same
-    /// texts. One of which the rows say nothing is none.
+    /// Returns the texts that are not exactly one expression, from the rows of [`Statement::Expressions`] for the same
+    /// texts. Includes texts without a row.
     fn not_one_expression<'t>(&self, texts: &[&'t str], rows: &[Vec<Value>]) -> Vec<&'t str>;
 }

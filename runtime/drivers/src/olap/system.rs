@@ -1,22 +1,22 @@
-//! The systems whose databases are attached.
+//! Systems whose databases can be attached.
 
-/// The system that keeps a database.
+/// The type of an attached database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum System {
     /// A Postgres server.
     Postgres,
     /// A MySQL or MariaDB server.
     Mysql,
-    /// A file of SQLite.
+    /// A SQLite file.
     Sqlite,
-    /// Another file of DuckDB.
+    /// Another DuckDB file.
     DuckDb,
-    /// A DuckLake, whose catalog is kept by one of the others.
+    /// A DuckLake, whose catalog is in a database of another of these systems.
     DuckLake,
 }
 
 impl System {
-    /// Returns the system of a driver by its name.
+    /// Returns the system of a driver's name; none for other drivers.
     #[must_use]
     pub fn from_driver(driver: &str) -> Option<Self> {
         Some(match driver {
@@ -29,13 +29,13 @@ impl System {
         })
     }
 
-    /// Returns true if it answers queries in a language of its own.
+    /// Returns true if the system executes queries in its own language.
     #[must_use]
     pub fn answers_queries(self) -> bool {
         matches!(self, Self::Postgres | Self::Mysql | Self::Sqlite)
     }
 
-    /// Returns true if it is a file, and no server.
+    /// Returns true if a database of the system is a file.
     #[must_use]
     pub fn is_file(self) -> bool {
         matches!(self, Self::Sqlite | Self::DuckDb)

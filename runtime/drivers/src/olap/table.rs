@@ -1,4 +1,4 @@
-//! Writing the rows of an output into a table of another database.
+//! Writing of an output's rows into a table of another database.
 
 use thiserror::Error;
 use uuid::Uuid;
@@ -8,14 +8,14 @@ use super::{Attached, Failure, Tag};
 /// The name of a table in another database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableName {
-    /// The schema; none for the database's usual one.
+    /// Name of the schema; none for the database's default.
     pub schema: Option<String>,
-    /// The table.
+    /// Name of the table in its schema.
     pub table: String,
 }
 
 impl TableName {
-    /// Reads `table` or `schema.table`; none if it is neither.
+    /// Parses `table` or `schema.table`; none for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('.').collect();
@@ -32,51 +32,51 @@ impl TableName {
     }
 }
 
-/// The rows of an output that are to be a table elsewhere.
+/// A request to write an output's rows to a table elsewhere.
 #[derive(Debug, Clone)]
 pub struct WriteTable {
-    /// The output.
+    /// Name of the output.
     pub output: String,
-    /// The database, attached to be written to.
+    /// Database, attached for writing.
     pub database: Attached,
-    /// The table there.
+    /// Name of the table in the database.
     pub name: TableName,
-    /// The owner and what the rows are made of, which the table bears as its comment.
+    /// Owner and identity of the rows, written to the table's comment.
     pub tag: Tag,
 }
 
-/// A table that is to go, if it is its owner's.
+/// A request to drop a table elsewhere, if its owner wrote it.
 #[derive(Debug, Clone)]
 pub struct DropTable {
-    /// The database, attached to be written to.
+    /// Database, attached for writing.
     pub database: Attached,
-    /// The table there.
+    /// Name of the table in the database.
     pub name: TableName,
-    /// The owner.
+    /// Uid of the owner.
     pub owner: Uuid,
 }
 
-/// The reason why a table of another database was not written or dropped. It is as it was then.
+/// The error of writing or dropping a table of another database, which stays as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TableError {
-    /// Something stands there that does not bear the owner's tag.
+    /// An object without the owner's tag has the name.
     #[error("there is a {kind} that was not written by this model")]
     Taken {
-        /// The sort of thing.
+        /// Kind of the object.
         kind: String,
     },
-    /// There is no such schema.
+    /// The schema does not exist.
     #[error("there is no schema \"{0}\"")]
     NoSchema(String),
     /// The database has no type for a column.
     #[error("column \"{column}\" has type {data_type}, for which the database has no type")]
     Type {
-        /// The column.
+        /// Name of the column.
         column: String,
-        /// Its type.
+        /// Type of the column.
         data_type: String,
     },
-    /// The database refuses a statement.
+    /// The database refused a statement; its message.
     #[error("{0}")]
     Refused(String),
     /// The engine, or the connection, failed.

@@ -1,19 +1,19 @@
-//! The text of statements: where one ends and where a place in it is. Knows strings, quoted names and comments, and
-//! nothing else of the language.
+//! Splitting of SQL texts into statements, and positions in them. Only strings, quoted names and comments are
+//! understood.
 
 use thiserror::Error;
 
-/// A place in a text as people count.
+/// A position in a text as line and column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextPosition {
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// From 1, in Unicode scalar values.
+    /// Column in Unicode scalar values, from 1.
     pub column: usize,
 }
 
 impl TextPosition {
-    /// The place of a byte; one past the end stands for the end.
+    /// Returns the position of a byte; the end of the text if out of range.
     pub fn at_byte(text: &str, offset: usize) -> Self {
         Self::after(
             text.char_indices()
@@ -22,12 +22,12 @@ impl TextPosition {
         )
     }
 
-    /// The place of the character with that index; one past the end stands for the end.
+    /// Returns the position of a character by index; the end of the text if out of range.
     pub fn at_char(text: &str, index: usize) -> Self {
         Self::after(text.chars().take(index))
     }
 
-    /// Returns the state after reading `before`.
+    /// Returns the position after the characters `before`.
     fn after(before: impl Iterator<Item = char>) -> Self {
         before.fold(Self { line: 1, column: 1 }, |at, c| match c {
             '\n' => Self {
@@ -42,21 +42,21 @@ impl TextPosition {
     }
 }
 
-/// The reasons for which a text is not one statement.
+/// The reason why a text is not a single statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SoleError {
-    /// Nothing but blanks and comments.
+    /// The text contains only whitespace and comments.
     #[error("there is no statement")]
     None,
-    /// Something follows the first statement's semicolon.
+    /// A second statement follows the first one's semicolon.
     #[error("there is more than one statement")]
     Several {
-        /// The beginning of the second, in bytes.
+        /// Byte offset of the second statement.
         offset: usize,
     },
 }
 
-/// The one statement in a text, without its semicolon. Comments stay.
+/// Returns the only statement in a text, with comments but without its semicolon.
 ///
 /// # Errors
 /// [`SoleError`] when there is none or more than one.
@@ -78,7 +78,7 @@ pub fn sole_statement(sql: &str) -> Result<&str, SoleError> {
     Ok(sql.get(..end.unwrap_or(sql.len())).unwrap_or(sql))
 }
 
-/// The words with which a statement begins, in lower case, comments and brackets skipped.
+/// Returns the words at the beginning of a statement in lower case, skipping comments and brackets.
 pub(crate) fn leading_words(sql: &str) -> impl Iterator<Item = String> + '_ {
     Pieces::new(sql)
         .filter(|(_, piece)| *piece == Piece::Other)
@@ -94,14 +94,14 @@ pub(crate) fn leading_words(sql: &str) -> impl Iterator<Item = String> + '_ {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece {
-    /// Blanks or a comment.
+    /// Whitespace or a comment.
     Blank,
     Semicolon,
     /// A string, a quoted name, a word, or one other character.
     Other,
 }
 
-/// The pieces of a text with the byte at which each begins.
+/// Lexical pieces of a text, each with its byte offset.
 struct Pieces<'a> {
     sql: &'a str,
     at: usize,
@@ -125,7 +125,7 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// The first piece of a text that is not empty, and its length in bytes.
+/// Returns the first piece of a non-empty text, and its length in bytes.
 fn first_piece(rest: &str) -> (Piece, usize) {
     let first = rest.chars().next().unwrap_or(' ');
     match first {
@@ -145,7 +145,7 @@ fn first_piece(rest: &str) -> (Piece, usize) {
     }
 }
 
-/// The length of a block comment, nested ones included; all of the text if it does not end.
+/// Returns the length of a block comment including nested ones; the rest of the text if unterminated.
 fn block_comment(rest: &str) -> usize {
     let bytes = rest.as_bytes();
     let (mut depth, mut at) = (0_usize, 0);
@@ -166,8 +166,8 @@ fn block_comment(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of a quoted text whose content begins at `from`; all of the text if it does not end. A doubled quote
-/// is two quoted texts in a row, which comes to the same here.
+/// Returns the length of a quoted text whose content begins at `from`; the rest of the text if unterminated. A doubled
+/// quote counts as two adjacent quoted texts, with the same result.
 fn quoted(rest: &str, from: usize, quote: char, backslash_escapes: bool) -> usize {
     let mut escaped = false;
     for (at, c) in rest.char_indices().skip_while(|(at, _)| *at < from) {
@@ -181,7 +181,7 @@ fn quoted(rest: &str, from: usize, quote: char, backslash_escapes: bool) -> usiz
     rest.len()
 }
 
-/// The length of `$tag$ ... $tag$`, or of the dollar alone (a parameter).
+/// Returns the length of `$tag$ ... $tag$`, or of the dollar alone for a parameter.
 fn dollar_quoted(rest: &str) -> usize {
     let Some(tag_end) = rest[1..].find('$').map(|at| at + 2) else {
         return 1;

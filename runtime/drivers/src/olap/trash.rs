@@ -1,4 +1,4 @@
-//! The trash: outputs that nothing stands for any more, kept for a while.
+//! The trash: outputs that no resource refers to any more, kept for a while.
 //!
 //! An output comes here when its resource goes or when a build takes its place. It keeps its rows, its record and the
 //! notes of its partitions; only its name is another. A [`Build`](super::Build) takes it back
@@ -15,29 +15,29 @@ use uuid::Uuid;
 
 use super::{Failure, OutputKind, Tag};
 
-/// The beginning of the names of tables in the trash. They stand beside the outputs, for the engine moves no table to
+/// Prefix of the names of tables in the trash. They are in the schema of outputs, since the engine moves no table to
 /// another schema.
 pub const TRASH_PREFIX: &str = "_watershed_trash_";
 
-/// Returns whether a name is one of the trash.
+/// Returns true if a name is that of a table in the trash.
 #[must_use]
 pub fn is_in_trash(name: &str) -> bool {
     name.get(..TRASH_PREFIX.len())
         .is_some_and(|start| start.eq_ignore_ascii_case(TRASH_PREFIX))
 }
 
-/// Returns the name that the output of a build has in the trash.
+/// Returns the name of a build's output in the trash.
 #[must_use]
 pub fn trash_table(build: Uuid) -> String {
     format!("{TRASH_PREFIX}{}", build.simple())
 }
 
-/// An engine that keeps a trash.
+/// An engine that can keep a trash.
 pub trait Trash: Send + Sync {
-    /// Returns what is in the trash, the latest last.
+    /// Returns the outputs in the trash, the latest last.
     fn list<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>>;
 
-    /// Returns what of the trash [concerns](Trashed::concerns) an owner, the latest last.
+    /// Returns the outputs in the trash that [concern](Trashed::concerns) an owner, the latest last.
     fn concerning<'a>(
         &'a self,
         owner: Uuid,
@@ -45,17 +45,17 @@ pub trait Trash: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>>;
 
-    /// Returns everything in the trash with its size, the latest last.
+    /// Returns the outputs in the trash with their sizes, the latest last.
     fn weigh<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>>;
 
-    /// Sets the bounds of the trash, by which it is tidied from now on.
+    /// Sets the limits of the trash, enforced from now on.
     fn limit(&self, limits: TrashLimits);
 
-    /// Returns the bounds of the trash, those in use where none were set.
+    /// Returns the limits of the trash, or the defaults if none were set.
     fn limits(&self) -> TrashLimits;
 
-    /// Gives a table of the trash to a person: it gets a name, and is nobody's output any more. A table that can't be given is in
-    /// the trash then as it was.
+    /// Gives a table in the trash to a person under a name; no resource owns the table any more. On failure it stays in
+    /// the trash.
     fn retrieve<'a>(
         &'a self,
         build: Uuid,
@@ -63,50 +63,51 @@ pub trait Trash: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<(), RetrieveError>>;
 
-    /// Lets go of tables of the trash for good. Returns how many there were. Where one can't be dropped, those before it are gone.
+    /// Deletes tables in the trash for good and returns their number. If one can't be dropped, the earlier ones are
+    /// gone.
     fn empty<'a>(
         &'a self,
         builds: Vec<Uuid>,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<usize, Failure>>;
 
-    /// Tidies the trash now, with nobody else at work.
+    /// Enforces the limits of the trash now, while no other work runs.
     fn tidy<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>>;
 
-    /// Returns what of the trash does not hold together.
+    /// Returns inconsistencies between the trash's tables and its notes.
     fn damage<'a>(
         &'a self,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Vec<TrashDamage>, Failure>>;
 
-    /// Mends what does not hold together: forgets what is not there, and notes what is, so that it can be given back. Returns what
-    /// was found.
+    /// Repairs inconsistencies of the trash: removes notes of missing tables, and adds notes of unknown ones, so that
+    /// they can be retrieved. Returns the inconsistencies.
     fn mend<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<TrashDamage>, Failure>>;
 }
 
 /// An output in the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trashed {
-    /// Its last owner, and the build that made it. The build is its identity here.
+    /// Last owner, and the build, which identifies the output in the trash.
     pub tag: Tag,
-    /// The name that it had.
+    /// Former name of the output.
     pub name: String,
-    /// The reason why it is here.
+    /// Reason why the output is in the trash.
     pub why: Thrown,
-    /// The time when it came, milliseconds since the epoch.
+    /// Time at which the output entered the trash, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Its rows.
+    /// Number of rows; none if unknown.
     pub rows: Option<u64>,
-    /// Its size in the file, if that was looked at.
+    /// Size in the file, in bytes; none if not measured.
     pub bytes: Option<u64>,
-    /// The record that its owner had left beside it.
+    /// The owner's record; none if there was none.
     pub record: Option<Arc<[u8]>>,
-    /// Nothing else takes its room before its time is over.
+    /// True if other outputs can't displace this one before its retention ends.
     pub protected: bool,
 }
 
 impl Trashed {
-    /// Returns whether it may be one for an owner whose output is to have this name.
+    /// Returns true if the output belonged to an owner, or had this name.
     #[must_use]
     pub fn concerns(&self, owner: Uuid, name: &str) -> bool {
         self.tag.uid == owner || self.name.eq_ignore_ascii_case(name)
@@ -116,17 +117,17 @@ impl Trashed {
 /// The reason why an output is in the trash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Thrown {
-    /// Another build took its place.
+    /// Another build replaced the output.
     Replaced,
-    /// Its resource is gone.
+    /// The output's resource was deleted.
     Deleted,
 }
 
 impl Thrown {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 2] = [Self::Replaced, Self::Deleted];
 
-    /// As it is stored and shown.
+    /// Returns the name that is stored and displayed.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -142,17 +143,18 @@ impl fmt::Display for Thrown {
     }
 }
 
-/// The bounds of the trash.
+/// The limits of the trash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrashLimits {
-    /// Bytes in the file. None: nothing is kept.
+    /// The most bytes in the file; 0 to keep nothing.
     pub bytes: u64,
-    /// The time for which an output is kept.
+    /// Retention of an output.
     pub keep: Duration,
 }
 
 impl Default for TrashLimits {
-    /// 5 GB for a week: some hundred ordinary tables, and little on the disk of anybody who has large ones.
+    /// Returns the default limits: 5 GB and a week, enough for some hundred ordinary tables, and little disk space for
+    /// projects with large ones.
     fn default() -> Self {
         Self {
             bytes: 5_000_000_000,
@@ -161,74 +163,74 @@ impl Default for TrashLimits {
     }
 }
 
-/// The fate of an output that a build takes the place of.
+/// The fate of an output that a build replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It is dropped.
+    /// Dropped.
     Gone,
-    /// It goes to the trash, if it is a table. A view is its definition, and made again as fast.
+    /// Moved to the trash if it is a table. A view is dropped, since its definition can be built again as fast.
     Trash,
 }
 
-/// The rule for a drop that the trash has no room for.
+/// The rule for a drop whose tables don't fit into the trash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
-    /// Rows that do not fit are let go.
+    /// Drop them for good.
     Free,
-    /// Then nothing is dropped.
+    /// Refuse the drop.
     Held,
 }
 
-/// The end of a drop.
+/// The result of a drop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dropped {
-    /// There was nothing.
+    /// Nothing to drop.
     Nothing,
-    /// It is gone; its tables are in the trash, if that keeps anything.
+    /// Dropped; tables are in the trash, if one is kept.
     Done,
-    /// It stands as it stood.
+    /// Refused, because the trash has too little room.
     NoRoom {
-        /// Bytes of its tables.
+        /// Size of the tables, in bytes.
         needs: u64,
-        /// Bytes that the trash has for them.
+        /// Available room in the trash, in bytes.
         room: u64,
     },
 }
 
-/// The errors of giving a table of the trash to a person.
+/// The error of retrieving a table from the trash.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RetrieveError {
-    /// It is in the trash no more.
+    /// The table is no longer in the trash.
     #[error("it is not in the trash any more")]
     Absent,
-    /// Something has the name that it is to get.
+    /// Another object has the requested name.
     #[error("a {kind} named `{name}` is there already")]
     NameTaken {
-        /// The name.
+        /// Name of the object.
         name: String,
-        /// The kind of the object that has it.
+        /// Type of the object.
         kind: OutputKind,
     },
-    /// The engine did not move it.
+    /// The engine failed.
     #[error(transparent)]
     Failed(#[from] Failure),
 }
 
-/// A part of the trash that does not hold together.
+/// An inconsistency of the trash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrashDamage {
-    /// The table of a record is not there.
+    /// The table of a note is missing.
     Missing {
-        /// The build that made it.
+        /// Build that made the table.
         build: Uuid,
-        /// The name that it had.
+        /// Former name of the output.
         name: String,
     },
-    /// A table has no record.
+    /// A table has no note.
     Unknown {
-        /// Its name in the engine.
+        /// Name of the table in the engine.
         table: String,
-        /// Its tag, if it has one.
+        /// Tag of the table; none if it has none.
         tag: Option<Tag>,
     },
 }

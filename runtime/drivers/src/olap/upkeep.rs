@@ -1,4 +1,4 @@
-//! The upkeep of the file in which an engine keeps its data.
+//! The part of an engine for the upkeep of its file.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use super::Failure;
 /// The result of compacting a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compacted {
-    /// Bytes of the file and its log before.
+    /// Size of the file and its log before, in bytes.
     pub before: u64,
-    /// The same after.
+    /// Size of the file and its log afterwards, in bytes.
     pub after: u64,
 }
 
-/// Work on a closed file.
+/// A job on the closed file.
 pub type FileJob = Box<dyn FnOnce(&Path) + Send>;
 
 /// An engine that keeps its data in a file of its own.
@@ -26,35 +26,32 @@ pub trait Upkeep: Send + Sync {
     /// Returns the path of the file.
     fn path(&self) -> &Path;
 
-    /// Opens the file if no other process has it open.
+    /// Opens the file; fails without waiting if another process has it open.
     fn open_now(&self) -> BoxFuture<'_, Result<(), Failure>>;
 
-    /// Gives the file up each time that nobody has worked in it for `rest`, and costs nothing while it is closed. Does
-    /// not return.
+    /// Closes the file whenever no work has run for `rest`, without cost while it is closed. Runs for ever.
     fn share_file(&self, rest: Duration) -> BoxFuture<'_, ()>;
 
-    /// Follows the count of [`Olap::changes_by_others`](super::Olap::changes_by_others), as it stands whenever the file is
-    /// opened or the count is asked for.
+    /// Returns a channel with the count of [`Olap::changes_by_others`](super::Olap::changes_by_others), updated
+    /// whenever the file is opened or the count is read.
     fn watch_changes_by_others(&self) -> watch::Receiver<u64>;
 
-    /// Follows whom work waits for to close the file; none while nothing waits.
+    /// Returns a channel with the process for which work waits to close the file; none while nothing waits.
     fn watch_holder(&self) -> watch::Receiver<Option<String>>;
 
-    /// Lets go of what the engine holds in memory, if it has changed often enough for that, nobody works in it at this
-    /// moment, and it is little: what is needed again is read from the file. Worth a call whenever a project has become
-    /// idle; does nothing most of the time.
+    /// Releases the engine's cache if enough has changed, no work runs and the cache is small; later reads load the
+    /// data from the file. Cheap to call whenever a project becomes idle.
     fn give_back_memory(&self) -> BoxFuture<'_, ()>;
 
-    /// Makes the file anew if much of it is free, with nobody else at work; nothing otherwise. The outputs, with tags
-    /// and records, are as they were.
+    /// Compacts the file if enough of it is free, while no other work runs. Outputs, tags and records stay the same.
     fn compact<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Compacted, Failure>>;
 
-    /// Reads every value of every table and says what can't be read, at most twenty findings.
+    /// Reads every value of every table and returns what can't be read, at most twenty findings.
     fn verify<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<String>, Failure>>;
 
-    /// Runs a job on the file while nobody works in it and all that was committed stands in it alone, without a log. The
-    /// next work opens it anew. A file that is not there is not made. Fails also when another program changed the file
-    /// meanwhile: what the job read may then be of two times.
+    /// Runs a job on the closed file, which contains all committed data without a log; the next work reopens it. A
+    /// missing file is not created. Fails if another program changed the file meanwhile, since the job may then have
+    /// read inconsistent data.
     ///
     /// # Cancel safety
     /// Dropping the future while the job runs lets it go on to its end.

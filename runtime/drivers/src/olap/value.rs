@@ -1,4 +1,4 @@
-//! Values of an answer, in the form in which documents and people see them.
+//! Values of answers, in the form that documents and people see.
 
 pub(crate) mod moment;
 
@@ -9,46 +9,46 @@ use jiff::{Timestamp, civil};
 /// The largest integer up to which JSON readers agree on every value.
 const MAX_SAFE_INTEGER: u128 = 1 << 53;
 
-/// One value.
+/// A value of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// No value.
+    /// SQL `NULL`.
     Null,
-    /// Truth.
+    /// A boolean.
     Boolean(bool),
-    /// Any integer type.
+    /// An integer of any width.
     Integer(i128),
-    /// A 32-bit number.
+    /// A floating-point number of 32 bits.
     Float(f32),
-    /// A 64-bit number.
+    /// A floating-point number of 64 bits.
     Double(f64),
-    /// A decimal: an integer whose last `scale` digits stand behind the point.
+    /// A decimal number.
     Decimal {
-        /// All digits.
+        /// All digits as an integer.
         digits: i128,
-        /// Those behind the point.
+        /// Number of digits after the decimal point.
         scale: u8,
     },
-    /// A day.
+    /// A calendar day.
     Date {
-        /// Days since 1970 began; `i32::MAX` and `-i32::MAX` are infinite.
+        /// Days since 1970-01-01; `i32::MAX` and `-i32::MAX` are infinite.
         days: i32,
     },
-    /// A time of day.
+    /// A time of day, without an offset.
     Time {
         /// Nanoseconds since midnight.
         nanos: i64,
     },
-    /// A time on a day, with or without a zone. With one it is an instant.
+    /// A date with time of day; with a time zone, an instant.
     Timestamp {
-        /// Nanoseconds since 1970 began, of an instant in universal time; `i128::MAX` and `i128::MIN` are infinite.
+        /// Nanoseconds since 1970-01-01, in UTC for an instant; `i128::MAX` and `i128::MIN` are infinite.
         nanos: i128,
-        /// It is an instant.
+        /// True for an instant, false without a time zone.
         is_instant: bool,
     },
-    /// Text, and what has no type here: intervals, times of day with an offset, UUIDs, enums, bits.
+    /// A text, or a type without its own variant: intervals, times with an offset, UUIDs, enums, bit strings.
     Text(String),
-    /// Bytes.
+    /// A sequence of bytes.
     Blob(Vec<u8>),
     /// A list or an array.
     List(Vec<Value>),
@@ -59,7 +59,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Returns a number of any type as the nearest one of 64 bits; none for what is no number.
+    /// Returns a number of any type as the nearest 64-bit float; none for other values.
     pub fn number(&self) -> Option<f64> {
         match self {
             Self::Integer(number) => Some(*number as f64),
@@ -71,8 +71,8 @@ impl Value {
         }
     }
 
-    /// Returns a time on a day, which is taken for universal time if it is no instant; none for what is no such time, and
-    /// beyond the years of [`Timestamp`].
+    /// Returns a timestamp as an instant, taken as UTC if without a time zone; none for other values, and outside the
+    /// range of [`Timestamp`].
     pub fn instant(&self) -> Option<Timestamp> {
         match self {
             Self::Timestamp { nanos, .. } => Timestamp::from_nanosecond(*nanos).ok(),
@@ -80,7 +80,7 @@ impl Value {
         }
     }
 
-    /// Returns a day; none for what is no day, and beyond the years of [`civil::Date`].
+    /// Returns a date; none for other values, and outside the range of [`civil::Date`].
     pub fn day(&self) -> Option<civil::Date> {
         match self {
             Self::Date { days } => {
@@ -91,7 +91,7 @@ impl Value {
         }
     }
 
-    /// As in documents: what JSON can't hold exactly is a string.
+    /// Converts the value to JSON as in documents: a string if JSON can't represent it exactly.
     pub fn to_json(&self) -> serde_json::Value {
         use serde_json::Value as Json;
         match self {
@@ -127,7 +127,7 @@ impl Value {
     }
 }
 
-/// A JSON number, or the text of `value` where JSON has none (not a number, infinite).
+/// Returns a JSON number; for NaN and infinities the text of `value`.
 fn number(x: f64, value: &Value) -> serde_json::Value {
     serde_json::Number::from_f64(x).map_or_else(
         || serde_json::Value::String(value.to_string()),
@@ -135,7 +135,7 @@ fn number(x: f64, value: &Value) -> serde_json::Value {
     )
 }
 
-/// As in tables and CSV; what is nested is written as JSON.
+/// Formats the value as in tables and CSV, with nested values as JSON.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! The changed paths that nobody has taken yet.
+//! Changed paths that the subscriber has not taken yet.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,20 +7,20 @@ use std::sync::Mutex;
 use tokio::sync::Notify;
 use watershed_locks::Unpoisoned;
 
-/// Looking at more paths one by one costs more than looking at everything.
+/// The most paths that are collected. Beyond this number, checking everything is cheaper.
 const MOST_PATHS: usize = 10_000;
 
-/// The paths that have changed.
+/// Paths that have changed since the last call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangedPaths {
-    /// Absolute paths, as the folders that hold them were named.
+    /// Absolute paths, under the names of the watched folders.
     pub paths: BTreeSet<PathBuf>,
-    /// Anything else may have been touched as well.
+    /// True if other paths may have changed too.
     pub lost: bool,
 }
 
 impl ChangedPaths {
-    /// The same with what was touched later.
+    /// Adds later changes.
     pub fn extend(&mut self, later: Self) {
         self.paths.extend(later.paths);
         self.lost |= later.lost;
@@ -35,7 +35,7 @@ impl ChangedPaths {
     }
 }
 
-/// Gathers on the thread that tells events, and is emptied by whoever waits. Bounded.
+/// A bounded collection of changed paths, filled by the event thread and emptied by the subscriber.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     seen: Mutex<ChangedPaths>,
@@ -48,7 +48,7 @@ impl Inbox {
         self.filled.notify_one();
     }
 
-    /// Waits for something and takes it. Cancel-safe: it is taken in the step that returns it.
+    /// Waits for changes and takes them. Cancel-safe: changes are taken only when returned.
     pub(super) async fn next(&self) -> ChangedPaths {
         loop {
             let filled = self.filled.notified();

@@ -1,15 +1,15 @@
-//! Links to files: the places at which something may change what one leads to.
+//! Links to files: the paths where a change may affect a link's target.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// The most links that one path may lead through, as for the system itself.
+/// The most links in one path, equal to the system's limit.
 const MOST_LINKS: usize = 40;
 
-/// Returns the places that a path leads through: each link on the way and what stands at its end, or would. None of their
-/// folders is reached through a link, so what happens there is told by these paths.
+/// Returns the paths that a path leads through: each link on the way, and the final target, existing or not. Their
+/// folders contain no links, so that events report these paths.
 pub(super) fn places(path: &Path) -> Vec<PathBuf> {
     let mut places = Vec::new();
     let mut here = PathBuf::new();
@@ -41,7 +41,7 @@ pub(super) fn places(path: &Path) -> Vec<PathBuf> {
     places
 }
 
-/// A step on the way along a path.
+/// A component of a path on the way.
 enum Part {
     Root,
     Up,

@@ -1,4 +1,4 @@
-//! The folders that are watched, each with its subscriptions.
+//! Registry of watched folders with their subscriptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -27,14 +27,14 @@ impl Registry {
         self.inboxes.remove(&id);
     }
 
-    /// Says whether nobody watched the folder before.
+    /// Registers a folder for a subscription. Returns true if nobody watched it before.
     pub(super) fn add(&mut self, folder: &Path, id: u64) -> bool {
         let watchers = self.folders.entry(folder.to_owned()).or_default();
         watchers.insert(id);
         watchers.len() == 1
     }
 
-    /// Says whether nobody watches the folder any more.
+    /// Unregisters a folder. Returns true if nobody watches it any more.
     pub(super) fn remove(&mut self, folder: &Path, id: u64) -> bool {
         let Some(watchers) = self.folders.get_mut(folder) else {
             return false;
@@ -47,7 +47,7 @@ impl Registry {
         is_last
     }
 
-    /// Puts an event where it belongs. What the system could not tell is told to all as lost.
+    /// Delivers an event to the subscriptions concerned. An error of the system is reported to all as lost events.
     pub(super) fn tell(&self, event: notify::Result<notify::Event>) {
         match event {
             Ok(event) if event.need_rescan() => self.lose(),
@@ -85,7 +85,7 @@ impl Registry {
     }
 }
 
-/// Returns whether something may be different: reading changes nothing.
+/// Returns true if an event may change something; reading does not.
 fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,

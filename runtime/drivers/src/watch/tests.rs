@@ -1,4 +1,4 @@
-//! Folders on a real disk.
+//! Tests of the watcher with real folders.
 
 use std::fs;
 use std::time::Duration;

@@ -1,26 +1,26 @@
-//! The folders that belong to a watched tree.
+//! Folders of a watched tree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::WatchError;
 
-/// Deepest folder that is followed: further down is a loop of links, most likely.
+/// The deepest followed folder; a deeper one is probably a loop of links.
 const DEEPEST: usize = 64;
 
-/// A folder with those below it. What is not there yet is watched for in the nearest folder above that is.
+/// A folder with its subfolders to a depth. A missing root is awaited in its nearest existing ancestor.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    /// The uppermost folder, absolute.
+    /// Absolute path of the root.
     pub root: PathBuf,
-    /// The depth in folders below it; 0 for the folder alone.
+    /// Number of levels below the root; 0 for the root alone.
     pub depth: usize,
-    /// Returns whether a folder of that name directly below the root is left out.
+    /// Function that returns true for names of folders directly below the root to leave out.
     pub ignored: fn(&str) -> bool,
 }
 
 impl Tree {
-    /// A folder with all that are below it.
+    /// Creates a tree of a folder and all its subfolders.
     #[must_use]
     pub fn whole(root: impl Into<PathBuf>) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Tree {
         }
     }
 
-    /// A folder alone.
+    /// Creates a tree of a single folder.
     #[must_use]
     pub fn single(root: impl Into<PathBuf>) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl Tree {
         }
     }
 
-    /// Returns whether a folder belongs to it, or waits for its root to be made.
+    /// Returns true if a folder belongs to the tree, or is an ancestor in which the missing root is awaited.
     #[must_use]
     pub fn holds(&self, folder: &Path) -> bool {
         if let Ok(below) = folder.strip_prefix(&self.root) {
@@ -49,12 +49,12 @@ impl Tree {
         self.nearest() == Some(folder)
     }
 
-    /// The root, or its nearest existing ancestor.
+    /// Returns the root, or its nearest existing ancestor; none if there is none.
     fn nearest(&self) -> Option<&Path> {
         self.root.ancestors().find(|folder| folder.is_dir())
     }
 
-    /// Visits the folders, each before what is in it, and links to files.
+    /// Visits the folders of the tree, parents first, and links to files.
     pub(super) fn walk(
         &self,
         visit: &mut dyn FnMut(Found<'_>) -> Result<(), WatchError>,
@@ -106,25 +106,25 @@ impl Tree {
     }
 }
 
-/// A thing that belongs to a tree.
+/// An item of a tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Found<'a> {
     /// A folder.
     Folder(&'a Path, Reached),
-    /// A link to a file, or to nothing.
+    /// A link to a file, or a broken one.
     Link(&'a Path),
 }
 
-/// The way in which a folder was reached.
+/// The way by which a folder was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reached {
-    /// Through folders alone.
+    /// Through folders only.
     Folders,
-    /// Through a link: it may be reached, and told, by another path as well.
+    /// Through a link, so that events may report another path.
     Links,
 }
 
-/// Returns whether a link leads to a folder that is not above it.
+/// Returns true if a link leads to a folder that is not its own ancestor.
 fn leads_down(link: &Path) -> bool {
     let Ok(target) = link.canonicalize() else {
         return false;

@@ -1,11 +1,11 @@
-//! Messages of the engine about databases that can't be attached.
+//! Classification of the engine's messages about databases that can't be attached.
 
 use crate::olap::{Attached, DatabaseCause, DatabaseError};
 
-/// Words of the engine before those of a system's client.
+/// Phrases in the engine's messages that precede the words of a database's client.
 const BEFORE_CLIENT: [&str; 3] = ["nable to connect", "ailed to connect", "ailed to probe"];
 
-/// Reads what the engine said when it could not attach a database.
+/// Converts the engine's message about a failed attachment to an error.
 pub(super) fn read(attached: &Attached, message: &str) -> DatabaseError {
     let said = attached.hide(message);
     // Behind the connection's settings stands what its client said.
@@ -28,7 +28,7 @@ pub(super) fn read(attached: &Attached, message: &str) -> DatabaseError {
     }
 }
 
-/// Reads the words of lakes, and of the clients of Postgres and of MariaDB.
+/// Determines the cause from the messages of lakes, and of the clients of Postgres and MariaDB.
 fn cause_of(said: &str) -> DatabaseCause {
     let has = |words: &[&str]| words.iter().any(|word| said.contains(word));
     if has(&["creating a new DuckLake is explicitly disabled"]) {

@@ -1,4 +1,4 @@
-//! The statements that attach databases of other systems and let go of them.
+//! Statements that attach and detach databases of other systems.
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
@@ -29,7 +29,7 @@ pub(super) fn begin(database: &Attached) -> Vec<String> {
     secret(database).into_iter().chain([attach]).collect()
 }
 
-/// Returns the statement that makes a secret of the login, if there is one.
+/// Returns the statement that creates a secret with the login; none without a login.
 fn secret(database: &Attached) -> Option<String> {
     let (name, system) = (DuckDb.name(&database.name), word(database.keeper()));
     let login = database.login.iter();
@@ -41,7 +41,7 @@ fn secret(database: &Attached) -> Option<String> {
     (!login.is_empty()).then_some(secret)
 }
 
-/// Returns the statements that detach a database. They do nothing where nothing is attached.
+/// Returns the statements that detach a database, if it is attached.
 pub(super) fn end(database: &Attached) -> Vec<String> {
     let name = DuckDb.name(&database.name);
     let detach = format!("DETACH DATABASE IF EXISTS {name}");
@@ -51,12 +51,12 @@ pub(super) fn end(database: &Attached) -> Vec<String> {
     }
 }
 
-/// Returns the address of a lake's catalog as the engine takes it, given that of its database.
+/// Returns the address of a lake's catalog for ATTACH, from the address of the catalog's database.
 fn address(lake: &Lake, target: &str) -> String {
     format!("{}:{target}", word(lake.catalog))
 }
 
-/// Returns the options that tell where a lake's files are and which state is read, as an ATTACH has them.
+/// Returns the options of ATTACH for a lake's data path and the snapshot to read.
 fn of_lake(lake: &Lake, is_read: bool) -> Vec<String> {
     let mut options = Vec::new();
     if let Some(data_path) = &lake.data_path {
@@ -74,7 +74,7 @@ fn of_lake(lake: &Lake, is_read: bool) -> Vec<String> {
     options
 }
 
-/// Returns a system as the engine calls it.
+/// Returns the engine's name of a system.
 fn word(system: System) -> &'static str {
     match system {
         System::Postgres => "postgres",

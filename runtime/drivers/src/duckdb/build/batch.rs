@@ -1,4 +1,4 @@
-//! Small builds that share a transaction.
+//! Batches of small builds that share a transaction.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::duckdb::running::{Finished, Running};
 use crate::duckdb::transaction::Work;
 use crate::olap::{Batch, Build, BuildError, Built, Failure};
 
-/// Makes an output in a transaction that it shares with others. Returns `None` if it is to be made apart.
+/// Builds an output in a transaction shared with others. Returns `None` if it must be built apart.
 ///
 /// # Cancel safety
 /// Dropping the future interrupts the build unless its commit has begun.
@@ -44,7 +44,7 @@ pub(super) async fn build(
         .await
 }
 
-/// Makes the builds of a batch, and tells whoever asked for them.
+/// Runs the builds of a batch in one transaction, and sends the results to their callers.
 fn make_all(engine: &Engine, mut batch: Batch<Arc<Claim>>) {
     let connection = match engine.checkout() {
         Ok(connection) => connection,
@@ -83,7 +83,7 @@ fn make_all(engine: &Engine, mut batch: Batch<Arc<Claim>>) {
     engine.put_back(connection, aftermath);
 }
 
-/// Makes builds one after the other, until the batch has no more.
+/// Runs the builds of a batch in sequence until the batch is empty.
 fn make_each(
     engine: &Engine,
     whole: &Work<'_>,

@@ -1,25 +1,25 @@
-//! The way in which a type takes the values of another, and the type that holds those of two.
+//! Conversion between types: whether values fit into another type, and the common type of two.
 //!
 //! A value is held if the cast makes the same value of it, and the cast back the one that it was. So a number may become a longer
 //! one or a text, and nothing is rounded, cut or set to another zone. Whatever is not known here holds itself alone.
 
 use super::{ColumnType, Field, Integer, Tick};
 
-/// The digits that the widest decimal has.
+/// The most digits of a decimal type.
 const MOST_DIGITS: u8 = 38;
-/// Decimal digits that a DOUBLE keeps of any number.
+/// Number of decimal digits that a DOUBLE always preserves.
 const DIGITS_OF_DOUBLE: u8 = 15;
-/// Decimal digits that a FLOAT keeps of any number.
+/// Number of decimal digits that a FLOAT always preserves.
 const DIGITS_OF_FLOAT: u8 = 6;
 
-/// The way in which a type takes the values of another, the best first.
+/// Compatibility of a type with the values of another, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::duckdb) enum Fit {
-    /// It holds each of them.
+    /// All values fit.
     Always,
-    /// It holds some: those that are the same when they are cast there and back.
+    /// Some values fit: those that survive a cast there and back.
     Looked,
-    /// It does not hold them.
+    /// No value fits.
     Never,
 }
 
@@ -31,13 +31,13 @@ impl Fit {
         }
     }
 
-    /// The way in which a whole fits whose parts fit so.
+    /// Returns the fit of a composite type: the worst of its parts.
     fn of_all(parts: impl IntoIterator<Item = Self>) -> Self {
         parts.into_iter().max().unwrap_or(Self::Always)
     }
 }
 
-/// Returns how a column takes the values of another type.
+/// Returns the fit of another type's values into a column.
 pub(in crate::duckdb) fn fit(into: &ColumnType, from: &ColumnType) -> Fit {
     use ColumnType as T;
     if into == from {
@@ -61,7 +61,7 @@ pub(in crate::duckdb) fn fit(into: &ColumnType, from: &ColumnType) -> Fit {
     }
 }
 
-/// A shorter number holds those that are not too large, and the engine refuses the others. Digits behind the point are never cut off.
+/// Returns the fit into an exact number: a shorter type may refuse large values, and decimals are never rounded.
 fn fit_exact(into: &ColumnType, from: &ColumnType) -> Fit {
     use ColumnType as T;
     let ((whole, scale), (other_whole, other_scale)) = (digits(into), digits(from));
@@ -80,7 +80,7 @@ fn fit_exact(into: &ColumnType, from: &ColumnType) -> Fit {
     }
 }
 
-/// Inexact numbers hold most of the exact ones that people have.
+/// Returns the fit into a floating-point number, which holds most exact numbers in practice.
 fn fit_inexact(into: &ColumnType, from: &ColumnType) -> Fit {
     use ColumnType as T;
     let (bits, most_digits) = match into {
@@ -98,8 +98,8 @@ fn fit_inexact(into: &ColumnType, from: &ColumnType) -> Fit {
     }
 }
 
-/// The engine's own timestamps hold dates and coarser ones. Those of other units reach other years, which the engine refuses, and it
-/// casts none of them into another.
+/// Returns the fit into a timestamp. Microsecond timestamps hold dates and coarser units; other units have other
+/// ranges, and the engine casts none of them to another.
 fn fit_timestamp(into: Tick, from: &ColumnType) -> Fit {
     use ColumnType as T;
     match (into, from) {
@@ -111,7 +111,7 @@ fn fit_timestamp(into: Tick, from: &ColumnType) -> Fit {
     }
 }
 
-/// Fields that the other structure lacks are NULL; one that it has besides would be cut off.
+/// Returns the fit into a structure: missing fields become NULL, and additional ones do not fit.
 fn fit_fields(into: &[Field], from: &[Field]) -> Fit {
     let fits = |field: &Field| {
         let into = into.iter().find(|into| into.is(field));
@@ -135,8 +135,8 @@ fn holds_scalar(into: &ColumnType, from: &ColumnType) -> bool {
     }
 }
 
-/// Returns the type that holds the values of two columns, the standing one first. A number or a time is made no text: what reads
-/// the column goes on as it did.
+/// Returns the common type of an existing and a new column; none if there is none. Numbers and times never become text,
+/// so that readers of the column keep working.
 pub(in crate::duckdb) fn common(old: &ColumnType, new: &ColumnType) -> Option<ColumnType> {
     use ColumnType as T;
     if holds(old, new) {
@@ -167,7 +167,7 @@ pub(in crate::duckdb) fn common(old: &ColumnType, new: &ColumnType) -> Option<Co
     }
 }
 
-/// The fields of two structures: those of the first, and those that the second has besides.
+/// Returns the fields of two structures: all of the first, then the additional ones of the second.
 fn common_fields(old: &[Field], new: &[Field]) -> Option<Vec<Field>> {
     let both = old.iter().map(|field| {
         let other = new.iter().find(|other| other.is(field));
@@ -188,7 +188,7 @@ fn common_fields(old: &[Field], new: &[Field]) -> Option<Vec<Field>> {
     Some(fields)
 }
 
-/// Returns true for types whose text says all, and the same in every session.
+/// Returns true for types whose text form is lossless, and the same in every session.
 fn is_written(from: &ColumnType) -> bool {
     use ColumnType as T;
     match from {
@@ -199,7 +199,7 @@ fn is_written(from: &ColumnType) -> bool {
     }
 }
 
-/// Returns true for types whose values JSON has too. A text is none: it would be read as JSON.
+/// Returns true for types whose values JSON can represent. Not for texts, which would be parsed as JSON.
 fn is_json(from: &ColumnType) -> bool {
     use ColumnType as T;
     let is_item = |item: &T| matches!(item, T::Text) || is_json(item);
@@ -213,17 +213,17 @@ fn is_json(from: &ColumnType) -> bool {
 }
 
 impl Integer {
-    /// The bits of its largest number.
+    /// Returns the number of bits of the largest number.
     fn value_bits(self) -> u32 {
         self.bits - u32::from(self.signed)
     }
 
-    /// Decimal digits that its largest number has.
+    /// Returns the number of decimal digits of the largest number.
     fn most_digits(self) -> u8 {
         self.whole_digits() + 1
     }
 
-    /// Decimal digits of which it holds every number.
+    /// Returns the number of decimal digits up to which every number is representable.
     fn whole_digits(self) -> u8 {
         match self.value_bits() {
             7 | 8 => 2,
@@ -240,7 +240,7 @@ fn holds_integer(into: Integer, from: Integer) -> bool {
     into.value_bits() >= from.value_bits() && (into.signed || !from.signed)
 }
 
-/// Digits before the point, and behind.
+/// Returns the numbers of digits before and after the decimal point.
 fn digits(number: &ColumnType) -> (u8, u8) {
     match number {
         ColumnType::Integer(it) => (it.most_digits(), 0),

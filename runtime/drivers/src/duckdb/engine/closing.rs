@@ -1,4 +1,4 @@
-//! Closing the file: for a moment, for others, or for good.
+//! Closing of the file: briefly, for other programs, or for good.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::crash;
 use crate::olap::{Access, Failure, Stamp};
 
 impl Engine {
-    /// Waits for the work under way, writes the log into the file, closes it, and says what it looked like when it was
-    /// let go of; `None` when there was no file. A file that is not open is not opened for this. All later work fails
-    /// with [`Failure::Closed`].
+    /// Waits for running work, writes the log into the file, and closes it. Returns the stamp of the closed file;
+    /// `None` if there is no file. A file that is not open is not opened. All later work fails with
+    /// [`Failure::Closed`].
     ///
     /// # Errors
     /// [`Failure::Fatal`] when the file can't be looked at. What had been done is safe all the same.
@@ -45,13 +45,13 @@ impl Engine {
         .await?
     }
 
-    /// Closes the file, which the next work opens anew. The gate is held whole.
+    /// Closes the file, which the next work reopens. The caller holds the gate exclusively.
     pub(in crate::duckdb) fn forget_file(&self) {
         self.forget_file_and(|| ());
     }
 
-    /// Closes the file if it is open. `before` is called when its log is written into it, just before the lock is let
-    /// go. The gate is held whole.
+    /// Closes the file if it is open, calling `before` after its log is written and before the lock is released. The
+    /// caller holds the gate exclusively.
     fn forget_file_and<T>(&self, before: impl FnOnce() -> T) -> Option<T> {
         let parts = &*self.parts;
         parts.pool.forget(&parts.options.path, |connection| {
@@ -67,8 +67,8 @@ impl Engine {
         })
     }
 
-    /// Closes the file if nobody works in it at this moment, so that other programs can open it; the next work opens it
-    /// anew. Returns whether it is closed.
+    /// Closes the file if no work runs at this moment, so that other programs can open it; the next work reopens it.
+    /// Returns true if it is closed.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the file open, or closing by itself.
@@ -90,8 +90,7 @@ impl Engine {
         closing.await.is_ok()
     }
 
-    /// Gives the file up each time that nobody has worked in it for `rest`, and costs nothing while it is closed. Does
-    /// not return.
+    /// Closes the file whenever no work has run for `rest`, without cost while it is closed. Runs for ever.
     pub(in crate::duckdb) async fn share_file(&self, rest: Duration) {
         loop {
             let opened = self.parts.pool.openings().notified();
@@ -109,7 +108,7 @@ impl Engine {
         }
     }
 
-    /// Closes the file to others' use. The gate is held whole.
+    /// Closes the file so that other programs can use it. The caller holds the gate exclusively.
     fn let_go_of_file(&self) {
         crash::point("drivers::give_up::before");
         let proof = self.forget_file_and(|| FileProof::read(&self.options().path));
@@ -121,7 +120,7 @@ impl Engine {
     }
 }
 
-/// The checkpoint of an orderly close: what it can't write stays in the log, where it is just as safe.
+/// Writes the log into the file at an orderly close. What can't be written stays in the log, where it is safe too.
 fn write_log(connection: &Connection) {
     if let Err(error) = Work::uninterrupted(connection).run("CHECKPOINT", &[]) {
         tracing::warn!(%error, "no checkpoint could be made while closing");

@@ -1,4 +1,4 @@
-//! Opening the file: waited for while another process has it open, and looked at before any work in it.
+//! Opening of the file: waiting for other processes, and reading the schema before any work.
 
 use std::time::{Duration, Instant};
 
@@ -13,16 +13,16 @@ use super::super::{schema, trash};
 use super::{Engine, on_blocking_thread};
 use crate::olap::{Access, Failure, OpenError, Session};
 
-/// The first and the longest pause between two tries to open a file that another process has open. A try costs a few
+/// First and longest delay between two attempts to open a file that another process has open. An attempt costs a few
 /// system calls, and a person's program lets go of a file within seconds.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest time that a reader waits for the file where work may wait longer: a person sits before it.
+/// The longest wait of a reader for the file, even if other work may wait longer, since a person waits for the answer.
 const READERS_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Engine {
-    /// Opens the file, waiting for another process that has it open for as long as the options allow.
+    /// Opens the file, waiting while another process has it open, within the limit of the options.
     ///
     /// # Errors
     /// [`Failure::Open`]; the file is left as it was. [`Failure::Interrupted`] when the token is cancelled first.
@@ -33,7 +33,7 @@ impl Engine {
         self.open_within(self.options().patience, cancel).await
     }
 
-    /// Opens the file, as [`open`](Self::open) does, unless it is open.
+    /// Opens the file as [`open`](Self::open) does, unless it is open.
     pub(in crate::duckdb) async fn be_open(&self, cancel: &CancellationToken) -> Result<(), Failure> {
         match self.is_open() {
             true => Ok(()),
@@ -41,7 +41,7 @@ impl Engine {
         }
     }
 
-    /// As [`be_open`](Self::be_open), for somebody who waits for the answer.
+    /// Opens the file as [`be_open`](Self::be_open) does, within the shorter limit of readers.
     pub(in crate::duckdb) async fn be_open_for_reader(
         &self,
         cancel: &CancellationToken,
@@ -84,7 +84,7 @@ impl Engine {
         }
     }
 
-    /// Opens the file if no other process has it open.
+    /// Opens the file; fails without waiting if another process has it open.
     pub(in crate::duckdb) async fn try_to_open(&self, cancel: &CancellationToken) -> Result<(), Failure> {
         // Work alone in the engine may have closed the file for a moment.
         let pass = self.enter(cancel, Company::Others).await?;
@@ -99,7 +99,7 @@ impl Engine {
         .await?
     }
 
-    /// Opens the file and begins its first connection, while nobody else has one.
+    /// Opens the file and its first connection. The caller has no concurrent opener.
     pub(super) fn open_here(&self) -> Result<(Open, Connection), Failure> {
         let parts = &*self.parts;
         let opening = parts.sharing.begin_opening();
@@ -118,7 +118,7 @@ impl Engine {
         Ok((opened, connection))
     }
 
-    /// Reads the catalog of a newly opened file.
+    /// Reads the schema of a newly opened file.
     fn read_file(&self, connection: &Connection) -> Result<(), Failure> {
         let work = Work::uninterrupted(connection);
         let unreadable = |failure: Failure| match failure {
@@ -139,7 +139,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives the statements that every connection begins with. An open file is opened anew if they are others.
+    /// Sets the statements with which every connection begins. If they differ, an open file is reopened.
     pub fn begin_with(&self, sessions: Vec<Session>) {
         if self.parts.beginnings.set(sessions) {
             self.renew();

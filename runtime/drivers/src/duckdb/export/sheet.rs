@@ -1,4 +1,4 @@
-//! Workbooks: rows as typed cells of one sheet, in memory that does not grow with them.
+//! Export to Excel workbooks: one sheet of typed cells, in memory that does not grow with the rows.
 
 use std::any::Any;
 use std::io;
@@ -13,18 +13,18 @@ use crate::duckdb::sys::Answer;
 use crate::duckdb::transaction::Work;
 use crate::olap::{Export, ExportError, Look, QueryError, Value, is_unwritten_sheet};
 
-/// Rows of a sheet, as every program that reads them has it.
+/// The most rows of a sheet in all common programs.
 const MOST_ROWS: u32 = 1_048_576;
-/// Columns of a sheet.
+/// The most columns of a sheet.
 const MOST_COLUMNS: usize = 16_384;
-/// Letters of a cell.
+/// The most characters of a cell.
 const LONGEST_TEXT: usize = 32_767;
-/// Digits that a number of a sheet keeps.
+/// Number of significant digits that a sheet preserves.
 const DIGITS: usize = 15;
-/// Rows whose texts say how wide their columns are.
+/// Number of first rows from which the widths of columns are determined.
 const MEASURED_ROWS: u32 = 100;
 
-/// Writes the rows of an answer into a workbook. Returns their number.
+/// Writes the rows of an answer to a workbook. Returns their number.
 pub(super) fn write(
     work: &Work<'_>,
     export: &Export,
@@ -36,7 +36,7 @@ pub(super) fn write(
     written.unwrap_or_else(|panic| Err(unwritten_rows(panic, export)))
 }
 
-/// Returns the error that the library panics with where rows can't be written; another panic goes on.
+/// Converts the library's panic about rows that can't be written to an error; resumes other panics.
 fn unwritten_rows(panic: Box<dyn Any + Send>, export: &Export) -> ExportError {
     let Some(said) = panic
         .downcast_ref::<String>()
@@ -110,25 +110,25 @@ fn try_write(
     Ok(count)
 }
 
-/// A column of a sheet.
+/// A column of the sheet.
 struct Column {
     format: Option<Format>,
-    /// The zone by whose clock its times are shown.
+    /// Time zone in which the column's times are shown; none if they have none.
     zone: Option<TimeZone>,
-    /// The longest text of the first rows.
+    /// Length of the longest text in the first rows, in characters.
     width: usize,
 }
 
-/// A sheet that is being written, row by row.
+/// A sheet being written row by row.
 struct Sheet<'b> {
     sheet: &'b mut Worksheet,
     columns: Vec<Column>,
-    /// The next row.
+    /// Index of the next row.
     row: u32,
 }
 
 impl<'b> Sheet<'b> {
-    /// Begins a sheet with the lines above the table and the names of its columns.
+    /// Begins a sheet with the lines above the table and the column names.
     fn begin(
         sheet: &'b mut Worksheet,
         export: &Export,
@@ -168,7 +168,7 @@ impl<'b> Sheet<'b> {
         Ok(())
     }
 
-    /// Ends a sheet: columns are as wide as what stands in their first rows.
+    /// Completes a sheet by setting the widths of its columns.
     fn end(self) -> Result<(), XlsxError> {
         for (column, place) in self.columns.iter().zip(0..) {
             let width = u32::try_from(column.width.clamp(8, 60)).unwrap_or(8);
@@ -238,7 +238,7 @@ impl Column {
     }
 }
 
-/// Returns a number if a sheet keeps all of its digits.
+/// Returns a number if a sheet preserves all of its digits.
 fn exact(text: &str) -> Option<f64> {
     let digits = text.trim_start_matches(['-', '0', '.']);
     let digits = digits.bytes().filter(u8::is_ascii_digit).count();
@@ -246,7 +246,7 @@ fn exact(text: &str) -> Option<f64> {
     (digits <= DIGITS && number.is_finite()).then_some(number)
 }
 
-/// Returns a time as sheets count it, in days; nothing for one that they can't.
+/// Returns a time in the unit of sheets, days; none if out of their range.
 fn days(time: DateTime) -> Option<f64> {
     let part = |part: i8| u8::try_from(part).ok();
     let day = ExcelDateTime::from_ymd(
@@ -261,7 +261,7 @@ fn days(time: DateTime) -> Option<f64> {
     Some(time.ok()?.to_excel())
 }
 
-/// Cuts a text to what a cell holds.
+/// Truncates a text to the capacity of a cell.
 fn cut(text: &str) -> String {
     // Letters are counted as UTF-16 does, of which one here is at most two.
     match text.len() <= LONGEST_TEXT {

@@ -1,4 +1,4 @@
-//! The answer to a statement, chunk by chunk.
+//! Results of statements, read chunk by chunk.
 
 use libduckdb_sys as ffi;
 
@@ -7,7 +7,7 @@ use super::vector::Vector;
 use super::{RawError, Shape, text};
 use crate::olap::Value;
 
-/// The answer to a statement. Holds the statement and with it the connection.
+/// The result of a statement. Keeps the statement and its connection alive.
 pub(in crate::duckdb) struct Answer<'c> {
     raw: ffi::duckdb_result,
     columns: Vec<(String, Shape)>,
@@ -15,7 +15,7 @@ pub(in crate::duckdb) struct Answer<'c> {
 }
 
 impl<'c> Answer<'c> {
-    /// Takes over a result, a failed one too.
+    /// Takes ownership of a result, successful or failed.
     ///
     /// # Safety
     /// `raw` was filled by running `statement`, which returned `state`, and is destroyed by nobody else.
@@ -53,12 +53,12 @@ impl<'c> Answer<'c> {
         }
     }
 
-    /// Names and types.
+    /// Returns names and types of the columns.
     pub(in crate::duckdb) fn columns(&self) -> &[(String, Shape)] {
         &self.columns
     }
 
-    /// The next rows; `None` at the end.
+    /// Returns the next rows; `None` at the end.
     pub(in crate::duckdb) fn next_chunk(&mut self) -> Result<Option<Chunk<'_>>, RawError> {
         // SAFETY: the result is live; it is passed as plain data and stays ours.
         let chunk = Chunk {
@@ -72,7 +72,7 @@ impl<'c> Answer<'c> {
         self.error().map_or(Ok(None), Err)
     }
 
-    /// All values of a small answer.
+    /// Reads all rows of a small result.
     pub(in crate::duckdb) fn collect(mut self) -> Result<Vec<Vec<Value>>, RawError> {
         let mut rows = Vec::new();
         while let Some(chunk) = self.next_chunk()? {
@@ -104,13 +104,13 @@ pub(in crate::duckdb) struct Chunk<'a> {
 }
 
 impl Chunk<'_> {
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(in crate::duckdb) fn len(&self) -> usize {
         // SAFETY: the chunk is live.
         unsafe { ffi::duckdb_data_chunk_get_size(self.raw) as usize }
     }
 
-    /// The rows, each with a value per column.
+    /// Returns the rows, each with one value per column.
     pub(in crate::duckdb) fn rows(&self) -> Vec<Vec<Value>> {
         let columns: Vec<_> = (0..)
             .zip(self.columns)

@@ -1,4 +1,4 @@
-//! Rows put into a table without a statement: nothing is parsed, bound or planned for them.
+//! Insertion of rows without a statement, so that nothing is parsed, bound or planned.
 
 use std::ptr;
 
@@ -7,31 +7,31 @@ use libduckdb_sys as ffi;
 use super::handle::OpenConnection;
 use super::{RawError, text};
 
-/// The value of a column.
+/// A value to append, with its type.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::duckdb) enum ColumnValue<'a> {
     Null,
     Number(i64),
     Flag(bool),
-    /// Cast to the type of the column.
+    /// A text, cast to the type of the column.
     Text(&'a str),
     Blob(&'a [u8]),
 }
 
 impl<'a> ColumnValue<'a> {
-    /// A text, if there is one.
+    /// Returns a text value; NULL for none.
     pub(in crate::duckdb) fn text(text: Option<&'a str>) -> Self {
         text.map_or(Self::Null, Self::Text)
     }
 
-    /// A number, if there is one that fits.
+    /// Returns a number value; NULL for none, or if out of range.
     pub(in crate::duckdb) fn number(number: Option<u64>) -> Self {
         let number = number.and_then(|number| i64::try_from(number).ok());
         number.map_or(Self::Null, Self::Number)
     }
 }
 
-/// Appends rows to a table, in the transaction of the connection. The cells of each are those of its columns, in their order.
+/// Appends rows to a table within the connection's transaction. Values are in the order of the columns.
 pub(super) fn append_rows<'r>(
     connection: &OpenConnection,
     (schema, table): (&str, &str),

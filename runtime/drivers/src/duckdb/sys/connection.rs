@@ -14,7 +14,7 @@ use super::statement::Statement;
 use super::{Answer, ColumnValue, Param, RawError, appender, text};
 use crate::volume::Bytes;
 
-/// An open database. Closes with its last connection; that writes what is left in the log into the file.
+/// An open database, closed with its last connection. Closing writes the log into the file.
 pub(in crate::duckdb) struct Database {
     raw: ffi::duckdb_database,
     path: Option<PathBuf>,
@@ -26,7 +26,7 @@ unsafe impl Send for Database {}
 unsafe impl Sync for Database {}
 
 impl Database {
-    /// Opens a file, or a database in memory, with settings.
+    /// Opens a file or an in-memory database with settings.
     ///
     /// # Errors
     /// What the engine says; a file that can't be opened is left as it is.
@@ -63,8 +63,8 @@ impl Database {
     }
 }
 
-/// The least address space of a process with the engine: its threads reserve stacks and pools, and a thread of its own that
-/// finds none left ends the whole process.
+/// The least address space for a process with the engine, in bytes. The engine's threads reserve stacks and pools, and
+/// end the whole process if they find none left.
 const LEAST_ADDRESS_SPACE: u64 = 768 << 20;
 
 /// Refuses a process whose address space is limited to less than the engine needs.
@@ -86,7 +86,7 @@ impl Drop for Database {
     }
 }
 
-/// Settings for opening.
+/// The settings for opening a database.
 struct Config(ffi::duckdb_config);
 
 impl Config {
@@ -118,11 +118,11 @@ impl Drop for Config {
     }
 }
 
-/// A connection: one transaction at a time.
+/// A connection, with at most one transaction at a time.
 pub(in crate::duckdb) struct Connection {
     open: OpenConnection,
     interrupt: Arc<Interrupt>,
-    /// Kept open as long as the connection is: dropped after it.
+    /// Database, kept open as long as the connection: fields are dropped in order.
     database: Arc<Database>,
 }
 
@@ -143,28 +143,28 @@ impl Connection {
         })
     }
 
-    /// The database's file; none if it is in memory.
+    /// Returns the path of the database's file; none for an in-memory database.
     pub(in crate::duckdb) fn path(&self) -> Option<&Path> {
         self.database.path.as_deref()
     }
 
-    /// A handle that interrupts what runs on this connection, from any thread.
+    /// Returns a handle that interrupts the connection from any thread.
     pub(in crate::duckdb) fn interrupt(&self) -> Arc<Interrupt> {
         Arc::clone(&self.interrupt)
     }
 
-    /// Prepares one statement as people write it (the engine may make several of it, as for PIVOT: all but the last
-    /// are run at once).
+    /// Prepares a statement in users' syntax. The engine may split it into several, as for PIVOT; all but the last then
+    /// run at once.
     pub(in crate::duckdb) fn prepare(&self, sql: &str) -> Result<Statement<'_>, RawError> {
         Statement::prepare(&self.open, sql)
     }
 
-    /// Prepares and runs; the answer is whole in memory.
+    /// Prepares and runs a statement, with the whole result in memory.
     pub(in crate::duckdb) fn run(&self, sql: &str, params: &[Param<'_>]) -> Result<Answer<'_>, RawError> {
         self.prepare(sql)?.run(params)
     }
 
-    /// Appends rows to a table of a schema, in the transaction that is open.
+    /// Appends rows to a table within the open transaction.
     pub(in crate::duckdb) fn append<'r>(
         &self,
         table: (&str, &str),
@@ -181,7 +181,7 @@ impl Drop for Connection {
     }
 }
 
-/// Interrupts a connection, from any thread; does nothing once the connection is closed.
+/// A handle that interrupts a connection from any thread; without effect once the connection is closed.
 pub(in crate::duckdb) struct Interrupt(Mutex<ffi::duckdb_connection>);
 
 // SAFETY: rule 3; the pointer is used under the lock only.
@@ -190,7 +190,7 @@ unsafe impl Send for Interrupt {}
 unsafe impl Sync for Interrupt {}
 
 impl Interrupt {
-    /// Ends the statement that is running. An interrupt between two statements is lost, so repeat it.
+    /// Interrupts the running statement. An interrupt between two statements is lost, so callers repeat it.
     pub(in crate::duckdb) fn interrupt(&self) {
         let open = self.0.lock().unpoisoned();
         if !open.is_null() {

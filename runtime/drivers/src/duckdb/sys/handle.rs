@@ -1,18 +1,18 @@
-//! Handles of the engine that close themselves.
+//! Handles of the C API that close themselves.
 
 use std::marker::PhantomData;
 use std::ptr;
 
 use libduckdb_sys as ffi;
 
-/// An open connection.
+/// The handle of an open connection.
 pub(super) struct OpenConnection(ffi::duckdb_connection);
 
 // SAFETY: rule 3; the handle is not bound to the thread that made it.
 unsafe impl Send for OpenConnection {}
 
 impl OpenConnection {
-    /// Connects to a database.
+    /// Opens a connection to a database.
     ///
     /// # Safety
     /// The database is open, and stays so as long as the connection.
@@ -35,14 +35,14 @@ impl Drop for OpenConnection {
     }
 }
 
-/// A prepared statement, or the place for one that is still to be made.
+/// A prepared statement, or the place for a future one.
 pub(super) struct Prepared<'c> {
     pub(super) raw: ffi::duckdb_prepared_statement,
     _connection: PhantomData<&'c OpenConnection>,
 }
 
 impl Prepared<'_> {
-    /// A place to which the engine writes a statement; this destroys it.
+    /// Returns an empty place that the engine fills with a statement; the value frees the statement when dropped.
     pub(super) fn empty() -> Self {
         Self {
             raw: ptr::null_mut(),

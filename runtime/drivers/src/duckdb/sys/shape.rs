@@ -1,4 +1,4 @@
-//! The types of columns, read once per answer into plain data.
+//! Types of columns, read once per result.
 
 use std::fmt::Write as _;
 
@@ -8,15 +8,15 @@ use watershed_dialect::{DuckDb, Quoting as _};
 
 use super::text;
 
-/// The layout of a column's values in memory, and the name of their type.
+/// The type of a column: name, and memory layout of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::duckdb) struct Shape {
     pub(super) layout: Layout,
-    /// The type as the engine writes it.
+    /// The engine's name of the type.
     pub(in crate::duckdb) name: String,
 }
 
-/// The layout of values in memory.
+/// The memory layout of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Layout {
     Null,
@@ -24,7 +24,7 @@ pub(super) enum Layout {
     Integer(Width),
     Float,
     Double,
-    /// `width` bytes' integer, the last `scale` digits behind the point.
+    /// A decimal: an integer of this width, with `scale` digits after the decimal point.
     Decimal {
         width: Width,
         scale: u8,
@@ -48,11 +48,11 @@ pub(super) enum Layout {
     Struct(Vec<(String, Shape)>),
     Map(Box<Shape>, Box<Shape>),
     Union(Vec<(String, Shape)>),
-    /// No form outside of the engine.
+    /// A type whose values can't be read outside the engine.
     Opaque,
 }
 
-/// Integer types.
+/// The width of an integer type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
     I8,
@@ -67,7 +67,7 @@ pub(super) enum Width {
     U128,
 }
 
-/// Units of time.
+/// The unit of a time type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tick {
     Second,
@@ -77,7 +77,7 @@ pub(super) enum Tick {
 }
 
 impl Shape {
-    /// Returns whether values of this type can be read.
+    /// Returns true if values of this type can be read.
     pub(in crate::duckdb) fn is_showable(&self) -> bool {
         match &self.layout {
             Layout::Opaque => false,
@@ -88,7 +88,7 @@ impl Shape {
         }
     }
 
-    /// Reads a type and destroys its handle.
+    /// Reads a type and frees its handle.
     ///
     /// # Safety
     /// `raw` comes from the engine and is used nowhere else.
@@ -103,7 +103,7 @@ impl Shape {
     }
 }
 
-/// A type as the engine holds it.
+/// The handle of a type.
 struct Handle(ffi::duckdb_logical_type);
 
 impl Drop for Handle {
@@ -218,7 +218,7 @@ impl Handle {
     }
 }
 
-/// `STRUCT(a INTEGER, "b c" VARCHAR)`.
+/// Formats a composite type: `STRUCT(a INTEGER, "b c" VARCHAR)`.
 fn named(kind: &str, fields: &[(String, Shape)]) -> String {
     let mut out = format!("{kind}(");
     for (at, (name, shape)) in fields.iter().enumerate() {
@@ -232,7 +232,7 @@ fn named(kind: &str, fields: &[(String, Shape)]) -> String {
     out
 }
 
-/// Types without parameters.
+/// Returns layout and name of a type without parameters.
 fn simple(id: ffi::DUCKDB_TYPE) -> (Layout, String) {
     let (layout, name) = match id {
         ffi::DUCKDB_TYPE_DUCKDB_TYPE_SQLNULL => (Layout::Null, "NULL"),

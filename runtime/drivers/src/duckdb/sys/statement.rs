@@ -1,4 +1,4 @@
-//! Prepared statements.
+//! Prepared statements of the C API.
 
 use std::mem;
 use std::ptr;
@@ -15,7 +15,7 @@ pub(in crate::duckdb) enum Param<'a> {
     Blob(&'a [u8]),
 }
 
-/// The purpose of a statement, as far as it matters here.
+/// The kind of a statement, as far as callers distinguish it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::duckdb) enum StatementKind {
     Select,
@@ -40,7 +40,7 @@ impl<'c> Statement<'c> {
         }
     }
 
-    /// Returns the purpose of the statement.
+    /// Returns the kind of the statement.
     pub(in crate::duckdb) fn kind(&self) -> StatementKind {
         // SAFETY: the handle is live.
         match unsafe { ffi::duckdb_prepared_statement_type(self.prepared.raw) } {
@@ -50,7 +50,7 @@ impl<'c> Statement<'c> {
         }
     }
 
-    /// Returns names and types of its columns, without running it.
+    /// Returns names and types of the statement's columns without running it.
     pub(in crate::duckdb) fn columns(&self) -> Vec<(String, String)> {
         let raw = self.prepared.raw;
         // SAFETY: the handle is live, indexes are below the count, the name and the type are handed over to us.
@@ -65,13 +65,13 @@ impl<'c> Statement<'c> {
         }
     }
 
-    /// Runs it; the answer is whole in memory.
+    /// Runs the statement, with the whole result in memory.
     pub(in crate::duckdb) fn run(self, params: &[Param<'_>]) -> Result<Answer<'c>, RawError> {
         self.bind(params)?;
         self.execute(ffi::duckdb_execute_prepared)
     }
 
-    /// Starts it; the answer is computed while it is read.
+    /// Runs the statement, with the result computed while it is read.
     pub(in crate::duckdb) fn stream(self) -> Result<Answer<'c>, RawError> {
         self.execute(ffi::duckdb_execute_prepared_streaming)
     }
@@ -120,7 +120,7 @@ impl<'c> Statement<'c> {
     }
 }
 
-/// The statements that the engine sees in a text.
+/// The statements that the engine finds in a text.
 struct Extracted {
     raw: ffi::duckdb_extracted_statements,
     count: ffi::idx_t,
@@ -172,7 +172,7 @@ impl Drop for Extracted {
     }
 }
 
-/// Returns the error of preparing a statement, or `otherwise` if it has none.
+/// Returns the error of preparing a statement; `otherwise` if the engine reports none.
 fn prepare_error(statement: &Prepared<'_>, otherwise: String) -> RawError {
     // SAFETY: the call takes null and failed statements, and stays the text's owner.
     let message = unsafe { text::copy(ffi::duckdb_prepare_error(statement.raw)) };

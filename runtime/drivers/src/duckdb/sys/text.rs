@@ -1,11 +1,11 @@
-//! Texts across the C interface.
+//! Conversion of texts for the C API.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
 
 use super::RawError;
 
-/// A text for the engine.
+/// Converts a text for the engine; fails if it contains a NUL.
 ///
 /// # Errors
 /// When it holds a zero byte, which no name or statement may.
@@ -22,7 +22,7 @@ pub(super) fn to_c(text: &str) -> Result<CString, RawError> {
     })
 }
 
-/// Copies a text that stays the engine's; empty for a null pointer.
+/// Copies a text that the engine keeps; empty for a null pointer.
 ///
 /// # Safety
 /// `text` is null or ends with a zero byte.
@@ -34,7 +34,7 @@ pub(super) unsafe fn copy(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
-/// Copies a text that the engine hands over, and frees it; `None` for a null pointer.
+/// Copies a text that the engine hands over and frees it; `None` for a null pointer.
 ///
 /// # Safety
 /// `text` is null, or ends with a zero byte, comes from the engine and is used nowhere else.
@@ -50,7 +50,7 @@ pub(super) unsafe fn take(text: *mut c_char) -> Option<String> {
     }
 }
 
-/// The engine's texts are UTF-8; should one not be, it is shown all the same.
+/// Converts bytes of the engine to a text, replacing invalid UTF-8.
 pub(super) fn lossy(bytes: &[u8]) -> String {
     match String::from_utf8_lossy(bytes) {
         Cow::Borrowed(text) => text.to_owned(),

@@ -1,4 +1,4 @@
-//! Threads that wait for a named pipe: woken, so that the engine gives the file up.
+//! Waking of threads that wait for a named pipe, so that an interrupt reaches the engine.
 //!
 //! The engine looks at its interrupt between two steps of its work. A thread that opens a pipe, or reads from one, waits in the
 //! system until somebody writes, which may be never. A signal ends the call with an error, and the engine its statement.
@@ -10,12 +10,13 @@ pub(in crate::duckdb) use of_unix::Worker;
 mod of_unix {
     use std::sync::OnceLock;
 
-    /// A signal that does nothing unless somebody asks for it, and that nobody here does.
+    /// Signal that is ignored by default and used for nothing else in this process.
     const SIGNAL: libc::c_int = libc::SIGURG;
 
     extern "C" fn take_note(_signal: libc::c_int) {}
 
-    /// Has the signal end what a thread waits for. Returns false where the process uses the signal for something else.
+    /// Installs a handler so that the signal interrupts system calls. Returns false if the process uses the signal
+    /// otherwise.
     fn is_prepared() -> bool {
         static PREPARED: OnceLock<bool> = OnceLock::new();
         *PREPARED.get_or_init(|| {
@@ -37,7 +38,7 @@ mod of_unix {
         })
     }
 
-    /// A thread at work.
+    /// A thread that does work.
     #[derive(Debug, Clone, Copy)]
     pub(in crate::duckdb) struct Worker {
         thread: libc::pthread_t,
@@ -49,7 +50,7 @@ mod of_unix {
     unsafe impl Send for Worker {}
 
     impl Worker {
-        /// The thread that asks.
+        /// Returns the calling thread.
         pub(in crate::duckdb) fn current() -> Self {
             // SAFETY: the calls have no conditions.
             unsafe {
@@ -61,7 +62,7 @@ mod of_unix {
             }
         }
 
-        /// Ends the call that the work waits in, if it waits for a pipe. To be called while the thread works.
+        /// Interrupts the system call of the work if it waits for a pipe. Must be called while the thread works.
         #[cfg(target_os = "linux")]
         pub(in crate::duckdb) fn wake(self) {
             match waits_at_pipe(self.number) {
@@ -71,7 +72,7 @@ mod of_unix {
             }
         }
 
-        /// Ends the call that the work waits in. To be called while the thread works.
+        /// Interrupts the system call of the work. Must be called while the thread works.
         #[cfg(not(target_os = "linux"))]
         pub(in crate::duckdb) fn wake(self) {
             self.signal();
@@ -85,7 +86,7 @@ mod of_unix {
         }
     }
 
-    /// Ends the calls of all threads of the process that open a file or read from a pipe just now.
+    /// Interrupts all threads of the process that are opening a file or reading from a pipe.
     #[cfg(target_os = "linux")]
     fn wake_those_at_pipes() {
         let threads = std::fs::read_dir("/proc/self/task")
@@ -130,7 +131,7 @@ mod of_unix {
     }
 }
 
-/// A thread at work, on systems without signals.
+/// A thread that does work, on systems without signals.
 #[cfg(not(unix))]
 #[derive(Debug, Clone, Copy)]
 pub(in crate::duckdb) struct Worker;

@@ -1,4 +1,4 @@
-//! Values out of the engine's memory.
+//! Reading of values from the engine's memory.
 
 use libduckdb_sys as ffi;
 
@@ -6,7 +6,7 @@ use super::shape::{Layout, Shape, Tick, Width};
 use super::text;
 use crate::olap::{Value, moment};
 
-/// A column of a chunk, or the inside of a nested one.
+/// A column of a chunk, or a child of a nested one.
 #[derive(Clone, Copy)]
 pub(super) struct Vector {
     raw: ffi::duckdb_vector,
@@ -30,7 +30,7 @@ impl Vector {
         }
     }
 
-    /// The value in a row.
+    /// Returns the value in a row.
     ///
     /// # Safety
     /// Rule 4: `shape` is the vector's type, `row` is below its size.
@@ -45,6 +45,8 @@ impl Vector {
         unsafe { self.valid_value(&shape.layout, row) }
     }
 
+    /// Returns the value in a row that is not NULL.
+    ///
     /// # Safety
     /// As [`Vector::value`].
     unsafe fn valid_value(&self, layout: &Layout, row: usize) -> Value {
@@ -90,6 +92,8 @@ impl Vector {
         }
     }
 
+    /// Returns the value of a nested type in a row.
+    ///
     /// # Safety
     /// As [`Vector::value`].
     unsafe fn nested(&self, layout: &Layout, row: usize) -> Value {
@@ -132,6 +136,8 @@ impl Vector {
         }
     }
 
+    /// Returns the child vector of a struct's field.
+    ///
     /// # Safety
     /// The vector is a struct with more fields than `index`.
     unsafe fn field(&self, index: ffi::idx_t) -> Self {
@@ -139,7 +145,7 @@ impl Vector {
         Self::new(unsafe { ffi::duckdb_struct_vector_get_child(self.raw, index) })
     }
 
-    /// The rows of the child vector that belong to a row.
+    /// Returns the range of rows in the child vector that belong to a row.
     ///
     /// # Safety
     /// The vector is a list or a map with more rows than `row`.
@@ -149,6 +155,8 @@ impl Vector {
         offset as usize..(offset + length) as usize
     }
 
+    /// Reads the plain value of type `T` in a row.
+    ///
     /// # Safety
     /// The vector holds values of `T`, more than `row`.
     unsafe fn read<T: Copy>(&self, row: usize) -> T {
@@ -156,6 +164,8 @@ impl Vector {
         unsafe { self.data.cast::<T>().add(row).read_unaligned() }
     }
 
+    /// Reads an integer of this width.
+    ///
     /// # Safety
     /// The vector holds integers of this width, more than `row`.
     unsafe fn integer(&self, width: Width, row: usize) -> Value {
@@ -182,6 +192,8 @@ impl Vector {
         })
     }
 
+    /// Reads a UUID as text.
+    ///
     /// # Safety
     /// The vector holds UUIDs, more than `row`.
     unsafe fn uuid(&self, row: usize) -> String {
@@ -190,6 +202,8 @@ impl Vector {
         uuid::Uuid::from_u128(bits).to_string()
     }
 
+    /// Reads a timestamp in this unit.
+    ///
     /// # Safety
     /// The vector holds timestamps, more than `row`.
     unsafe fn timestamp(&self, tick: Tick, is_instant: bool, row: usize) -> Value {
@@ -203,7 +217,7 @@ impl Vector {
         Value::Timestamp { nanos, is_instant }
     }
 
-    /// The bytes of a text, blob or bit string.
+    /// Returns the bytes of a text, blob or bit string.
     ///
     /// # Safety
     /// The vector holds such, more than `row`; the bytes live as long as the chunk.

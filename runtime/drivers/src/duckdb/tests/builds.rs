@@ -1,4 +1,4 @@
-//! Making outputs.
+//! Tests of builds.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Dying at every crash point, at every visit, and looking at what is left.
+//! Tests that kill the process at every visit of every crash point and check the data afterwards.
 
 use std::fs;
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! Answers in files.
+//! Tests of exports to files.
 
 use std::time::Duration;
 

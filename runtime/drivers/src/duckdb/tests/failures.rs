@@ -1,4 +1,4 @@
-//! Failures for lack of memory, room or extensions.
+//! Tests of failures: lack of memory, disk space or extensions.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Memory that is given back.
+//! Tests of releasing memory.
 
 use super::super::transaction::Work;
 use super::*;

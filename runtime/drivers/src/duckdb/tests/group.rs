@@ -1,4 +1,4 @@
-//! Builds that share a transaction.
+//! Tests of builds that share a transaction.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The size of the file.
+//! Tests of the growth of the file.
 
 use super::*;
 use crate::duckdb::checkpoint::checkpoint;

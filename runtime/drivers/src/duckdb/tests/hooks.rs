@@ -1,4 +1,4 @@
-//! Statements around a build: on its connection, and nowhere else afterwards.
+//! Tests of statements around a build, which affect nothing outside its connection.
 
 use super::*;
 use crate::olap::Partitions as _;

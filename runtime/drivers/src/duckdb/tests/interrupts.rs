@@ -1,4 +1,4 @@
-//! Ending work before it is done.
+//! Tests of interrupting work.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

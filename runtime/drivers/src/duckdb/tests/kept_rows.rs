@@ -1,4 +1,4 @@
-//! Rows that failed tests, kept beside the outputs.
+//! Tests of kept rows that failed data tests.
 
 use super::*;
 use crate::olap::{KeptRows, TestedRows as _, Trash as _, TrashLimits};

@@ -1,4 +1,4 @@
-//! Opening and closing the file.
+//! Tests of opening and closing the file.
 
 use super::*;
 use crate::duckdb::FileProof;

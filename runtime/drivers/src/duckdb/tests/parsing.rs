@@ -1,4 +1,4 @@
-//! The parser.
+//! Tests of the parser.
 
 use crate::duckdb::Parser;
 

@@ -1,4 +1,4 @@
-//! Partitions: staged one by one, published together, given up without a trace.
+//! Tests of partitions: staging, publishing and giving up.
 
 use super::*;
 use crate::olap::{

@@ -1,4 +1,4 @@
-//! Reading.
+//! Tests of queries.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Names and texts as attacks, written by the dialect and read back from the engine itself.
+//! Tests of quoting: hostile names and texts, written by the dialect and read back from the engine.
 
 use watershed_dialect::{DuckDb, Quoting as _, attacks};
 

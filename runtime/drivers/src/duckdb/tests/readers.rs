@@ -1,4 +1,4 @@
-//! Readers while outputs are made anew: never an error, never a part of the rows.
+//! Tests of reads during rebuilds, which see no error and no partial rows.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Changing names.
+//! Tests of renames.
 
 use watershed_dialect::{DuckDb, Quoting as _};
 

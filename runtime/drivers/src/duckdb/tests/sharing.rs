@@ -1,4 +1,4 @@
-//! The file given up to other programs, and what is noticed of what they do.
+//! Tests of sharing the file with other programs, and of noticing their changes.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;

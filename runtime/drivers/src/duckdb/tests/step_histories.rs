@@ -1,5 +1,5 @@
-//! Random histories of tables that rows are put into, with types that change, a column `rowid` and keys that are NULL, held against
-//! a reference that knows no SQL: whatever comes in is what it was, and what is refused changes nothing.
+//! Random histories of insertions into tables, with changing types, a column `rowid` and NULL keys, compared with a
+//! reference model without SQL: values are preserved, and refused insertions change nothing.
 //!
 //! `WATERSHED_HISTORIES` says how many, `WATERSHED_SEED` the first.
 

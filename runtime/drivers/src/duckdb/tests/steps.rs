@@ -1,4 +1,4 @@
-//! Putting rows into a table that stands there.
+//! Tests of insertions into an existing table.
 
 use super::*;
 use crate::olap::{Check, ColumnsDiffer, Gravity, NewColumns, Over, StateQuery, Value};

@@ -1,4 +1,4 @@
-//! The trash: what goes there, what comes back, what goes for good.
+//! Tests of the trash: what enters it, is restored from it, and is removed for good.
 
 use super::*;
 use crate::duckdb::checkpoint::checkpoint;

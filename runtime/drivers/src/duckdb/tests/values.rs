@@ -1,4 +1,4 @@
-//! Values across the C interface, compared with the engine's own text for each.
+//! Tests of reading values through the C API, compared with the engine's own text forms.
 
 use crate::duckdb::sys::{Connection, Database};
 use crate::olap::Value;

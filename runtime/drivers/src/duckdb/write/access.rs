@@ -1,10 +1,10 @@
-//! Secrets of the engine, by which it reaches stores. They live in its memory: neither in its file nor in the user's home.
+//! Secrets of the engine for object stores, kept in its memory only: neither in its file nor in the user's home.
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use crate::objects::{Access, Driver};
 
-/// Returns the statement that makes the secret of a connector; empty if the engine needs none.
+/// Returns the statement that creates a connector's secret; empty if the engine needs none.
 pub(super) fn secret(connector: &str, access: &Access, prefixes: &[String]) -> String {
     let (kind, options) = match access.driver {
         Driver::S3 => ("s3", keys(access)),

@@ -1,5 +1,5 @@
-//! Texts that are to be exactly one expression: they are put between brackets of a statement, and what closes these and
-//! opens others would change what stands around them.
+//! Checks that a text is exactly one expression. Texts are inserted between brackets of a statement, and a text that
+//! closes them could change the statement around it.
 
 use serde_json::Value as Json;
 
@@ -7,13 +7,13 @@ use watershed_dialect::{DuckDb, Quoting as _};
 
 use crate::olap::Value;
 
-/// Returns a statement whose rows say to [`others`] what texts are; it evaluates none of them.
+/// Returns a statement whose rows describe texts for [`others`], without evaluating them.
 pub(super) fn describe(texts: &[&str]) -> String {
     let described: Vec<String> = texts.iter().map(|text| described(text)).collect();
     format!("SELECT {}", described.join(", "))
 }
 
-/// Returns those of some texts that are not exactly one expression, given the rows of [`describe`] of the same texts.
+/// Returns the texts that are not exactly one expression, from the rows of [`describe`] for the same texts.
 pub(super) fn others<'t>(texts: &[&'t str], rows: &[Vec<Value>]) -> Vec<&'t str> {
     let mut values = rows.iter().flatten();
     let is_other = |_: &&str| !values.next().is_some_and(|value| is_one(&value.to_string()));
@@ -26,8 +26,7 @@ fn described(text: &str) -> String {
     format!("json_serialize_sql({})", DuckDb.text(&statement))
 }
 
-/// Returns true if a text is exactly one expression, given what it was described as: it stands alone between brackets of
-/// either kind.
+/// Returns true if the description of a text shows exactly one expression, alone between brackets of either kind.
 fn is_one(described: &str) -> bool {
     let Ok(mut document) = serde_json::from_str::<Json>(described) else {
         return false;
@@ -58,7 +57,7 @@ fn is_one(described: &str) -> bool {
         && matches!(items, Some([item]) if item == alone)
 }
 
-/// Takes the places of a parse tree away: the same text stands at another one.
+/// Removes positions from a parse tree, so that the same text elsewhere has an equal tree.
 fn without_places(value: &mut Json) {
     match value {
         Json::Object(fields) => {

@@ -1,13 +1,13 @@
-//! The question what became of a DuckLake, by its snapshots.
+//! Queries about changes of a DuckLake, by its snapshots.
 
 use watershed_dialect::{DuckDb, Quoting as _};
 
 use crate::olap::{Snapshot, TableName};
 
-/// The beginning of the names under which the engine has the catalogs of attached lakes.
+/// Prefix of the engine's names for the catalogs of attached lakes.
 const CATALOG_PREFIX: &str = "__ducklake_metadata_";
 
-/// Changes that touch no row of any table.
+/// Kinds of changes that affect no rows.
 const HARMLESS: [&str; 7] = [
     "flushed_inlined",
     "merge_adjacent",
@@ -18,7 +18,7 @@ const HARMLESS: [&str; 7] = [
     "views_dropped",
 ];
 
-/// Changes that say which tables they touch by their numbers.
+/// Kinds of changes that identify tables by number.
 const NUMBERED: [&str; 6] = [
     "inlined_delete",
     "inlined_insert",
@@ -28,10 +28,10 @@ const NUMBERED: [&str; 6] = [
     "tables_inserted_into",
 ];
 
-/// Changes that say so by their names.
+/// Kinds of changes that identify tables by name.
 const NAMED: [&str; 2] = ["tables_created", "views_created"];
 
-/// Returns the question what became of a part of an attached lake.
+/// Returns the query for changes of a part of an attached lake since a snapshot.
 pub(super) fn changes(
     lake: &str,
     table: Option<&TableName>,
@@ -79,7 +79,7 @@ pub(super) fn changes(
     )
 }
 
-/// The query of the table's number in the catalog, as a text; NULL if there is no such table.
+/// Returns a query for a table's number in the catalog, as text; NULL if the table does not exist.
 fn number(lake: &str, table: Option<&TableName>) -> String {
     let Some(table) = table else {
         return "SELECT NULL::VARCHAR AS id".to_owned();

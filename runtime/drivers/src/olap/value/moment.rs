@@ -1,12 +1,12 @@
-//! Dates, times and decimals as the engine itself writes them.
+//! Formatting of dates, times and decimals in the engine's own style.
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
 const NANOS_PER_DAY: i128 = 86_400 * NANOS_PER_SECOND;
-/// Days from the first of March of year 0 to the first of January 1970.
+/// Days from 0000-03-01 to 1970-01-01.
 const EPOCH_DAY: i64 = 719_468;
 const DAYS_PER_ERA: i64 = 146_097;
 
-/// An integer with the point before its last `scale` digits.
+/// Formats a decimal: an integer with the point before its last `scale` digits.
 pub(crate) fn decimal(digits: i128, scale: u8) -> String {
     let scale = usize::from(scale);
     let sign = if digits < 0 { "-" } else { "" };
@@ -19,7 +19,7 @@ pub(crate) fn decimal(digits: i128, scale: u8) -> String {
     }
 }
 
-/// A bit string: the first byte says how many bits of the second do not count.
+/// Formats a bit string, whose first byte is the number of unused bits in the second.
 pub(crate) fn bits(bytes: &[u8]) -> String {
     let Some((padding, bytes)) = bytes.split_first() else {
         return String::new();
@@ -32,7 +32,7 @@ pub(crate) fn bits(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// A day, counted from 1970.
+/// Formats a date, given in days since 1970.
 pub(crate) fn date(days: i32) -> String {
     match days {
         i32::MAX => "infinity".to_owned(),
@@ -50,7 +50,8 @@ fn calendar_date(days: i64) -> String {
     }
 }
 
-/// Year, month and day of the proleptic Gregorian calendar. Years begin in March here, so that the leap day is last.
+/// Returns year, month and day in the proleptic Gregorian calendar. Counts years from March internally, so that the
+/// leap day is last.
 fn civil(days: i64) -> (i64, i64, i64) {
     let shifted = days + EPOCH_DAY;
     let era = shifted.div_euclid(DAYS_PER_ERA);
@@ -68,7 +69,7 @@ fn civil(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// Nanoseconds since midnight.
+/// Formats a time of day, given in nanoseconds since midnight.
 pub(crate) fn time(nanos: i128) -> String {
     let seconds = nanos / NANOS_PER_SECOND;
     let mut out = format!(
@@ -84,7 +85,8 @@ pub(crate) fn time(nanos: i128) -> String {
     out
 }
 
-/// A time of day with its offset: 40 bits of microseconds, then the offset in seconds, stored so that it sorts.
+/// Formats a time of day with its offset: 40 bits of microseconds, then the offset in seconds, encoded so that it
+/// sorts.
 pub(crate) fn time_with_offset(bits: u64) -> String {
     const LARGEST_OFFSET: i64 = 16 * 3_600 - 1;
     let micros = i128::from(bits >> 24);
@@ -103,7 +105,7 @@ pub(crate) fn time_with_offset(bits: u64) -> String {
     out
 }
 
-/// Nanoseconds since 1970; the largest and the smallest number are infinite.
+/// Formats a timestamp, given in nanoseconds since 1970; the largest and smallest number are infinite.
 pub(crate) fn timestamp(nanos: i128) -> String {
     match nanos {
         i128::MAX => return "infinity".to_owned(),
@@ -119,7 +121,7 @@ pub(crate) fn timestamp(nanos: i128) -> String {
     }
 }
 
-/// Months, days and time, each with its own sign.
+/// Formats an interval of months, days and microseconds, each with its own sign.
 pub(crate) fn interval(months: i32, days: i32, micros: i64) -> String {
     let mut parts = Vec::new();
     for (count, unit) in [(months / 12, "year"), (months % 12, "month"), (days, "day")] {

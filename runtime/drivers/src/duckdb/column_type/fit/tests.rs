@@ -1,4 +1,4 @@
-//! The answers are held against the engine's own casts, at the values where types end.
+//! Tests that compare the fit of types with the engine's own casts, at the limits of each type.
 
 use std::sync::Arc;
 
