@@ -43,7 +43,7 @@ macro_rules! cases {
 }
 use cases;
 
-/// Returns all cases.
+/// Returns the cases of all files, in a fixed order.
 pub(crate) fn all() -> impl Iterator<Item = Case> {
     let files = [
         builds::all(),

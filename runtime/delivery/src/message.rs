@@ -81,7 +81,7 @@ pub struct Fact {
 /// The first rows of a message's data.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Table {
-    /// Names of the columns.
+    /// Column names, in the order of the values.
     pub columns: Vec<String>,
     /// Rows as formatted texts, one for each column.
     pub rows: Vec<Vec<String>>,
@@ -122,7 +122,7 @@ pub struct Message {
     pub schema: String,
     /// Identity of the message, the same for each attempt.
     pub key: Key,
-    /// Name of the project.
+    /// The project's name, for receivers of several projects.
     pub project: String,
     /// The resource that sends the message.
     pub sender: Sender,

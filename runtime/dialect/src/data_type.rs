@@ -3,7 +3,7 @@
 /// Types that are written into statements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqlType {
-    /// A boolean.
+    /// A truth value.
     Boolean,
     /// An integer of a fixed width.
     Integer(Integer),

@@ -5,7 +5,7 @@
 pub enum Literal {
     /// SQL `NULL`.
     Null,
-    /// A boolean.
+    /// A truth value.
     Boolean(bool),
     /// A whole number of 64 bits.
     Integer(i64),

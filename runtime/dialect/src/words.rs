@@ -7,7 +7,7 @@ use crate::{DataFormat, Dialect};
 pub enum TableFunction {
     /// Paths or patterns of files.
     Files(FileFunction),
-    /// The name of a table.
+    /// The name of a table, as text.
     Table,
     /// A statement as text.
     Query,

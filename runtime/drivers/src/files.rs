@@ -73,7 +73,7 @@ pub enum FilesError {
     Pattern {
         /// Pattern as the user wrote it.
         pattern: String,
-        /// Error of the pattern.
+        /// The pattern's syntax error.
         source: globset::Error,
     },
     /// The file contains no data.
@@ -85,7 +85,7 @@ pub enum FilesError {
     /// The file's values are nested too deeply.
     #[error("values in \"{path}\" are nested in more than {most} levels")]
     TooDeep {
-        /// Path of the file.
+        /// Path of the file with the values.
         path: String,
         /// The most levels that are supported.
         most: usize,
@@ -93,7 +93,7 @@ pub enum FilesError {
     /// The end of the file is missing.
     #[error("\"{path}\" is cut off: its end is missing")]
     CutOff {
-        /// Path of the file.
+        /// Path of the truncated file.
         path: String,
         /// The last line that exists; none in formats without lines.
         line: Option<u32>,
@@ -101,7 +101,7 @@ pub enum FilesError {
     /// The file is encoded as big-endian UTF-16, which is not supported.
     #[error("\"{path}\" is in UTF-16 with the high byte first (big endian), which is not read")]
     Utf16BigEndian {
-        /// Path of the file.
+        /// Path of the file that is encoded this way.
         path: String,
     },
     /// The path is outside the folders to which the project is confined.
@@ -113,9 +113,9 @@ pub enum FilesError {
     /// The system refused the access.
     #[error("can't read \"{path}\"")]
     Io {
-        /// Path of the file or folder.
+        /// Path at which the access failed.
         path: String,
-        /// Error of the system.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -16,13 +16,13 @@ use thiserror::Error;
 /// The kind of a path that is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Oddity {
-    /// A folder.
+    /// A directory instead of a file.
     Folder,
     /// A named pipe.
     Pipe,
-    /// A socket.
+    /// A Unix domain socket.
     Socket,
-    /// A device.
+    /// A character or block device.
     Device,
     /// A kind that only some systems have.
     Other,

@@ -44,9 +44,9 @@ pub enum WatchError {
     /// A folder can't be watched.
     #[error("can't watch `{}`", path.display())]
     Folder {
-        /// Path of the folder.
+        /// Path of the folder that can't be watched.
         path: PathBuf,
-        /// Error of the system.
+        /// The system's error.
         source: notify::Error,
     },
 }

@@ -288,7 +288,7 @@ impl Outputs {
     }
 }
 
-/// Look-ups of outputs.
+/// Look-ups of outputs, known or in the engine.
 impl Outputs {
     /// Finds a resource's output; answers without the engine while its data is unchanged since the last close.
     ///

@@ -36,7 +36,7 @@ pub fn engines() -> Vec<watershed_compilers::engine::Engine> {
 pub struct EngineSettings {
     /// Statements for the start of connections, one entry per connector, each with its version.
     pub sessions: Vec<(Session, Version)>,
-    /// Limits of the trash.
+    /// Limits on size and age of the trash.
     pub trash: TrashLimits,
     /// True if the engine may install extensions where its process permits.
     pub installs: bool,

@@ -11,7 +11,7 @@ use watershed_proto::{ApiSpec, DataResolver, MapValue, Message as _, Value};
 use super::viewer::Rules;
 use super::{Ask, BoxFuture, Prepared, ResolveError, Resolvers, Viewer, rendered};
 
-/// Name of the kind.
+/// Kind under which the catalog stores APIs.
 pub const KIND: &str = ResourceKind::Api.as_str();
 
 /// The most APIs in a chain of calls.

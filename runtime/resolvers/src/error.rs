@@ -26,7 +26,7 @@ pub enum MetricsError {
     /// The security rules of the view can't be evaluated for the viewer.
     #[error("the policy of \"{view}\" can't be evaluated: {message}")]
     Policy {
-        /// Name of the view.
+        /// View whose rules failed.
         view: String,
         /// Cause as text.
         message: String,
@@ -39,7 +39,7 @@ pub enum MetricsError {
     NotInFront {
         /// The explore or canvas.
         front: Key,
-        /// Name of the view.
+        /// View that was queried.
         view: String,
     },
     /// The template of an expression in the view can't be executed.
@@ -48,7 +48,7 @@ pub enum MetricsError {
     /// The query is not valid for the view.
     #[error(transparent)]
     Refused(#[from] PlanError),
-    /// The engine failed.
+    /// The engine failed while running the query.
     #[error(transparent)]
     Engine(QueryError),
     /// The engine failed with a message that only the project's owner may see.
@@ -65,7 +65,7 @@ pub enum MetricsError {
 /// The error of a data block.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ResolveError {
-    /// The metrics query failed.
+    /// A metrics query was refused or failed.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
     /// A template can't be executed.
@@ -94,7 +94,7 @@ pub enum ResolveError {
     /// The security rules of an API can't be evaluated.
     #[error("the policy of \"{api}\" can't be evaluated: {message}")]
     Policy {
-        /// Name of the API.
+        /// API whose rules failed.
         api: String,
         /// Cause as text.
         message: String,
@@ -102,9 +102,9 @@ pub enum ResolveError {
     /// The API does not read an argument of the call.
     #[error("the API \"{api}\" reads no argument \"{name}\"")]
     UnknownArgument {
-        /// Name of the API.
+        /// API that was called.
         api: String,
-        /// Name of the argument.
+        /// Argument that the API does not read.
         name: String,
         /// Hint with the arguments that the API reads.
         hint: String,

@@ -46,7 +46,7 @@ pub struct Views<'a> {
     pub cache: Option<&'a Cache>,
     /// The project's secrets, by which variables are unsealed.
     pub secrets: &'a Secrets,
-    /// Name of the environment.
+    /// Environment's name, which templates can read.
     pub environment: &'a str,
     /// Resources of the project.
     pub resources: &'a dyn Resources,

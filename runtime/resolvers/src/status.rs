@@ -8,7 +8,7 @@ use watershed_proto::{ApiSpec, DataResolver, Message as _, Value};
 
 use super::{Resources, api};
 
-/// Name of the resolver.
+/// Name by which data blocks choose this resolver.
 pub const RESOLVER: &str = "resource_status";
 
 /// Returns the query over the statuses of resources that a data block of `own` asks for; none for other data blocks.

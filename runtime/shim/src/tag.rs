@@ -13,7 +13,7 @@ pub const TAG_VARIABLE: &str = "WATERSHED_PROCESS";
 pub(crate) struct Tag {
     /// Identity of the journal, so that shims of different folders ignore each other's processes.
     pub(crate) instance: String,
-    /// Start id.
+    /// Start id of the process or its tagged ancestor.
     pub(crate) id: StartId,
     /// Epoch of the client that ordered the start.
     pub(crate) epoch: u64,

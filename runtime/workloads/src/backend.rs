@@ -194,7 +194,7 @@ pub struct Mount {
 /// The state of a start as a backend reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Observation {
-    /// Start id.
+    /// Start id by which requests name the process.
     pub id: StartId,
     /// Epoch under which the start was ordered.
     pub epoch: u64,
@@ -273,7 +273,7 @@ pub enum Error {
     /// The backend does not answer. The request may have been carried out.
     #[error("`{backend}` can't be reached: {message}")]
     Unreachable {
-        /// Name of the backend.
+        /// Name of the backend that does not answer.
         backend: &'static str,
         /// Cause as text.
         message: String,
@@ -304,7 +304,7 @@ pub enum Error {
     /// The backend does not support the request, in general or on this machine.
     #[error("`{backend}` doesn't support it: {message}")]
     Unsupported {
-        /// Name of the backend.
+        /// Name of the backend that lacks the feature.
         backend: &'static str,
         /// Description of the unsupported feature.
         message: String,
@@ -315,7 +315,7 @@ pub enum Error {
     /// The backend refused the request for another reason.
     #[error("`{backend}` refuses: {message}")]
     Refused {
-        /// Name of the backend.
+        /// Name of the backend that refused.
         backend: &'static str,
         /// Reason as text.
         message: String,

@@ -31,7 +31,7 @@ const MOST_WAITING: usize = 4_096;
 /// Name of the folder below the output folder.
 const FOLDER: &str = "checks";
 
-/// One result of a check.
+/// The outcome of one probe, as stored on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
     /// Digest of the check's probe.

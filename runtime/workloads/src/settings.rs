@@ -71,7 +71,7 @@ impl From<Option<&proto::OutputLimits>> for Logs {
 pub enum Question {
     /// A GET request to a port of the replica.
     Http {
-        /// Name of the port.
+        /// Name of the port to which the request goes.
         port: String,
         /// Path of the URL.
         path: String,
@@ -80,7 +80,7 @@ pub enum Question {
     },
     /// A connection to a port of the replica.
     Tcp {
-        /// Name of the port.
+        /// Name of the port to connect to.
         port: String,
     },
     /// A command that must exit with 0.

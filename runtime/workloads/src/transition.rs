@@ -9,9 +9,9 @@ pub const TRANSITIONS_MAX: usize = 50;
 /// A change of a workload's stage, or an event worth telling.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transition {
-    /// Stage before the transition.
+    /// Stage that the workload left.
     pub from: String,
-    /// Stage after the transition.
+    /// Stage that the workload entered; the same for an event without a change.
     pub to: String,
     /// Time at which the transition was recorded.
     pub at: Timestamp,

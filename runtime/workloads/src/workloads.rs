@@ -121,7 +121,7 @@ impl WorkloadsBuilder {
         self
     }
 
-    /// Builds the workloads.
+    /// Creates the workloads from the settings of the builder.
     pub fn build(self) -> Workloads {
         let shared = Shared {
             looks: Looks::default(),

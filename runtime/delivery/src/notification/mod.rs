@@ -28,7 +28,7 @@ use crate::message::{Key, Message, Sender, shown};
 use crate::notify::{Attempt, DeliveryError, Notifier, Receipt};
 use crate::policy::{self, Queued};
 
-/// Name of the kind.
+/// Kind under which the catalog stores notifications.
 pub const KIND: &str = "notification";
 /// Error code of a message that could not be delivered.
 pub const DEAD: &str = "delivery-failed";

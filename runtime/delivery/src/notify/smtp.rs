@@ -46,7 +46,7 @@ impl Tls {
 /// Credentials for a mail server.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
-    /// User name.
+    /// Name with which the sender logs in.
     pub user: String,
     /// Password, in clear text.
     pub password: String,

@@ -13,7 +13,7 @@ pub(super) use fit::{Fit, common, fit};
 /// The deepest nesting of a parsed type. Deeper types only equal themselves.
 const DEEPEST: usize = 64;
 
-/// The type of a column.
+/// The parsed type of a column, compared structurally.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ColumnType {
     /// The type of a bare NULL.

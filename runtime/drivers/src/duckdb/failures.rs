@@ -61,7 +61,7 @@ pub(super) fn forget(work: &Work<'_>, owner: Uuid) -> Result<(), Failure> {
     .map(drop)
 }
 
-/// Updates the output's name beside an owner's kept rows.
+/// Stores the new name of an owner's output beside the kept rows.
 pub(super) fn rename(work: &Work<'_>, owner: Uuid, table: &str) -> Result<(), Failure> {
     work.run(
         "UPDATE _watershed.failures SET table_name = ? WHERE uid = ?",

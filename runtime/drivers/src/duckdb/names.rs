@@ -73,7 +73,7 @@ pub(super) enum ClaimKey {
 pub(super) enum Edit {
     /// The object now has its name, replacing any other.
     Put(Entry),
-    /// The name is free.
+    /// No object has this name any more.
     Remove(Folded),
     /// The owner has a record.
     Recorded(Uuid),
@@ -240,7 +240,7 @@ impl Names {
         Some(keys)
     }
 
-    /// Releases claims.
+    /// Releases claims at the end of a unit of work.
     pub(super) fn release(&mut self, keys: &BTreeSet<ClaimKey>) {
         self.claimed.retain(|key| !keys.contains(key));
     }

@@ -28,7 +28,7 @@ enum State {
     /// Not open; the next work opens the file.
     Unopened,
     Open(Open),
-    /// Closed for good.
+    /// Closed for good: no later work opens the file.
     Closed,
 }
 

@@ -131,7 +131,7 @@ pub(super) fn ended(running: &Running, timeout: Option<Duration>, error: QueryEr
     }
 }
 
-/// A running query.
+/// A running query with its reader.
 struct Reading<'a> {
     query: &'a Query,
     running: &'a Running,

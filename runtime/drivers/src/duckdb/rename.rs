@@ -106,7 +106,7 @@ pub(super) enum Indexes {
     NotExpected,
 }
 
-/// Renames an output.
+/// Renames an output, moving another one of that name out of the way.
 pub(super) async fn rename(
     engine: &Engine,
     rename: &Rename,
@@ -197,7 +197,7 @@ pub(super) async fn retag(
         .await
 }
 
-/// Lists all outputs.
+/// Lists all outputs with their tags and records.
 pub(super) async fn outputs(engine: &Engine, cancel: &CancellationToken) -> Result<Vec<Output>, Failure> {
     let this = engine.clone();
     engine

@@ -247,7 +247,7 @@ pub(super) fn write_tag(work: &Work<'_>, kind: OutputKind, name: &str, tag: Tag)
     .map(drop)
 }
 
-/// Drops an object.
+/// Drops a table or view from the schema.
 pub(super) fn drop_object(work: &Work<'_>, entry: &Entry) -> Result<(), Failure> {
     work.run(
         &format!("DROP {} {}", keyword(entry.kind), qualified(&entry.name)),

@@ -113,11 +113,11 @@ fn columns(work: &Work<'_>, job: &WriteTable) -> Result<String, TableError> {
 /// The conversion of a column's values for another system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Cast {
-    /// No conversion.
+    /// None: the values are written unchanged.
     None,
     /// A cast to this type.
     To(String),
-    /// Not possible: the system has no type for the values.
+    /// Impossible: the other system has no type for the values.
     Unknown,
 }
 
@@ -218,7 +218,7 @@ fn comment(table: &str, tag: Tag) -> String {
 enum Found {
     /// A table with our tag.
     Tagged(Tag),
-    /// Any other object, by its kind.
+    /// An object without our tag, with the word for its kind.
     Foreign(&'static str),
 }
 
@@ -256,7 +256,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Returns the name inside the database, whose quoting is the engine's.
+    /// Returns the name in the other database's SQL, whose quoting is the same as the engine's.
     fn within(&self) -> String {
         let schema = self.name.schema.as_deref().unwrap_or_else(|| self.usual_schema());
         DuckDb.path(&[schema, &self.name.table])

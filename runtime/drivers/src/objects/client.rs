@@ -151,7 +151,7 @@ fn s3(access: &Access, location: &Location, purpose: Purpose) -> object_store::R
     Ok(Arc::new(builder.build()?))
 }
 
-/// Returns an endpoint with the bucket in its host name.
+/// Returns the endpoint's URL with the bucket as the first part of the host name.
 fn in_host(endpoint: &str, bucket: &str) -> String {
     match endpoint.split_once("://") {
         Some((scheme, host)) => format!("{scheme}://{bucket}.{host}"),

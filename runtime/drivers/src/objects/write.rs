@@ -28,7 +28,7 @@ const MOST_PIECES: u64 = 9_000;
 /// Time limit for discarding the uploaded parts of an incomplete object.
 const ABORTED_WITHIN: Duration = Duration::from_secs(5);
 
-/// An existing object.
+/// The object that is at an address now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
     /// Version of the content, as in [`Object::version`].

@@ -12,7 +12,7 @@ use super::{Attached, Failure, Fate, HookError, Hooks, Olap, OutputKind, SqlErro
 /// A request to build an output, or to insert rows into one.
 #[derive(Debug, Clone)]
 pub struct Build {
-    /// Name of the output.
+    /// Name that the output gets in the engine.
     pub name: String,
     /// Type of the output: table or view.
     pub kind: OutputKind,
@@ -115,7 +115,7 @@ pub enum Step {
     TakeBack(Uuid),
     /// Insert the rows into the existing table.
     Into {
-        /// Existing rows to replace.
+        /// Existing rows that the new ones replace.
         over: Over,
         /// Treatment of columns that the table does not have.
         columns: NewColumns,
@@ -164,7 +164,7 @@ pub type PutColumns = fn(&[u8], Vec<(String, String)>) -> Vec<u8>;
 /// A query that runs after a step in its transaction, and whose first row is stored in the record.
 #[derive(Debug, Clone)]
 pub struct StateQuery {
-    /// A single SELECT.
+    /// A single SELECT, which may read the new output.
     pub sql: String,
     /// Function that stores a row in a record. Without rows, the record stays as it is.
     pub put: fn(&[u8], NamedRow) -> Vec<u8>,
@@ -177,7 +177,7 @@ pub struct Check {
     pub sql: String,
     /// Alternative SELECT that runs if the engine refuses the first; none for no alternative.
     pub otherwise: Option<String>,
-    /// Consequence of violating rows.
+    /// Consequence for the build if the check returns rows.
     pub gravity: Gravity,
     /// The most violating rows that are kept.
     pub keep: usize,
@@ -236,7 +236,7 @@ pub struct Built {
     pub rows: Option<u64>,
     /// Tag of the output, which is the previous one if a step had no rows.
     pub tag: Tag,
-    /// Record beside the output.
+    /// Record that is now stored beside the output.
     pub record: Vec<u8>,
     /// Number of times that the statement ran: 2 if the first attempt ran out of memory.
     pub attempts: u32,
@@ -252,9 +252,9 @@ pub enum BuildError {
     /// An object that is not ours has the name.
     #[error("a {kind} named `{name}` exists that watershed did not make")]
     NameTaken {
-        /// Name of the object.
+        /// Name that is taken, as spelled in the engine.
         name: String,
-        /// Type of the object.
+        /// Type of the object that has the name.
         kind: OutputKind,
     },
     /// The table to insert into does not exist, or the output to restore is not in the trash.
@@ -292,7 +292,7 @@ pub enum BuildError {
     /// Checks rolled the build back; the verdicts of all checks, in order.
     #[error("checks undo the build")]
     Undone(Vec<Verdict>),
-    /// The engine failed.
+    /// The engine failed for a reason that any call may have.
     #[error(transparent)]
     Failed(#[from] Failure),
 }
@@ -324,7 +324,7 @@ pub struct ColumnsDiffer {
 /// A column whose type differs from the table's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetypedColumn {
-    /// Name of the column.
+    /// Name of the column in the table.
     pub name: String,
     /// Type in the table.
     pub old: String,
@@ -378,12 +378,12 @@ pub enum RenameError {
     /// An object that is not ours has the new name.
     #[error("a {kind} named `{name}` exists that watershed did not make")]
     NameTaken {
-        /// Name of the object.
+        /// Name that is taken, as spelled in the engine.
         name: String,
-        /// Type of the object.
+        /// Type of the object that has the name.
         kind: OutputKind,
     },
-    /// The engine failed.
+    /// The engine failed for a reason that any call may have.
     #[error(transparent)]
     Failed(#[from] Failure),
 }

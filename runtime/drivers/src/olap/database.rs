@@ -11,7 +11,7 @@ use super::{lake::Lake, system::System};
 /// Prefix of the names of attached databases, reserved for them.
 pub const ATTACHED_PREFIX: &str = "_watershed_";
 
-/// A database to attach.
+/// A database to attach, with its connection settings.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Attached {
     /// Name of the database in SQL while attached.
@@ -24,7 +24,7 @@ pub struct Attached {
     pub target: String,
     /// Further settings of the connection, by the engine's names. The engine's messages never quote them.
     pub login: Vec<(&'static str, String)>,
-    /// Permitted access.
+    /// Access that the work needs: reading or writing.
     pub rights: Rights,
     /// Settings of the lake whose catalog the database holds; none for an ordinary database.
     pub lake: Option<Lake>,
@@ -74,9 +74,9 @@ impl fmt::Debug for Attached {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("connector \"{connector}\": {message}")]
 pub struct DatabaseError {
-    /// Name of the connector.
+    /// Name of the connector that states the connection.
     pub connector: String,
-    /// Cause of the failure.
+    /// Cause of the failure, as far as the message tells.
     pub cause: DatabaseCause,
     /// The system's message, on one line.
     pub message: String,

@@ -22,7 +22,7 @@ pub struct Export {
     pub attributes: BTreeMap<String, String>,
     /// Absolute path of the file, whose folder exists.
     pub file: PathBuf,
-    /// Format of the file.
+    /// Format in which the answer is written.
     pub format: FileFormat,
     /// Treatment of an existing file.
     pub existing: Existing,
@@ -89,11 +89,11 @@ pub enum Existing {
 /// A request to write the rows of an output into files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteRows {
-    /// Name of the output.
+    /// Name of the output whose rows are written.
     pub table: String,
     /// Absolute path of the file, or with `partition_by` of the folder. The path is free, and its parent folder exists.
     pub place: PathBuf,
-    /// Format of the files.
+    /// Format in which the rows are written.
     pub format: FileFormat,
     /// Columns whose values name subfolders with the matching rows.
     pub partition_by: Vec<String>,
@@ -128,15 +128,15 @@ pub enum ExportError {
     /// The file can't be written.
     #[error("can't write `{}`: {message}", file.display())]
     Io {
-        /// Path of the file.
+        /// Path that can't be written.
         file: PathBuf,
-        /// Message of the system.
+        /// The system's error message.
         message: String,
     },
     /// The answer does not fit into a sheet.
     #[error("{0}")]
     Sheet(String),
-    /// The statement failed.
+    /// The statement failed, or is not permitted.
     #[error(transparent)]
     Query(#[from] QueryError),
 }

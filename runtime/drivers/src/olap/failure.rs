@@ -12,7 +12,7 @@ use super::DatabaseError;
 pub struct DataPlace {
     /// Path of the file, as in the statement.
     pub file: String,
-    /// Line number, from 1.
+    /// Line number in the file, from 1.
     pub line: u32,
 }
 
@@ -40,7 +40,7 @@ pub enum OpenError {
     /// Another process has the file open.
     #[error("{} has `{path}` open", self.holder())]
     Locked {
-        /// Path of the file.
+        /// Path of the locked file.
         path: PathBuf,
         /// The other process, with its program; none if the engine does not name it.
         holder: Option<String>,
@@ -48,7 +48,7 @@ pub enum OpenError {
     /// The file is damaged or no database.
     #[error("`{path}` is damaged: {message}")]
     Damaged {
-        /// Path of the file.
+        /// Path of the damaged file.
         path: PathBuf,
         /// The engine's message.
         message: String,
@@ -56,7 +56,7 @@ pub enum OpenError {
     /// A newer version of the engine wrote the file.
     #[error("`{path}` was written by a newer version of the engine: {message}")]
     Newer {
-        /// Path of the file.
+        /// Path of the file in the newer format.
         path: PathBuf,
         /// The engine's message.
         message: String,
@@ -64,13 +64,13 @@ pub enum OpenError {
     /// The file does not exist, and read-only access creates none.
     #[error("`{path}` does not exist")]
     Missing {
-        /// Path of the file.
+        /// Path at which no file exists.
         path: PathBuf,
     },
     /// Any other error: no permission, no folder, or a setting that the engine refuses.
     #[error("can't open `{path}`: {message}")]
     Io {
-        /// Path of the file.
+        /// Path of the file that can't be opened.
         path: PathBuf,
         /// Message of the engine or the system.
         message: String,
@@ -103,7 +103,7 @@ pub enum Failure {
     OutOfMemory {
         /// Name of the setting with the limit.
         setting: &'static str,
-        /// Value of the limit.
+        /// Configured memory limit, as the engine formats it.
         limit: String,
         /// Memory in use at the failure.
         peak: String,
@@ -119,7 +119,7 @@ pub enum Failure {
     /// The statement needs an extension that is not installed.
     #[error("the engine's extension `{extension}` is needed and not installed")]
     MissingExtension {
-        /// Name of the extension.
+        /// Name of the extension that is not installed.
         extension: String,
         /// The engine's message.
         message: String,

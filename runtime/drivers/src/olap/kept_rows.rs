@@ -9,7 +9,7 @@ use super::Failure;
 /// Rows to keep that failed one test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptRows {
-    /// Name of the test.
+    /// Name of the data test that the rows failed.
     pub test: String,
     /// Rows, each as a JSON object.
     pub rows: Vec<String>,

@@ -37,7 +37,7 @@ pub trait Migrations: Send + Sync {
 /// A migration to run once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// Uid of the resource.
+    /// Uid of the migration's resource.
     pub uid: Uuid,
     /// Version for which the migration runs.
     pub version: u32,
@@ -99,16 +99,16 @@ pub enum ThingKind {
     TableFunction,
     /// A table with rows.
     Table,
-    /// A view.
+    /// A view, stored as its query.
     View,
     /// A user-defined type.
     Type,
-    /// A sequence.
+    /// A sequence of numbers.
     Sequence,
 }
 
 impl ThingKind {
-    /// All kinds.
+    /// All kinds of objects.
     pub const ALL: [Self; 6] = [
         Self::Function,
         Self::TableFunction,

@@ -69,7 +69,7 @@ pub enum PartitionPhase {
 }
 
 impl PartitionPhase {
-    /// All phases.
+    /// All phases, for decoding stored names.
     pub const ALL: [Self; 5] = [Self::Done, Self::Staged, Self::Failed, Self::Asked, Self::Gone];
 
     /// Returns the name that is stored and displayed.

@@ -19,7 +19,7 @@ const CHUNKS_AHEAD: usize = 4;
 /// A read-only query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Query {
-    /// A single read-only statement.
+    /// Text of a single read-only statement.
     pub sql: String,
     /// The most rows to return; none for all. The engine computes no more where possible.
     pub limit: Option<u64>,
@@ -54,12 +54,12 @@ pub enum QueryError {
     /// Values of a column's type can't be read outside the engine.
     #[error("column `{column}` has type {data_type}, which can't be shown")]
     Unshowable {
-        /// Name of the column.
+        /// Name of the column that can't be read.
         column: String,
-        /// Type of the column.
+        /// Engine's name of the column's type.
         data_type: String,
     },
-    /// The engine failed.
+    /// The engine failed for a reason that any call may have.
     #[error(transparent)]
     Failed(#[from] Failure),
 }

@@ -11,11 +11,11 @@ use crate::objects::Access;
 pub enum Statement<'a> {
     /// All rows of files.
     Files {
-        /// Format of the files.
+        /// Format in which the files are read.
         format: DataFormat,
         /// A path, address or pattern, or a list of them.
         paths: &'a Literal,
-        /// Reader options.
+        /// Options for the reader, such as a delimiter.
         options: &'a [ReaderOption],
     },
     /// One row with the detected format of a CSV file.
@@ -45,7 +45,7 @@ pub enum Statement<'a> {
     },
     /// The rows of a query whose time is within an interval before the latest time.
     Latest {
-        /// The query as SQL.
+        /// SQL of the query whose latest rows are wanted.
         sql: &'a str,
         /// Name of the column of times.
         column: &'a str,
@@ -74,7 +74,7 @@ pub enum Statement<'a> {
         connector: &'a str,
         /// Store and credentials.
         access: &'a Access,
-        /// Prefixes of the addresses.
+        /// Prefixes of the addresses to which the access applies.
         prefixes: &'a [String],
     },
     /// A row with name and type for each column of a query. The query is the unchanged end of the text, so that
@@ -99,16 +99,16 @@ pub enum Statement<'a> {
     /// One row if all times in some columns would also be valid, and different, with day and month swapped; otherwise
     /// none.
     Swappable {
-        /// Name of the table.
+        /// Name of the table with the times.
         table: &'a str,
         /// Columns of times in the table.
         columns: &'a [&'a str],
     },
     /// The names that match a regular expression.
     Matching {
-        /// Names to match.
+        /// Names to be matched by the expression.
         names: &'a [String],
-        /// The regular expression.
+        /// The regular expression that names must match.
         pattern: &'a str,
     },
 }
@@ -126,7 +126,7 @@ pub enum Common<'a> {
     ByPartition,
 }
 
-/// An option of a reader.
+/// An option for reading files, such as a delimiter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReaderOption {
     /// An option with a name that all engines share, and its value.
@@ -140,7 +140,7 @@ pub enum ReaderOption {
 pub enum Guess {
     /// Separator between values.
     Delimiter,
-    /// Quote around values.
+    /// The character that encloses quoted values.
     Quote,
     /// Presence of a header with column names.
     Header,

@@ -35,7 +35,7 @@ impl TableName {
 /// A request to write an output's rows to a table elsewhere.
 #[derive(Debug, Clone)]
 pub struct WriteTable {
-    /// Name of the output.
+    /// Name of the output whose rows are written.
     pub output: String,
     /// Database, attached for writing.
     pub database: Attached,
@@ -52,7 +52,7 @@ pub struct DropTable {
     pub database: Attached,
     /// Name of the table in the database.
     pub name: TableName,
-    /// Uid of the owner.
+    /// Uid of the resource that must have written the table.
     pub owner: Uuid,
 }
 
@@ -62,7 +62,7 @@ pub enum TableError {
     /// An object without the owner's tag has the name.
     #[error("there is a {kind} that was not written by this model")]
     Taken {
-        /// Kind of the object.
+        /// Word for the kind of object, such as a view.
         kind: String,
     },
     /// The schema does not exist.
@@ -71,9 +71,9 @@ pub enum TableError {
     /// The database has no type for a column.
     #[error("column \"{column}\" has type {data_type}, for which the database has no type")]
     Type {
-        /// Name of the column.
+        /// Name of the column that can't be written.
         column: String,
-        /// Type of the column.
+        /// Engine's name of the column's type.
         data_type: String,
     },
     /// The database refused a statement; its message.

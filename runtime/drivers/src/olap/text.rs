@@ -6,7 +6,7 @@ use thiserror::Error;
 /// A position in a text as line and column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TextPosition {
-    /// Line, from 1.
+    /// Line number in the text, from 1.
     pub line: usize,
     /// Column in Unicode scalar values, from 1.
     pub column: usize,

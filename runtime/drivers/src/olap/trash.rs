@@ -124,7 +124,7 @@ pub enum Thrown {
 }
 
 impl Thrown {
-    /// All reasons.
+    /// All reasons, for decoding stored names.
     pub const ALL: [Self; 2] = [Self::Replaced, Self::Deleted];
 
     /// Returns the name that is stored and displayed.
@@ -143,7 +143,7 @@ impl fmt::Display for Thrown {
     }
 }
 
-/// The limits of the trash.
+/// The limits on size and age of the trash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrashLimits {
     /// The most bytes in the file; 0 to keep nothing.
@@ -166,7 +166,7 @@ impl Default for TrashLimits {
 /// The fate of an output that a build replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Dropped.
+    /// Dropped, with all rows lost.
     Gone,
     /// Moved to the trash if it is a table. A view is dropped, since its definition can be built again as fast.
     Trash,
@@ -206,12 +206,12 @@ pub enum RetrieveError {
     /// Another object has the requested name.
     #[error("a {kind} named `{name}` is there already")]
     NameTaken {
-        /// Name of the object.
+        /// Name that is already taken.
         name: String,
-        /// Type of the object.
+        /// Type of the object that has the name.
         kind: OutputKind,
     },
-    /// The engine failed.
+    /// The engine failed for a reason that any call may have.
     #[error(transparent)]
     Failed(#[from] Failure),
 }

@@ -14,7 +14,7 @@ const MAX_SAFE_INTEGER: u128 = 1 << 53;
 pub enum Value {
     /// SQL `NULL`.
     Null,
-    /// A boolean.
+    /// A truth value.
     Boolean(bool),
     /// An integer of any width.
     Integer(i128),
@@ -22,7 +22,7 @@ pub enum Value {
     Float(f32),
     /// A floating-point number of 64 bits.
     Double(f64),
-    /// A decimal number.
+    /// A decimal number with a fixed scale.
     Decimal {
         /// All digits as an integer.
         digits: i128,

@@ -109,7 +109,7 @@ impl Tree {
 /// An item of a tree.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Found<'a> {
-    /// A folder.
+    /// A folder of the tree, and how it was reached.
     Folder(&'a Path, Reached),
     /// A link to a file, or a broken one.
     Link(&'a Path),

@@ -15,7 +15,7 @@ use super::Outputs;
 use super::ending::Ending as _;
 use super::known::Known;
 
-/// Changes of outputs.
+/// Changes of outputs, from builds to transfers.
 impl Outputs {
     /// Builds or replaces an output.
     ///
@@ -71,7 +71,7 @@ impl Outputs {
         Ok(was_there)
     }
 
-    /// Renames an output.
+    /// Gives an output another name in the engine.
     ///
     /// # Errors
     /// As [`Olap::rename`].

@@ -88,7 +88,7 @@ impl Answer {
 }
 
 impl CallError {
-    /// Returns the kind of the failure.
+    /// Returns the class by which callers distinguish failures.
     #[must_use]
     pub fn failure(&self) -> Failure {
         self.failure

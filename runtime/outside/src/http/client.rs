@@ -80,7 +80,7 @@ pub enum ClientError {
     /// The file of trusted certificates can't be read.
     #[error("can't read certificates from `{}`: {why}", file.display())]
     Certificates {
-        /// Path of the file.
+        /// Path of the certificate file.
         file: PathBuf,
         /// Cause as text.
         why: String,
@@ -143,7 +143,7 @@ impl Client {
     }
 }
 
-/// A request that is not sent yet.
+/// A request under construction.
 #[derive(Debug)]
 pub struct Request<'a> {
     client: &'a Client,

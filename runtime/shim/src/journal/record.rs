@@ -29,19 +29,19 @@ pub(crate) enum Record {
     },
     /// A higher epoch began, or its holder changed the lifetime.
     Epoch {
-        /// Number of the epoch.
+        /// Epoch that became the highest one.
         epoch: u64,
         /// Fate of processes whose holder is gone.
         lifetime: Lifetime,
     },
     /// An epoch ended with its lease or connection; its later commands are refused.
     EpochOver {
-        /// Number of the epoch.
+        /// Epoch that ended.
         epoch: u64,
     },
     /// A start is intended. Stored before the process exists.
     Start {
-        /// Start id.
+        /// Start id, with a counter higher than any before for its uid.
         id: StartId,
         /// Epoch of the client that ordered the start.
         epoch: u64,
@@ -52,9 +52,9 @@ pub(crate) enum Record {
     },
     /// The process exists.
     Started {
-        /// Start id.
+        /// Start id of the process that now exists.
         id: StartId,
-        /// Process id.
+        /// Process id, unique together with `start_time`.
         pid: u32,
         /// Clock ticks between boot and the start of the process.
         start_time: u64,
@@ -63,28 +63,28 @@ pub(crate) enum Record {
     },
     /// The program could not be started.
     Failed {
-        /// Start id.
+        /// Start id of the process that could not be started.
         id: StartId,
         /// Class and message of the failure.
         failure: Failure,
     },
     /// A stop is intended. Stored before the signal.
     Stop {
-        /// Start id.
+        /// Start id of the process to stop.
         id: StartId,
         /// Signal, deadline and reason of the stop.
         order: StopOrder,
     },
     /// The process has ended. Stored before it is reaped.
     Exit {
-        /// Start id.
+        /// Start id of the process that ended.
         id: StartId,
         /// Exit status, time and reason.
         exit: Exit,
     },
     /// The record of a start was removed.
     Forget {
-        /// Start id.
+        /// Start id whose record was removed.
         id: StartId,
     },
 }

@@ -182,7 +182,7 @@ impl Table {
         self.living = self.entries.values().filter(|entry| entry.lives()).count();
     }
 
-    /// Returns the entry of a start.
+    /// Looks up the entry of a start.
     pub(crate) fn get(&self, id: &StartId) -> Option<&Entry> {
         self.entries.get(id)
     }

@@ -34,7 +34,7 @@ pub enum Call {
     Stop(Stop),
     /// Removes the record of a start whose process has ended.
     Forget {
-        /// Start id.
+        /// Start id whose record is removed.
         id: StartId,
         /// True to remove the start's output files too.
         remove_output: bool,
@@ -117,7 +117,7 @@ pub struct Limits {
 /// An order to stop a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    /// Start id.
+    /// Start id of the process to stop.
     pub id: StartId,
     /// The name of the first signal, without `SIG`: `TERM`.
     pub signal: String,

@@ -7,7 +7,7 @@ use crate::start_id::StartId;
 /// A start with the current state of its process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
-    /// Start id.
+    /// Start id by which clients know the process.
     pub id: StartId,
     /// Epoch of the client that ordered the start.
     pub epoch: u64,
@@ -43,7 +43,7 @@ pub enum Phase {
 /// The failure of a start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Class of the failure.
+    /// Class by which clients decide about a retry.
     pub class: FailureClass,
     /// Message for people.
     pub message: String,
@@ -101,7 +101,7 @@ pub enum End {
     Reboot,
 }
 
-/// The reason of a stop.
+/// The party or event because of which the shim stops a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {

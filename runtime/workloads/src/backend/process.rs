@@ -20,7 +20,7 @@ const MAX_NEWS: usize = 4_096;
 /// Connector to the shim of a state folder, which is started with the first process.
 #[derive(Debug, Clone)]
 pub struct LocalProcesses {
-    /// Path of the state folder.
+    /// Path of the folder with the shim's socket and journal.
     pub state_folder: PathBuf,
     /// The program that acts as the shim when called with `arguments`.
     pub program: PathBuf,

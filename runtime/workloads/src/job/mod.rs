@@ -27,7 +27,7 @@ use crate::refs;
 use crate::replica::backend_error;
 use crate::shared::{self, Shared};
 
-/// Name of the kind.
+/// Kind under which the catalog stores jobs.
 pub const KIND: &str = "job";
 
 /// Time limit for a cancelled run to order the stop of its process.

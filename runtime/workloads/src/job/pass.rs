@@ -37,7 +37,7 @@ pub(super) struct Pass<'a> {
 
 /// The run that a job should make now.
 enum Wanted {
-    /// A run with this key and trigger.
+    /// A run that must have happened: its key and trigger.
     Run(RunKey, Trigger),
     /// No run before this time; none if no time is known.
     Idle(Option<Timestamp>),

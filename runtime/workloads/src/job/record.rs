@@ -9,7 +9,7 @@ use crate::program::Ports;
 use crate::replica::{FailedStart, LastExit};
 use crate::transition::Transition;
 
-/// The stage of a job.
+/// The stage of a job, as users see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobStage {

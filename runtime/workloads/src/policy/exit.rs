@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use watershed_core::{Attempts, RetryPolicy, Timestamp};
 
-/// An exit of a process (W7).
+/// The way in which a process exited, as policies see it (W7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
@@ -21,7 +21,7 @@ pub enum Exit {
     Unknown,
 }
 
-/// The class of an exit.
+/// The class of an exit, which determines restarts and retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ExitClass {
     /// The exit code is listed as success.

@@ -80,15 +80,15 @@ pub struct Ended {
 /// The decision after the end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// No action here: the purpose of the stop continues.
+    /// None: the stop has a purpose, which decides what follows.
     Stay,
     /// Start at once, without changing the count of failures.
     Start,
     /// Start at [`Attempts::next`], with this count of consecutive failures.
     BackOff(Attempts),
-    /// Complete the replica.
+    /// No restart: the replica has completed.
     Complete,
-    /// Fail the replica.
+    /// No restart: the replica has failed, with this reason and count.
     Fail(Reason, Attempts),
 }
 

@@ -32,7 +32,7 @@ pub enum Standing {
 /// A ref as part of a run key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ref<'a> {
-    /// Uid of the resource.
+    /// Uid of the resource that the job refers to.
     pub uid: &'a [u8],
     /// Version of the resource.
     pub standing: &'a Standing,
@@ -41,7 +41,7 @@ pub struct Ref<'a> {
 }
 
 impl RunKey {
-    /// Returns the key of a run (W8).
+    /// Computes the key of a run from the job's meaning, refs and trigger (W8).
     ///
     /// `meaning` is the spec in an encoding in which equal meanings have equal bytes, without policies (timeout,
     /// retries, success codes, schedule, logs). The order of refs does not matter.

@@ -443,7 +443,7 @@ pub fn told(exit: Option<Exit>) -> String {
     }
 }
 
-/// Returns the start id in the record.
+/// Returns the id of the record's last start.
 ///
 /// # Errors
 /// Never for a uid of the controller, which is short and has no odd characters.

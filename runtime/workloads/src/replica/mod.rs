@@ -28,7 +28,7 @@ use crate::program::Ports;
 use crate::service::Addresses;
 use crate::shared::{self, Shared};
 
-/// Name of the kind.
+/// Kind under which the catalog stores replicas.
 pub const KIND: &str = "replica";
 
 /// The most replicas that are reconciled at once.

@@ -125,10 +125,10 @@ pub struct LastExit {
     pub was_intended: bool,
 }
 
-/// A failed start.
+/// A failed attempt to start a process, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedStart {
-    /// Reason of the failure.
+    /// Reason of the failure, by which retries are decided.
     pub failure: StartFailure,
     /// Message for people.
     pub message: String,
@@ -165,9 +165,9 @@ pub struct ReplicaRecord {
     pub ready_since: Option<Timestamp>,
     /// True if the process has been ready.
     pub was_ready: bool,
-    /// Consecutive failures.
+    /// Consecutive failures of the process, with the time of the next start.
     pub exits: Attempts,
-    /// Consecutive failed starts.
+    /// Consecutive failed starts, with the time of the next attempt.
     pub starts: Attempts,
     /// The last failed start; none after a successful one.
     pub failed_start: Option<FailedStart>,

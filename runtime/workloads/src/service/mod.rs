@@ -35,7 +35,7 @@ use crate::replica::{self, ReplicaRecord, ReplicaSpec, Stage, failure_of, wait};
 use crate::settings::{self, Manners};
 use crate::shared::Shared;
 
-/// Name of the kind.
+/// Kind under which the catalog stores services.
 pub const KIND: &str = "service";
 
 /// The most replicas of a service, as a machine can bear.

@@ -47,7 +47,7 @@ impl Release {
 /// A restart by a person in progress: new replicas replace the old ones, as in a rollout.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Restarting {
-    /// Number of the restart.
+    /// Number of the restart that a person requested.
     pub restart: u64,
     /// Best state reached so far, and its time.
     pub progress: Progress,
@@ -92,7 +92,7 @@ pub struct ServiceRecord {
     pub wanted: u64,
     /// Number of the newest release.
     pub last_release: u64,
-    /// Number of the next replica.
+    /// Number that the next new replica gets.
     pub next_replica: u64,
     /// Time of the first start, while the service has never been ready; none afterwards.
     pub first_start: Option<Timestamp>,

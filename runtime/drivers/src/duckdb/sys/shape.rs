@@ -103,7 +103,7 @@ impl Shape {
     }
 }
 
-/// The handle of a type.
+/// The C API's handle of a type, freed when dropped.
 struct Handle(ffi::duckdb_logical_type);
 
 impl Drop for Handle {

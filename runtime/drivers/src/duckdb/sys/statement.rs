@@ -40,7 +40,7 @@ impl<'c> Statement<'c> {
         }
     }
 
-    /// Returns the kind of the statement.
+    /// Returns the kind of statement that the engine recognised.
     pub(in crate::duckdb) fn kind(&self) -> StatementKind {
         // SAFETY: the handle is live.
         match unsafe { ffi::duckdb_prepared_statement_type(self.prepared.raw) } {

@@ -50,7 +50,7 @@ mod of_unix {
     unsafe impl Send for Worker {}
 
     impl Worker {
-        /// Returns the calling thread.
+        /// Returns the calling thread, which does the work.
         pub(in crate::duckdb) fn current() -> Self {
             // SAFETY: the calls have no conditions.
             unsafe {

@@ -30,7 +30,7 @@ impl Vector {
         }
     }
 
-    /// Returns the value in a row.
+    /// Returns the value in a row, NULL included.
     ///
     /// # Safety
     /// Rule 4: `shape` is the vector's type, `row` is below its size.

@@ -49,7 +49,7 @@ impl Failed {
         matches!(self, Self::Answered { status: 409, message } if message.contains("already in progress"))
     }
 
-    /// Returns true if an image is missing.
+    /// Returns true if the engine does not have the image.
     pub(super) fn is_missing_image(&self) -> bool {
         matches!(self, Self::Answered { status: 404, message } if message.to_lowercase().contains("no such image"))
     }

@@ -24,7 +24,7 @@ pub(super) enum Life {
     Made,
     /// Started, and not ended.
     Running,
-    /// Ended.
+    /// Its process has ended.
     Ended,
 }
 

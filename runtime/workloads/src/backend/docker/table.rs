@@ -35,7 +35,7 @@ pub(super) struct Making {
     pub(super) stop: Option<Stop>,
 }
 
-/// A stop in progress.
+/// A stop of one container in progress.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) order: watch::Sender<Order>,

@@ -10,7 +10,7 @@ use crate::policy::exit::StartFailure;
 pub struct Happening {
     /// Simulated time of the event.
     pub at: Timestamp,
-    /// Start id.
+    /// Start id that the event is about.
     pub id: StartId,
     /// The kind of event, with its details.
     pub event: Event,
