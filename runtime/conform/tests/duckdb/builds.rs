@@ -1,9 +1,9 @@
-//! Builds of tests.
+//! Builds used by the tests.
 
 use uuid::Uuid;
 use watershed_drivers::olap::{Build, OutputKind, Tag};
 
-/// A table, as a build of its own.
+/// Returns a build of a table.
 pub(crate) fn table(n: u128, name: &str, sql: &str) -> Build {
     let tag = Tag {
         uid: Uuid::from_u128(n),

@@ -1,4 +1,4 @@
-//! The engine's own file behind the suite: what a person, another process and a kill do to it.
+//! Factory for DuckDB files, with access by a person, another process and a kill.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,14 +14,14 @@ use watershed_drivers::CRASH_POINTS;
 use watershed_drivers::duckdb::{ByHand, Engine, Options};
 use watershed_drivers::olap::{Guarantees, Olap, OutputKind, is_in_trash};
 
-/// The file, in a folder of its own.
+/// Name of the database file in its folder.
 const FILE: &str = "main.duckdb";
-/// Tells this program that it is another process: the folder, the epoch and the table.
+/// Environment variable that makes this program the rival process: folder, epoch and table.
 const RIVAL: &str = "WATERSHED_CONFORM_RIVAL";
-/// The words of a rival that was refused.
+/// Output of a rival that was refused.
 const REFUSED: &str = "the rival was refused";
 
-/// Opens files of DuckDB.
+/// Factory of engines on DuckDB files.
 pub(crate) struct DuckDbFactory;
 
 impl Factory for DuckDbFactory {
@@ -46,7 +46,7 @@ impl Factory for DuckDbFactory {
     }
 }
 
-/// A folder with a file, and the engines that were opened on it.
+/// A folder with a database file, and the engines opened on it.
 struct Folder {
     folder: TempDir,
     opened: Mutex<Vec<Engine>>,
@@ -150,7 +150,7 @@ impl Images for Kept {
     }
 }
 
-/// The engine's own program.
+/// A person with DuckDB's own program.
 struct Program(ByHand);
 
 impl Person for Program {
@@ -175,7 +175,7 @@ impl Person for Program {
     }
 }
 
-/// Does what another process does, if this program was started as one.
+/// Acts as the rival process if this program was started as one.
 pub(crate) async fn be_another_process() {
     let Ok(said) = std::env::var(RIVAL) else { return };
     let [epoch, table, folder] = said.splitn(3, '\n').collect::<Vec<_>>()[..] else {

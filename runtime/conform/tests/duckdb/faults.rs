@@ -1,4 +1,4 @@
-//! Engines with one fault each: the real one, with something done otherwise.
+//! Engines with one fault each: DuckDB with a changed behaviour.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::factory::DuckDbFactory;
 
 macro_rules! faults {
     ($($fault:ident $case:literal;)+) => {
-        /// A fault of an engine.
+        /// A fault of an engine, which the suite must find.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Fault {
             $($fault,)+
@@ -27,7 +27,7 @@ macro_rules! faults {
         impl Fault {
             pub(crate) const ALL: &[Self] = &[$(Self::$fault),+];
 
-            /// The case that finds it.
+            /// Returns the name of the case that finds the fault.
             pub(crate) fn found_by(self) -> &'static str {
                 match self {
                     $(Self::$fault => $case,)+
@@ -54,7 +54,7 @@ faults! {
     BuildInTwoTransactions "whatever_the_moment_of_death_each_call_is_whole_or_absent";
 }
 
-/// Opens engines with a fault.
+/// Factory of engines with a fault.
 pub(crate) struct Faulty(pub(crate) Fault);
 
 impl Factory for Faulty {
@@ -121,7 +121,7 @@ struct FaultyEngine {
 }
 
 impl FaultyEngine {
-    /// Runs statements as nobody may: on the connection of a build that comes to nothing.
+    /// Runs statements that the engine permits to nobody, as hooks of a build that fails.
     async fn meddle(&self, sql: String) {
         let mut build = builds::table(0xfa, "meddling", "select x from nothing_of_this_name");
         build.hooks = Hooks {
@@ -135,7 +135,7 @@ impl FaultyEngine {
         );
     }
 
-    /// Builds without what the fault leaves for later.
+    /// Builds without the steps that the fault omits.
     async fn build_otherwise(&self, build: &Build, cancel: &CancellationToken) -> Result<Built, BuildError> {
         let is_replace = build.step == Step::Replace && build.kind == OutputKind::Table;
         match self.fault {
@@ -235,7 +235,7 @@ impl FaultyEngine {
         Ok(renamed)
     }
 
-    /// The output itself goes, and what stands beside it stays.
+    /// Drops the output, but keeps the records beside it.
     async fn drop_otherwise(&self, uid: Uuid, cancel: &CancellationToken) -> Result<Dropped, Failure> {
         let outputs = self.inner.outputs(cancel).await?;
         let Some(output) = outputs.into_iter().find(|output| output.tag.uid == uid) else {

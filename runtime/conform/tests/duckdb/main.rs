@@ -1,4 +1,4 @@
-//! DuckDB passes the suite, and the suite finds engines that do not.
+//! Runs the suite against DuckDB, and against faulty engines that must fail.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails")]
 #![allow(clippy::print_stdout, reason = "another process tells how it ended")]
@@ -11,10 +11,10 @@ use factory::DuckDbFactory;
 use faults::{Fault, Faulty};
 use watershed_conform::{CaseEnd, conform, conform_in};
 
-/// Points of a crash are one set for the whole process.
+/// Lock for tests with crash points, which are global in a process.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
-/// Runs in a row that an engine without faults passes.
+/// Returns the number of consecutive runs that an engine without faults must pass.
 fn runs() -> usize {
     match std::env::var("WATERSHED_PROOF").as_deref() {
         Err(_) | Ok("ci") => 1,

@@ -18,13 +18,13 @@ use crate::notify::{Attempt, BoxFuture, DeliveryError, Notifier, Receipt};
 use crate::policy;
 use crate::{Record, Standing};
 
-/// Longer than anything takes, in simulated time.
+/// Time limit in simulated time, far above any delay.
 const LONG: Duration = Duration::from_secs(90 * 24 * 3_600);
 
-/// The time at which a simulated clock begins.
+/// Initial time of the simulated clock.
 const START: Timestamp = Timestamp(1_800_000_000_000);
 
-/// A receiver that keeps what it was told, and answers as it is told; it accepts once nothing is left to answer.
+/// A receiver that records messages and gives scripted answers; without any left, it accepts.
 #[derive(Clone, Default)]
 struct Post {
     told: Arc<Mutex<Vec<(String, u32)>>>,
@@ -35,7 +35,7 @@ struct Post {
 enum Answer {
     Fails(DeliveryError),
     Hangs,
-    /// It takes the message when it is told to.
+    /// Accepts the message once the channel is signalled.
     Takes(oneshot::Receiver<()>),
 }
 
@@ -177,7 +177,7 @@ fn fails(times: usize) -> impl Iterator<Item = Answer> {
     (0..times).map(|_| Answer::Fails(DeliveryError::transient("no, hidden")))
 }
 
-/// N7, N8.
+/// Covers rules N7, N8.
 #[tokio::test(start_paused = true)]
 async fn a_message_is_tried_again_until_it_is_delivered_and_goes_after_a_week() {
     let world = World::new().await;
@@ -204,7 +204,7 @@ async fn a_message_is_tried_again_until_it_is_delivered_and_goes_after_a_week() 
     assert_eq!(world.post.told().len(), 4, "and was not sent again");
 }
 
-/// N8.
+/// Covers rule N8.
 #[tokio::test(start_paused = true)]
 async fn a_dead_message_is_an_error_until_somebody_sends_it_again() {
     let world = World::new().await;
@@ -231,7 +231,7 @@ async fn a_dead_message_is_an_error_until_somebody_sends_it_again() {
     assert!(row.error.is_none());
 }
 
-/// N7.
+/// Covers rule N7.
 #[tokio::test(start_paused = true)]
 async fn messages_of_a_sender_to_a_receiver_keep_their_order_and_others_overtake() {
     let world = World::new().await;
@@ -257,7 +257,7 @@ async fn messages_of_a_sender_to_a_receiver_keep_their_order_and_others_overtake
     assert!(last_late < first_recovered, "{of:?}");
 }
 
-/// N7.
+/// Covers rule N7.
 #[tokio::test(start_paused = true)]
 async fn a_dead_message_keeps_no_other_from_being_sent() {
     let world = World::new().await;
@@ -275,7 +275,7 @@ async fn a_dead_message_keeps_no_other_from_being_sent() {
     assert!(world.is_dead(late));
 }
 
-/// N7.
+/// Covers rule N7.
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_a_crash_interrupts_is_made_again_under_the_same_key() {
     let world = World::new().await;
@@ -335,7 +335,7 @@ async fn a_lease_lost_in_the_middle_of_a_delivery_leaves_the_message_to_its_new_
     assert_eq!(third.post.told(), told, "and nobody sends it once more");
 }
 
-/// N6.
+/// Covers rule N6.
 #[tokio::test(start_paused = true)]
 async fn a_message_is_created_once_by_its_key() {
     let world = World::new().await;
@@ -357,7 +357,7 @@ async fn a_message_is_created_once_by_its_key() {
     assert_eq!(world.post.told().len(), 1);
 }
 
-/// N8.
+/// Covers rule N8.
 #[tokio::test(start_paused = true)]
 async fn at_most_four_messages_go_over_a_connector_at_once() {
     let world = World::new().await;

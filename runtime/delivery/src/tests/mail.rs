@@ -15,21 +15,21 @@ use crate::message::{ATTACHED_MAX, Attachment};
 use crate::notify::{Attempt, DeliveryError, Login, Notifier, Receipt, Smtp, SmtpError, SmtpSettings, Tls};
 use crate::policy::Class;
 
-/// `\0ann\0correct horse` in base64.
+/// Base64 of `\0ann\0correct horse`.
 const PLAIN: &str = "AGFubgBjb3JyZWN0IGhvcnNl";
 
-/// The server's way with mails.
+/// Behaviour of the mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// It takes them.
+    /// Accepts all mails.
     Takes,
-    /// It refuses each recipient for good.
+    /// Refuses each recipient permanently.
     Refuses,
-    /// It lets each recipient come again later.
+    /// Refuses each recipient temporarily.
     Greylists,
-    /// It says nothing once the connection is encrypted.
+    /// Stops answering once the connection is encrypted.
     Hangs,
-    /// It offers no encryption.
+    /// Offers no encryption.
     Clear,
 }
 
@@ -40,7 +40,7 @@ struct Server {
     acceptor: TlsAcceptor,
     authority: Vec<u8>,
     mails: Arc<Mutex<Vec<String>>>,
-    /// Lines that came before the connection was encrypted.
+    /// Lines received before the connection was encrypted.
     clear: Arc<Mutex<Vec<String>>>,
 }
 
@@ -219,7 +219,7 @@ async fn a_mail_goes_over_an_encrypted_connection_with_one_id_for_each_attempt()
     assert_eq!(verbs, ["EHLO", "STARTTLS", "EHLO", "STARTTLS"]);
 }
 
-/// N10.
+/// Covers rule N10.
 #[tokio::test]
 async fn a_file_goes_with_a_mail_unless_it_is_too_large_changed_or_gone() {
     let server = Server::start(Manner::Takes).await;
@@ -284,7 +284,7 @@ async fn a_file_goes_with_a_mail_unless_it_is_too_large_changed_or_gone() {
     assert!(server.mails.lock().unpoisoned().is_empty());
 }
 
-/// N8.
+/// Covers rule N8.
 #[tokio::test]
 async fn refusals_for_good_are_permanent_and_others_are_tried_again() {
     let cases = [

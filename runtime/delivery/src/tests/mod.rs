@@ -7,7 +7,7 @@ mod senders;
 
 use crate::message::{Fact, Key, Message, SCHEMA, Sender};
 
-/// A message for tests.
+/// Returns a message with this key and fixed content.
 pub(crate) fn message(key: &str) -> Message {
     Message {
         schema: SCHEMA.to_owned(),

@@ -7,28 +7,28 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use watershed_locks::Unpoisoned;
 
-/// A request as it came.
+/// A received HTTP request.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
-    /// Method and path.
+    /// Request line: method and path.
     pub(super) line: String,
-    /// Headers, names in lower case.
+    /// Headers by their names in lower case.
     pub(super) headers: BTreeMap<String, String>,
     pub(super) body: Vec<u8>,
 }
 
-/// The receiver's part of an exchange.
+/// A scripted answer of the receiver.
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
-    /// A status line with headers, and a body.
+    /// Returns this status line with headers, and this body.
     Says(&'static str, &'static str),
-    /// Nothing, for ever.
+    /// Never answers.
     Hangs,
-    /// The connection is closed.
+    /// Closes the connection.
     Closes,
 }
 
-/// A receiver. It answers in the order of its answers, then always as the last one says.
+/// A receiver that gives its scripted answers in order, and repeats the last one.
 #[derive(Clone)]
 pub(super) struct Receiver {
     pub(super) port: u16,
@@ -97,7 +97,7 @@ async fn read(stream: &mut TcpStream) -> Option<Request> {
     }
 }
 
-/// A request, once all of it is there.
+/// Parses a request; none until it is complete.
 fn whole(bytes: &[u8]) -> Option<Request> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(bytes.get(..end)?).into_owned();

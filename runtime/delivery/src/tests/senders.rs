@@ -57,7 +57,7 @@ async fn a_webhook_is_signed_over_what_arrives() {
     assert_eq!(read, sent);
 }
 
-/// N8.
+/// Covers rule N8.
 #[tokio::test]
 async fn answers_of_a_receiver_say_whether_another_attempt_helps() {
     let cases = [

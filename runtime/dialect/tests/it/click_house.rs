@@ -1,10 +1,10 @@
-//! Texts of ClickHouse: backslashes escape in texts and in quoted names.
+//! ClickHouse's quoting: backslashes escape in texts and in quoted names.
 
 use watershed_dialect::ClickHouse;
 
 use crate::{Token, other, stays_quoted};
 
-/// Reads a statement as ClickHouse's manual describes its syntax.
+/// Splits a statement into tokens by the syntax in ClickHouse's manual.
 fn read(statement: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = statement;
@@ -32,7 +32,7 @@ fn read(statement: &str) -> Vec<Token> {
     tokens
 }
 
-/// Reads what stands between two quotes; the reader stands behind them then.
+/// Reads a quoted text up to the closing quote, which is consumed.
 fn within(reader: &mut std::str::Chars<'_>) -> String {
     let quote = reader.next();
     let mut bytes = Vec::new();

@@ -1,10 +1,10 @@
-//! Texts of DuckDB: a quote within quotes is doubled, and nothing else has a meaning there.
+//! DuckDB's quoting: a doubled quote stands for one, and no other character has a meaning.
 
 use watershed_dialect::DuckDb;
 
 use crate::{Token, other, stays_quoted};
 
-/// Reads a statement as DuckDB's manual describes literals and identifiers.
+/// Splits a statement into tokens by the syntax in DuckDB's manual.
 fn read(statement: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = statement;
@@ -35,7 +35,7 @@ fn read(statement: &str) -> Vec<Token> {
     tokens
 }
 
-/// Returns what stands between quotes at the beginning of a text, and where it ends.
+/// Returns the content of the quoted text at the beginning, and its length.
 fn within(text: &str, quote: char) -> (String, usize) {
     let mut content = String::new();
     let mut at = 1;
@@ -51,7 +51,8 @@ fn within(text: &str, quote: char) -> (String, usize) {
     panic!("it has no end: {text}");
 }
 
-/// Returns the tokens of a text: no NUL can stand in a statement, so the parts around one are joined by a function.
+/// Returns the tokens of a text constant. As no statement can contain a NUL, the parts around one are joined by a
+/// function.
 fn tokens_of(text: &str) -> Vec<Token> {
     if !text.contains('\0') {
         return vec![Token::Text(text.to_owned())];

@@ -1,4 +1,5 @@
-//! Quotes as attacks: names and texts of every sort, written by a dialect and read back by a naive reader of its syntax.
+//! Tests of quoting with hostile names and texts, written by a dialect and read back by a naive tokenizer of its
+//! syntax.
 //!
 //! The readers know nothing of the writers: they follow what the engines' makers say about tokens.
 
@@ -7,18 +8,19 @@ mod duck_db;
 
 use watershed_dialect::{Dialect, attacks};
 
-/// A token, as far as quotes matter.
+/// A token, as far as quoting is concerned.
 #[derive(Debug, PartialEq)]
 enum Token {
-    /// A text, without its quotes.
+    /// A text constant without its quotes.
     Text(String),
-    /// A name between quotes.
+    /// A quoted name without its quotes.
     Name(String),
-    /// A word, a number or a sign.
+    /// A word, number or punctuation character.
     Other(String),
 }
 
-/// Shows that a text and a name are one each, wherever they stand: the tokens around them are those around harmless ones.
+/// Checks that a quoted text and name are one token each, by comparing the tokens around them with those around
+/// harmless ones.
 fn stays_quoted(
     dialect: &dyn Dialect,
     read: impl Fn(&str) -> Vec<Token>,
@@ -42,7 +44,7 @@ fn stays_quoted(
     });
 }
 
-/// Takes one word or sign from the beginning of a text.
+/// Returns the word or character at the beginning of a text.
 fn other(rest: &str) -> &str {
     let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_');
     match end {

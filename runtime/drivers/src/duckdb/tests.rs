@@ -37,7 +37,7 @@ use crate::olap::{
     QueryError, Rename, RenameError, Renamed, Step, Tag,
 };
 
-/// An engine on a file of its own.
+/// An engine on its own file in a temporary folder.
 struct Bench {
     folder: TempDir,
     engine: Engine,
@@ -70,7 +70,7 @@ fn uid(n: u128) -> Uuid {
     Uuid::from_u128(n)
 }
 
-/// A build of the resource `n`, as its first.
+/// Returns the first build of resource `n`.
 fn build(n: u128, name: &str, kind: OutputKind, sql: &str) -> Build {
     let tag = Tag {
         uid: uid(n),
@@ -105,7 +105,7 @@ impl Bench {
         self.engine.rename(&rename, &self.cancel).await
     }
 
-    /// Drops an output. Returns whether there was anything.
+    /// Drops an output. Returns true if there was any.
     async fn drop_output(&self, n: u128) -> Result<bool, Failure> {
         let dropped = self.engine.drop_output(uid(n), Guard::Free, &self.cancel).await?;
         Ok(dropped != Dropped::Nothing)
@@ -115,7 +115,7 @@ impl Bench {
         self.engine.outputs(&self.cancel).await.unwrap()
     }
 
-    /// `name kind owner` of each output.
+    /// Returns a line `name kind owner` for each output.
     async fn listed(&self) -> Vec<String> {
         let line = |output: Output| {
             format!(
@@ -128,7 +128,7 @@ impl Bench {
         self.outputs().await.into_iter().map(line).collect()
     }
 
-    /// All rows, a line each.
+    /// Returns all rows of a query, one line each.
     async fn rows(&self, sql: &str) -> Result<Vec<String>, QueryError> {
         let query = Query {
             sql: sql.to_owned(),
@@ -148,7 +148,7 @@ impl Bench {
         self.rows(sql).await.unwrap().join("\n")
     }
 
-    /// Runs statements that the engine would run for nobody: as a person with the engine's own program.
+    /// Runs statements that the engine refuses to users, as a person would with the engine's own program.
     async fn by_hand(&self, statements: &'static [&'static str]) {
         self.engine
             .work(&self.cancel, super::gate::Company::Alone, move |work| {
@@ -161,7 +161,7 @@ impl Bench {
             .unwrap();
     }
 
-    /// Closes the file and opens it again, so that what is known comes from the file alone.
+    /// Closes and reopens the file, so that all knowledge comes from the file.
     async fn reopened(self) -> Self {
         self.engine.close().await.unwrap();
         let options = self.engine.options().clone();
@@ -171,7 +171,7 @@ impl Bench {
         }
     }
 
-    /// Returns the bench of a process that starts after this one was killed now.
+    /// Returns the bench of a process that starts after a kill of this one.
     fn after_a_kill(&self) -> Bench {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path());

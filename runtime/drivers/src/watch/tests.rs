@@ -7,7 +7,7 @@ use watershed_locks::Unpoisoned;
 
 use super::*;
 
-/// Far longer than the system takes to tell.
+/// Time limit for events, far above the system's delay.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 struct Place {
@@ -55,7 +55,7 @@ impl Place {
         fs::write(self.root.join(path), "text").unwrap();
     }
 
-    /// Waits until a path was touched, and returns all that were.
+    /// Waits until a path has changed, and returns all changed paths.
     async fn until(&self, subscription: &Subscription, path: &str) -> BTreeSet<PathBuf> {
         let mut all = BTreeSet::new();
         while !all.contains(&self.root.join(path)) {
@@ -131,7 +131,7 @@ async fn a_tree_that_is_not_there_yet_is_waited_for() {
     place.until(&subscription, "data/raw/a.csv").await;
 }
 
-/// While nobody takes events the system keeps so many and forgets the rest.
+/// Fills the system's queue of events while nobody reads it, so that further events are lost.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_queue_that_overflows_is_told_as_lost() {
@@ -181,7 +181,7 @@ fn links_in_a_circle_end() {
     assert_eq!(place.follow().folders(), 2);
 }
 
-/// Takes in what was touched and follows it, until what a link leads to has changed.
+/// Takes changes and follows the tree until the target of a link has changed.
 #[cfg(unix)]
 async fn until_link(place: &Place, subscription: &Subscription, touched: &Path, link: &str) {
     place.until(subscription, touched.to_str().unwrap()).await;

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Long enough for anything that is to end by itself.
+/// Time limit for programs that end by themselves.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Returns a script in a folder, with a short grace.
+/// Creates a shell script in a folder, with a short grace period.
 fn script(folder: &Path, text: &str) -> Program {
     let command = ["sh", "-c", text].map(str::to_owned);
     let mut program = Program::new(folder, &command).unwrap();
@@ -18,7 +18,7 @@ fn script(folder: &Path, text: &str) -> Program {
     program
 }
 
-/// Waits until a process is gone, or only its exit status is left.
+/// Waits until a process has ended.
 fn ends(pid: &str) {
     let begun = Instant::now();
     while fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z")) {
@@ -32,7 +32,7 @@ fn read(path: &Path) -> Option<String> {
     Some(text.strip_suffix('\n')?.to_owned())
 }
 
-/// Waits for a line that a script writes into a file.
+/// Waits for a line that a script writes to a file.
 async fn appears(path: &Path) -> String {
     let begun = Instant::now();
     loop {

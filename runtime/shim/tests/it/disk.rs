@@ -1,4 +1,4 @@
-//! A journal that can't be written: nothing is begun, nothing is lost.
+//! Tests of a journal that can't be written: no start begins and no exit is lost.
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use watershed_shim::Error;
@@ -6,10 +6,10 @@ use watershed_shim::protocol::{End, Phase, Refusal, Then};
 
 use crate::support::{Rig, exit_of, find, id, is_alive, kill, pid, stop, until, until_true};
 
-/// The most starts that a journal of two kilobytes could hold.
+/// The most starts that fit into a journal of two kilobytes.
 const ENOUGH: u64 = 50;
 
-/// Ends the fullness for a shim.
+/// Ends the simulated lack of disk space for a shim.
 fn lift(shim: u32) {
     let none = Rlimit {
         current: None,

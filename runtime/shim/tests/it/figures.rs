@@ -1,4 +1,4 @@
-//! Figures, by hand: `cargo test --release -p watershed-shim --test it figures -- --ignored --nocapture`.
+//! Measurements, run by hand: `cargo test --release -p watershed-shim --test it figures -- --ignored --nocapture`.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -8,20 +8,20 @@ use watershed_shim::protocol::{Phase, Spawn, Then};
 
 use crate::support::{Rig, id, stop, until};
 
-/// Processes at a time.
+/// Number of processes at a time.
 const COUNT: u64 = 1_000;
 
-/// Calls at a time: as many as replicas are reconciled at once.
+/// Number of concurrent calls: as many as replicas are reconciled at once.
 const AT_ONCE: usize = 64;
 
-/// Bytes of a process that no other one shares, and its part of what is shared.
+/// Returns the proportional memory of a process (PSS), in KiB.
 fn pss_kib(pid: u32) -> u64 {
     let rollup = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
     let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap();
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Time on a processor, in milliseconds, as the scheduler counts it.
+/// Returns the processor time of a process in milliseconds, as counted by the scheduler.
 fn cpu_ms(pid: u32) -> f64 {
     let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
     text.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e6

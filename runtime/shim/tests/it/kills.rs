@@ -1,4 +1,4 @@
-//! Kills: the shim dies at random moments and at every named point, and nothing runs twice, is lost, or ends twice.
+//! Tests that kill the shim at random moments and at every crash point: nothing runs twice, is lost, or ends twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,16 +14,16 @@ use watershed_shim::{CRASH_POINTS, Client, StartId};
 
 use crate::support::{Rig, all, id, kill, stop, until, until_true};
 
-/// Uids of one round.
+/// Number of uids in a round.
 const UIDS: u64 = 4;
 
-/// Requests of one round.
+/// Number of requests in a round.
 const STEPS: u32 = 30;
 
-/// Requests until a point has to have been passed.
+/// The most requests before a crash point must have been reached.
 const MAX_STEPS: u32 = 300;
 
-/// Rounds at random moments: `WATERSHED_KILLS` if it is set (300 by hand), or CI's 30, or a few.
+/// Returns the number of rounds with random kills: `WATERSHED_KILLS` if set (300 by hand), CI's 30, or a few.
 fn rounds() -> u64 {
     let number = std::env::var("WATERSHED_KILLS")
         .ok()
@@ -32,7 +32,7 @@ fn rounds() -> u64 {
     number.unwrap_or(if is_ci { 30 } else { 3 })
 }
 
-/// The first seed; `WATERSHED_SEED` begins elsewhere.
+/// Returns the first seed; `WATERSHED_SEED` sets another.
 fn first_seed() -> u64 {
     let seed = std::env::var("WATERSHED_SEED")
         .ok()
@@ -40,7 +40,7 @@ fn first_seed() -> u64 {
     seed.unwrap_or(1)
 }
 
-/// All that a round knows of its starts.
+/// The model of a round's starts.
 #[derive(Default)]
 struct Model {
     started: BTreeMap<StartId, i32>,
@@ -50,7 +50,7 @@ struct Model {
 }
 
 impl Model {
-    /// Compares a list with all that was seen before.
+    /// Compares the listed starts with earlier observations.
     async fn check(&mut self, client: &Client, seed: u64) {
         let listed = all(client).await;
         for id in self.started.keys().filter(|id| !self.forgotten.contains(*id)) {
@@ -71,7 +71,7 @@ impl Model {
         }
     }
 
-    /// Compares the number of times that each program ran.
+    /// Compares the number of times that each program ran with the expected one.
     fn check_runs(&self, rig: &Rig, seed: u64) {
         for id in self.started.keys() {
             let runs = fs::read_to_string(rig.path(&id.to_string())).unwrap_or_default();
@@ -128,7 +128,7 @@ impl Model {
         }
     }
 
-    /// Stops what is left; afterwards nothing may be there.
+    /// Stops the remaining processes, and checks that none is left.
     async fn end(&mut self, rig: &Rig, client: &Client, seed: u64) {
         self.check(client, seed).await;
         for id in all(client).await.into_keys() {

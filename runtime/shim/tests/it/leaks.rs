@@ -1,4 +1,4 @@
-//! Leaks: what is left after many starts and stops.
+//! Tests of leaks after many starts and stops.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use watershed_shim::protocol::Then;
 
 use crate::support::{Rig, id, stop, until, until_true};
 
-/// Starts and stops in an ordinary run. `WATERSHED_PROOF=ci` has 100, `WATERSHED_LEAKS` any number.
+/// Returns the number of starts and stops: 100 with `WATERSHED_PROOF=ci`, any number with `WATERSHED_LEAKS`.
 fn rounds() -> u64 {
     let number = std::env::var("WATERSHED_LEAKS")
         .ok()

@@ -1,4 +1,4 @@
-//! Holds: what becomes of processes without their holder.
+//! Tests of lifetimes: the fate of processes whose holder is gone.
 
 use std::time::Duration;
 

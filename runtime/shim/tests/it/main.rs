@@ -1,4 +1,4 @@
-//! The shim with real processes.
+//! Integration tests of the shim with real processes.
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails")]
 

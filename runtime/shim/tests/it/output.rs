@@ -1,4 +1,4 @@
-//! Output: written by the processes themselves, bounded by the shim.
+//! Tests of output, which processes write themselves and the shim bounds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -97,7 +97,7 @@ async fn a_file_that_grows_is_truncated_and_copies_are_kept() {
     assert!(!rig.path("more").exists());
 }
 
-/// The sizes of all files of output, by name.
+/// Returns the sizes of all output files by name.
 fn sizes(rig: &Rig) -> BTreeMap<String, u64> {
     let files = fs::read_dir(rig.path("logs")).into_iter().flatten().flatten();
     let size = |file: fs::DirEntry| {

@@ -1,4 +1,4 @@
-//! The socket: what it takes from whom.
+//! Tests of the socket: accepted requests and peers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;

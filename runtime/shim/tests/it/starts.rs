@@ -1,4 +1,4 @@
-//! Starts: once each, with what was ordered and nothing else.
+//! Tests of starts: once per start id, with exactly the ordered environment.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! Stops: a signal, a grace, and nothing that is left.
+//! Tests of stops: signal, grace period, and no leftovers.
 
 use std::fs;
 
@@ -111,7 +111,7 @@ async fn no_descendant_outlives_a_process_that_is_stopped_or_ends() {
     until_true("nothing is left", || rig.processes().is_empty()).await;
 }
 
-/// A start of a mode that makes a child, and the child's pid.
+/// Starts a mode with a child, and returns the process with the child's pid.
 async fn with_child(rig: &Rig, client: &Client, uid: &str, mode: &str) -> (u32, u32) {
     let file = format!("{uid}-child");
     let order = rig.order(&id(uid, 1), &[mode, &rig.text(&file)]);
@@ -121,14 +121,14 @@ async fn with_child(rig: &Rig, client: &Client, uid: &str, mode: &str) -> (u32, 
     (pid(&process), child)
 }
 
-/// The tick of the clock since boot in which a process began.
+/// Returns the start of a process, in clock ticks since boot.
 fn begun(pid: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, after_name) = stat.rsplit_once(") ").unwrap();
     after_name.split(' ').nth(19).unwrap().parse().unwrap()
 }
 
-/// The tick of a process that begins now.
+/// Returns the current time in clock ticks since boot, as a process started now would have.
 fn begins_now() -> u64 {
     let mut child = std::process::Command::new("true").spawn().unwrap();
     let tick = begun(child.id());

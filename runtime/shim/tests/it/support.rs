@@ -1,4 +1,4 @@
-//! A state folder with its shim, and the processes of one test.
+//! Fixture: a state folder with its shim and the processes of a test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,16 +12,16 @@ use tokio::time::{Instant, sleep};
 use watershed_shim::protocol::{Exit, Lifetime, Limits, Output, Phase, Process, Spawn, Stop, Then};
 use watershed_shim::{Client, Launch, Options, StartId};
 
-/// The program that is shim and processes.
+/// Path of the program that acts as shim and as test processes.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_watershed-shim-under-test");
 
-/// Time for something that has to happen; far more than it takes.
+/// Time limit for expected events, far above their usual delay.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Milliseconds after which an unused shim ends.
+/// Time without use after which a shim ends, in milliseconds.
 pub(crate) const IDLE_MS: &str = "3000";
 
-/// One state folder. When it is dropped, everything that the test has started is killed.
+/// A state folder with its shim. Dropping the value kills all processes that the test has started.
 pub(crate) struct Rig {
     folder: TempDir,
 }
@@ -37,7 +37,7 @@ impl Rig {
         self.folder.path().join("state")
     }
 
-    /// A path for a file of the test.
+    /// Returns a path for a file of the test.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -59,7 +59,8 @@ impl Rig {
         self.launched(epoch, lifetime, PROGRAM, arguments.into())
     }
 
-    /// A client whose first shim dies at a point, by the crate `fail`'s words; later ones don't.
+    /// Returns a client whose first shim dies at a crash point, given in the syntax of the crate `fail`; later ones
+    /// don't.
     pub(crate) fn dying_client(&self, points: &str) -> Client {
         let script = "if mkdir \"$0\" 2>/dev/null; then FAILPOINTS=\"$1\" exec \"$2\" shim \"$3\" \"$4\"; fi; \
                       exec \"$2\" shim \"$3\" \"$4\"";
@@ -75,7 +76,7 @@ impl Rig {
         self.launched(Some(1), Lifetime::Keep, "/bin/sh", arguments.into())
     }
 
-    /// A client whose shims are started by a shell, after some commands.
+    /// Returns a client whose shims are started by a shell after these commands.
     pub(crate) fn client_in_shell(&self, before: &str) -> Client {
         let script = format!("{before} exec \"$0\" shim \"$1\" \"$2\"");
         let arguments = [
@@ -108,7 +109,7 @@ impl Rig {
         Client::new(options).expect("the folder is there")
     }
 
-    /// An order to run a mode of the program.
+    /// Returns an order to run a mode of the program.
     pub(crate) fn order(&self, id: &StartId, mode: &[&str]) -> Spawn {
         let command = std::iter::once(PROGRAM).chain(mode.iter().copied());
         Spawn {
@@ -136,7 +137,7 @@ impl Rig {
         self.folder.path().to_string_lossy().into_owned()
     }
 
-    /// All living processes of the test but the shim, tagged or not: by a variable, or by an argument that is a file of the test.
+    /// Returns all living processes of the test except the shim, tagged or not, found by a variable or an argument.
     pub(crate) fn processes(&self) -> Vec<u32> {
         let (mark, folder, state) = (
             format!("RIG={}", self.mark()),
@@ -152,7 +153,7 @@ impl Rig {
         found
     }
 
-    /// All shims of the folder.
+    /// Returns all shims of the folder.
     pub(crate) fn shims(&self) -> Vec<u32> {
         let state = self.state().to_string_lossy().into_owned();
         processes_with("cmdline", |entry| entry == state.as_bytes())
@@ -170,7 +171,8 @@ impl Drop for Rig {
     }
 }
 
-/// The processes in whose file one of the entries is meant; none that has ended, as those have no entries.
+/// Returns the processes for which an entry in this file below `/proc` satisfies `is_meant`. Ended processes have no
+/// entries.
 fn processes_with(file: &str, is_meant: impl Fn(&[u8]) -> bool) -> Vec<u32> {
     let all = fs::read_dir("/proc").expect("processes are listed").flatten();
     let pids = all.filter_map(|found| found.file_name().to_str()?.parse::<u32>().ok());
@@ -190,7 +192,7 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
     let _ = kill_process(pid, signal);
 }
 
-/// True while a process is there and has not ended.
+/// Returns true while a process exists and has not ended.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ")
@@ -210,7 +212,7 @@ pub(crate) fn stop(id: &StartId, signal: &str, grace_ms: u64, then: Then) -> Sto
     }
 }
 
-/// The pid of a process that runs.
+/// Returns the pid of a running process.
 pub(crate) fn pid(process: &Process) -> u32 {
     match process.phase {
         Phase::Running { pid, .. } => pid,
@@ -218,7 +220,7 @@ pub(crate) fn pid(process: &Process) -> u32 {
     }
 }
 
-/// Waits until something is there.
+/// Waits until a function returns a value.
 pub(crate) async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut look: impl FnMut() -> F) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -234,7 +236,7 @@ pub(crate) async fn until_true(what: &str, mut look: impl FnMut() -> bool) {
     until(what, || std::future::ready(look().then_some(()))).await;
 }
 
-/// Waits for a file with something in it.
+/// Waits for a file with content, and returns the content.
 pub(crate) async fn text_of(path: &Path) -> String {
     let read = || fs::read_to_string(path).ok().filter(|text| !text.is_empty());
     until(&format!("{} is written", path.display()), || {

@@ -1,4 +1,4 @@
-//! Program, shim, state folder, machine: the end of one, and what survives it.
+//! Tests of survival when the program, the shim, the state folder or the machine ends.
 
 use std::fs;
 
@@ -127,7 +127,7 @@ async fn a_process_whose_shim_died_before_it_knew_the_pid_is_adopted() {
     );
 }
 
-/// The journal of a shim that was killed, changed by a test.
+/// Kills the shim and changes its journal.
 async fn with_journal(rig: &Rig, client: Client, change: impl Fn(String) -> String) {
     let shim = client.shim().await.unwrap();
     drop(client);
@@ -253,7 +253,7 @@ async fn a_shim_that_cannot_begin_is_reported_at_once_with_its_last_words() {
     assert!(began.elapsed() < std::time::Duration::from_secs(5));
 }
 
-/// Nothing leaks: a shim without process and client ends, and what it knew is there for the next one.
+/// Checks that a shim without process and client ends, and that the next one has its records.
 #[tokio::test]
 async fn an_unused_shim_ends_and_one_with_a_process_does_not() {
     let rig = Rig::new();
@@ -317,7 +317,7 @@ async fn a_shim_that_is_told_to_end_stops_everything_first() {
     );
 }
 
-/// A client that looks does not disturb the holder.
+/// Checks that a read-only client does not disturb the holder.
 #[tokio::test]
 async fn a_reader_sees_everything_and_changes_nothing() {
     let rig = Rig::new();

@@ -12,7 +12,7 @@ use crate::backend::StartId;
 use crate::backend::simulated::Faults;
 use crate::replica::ReplicaRecord;
 
-/// A service `api` with one port, ready, and one that refers to it.
+/// Returns a stand with a ready service `api` with a port, and one that refers to it.
 async fn stand() -> Stand {
     let stand = Stand::new(1, Faults::NONE).await;
     stand.service("api", &with_port()).await;
@@ -33,7 +33,7 @@ fn with_port() -> ServiceSpec {
     spec
 }
 
-/// The only replica of a service, with its start.
+/// Returns the only replica of a service, with its start id.
 fn replica(stand: &Stand, service: &str) -> (StartId, ReplicaRecord) {
     let owner = stand.controller.get(Key::new("service", service)).unwrap().uid();
     let all = stand
@@ -48,7 +48,7 @@ fn replica(stand: &Stand, service: &str) -> (StartId, ReplicaRecord) {
     )
 }
 
-/// The addresses of `api` that the process of `user` was started with, and those that its file says now.
+/// Returns the addresses of `api` that the process of `user` got at its start, and the current ones in its file.
 fn told(stand: &Stand) -> (String, String) {
     let (_, record) = replica(stand, "user");
     let file = std::fs::read_to_string(&record.addresses.files["API_PORT_FILE"]).unwrap();

@@ -30,7 +30,7 @@ fn start_of(stand: &Stand, name: &str) -> StartId {
     StartId::new(&uid.to_string(), stand.job_record(name).counter).unwrap()
 }
 
-/// Waits, for so many seconds, whether something runs or not.
+/// Lets simulated seconds pass, whether or not anything runs.
 async fn sleep(seconds: u64) {
     tokio::time::sleep(Duration::from_secs(seconds)).await;
 }
@@ -121,7 +121,7 @@ async fn a_failed_run_is_tried_again_as_its_retries_say() {
     );
 }
 
-/// W7, W8.
+/// Covers rules W7, W8.
 #[tokio::test(start_paused = true)]
 async fn a_run_that_takes_too_long_is_stopped_and_has_failed() {
     let stand = stand().await;
@@ -264,7 +264,7 @@ async fn an_edited_schedule_counts_from_the_edit_on() {
     assert_eq!(stand.machine.world.begun(), 1);
 }
 
-/// W14.
+/// Covers rule W14.
 #[tokio::test(start_paused = true)]
 async fn a_deleted_job_stops_its_process() {
     let stand = stand().await;
@@ -418,7 +418,7 @@ async fn a_job_runs_again_for_runs_of_what_it_refers_to_and_for_nothing_else() {
     );
 }
 
-/// W7.
+/// Covers rule W7.
 #[tokio::test(start_paused = true)]
 async fn a_job_that_may_use_more_memory_than_is_free_waits_for_room() {
     let stand = stand().await;

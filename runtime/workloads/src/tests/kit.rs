@@ -29,16 +29,16 @@ use crate::settings::{Logs, Stopping};
 use crate::shared::Shared;
 use crate::{Asks, Connect, Job, ProbeTarget, Question, Service, Workloads};
 
-/// The time at which the plays of the kit begin: the first moment of 2000, in UTC.
+/// Start of the kit's simulated time: the first moment of 2000, in UTC.
 const START: Timestamp = Timestamp(946_684_800_000);
 
-/// The time in which what has happened is noticed: a scan, and the nudge that follows.
+/// Time within which events are noticed: a scan, and the nudge that follows.
 const BACKSTOP: Duration = Duration::from_secs(12);
 
-/// The life of a job's process.
+/// Duration of a job's process.
 const WORK: Duration = Duration::from_secs(2);
 
-/// A machine with processes, and the program that watches over them at the moment.
+/// A simulated machine with processes, and the program that currently watches them.
 #[derive(Clone)]
 struct Place(Arc<Inner>);
 
@@ -68,7 +68,7 @@ impl Place {
         place
     }
 
-    /// Lets what is to happen happen at its time.
+    /// Carries out the machine's events at their times.
     async fn run(self) {
         loop {
             self.catch_up();
@@ -89,7 +89,7 @@ impl Place {
         self.0.world.advance(self.0.clock.now().wall);
     }
 
-    /// Begins another program on this machine; what the one before has left behind acts no more.
+    /// Starts another program on this machine; the previous one stops acting.
     fn program(&self) -> Arc<Shared> {
         let workloads = Workloads::builder(self.0.folder.path(), self.0.folder.path().join("output"))
             .backend(self.clone())
@@ -112,14 +112,14 @@ impl Place {
             .expect("a program has begun")
     }
 
-    /// Begins to watch processes, once the controller of the present program runs.
+    /// Starts watching processes, once the controller of the current program runs.
     fn watch(&self, handle: Handle) {
         self.present().watch(handle);
     }
 }
 
 impl Outside for Place {
-    /// The commands of living processes, and the number of ends that nobody has counted.
+    /// The commands of living processes, and the number of uncounted ends.
     type Seen = (Vec<String>, usize);
 
     fn look(&self) -> Self::Seen {
@@ -218,7 +218,7 @@ impl Backend for Connected {
     }
 }
 
-/// Checks that all pass.
+/// A prober whose probes all succeed.
 struct Healthy(TokioClock);
 
 impl Asks for Healthy {
@@ -298,7 +298,7 @@ fn check_services(spec: impl Fn(&mut Roll) -> Service + 'static) {
     .check();
 }
 
-/// W1, W11, W12 and W13.
+/// Covers rules W1, W11, W12 and W13.
 #[test]
 fn a_service_is_right_wherever_its_program_ends() {
     check_services(|roll| {
@@ -308,7 +308,7 @@ fn a_service_is_right_wherever_its_program_ends() {
     });
 }
 
-/// W9, W11 and W13.
+/// Covers rules W9, W11 and W13.
 #[test]
 fn a_service_with_checks_is_right_wherever_its_program_ends() {
     check_services(|roll| {
@@ -318,7 +318,7 @@ fn a_service_with_checks_is_right_wherever_its_program_ends() {
     });
 }
 
-/// W8 and W13.
+/// Covers rules W8 and W13.
 #[test]
 fn a_job_is_right_wherever_its_program_ends() {
     Kit::new(

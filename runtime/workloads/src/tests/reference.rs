@@ -15,37 +15,38 @@ use crate::policy::exit::{Exit, StartFailure};
 use crate::replica::{ReplicaRecord, Stage};
 use crate::service::ServiceRecord;
 
-/// The settings of all services of a world, as the rules have them by default.
+/// Restart settings of all services in a world: the defaults of the rules, in milliseconds.
 const BASE_MS: i64 = 10_000;
 const CAP_MS: i64 = 300_000;
 const ATTEMPTS: u32 = 5;
 const STABLE_MS: i64 = 600_000;
 const ROOM_MS: i64 = 10_000;
 
-/// The service whose copies are completed by an end with code 0 (`on_failure`).
+/// Name of the service whose replicas complete with exit code 0 (`on_failure`).
 pub(super) const ENDS_WELL: &str = "c";
 
-/// The time after which a program has noticed that the machine's clock was set back: a scan, and the nudges that follow.
+/// Time within which a program notices that the clock was set back, in milliseconds: a scan, and the nudges that
+/// follow.
 const NOTICED_MS: i64 = 12_000;
 
-/// The time of the next start.
+/// The expected time of the next start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Next {
     #[default]
     Now,
     NotBefore(i64),
-    /// A person must look.
+    /// No start before a person acts.
     Never,
 }
 
-/// The life of one replica or job.
+/// The history of one replica or job.
 #[derive(Debug, Default)]
 struct Life {
     is_replica: bool,
     owner: Option<Uid>,
-    /// True if its checks never pass.
+    /// True if the checks never pass.
     is_bad: bool,
-    /// True if it is completed by an end with code 0.
+    /// True if an exit with code 0 completes the replica.
     ends_well: bool,
     newest: u64,
     living: Option<u64>,
@@ -56,15 +57,15 @@ struct Life {
     most: u32,
     failed_starts: u32,
     next: Next,
-    /// Requests of people, and the ends since the last one.
+    /// Number of requests by people.
     asked: u64,
     is_asking: bool,
-    /// True while a request to its service is on its way.
+    /// True while a request to the service is pending.
     is_asked_for: bool,
     ends_since: u32,
 }
 
-/// A rollout as it was last seen.
+/// A rollout as of the last check.
 struct Rollout {
     release: u64,
     replicas: u32,
@@ -72,21 +73,21 @@ struct Rollout {
     disturbances: u64,
 }
 
-/// Ready replicas of a service, as the program believes or may come to believe, and as they are there.
+/// The ready replicas of a service, as the program may believe and as they really are.
 pub(super) struct Ready {
     pub(super) believed: usize,
     pub(super) there: usize,
 }
 
-/// All that the reference knows of a world.
+/// The reference model of a world.
 #[derive(Default)]
 pub(super) struct Reference {
     read: usize,
     lives: BTreeMap<String, Life>,
-    /// Services whose answers to a person were not seen yet.
+    /// Services with a request whose answer was not observed yet.
     asked_services: BTreeSet<Uid>,
     rollouts: BTreeMap<Uid, Rollout>,
-    /// Ends and failing checks that nobody had ordered.
+    /// Number of unordered ends and failing checks.
     disturbances: u64,
 }
 
@@ -99,7 +100,7 @@ fn doubled(base: i64, cap: i64, count: u32) -> i64 {
 }
 
 impl Reference {
-    /// A person asked for another try.
+    /// Records a person's request for a retry.
     pub(super) fn asked(&mut self, uid: Uid) {
         let life = self.lives.entry(uid.to_string()).or_default();
         life.asked += 1;
@@ -107,7 +108,7 @@ impl Reference {
         life.forgive();
     }
 
-    /// A person asked for another try of a service: of all its replicas, those among them that it makes meanwhile.
+    /// Records a person's request for a retry of a service, which covers all its replicas, including new ones.
     pub(super) fn asked_service(&mut self, uid: Uid) {
         self.asked_services.insert(uid);
         self.lives
@@ -116,18 +117,18 @@ impl Reference {
             .for_each(Life::ask);
     }
 
-    /// Something has changed what a rollout may rest on.
+    /// Records an event that may disturb a rollout.
     pub(super) fn disturbed(&mut self) {
         self.disturbances += 1;
     }
 
-    /// Returns true if a start of a replica has ended, whoever has learned of that.
+    /// Returns true if a start of a replica has ended, even if no program has noticed.
     pub(super) fn has_ended(&self, uid: Uid, counter: u64) -> bool {
         let life = self.lives.get(&uid.to_string());
         life.is_some_and(|life| life.newest == counter && life.living.is_none())
     }
 
-    /// Reads what has happened, and compares it with what may happen.
+    /// Reads the machine's new events, and returns an error if any was not permitted.
     pub(super) fn read(&mut self, stand: &Stand) -> Result<(), String> {
         self.asked_services.retain(|uid| !stand.has_seen(*uid));
         let records = stand.replica_records();
@@ -178,7 +179,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Compares the records of replicas with their lives.
+    /// Compares the records of replicas with their histories.
     pub(super) fn compare(&mut self, stand: &Stand, is_at_rest: bool) -> Result<(), String> {
         for (uid, (_, record)) in stand.replica_records() {
             let life = self.lives.entry(uid.to_string()).or_default();
@@ -191,7 +192,7 @@ impl Reference {
         Ok(())
     }
 
-    /// Sees that a rollout has taken away no replica that is needed.
+    /// Checks that a rollout stops no replica that is needed.
     pub(super) fn watch_rollout(
         &mut self,
         uid: Uid,
@@ -232,7 +233,7 @@ impl Reference {
     }
 }
 
-/// Sees that nothing waits for longer than it may from now on, whatever became of the clock.
+/// Checks that no wait is longer than permitted, whatever happened to the clock.
 fn compare_wait(record: &ReplicaRecord, now: Option<i64>) -> Result<(), String> {
     let next = record.exits.next.filter(|_| record.stage == Stage::BackingOff);
     let wait = doubled(BASE_MS, CAP_MS, record.exits.count);
@@ -254,7 +255,7 @@ impl Life {
         (self.least, self.failed_starts, self.next) = (0, 0, Next::Now);
     }
 
-    /// True while a request is on its way.
+    /// Returns true while a request is pending.
     fn is_open(&self) -> bool {
         self.is_asking || self.is_asked_for
     }

@@ -12,7 +12,7 @@ async fn stand() -> Stand {
     Stand::new(1, Faults::NONE).await
 }
 
-/// W1, W12.
+/// Covers rules W1, W12.
 #[tokio::test(start_paused = true)]
 async fn a_service_starts_its_replicas_and_scales_them() {
     let stand = stand().await;
@@ -57,7 +57,7 @@ async fn an_edit_that_is_no_release_restarts_nothing() {
     assert_eq!(stand.service_record("api").releases.len(), 1);
 }
 
-/// W9.
+/// Covers rule W9.
 #[tokio::test(start_paused = true)]
 async fn a_replica_runs_once_it_has_lived_and_is_ready_once_its_checks_have_passed() {
     let stand = stand().await;
@@ -87,7 +87,7 @@ async fn a_replica_runs_once_it_has_lived_and_is_ready_once_its_checks_have_pass
     assert_eq!(stand.unready("service", "checked"), "");
 }
 
-/// W5, W6.
+/// Covers rules W5, W6.
 #[tokio::test(start_paused = true)]
 async fn a_crashing_replica_backs_off_and_fails_after_its_attempts() {
     let stand = stand().await;
@@ -280,7 +280,7 @@ async fn a_release_with_checks_rolls_out_and_a_bad_one_is_removed_again() {
     assert_eq!(stand.error("service", "api"), "");
 }
 
-/// W9.
+/// Covers rule W9.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_is_never_ready_fails_and_its_replicas_are_stopped() {
     let stand = stand().await;
@@ -449,7 +449,7 @@ async fn a_scan_shortens_no_grace_period_of_what_was_deleted() {
     assert_eq!(stand.living().len(), 1);
 }
 
-/// W16.
+/// Covers rule W16.
 #[tokio::test(start_paused = true)]
 async fn what_a_person_asked_for_holds_until_the_file_says_something_else() {
     let stand = stand().await;

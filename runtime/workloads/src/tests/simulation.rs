@@ -20,13 +20,13 @@ use crate::job::{self, JobStage};
 use crate::replica::{self, ReplicaRecord, ReplicaSpec, Stage};
 use crate::service::ServiceRecord;
 
-/// Steps of one world.
+/// Number of steps in a world.
 const STEPS: u32 = 40;
 
-/// The longest time between two looks of the reference.
+/// The longest simulated time between two checks by the reference model, in milliseconds.
 const SLICE_MS: u64 = 2_500;
 
-/// Worlds of an ordinary run, of CI, and of a proof.
+/// Returns the number of worlds: for an ordinary run, for CI, or for a proof.
 fn rounds() -> u64 {
     if let Some(rounds) = number("WATERSHED_WORKLOAD_ROUNDS") {
         return rounds;
@@ -59,7 +59,7 @@ fn faults(random: &mut SmallRng) -> Faults {
     }
 }
 
-/// The specs that are wanted of a world.
+/// The wanted specs of a world.
 #[derive(Default)]
 struct Wanted {
     services: BTreeMap<&'static str, ServiceSpec>,
@@ -69,15 +69,15 @@ struct Wanted {
 const SERVICES: [&str; 3] = ["a", "b", "c"];
 const JOBS: [&str; 2] = ["x", "y"];
 
-/// Time by which the clock of a machine is set back: more than a world lasts.
+/// Time by which a clock is set back: longer than a world lasts.
 const SET_BACK: Duration = Duration::from_secs(86_400);
 
-/// Draws of what was added later, so that seeds which are kept mean what they meant.
+/// Returns a separate random generator for later additions, so that kept seeds keep their meaning.
 fn later(seed: u64) -> SmallRng {
     SmallRng::seed_from_u64(seed ^ 0x5eed)
 }
 
-/// Returns a service with the settings that come of its name, and those that were added later.
+/// Returns a service with the settings that its name implies, and those added later.
 fn settle_service(name: &str, mut spec: ServiceSpec, later: &mut SmallRng) -> ServiceSpec {
     if let Some(restart) = spec.restart.as_mut().filter(|_| name == ENDS_WELL) {
         restart.policy = "on_failure".into();
@@ -128,7 +128,7 @@ fn draw_job(random: &mut SmallRng) -> JobSpec {
     }
 }
 
-/// One random thing happens.
+/// Performs one random event.
 async fn happen(
     stand: &mut Stand,
     wanted: &mut Wanted,
@@ -202,7 +202,7 @@ fn one_of<T: Clone>(all: &[T], random: &mut SmallRng) -> Option<T> {
     (!all.is_empty()).then(|| all[random.random_range(0..all.len())].clone())
 }
 
-/// A person looks after a resource.
+/// Requests a refresh of a resource, as a person would.
 async fn refresh(stand: &Stand, resource: &Resource, reference: &mut Reference) {
     let uid = resource.uid();
     // It may be gone by now.
@@ -215,7 +215,7 @@ async fn refresh(stand: &Stand, resource: &Resource, reference: &mut Reference) 
     }
 }
 
-/// A person looks after all that has failed, by the names of services and jobs: copies have none in any file.
+/// Requests refreshes of all failed services and jobs by name; replicas have no names in files.
 async fn refresh_failed(stand: &Stand, reference: &mut Reference) {
     let all = stand.controller.list(Select::all()).resources;
     let failed = all.iter().filter(|one| one.row.error.is_some());
@@ -225,7 +225,7 @@ async fn refresh_failed(stand: &Stand, reference: &mut Reference) {
     }
 }
 
-/// Lets time pass, in slices, and checks the rules after each.
+/// Lets simulated time pass in slices, and checks the rules after each.
 async fn pass(stand: &Stand, ms: u64, reference: &mut Reference) -> Result<(), String> {
     let mut left = ms;
     loop {
@@ -314,7 +314,7 @@ fn check(stand: &Stand, reference: &mut Reference) -> Result<(), String> {
     Ok(())
 }
 
-/// Without faults, after a while, the processes are those that are wanted.
+/// Checks that without faults, after a while, exactly the wanted processes run.
 async fn check_at_rest(stand: &Stand, wanted: &Wanted, reference: &mut Reference) -> Result<(), String> {
     stand.machine.world.set_faults(Faults::NONE);
     for _ in 0..4 {
@@ -455,7 +455,7 @@ fn run(seed: u64) -> Result<(), String> {
     runtime.block_on(world(seed))
 }
 
-/// W1, W2, W3, W13 and more, under every fault.
+/// Covers W1, W2, W3, W13 and further rules, under all faults.
 #[test]
 fn the_processes_are_those_that_are_wanted_whatever_happens() {
     let from = number("WATERSHED_WORKLOAD_SEED").unwrap_or(0);

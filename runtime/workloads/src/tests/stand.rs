@@ -22,14 +22,14 @@ use crate::replica::{self, ReplicaRecord, ReplicaSpec};
 use crate::service::{ServiceReconciler, ServiceRecord};
 use crate::{Asks, Connect, Job, ProbeTarget, Question, Service, Workloads};
 
-/// Longer than anything takes, in simulated time.
+/// Time limit in simulated time, far above any delay.
 pub(super) const LONG: Duration = Duration::from_secs(24 * 3_600);
 
-/// The clock of the machine, which a person may set back.
+/// The machine's clock, which a person may set back.
 #[derive(Clone)]
 pub(super) struct Wall {
     clock: TokioClock,
-    /// The times at which it was set back, by a clock that never is, with all that was taken away until then.
+    /// Times of each setting back by the steady clock, with the total set back so far.
     set_back: Arc<Mutex<Vec<(Timestamp, i64)>>>,
 }
 
@@ -41,12 +41,12 @@ impl Wall {
         }
     }
 
-    /// The time by a clock that is never set back.
+    /// Returns the time of a clock that is never set back.
     fn steady(&self) -> Timestamp {
         self.clock.now().wall
     }
 
-    /// Returns the time that the clock showed at a time of the steady one.
+    /// Returns the time that the clock showed at a time of the steady clock.
     fn shown_at(&self, steady: Timestamp) -> Timestamp {
         let set_back = self.set_back.lock().unwrap();
         let last = set_back.iter().rev().find(|(at, _)| *at <= steady);
@@ -60,7 +60,7 @@ impl Wall {
         set_back.push((now, taken + ms));
     }
 
-    /// Milliseconds since it was last set back; as many as there can be if it never was.
+    /// Returns the milliseconds since the clock was last set back; the maximum if never.
     fn since_set_back(&self) -> i64 {
         let last = self.set_back.lock().unwrap().last().map(|(at, _)| at.0);
         last.map_or(i64::MAX, |at| self.steady().0 - at)
@@ -85,7 +85,7 @@ impl Clock for Wall {
     }
 }
 
-/// A machine whose time is that of the test.
+/// A simulated machine whose time is that of the test.
 #[derive(Clone)]
 pub(super) struct Machine {
     pub(super) world: World,
@@ -104,7 +104,7 @@ impl Machine {
         machine
     }
 
-    /// Lets what is to happen happen at its time.
+    /// Carries out the machine's events at their times.
     async fn run(self) {
         loop {
             self.catch_up();
@@ -121,7 +121,7 @@ impl Machine {
         self.world.advance(self.clock.steady());
     }
 
-    /// Returns an observation with the times that the machine's clock showed.
+    /// Returns an observation with times as the machine's clock showed them.
     fn shown(&self, mut observation: Observation) -> Observation {
         observation.started = self.clock.shown_at(observation.started);
         if let Phase::Ended { at, .. } = &mut observation.phase {
@@ -130,14 +130,14 @@ impl Machine {
         observation
     }
 
-    /// Kills the process of a start, from outside.
+    /// Kills the process of a start from outside.
     pub(super) fn kill(&self, id: &StartId) {
         self.catch_up();
         self.world.kill(id);
         self.changed.notify_one();
     }
 
-    /// Lets the process of a start end by itself.
+    /// Ends the process of a start with this exit.
     pub(super) fn exit(&self, id: &StartId, exit: Exit) {
         self.catch_up();
         self.world.exit(id, exit);
@@ -229,8 +229,8 @@ impl Backend for Connected {
     }
 }
 
-/// Answers by variables of the program: `HEALTH=bad` fails, and so does a question for another program than `SAYS`. A
-/// start that was made bad fails, too.
+/// A prober whose answers depend on the program's variables: `HEALTH=bad` fails, and so does a probe for another
+/// program than `SAYS`, and one of a start that was made to fail.
 #[derive(Clone)]
 pub(super) struct Answers {
     clock: Wall,
@@ -243,7 +243,7 @@ impl Answers {
         self.bad.lock().unwrap().contains(start)
     }
 
-    /// Has the checks of a start fail from now on.
+    /// Makes the checks of a start fail from now on.
     pub(super) fn fail(&self, start: StartId) {
         self.bad.lock().unwrap().push(start);
     }
@@ -282,7 +282,7 @@ pub(super) struct Stand {
 }
 
 impl Stand {
-    /// Tokio's clock must be paused.
+    /// Creates a stand. Tokio's clock must be paused.
     pub(super) async fn new(seed: u64, faults: Faults) -> Self {
         let clock = Wall::new();
         let machine = Machine::new(seed, faults, clock.clone());
@@ -303,19 +303,19 @@ impl Stand {
         }
     }
 
-    /// Lets the program end in order, and starts another one on what it has stored.
+    /// Ends the program in an orderly way, and starts another one on the stored state.
     pub(super) async fn restart(&mut self) {
         self.workloads.leave();
         self.crash().await;
     }
 
-    /// Loses the catalog: another program starts on an empty one, and the one before ends.
+    /// Starts another program on an empty catalog, and ends the previous one.
     pub(super) async fn lose_catalog(&mut self) {
         self.store = MemoryStore::new();
         self.restart().await;
     }
 
-    /// Starts another program on what is stored; the one before stands still where it is, and may act once more.
+    /// Starts another program on the stored state; the previous one is frozen, and may act once more.
     pub(super) async fn crash(&mut self) {
         let (workloads, controller) = start(
             &self.machine,
@@ -337,12 +337,12 @@ impl Stand {
         self.clock.set_back(i64::try_from(time.as_millis()).unwrap());
     }
 
-    /// Milliseconds since the machine's clock was last set back.
+    /// Returns the milliseconds since the machine's clock was last set back.
     pub(super) fn since_set_back(&self) -> i64 {
         self.clock.since_set_back()
     }
 
-    /// Lets time pass until nothing runs.
+    /// Lets simulated time pass until nothing runs.
     pub(super) async fn pass(&self, seconds: u64) {
         tokio::time::sleep(Duration::from_secs(seconds)).await;
         self.controller.wait_until_idle(LONG).await.unwrap();
@@ -358,7 +358,7 @@ impl Stand {
         jobs.apply(name, &Job(spec.clone())).await.unwrap()
     }
 
-    /// A job that refers to another one.
+    /// Creates a job that refers to another one.
     pub(super) async fn job_after(&self, name: &str, spec: &JobSpec, other: &str) -> Uid {
         let mut new = Resource::declare("job", name, &Job(spec.clone())).unwrap();
         let reference = Ref {
@@ -381,7 +381,7 @@ impl Stand {
         found.state().unwrap().unwrap_or_default()
     }
 
-    /// The replicas that are there, by number, with their uids.
+    /// Returns the existing replicas by number, with their uids.
     pub(super) fn replicas(&self) -> BTreeMap<u64, (Uid, ReplicaSpec, ReplicaRecord)> {
         let all = self.controller.list(Select::all()).resources;
         let replicas = all.iter().filter(|one| one.kind().as_str() == replica::KIND);
@@ -394,7 +394,7 @@ impl Stand {
             .collect()
     }
 
-    /// The specs and records of all replicas, deleted ones included.
+    /// Returns the specs and records of all replicas, including deleted ones.
     pub(super) fn replica_records(&self) -> BTreeMap<Uid, (ReplicaSpec, ReplicaRecord)> {
         let all = self.controller.list(Select::all().with_deleted()).resources;
         let replicas = all.iter().filter(|one| one.kind().as_str() == replica::KIND);
@@ -406,13 +406,13 @@ impl Stand {
             .collect()
     }
 
-    /// Returns true if a request to a service has reached one of its replicas: the service has answered, and the replica
-    /// has run since.
+    /// Returns true if a request to a service has reached a replica: the service has handled the request, and the
+    /// replica has run since.
     pub(super) fn has_reached(&self, replica: Uid) -> bool {
         self.has_seen(replica) && self.owner(replica).is_none_or(|owner| self.has_seen(owner))
     }
 
-    /// Returns true if a completed run of a resource has seen all that is asked of it; also of one that is gone.
+    /// Returns true if a completed run of a resource has seen all requests; also for a deleted one.
     pub(super) fn has_seen(&self, uid: Uid) -> bool {
         let Ok(found) = self.controller.get(uid) else {
             return true;
@@ -422,12 +422,12 @@ impl Stand {
         seen.is_some_and(|seen| seen.spec_version == row.spec_version && seen.refreshes == row.refreshes)
     }
 
-    /// Returns the owner of a resource.
+    /// Returns the owner of a resource; none if there is none.
     pub(super) fn owner(&self, uid: Uid) -> Option<Uid> {
         self.controller.get(uid).ok()?.row.owner
     }
 
-    /// The stages of all replicas, for people: `0 running, 1 backing_off`.
+    /// Describes the stages of all replicas: `0 running, 1 backing_off`.
     pub(super) fn stages(&self) -> String {
         let replicas = self.replicas();
         let all = replicas.iter().map(|(number, (_, _, record))| {
@@ -451,7 +451,7 @@ impl Stand {
         found.row.unready.as_deref().unwrap_or_default().to_owned()
     }
 
-    /// The processes that live, by uid and counter.
+    /// Returns the living processes by uid and counter.
     pub(super) fn living(&self) -> Vec<StartId> {
         self.machine.world.living()
     }
@@ -478,13 +478,13 @@ async fn start(
     (workloads, controller)
 }
 
-/// The start of the replica of a number.
+/// Returns the start id of the replica with this number.
 pub(super) fn start_of(stand: &Stand, number: u64) -> StartId {
     let (uid, _, record) = &stand.replicas()[&number];
     StartId::new(&uid.to_string(), record.counter).unwrap()
 }
 
-/// A service of so many copies, without checks.
+/// Returns a service with this number of replicas and no checks.
 pub(super) fn service(replicas: u32) -> ServiceSpec {
     ServiceSpec {
         program: Some(Program {
@@ -512,7 +512,7 @@ pub(super) fn service(replicas: u32) -> ServiceSpec {
     }
 }
 
-/// The same with a readiness check.
+/// Returns a service with this number of replicas and a readiness check.
 pub(super) fn checked(replicas: u32) -> ServiceSpec {
     let check = watershed_proto::HealthCheck {
         command: vec!["check".into()],
@@ -530,7 +530,7 @@ pub(super) fn checked(replicas: u32) -> ServiceSpec {
     }
 }
 
-/// The same with another program.
+/// Returns the service with another program.
 pub(super) fn with_command(mut spec: ServiceSpec, command: &str) -> ServiceSpec {
     if let Some(program) = spec.program.as_mut() {
         program.command = vec![command.to_owned()];
@@ -538,7 +538,7 @@ pub(super) fn with_command(mut spec: ServiceSpec, command: &str) -> ServiceSpec 
     spec
 }
 
-/// The same with another program, whose checks no copy of another one passes.
+/// Returns the service with another program and checks that only that program passes.
 pub(super) fn with_own_checks(spec: ServiceSpec, command: &str) -> ServiceSpec {
     let mut spec = with_variable(with_command(spec, command), "SAYS", command);
     for check in &mut spec.checks {
@@ -547,7 +547,7 @@ pub(super) fn with_own_checks(spec: ServiceSpec, command: &str) -> ServiceSpec {
     spec
 }
 
-/// The same with a variable of the program.
+/// Returns the service with another variable of its program.
 pub(super) fn with_variable(mut spec: ServiceSpec, name: &str, value: &str) -> ServiceSpec {
     if let Some(program) = spec.program.as_mut() {
         program.environment.insert(name.to_owned(), value.to_owned());

@@ -14,7 +14,7 @@ use crate::olap::{
     TrashLimits,
 };
 
-/// Tells this test's own program that it is the one to die, and in which folder.
+/// Environment variable that makes this program the process to be killed, with its folder.
 const FOLDER: &str = "WATERSHED_TEST_CRASH";
 
 /// One step of the history that is interrupted.
@@ -26,24 +26,24 @@ enum Step {
     Migrate(u32),
     Stage(u128),
     Publish(Box<Build>),
-    /// Rows that failed a test are kept: so many.
+    /// Keep this number of rows that failed a test.
     Keep(u128, usize),
     Checkpoint,
-    /// Everything in the trash goes.
+    /// Empty the trash.
     Tidy,
-    /// A table of the trash becomes a person's.
+    /// Give a table in the trash to a person under a name.
     Retrieve(u128, &'static str),
     GiveUp,
     Export(Existing),
-    /// A file takes its place, or that of the one before.
+    /// Put a file in its place, replacing the previous one.
     Place(&'static str),
     Close,
 }
 
-/// The file that takes its place.
+/// Name of the file that is put in its place.
 const PLACED: &str = "placed.txt";
 
-/// The file that is exported, and what it holds by turns.
+/// Name of the exported file, whose content alternates.
 const EXPORTED: &str = "b.csv";
 const FIRST: &str = "x\n2\n";
 const SECOND: &str = "x\n11\n";
@@ -191,7 +191,7 @@ async fn take(step: &Step, engine: &Engine) {
     }
 }
 
-/// Returns the content of a file, rows and records included.
+/// Returns the content of the engine's file, with rows and records.
 async fn content(folder: &Path) -> Vec<String> {
     let bench = Bench {
         folder: tempfile::tempdir().unwrap(),
@@ -252,7 +252,7 @@ async fn expected() -> Vec<Vec<String>> {
     states
 }
 
-/// The process that dies: leaves a byte for each step that was reported as done.
+/// Runs the steps in the process that is killed, and writes a byte for each completed one.
 async fn die(folder: &Path) {
     let scenario = fail::FailScenario::setup();
     let engine = Engine::new(options(folder));

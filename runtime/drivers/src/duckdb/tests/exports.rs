@@ -21,7 +21,7 @@ fn export(bench: &Bench, sql: &str, name: &str) -> Export {
     }
 }
 
-/// The names in the bench's folder, without those of the engine.
+/// Returns the names of the files in the bench's folder, without the engine's.
 fn names(bench: &Bench) -> Vec<String> {
     let entries = std::fs::read_dir(bench.folder.path()).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -247,7 +247,7 @@ async fn a_workbook_has_typed_cells_under_the_names_of_its_columns() {
     assert_eq!(names_of_parts(&bench), Vec::<String>::new());
 }
 
-/// Parts and waiting rows that are left in the bench's folder.
+/// Returns the names of part files and buffered rows in the bench's folder.
 fn names_of_parts(bench: &Bench) -> Vec<String> {
     let is_part = |name: &String| name != "a.xlsx";
     names(bench).into_iter().filter(is_part).collect()

@@ -104,7 +104,7 @@ async fn after_a_fatal_error_the_file_is_opened_anew() {
     assert_eq!(bench.listed().await, ["a table 1"]);
 }
 
-/// Needs a file system of its own and with it the right to mount one; passes without having looked elsewhere.
+/// Requires the right to mount a file system; passes without a check otherwise.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_full_disk_leaves_the_last_good_tables() {

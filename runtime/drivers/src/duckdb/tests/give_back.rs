@@ -6,10 +6,10 @@ use crate::duckdb::checkpoint::checkpoint;
 use crate::duckdb::failure::Aftermath;
 use crate::olap::Upkeep as _;
 
-/// So many builds are worth it.
+/// Number of builds that make a release of memory worthwhile.
 const ENOUGH: u128 = 64;
 
-/// Half of what four tables have at least, which is a block each.
+/// Half of the least memory of four tables, in bytes: a table has at least one block.
 const SOME: i64 = 2 * (256 << 10);
 
 impl Bench {
@@ -21,7 +21,7 @@ impl Bench {
         }
     }
 
-    /// Bytes of what stands in the file that the engine has in memory.
+    /// Returns the memory that caches blocks of the file, in bytes.
     async fn held(&self) -> i64 {
         let rows = self
             .rows("select sum(memory_usage_bytes)::bigint from duckdb_memory()")

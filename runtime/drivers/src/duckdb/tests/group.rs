@@ -8,10 +8,10 @@ use rand::{Rng as _, SeedableRng as _, rngs::SmallRng};
 use super::*;
 use crate::olap::{Check, Gravity, Rows};
 
-/// Longer than any test lasts.
+/// A query that runs longer than any test.
 const SLOW: &str = "select sum(a.i * b.i) as x from range(100000000) a(i), range(100000) b(i)";
 
-/// A bench with places for so many units of work at a time, and what holds all of them.
+/// Returns a bench with this number of connections, and queries that hold all of them.
 async fn held(places: usize) -> (Bench, Vec<Rows>) {
     let bench = bench_with(|options| options.connections = NonZeroUsize::new(places).unwrap());
     let mut rows = Vec::new();
@@ -27,7 +27,7 @@ async fn held(places: usize) -> (Bench, Vec<Rows>) {
     (bench, rows)
 }
 
-/// Runs builds that all wait before the first of them begins.
+/// Runs builds that all wait before the first one starts.
 async fn together(builds: &[Build]) -> (Bench, Vec<Result<Built, BuildError>>) {
     let (bench, rows) = held(1).await;
     let all = join_all(
@@ -41,7 +41,7 @@ async fn together(builds: &[Build]) -> (Bench, Vec<Result<Built, BuildError>>) {
     (bench, done)
 }
 
-/// A table whose one row tells the transaction that made it.
+/// Returns a build of a table whose single row is the id of its transaction.
 fn told(n: u128) -> Build {
     table(n, &format!("t{n}"), "select txid_current() as t")
 }
@@ -131,7 +131,7 @@ async fn whoever_comes_first_to_work_makes_its_own_build() {
     assert_eq!(endless.await, Err(BuildError::Failed(Failure::Interrupted)));
 }
 
-/// A pipe from which a statement reads, and so waits for whoever writes into it.
+/// Creates a named pipe, which blocks a statement that reads it until a writer comes.
 fn pipe(bench: &Bench) -> std::path::PathBuf {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let path = bench.folder.path().join("pipe");
@@ -204,7 +204,7 @@ async fn a_dropped_build_leaves_its_group_alone() {
     bench.build(builds[0].clone()).await.unwrap();
 }
 
-/// Chains of outputs, each of which reads the one before it and is asked for as soon as that one was told to be made.
+/// Builds chains of outputs, each reading the one before and requested as soon as that one is built.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_output_holds_what_the_last_builds_above_it_made() {
     const ROUNDS: u64 = 12;
@@ -247,7 +247,7 @@ async fn an_output_holds_what_the_last_builds_above_it_made() {
     }
 }
 
-/// Each output is what its last build that was told to be made says, whatever failed or was cancelled beside it.
+/// Expects each output to be that of its last successful build, despite failed and cancelled builds beside it.
 #[tokio::test(flavor = "multi_thread")]
 async fn outputs_are_those_of_the_builds_that_were_told_to_be_made() {
     const ROUNDS: u64 = 40;

@@ -17,7 +17,7 @@ fn hooks(before: &[&str], after: &[&str]) -> Hooks {
     }
 }
 
-/// Whatever statements could leave for others.
+/// Query for everything that statements could leave to other connections.
 const SHARED: &str = "select (select value from duckdb_settings() where name = 'threads'), \
     (select value from duckdb_settings() where name = 'default_null_order'), \
     (select value from duckdb_settings() where name = 'memory_limit'), \

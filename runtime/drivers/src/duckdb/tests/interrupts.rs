@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// Longer than any test lasts.
+/// A query that runs longer than any test.
 const SLOW: &str = "select sum(a.i * b.i) as x from range(100000000) a(i), range(100000) b(i)";
 
-/// The bound that callers are promised, with room for a busy machine.
+/// The promised time limit, plus a margin for a busy machine.
 const PROMISED: Duration = Duration::from_millis(1_000);
 
-/// Lets `work` begin, cancels it, and says how long it went on.
+/// Starts `work`, cancels it, and returns how long it ran on.
 async fn cancelled<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> (T, Duration) {
     let cancelling = async {
         // Long enough to be in the midst of it, and nothing depends on that.
@@ -130,7 +130,7 @@ async fn cancelling_at_any_moment_leaves_what_is_reported() {
     );
 }
 
-/// Makes a named pipe, and returns a path to it that no text of a statement holds whole.
+/// Creates a named pipe. Returns its path, and an SQL expression of the path that does not contain it as a whole.
 fn pipe_path(bench: &Bench) -> (PathBuf, String) {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     let pipe = bench.folder.path().join("pipe.csv");

@@ -13,7 +13,7 @@ impl Bench {
         done.await.unwrap();
     }
 
-    /// `table test rows` of everything that is kept.
+    /// Returns a line `table test rows` for all kept rows.
     async fn kept(&self) -> String {
         self.one(
             "select coalesce(string_agg(line, '; ' order by line), '') from \

@@ -143,7 +143,7 @@ async fn a_file_that_another_process_holds_is_told_apart() {
     bench.engine.open(&bench.cancel).await.unwrap();
 }
 
-/// An engine that only looks at another's file.
+/// Returns a read-only engine on the file of another one.
 fn looking_at(bench: &Bench) -> Bench {
     let mut options = bench.engine.options().clone();
     options.access = Access::ReadOnly;

@@ -33,7 +33,7 @@ pub(super) fn step(n: u128, key: &str, sql: &str, number: u64) -> StageStep {
     }
 }
 
-/// A build of all that is staged.
+/// Returns the build that publishes all staged partitions.
 pub(super) fn published(n: u128, name: &str) -> Build {
     let sql = format!("select * exclude (_watershed_run) from {}", stage_table(uid(n)));
     let mut build = table(n, name, &sql);
@@ -44,7 +44,7 @@ pub(super) fn published(n: u128, name: &str) -> Build {
     build
 }
 
-/// A build that adds what is staged to what is there.
+/// Returns the build that adds staged partitions to the existing rows.
 fn added(n: u128, name: &str) -> Build {
     let mut build = published(n, name);
     build.tag.build = Uuid::from_u128(77);
@@ -65,7 +65,7 @@ impl Bench {
         staged.map(|mut notes| notes.remove(0))
     }
 
-    /// The partitions of the first resource: key, phase and watermark.
+    /// Returns the partitions of the first resource: key, phase and watermark.
     async fn notes(&self) -> Vec<String> {
         let runs = self.engine.runs(uid(1), &self.cancel).await.unwrap();
         let line = |run: PartitionRun| {

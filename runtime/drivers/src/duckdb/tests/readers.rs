@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::*;
 use crate::olap::{NewColumns, Over};
 
-/// Rebuilds of each table in an ordinary run, and in proofs.
+/// Number of rebuilds of each table: in an ordinary run, and in proofs.
 const ROUNDS: [u64; 2] = [15, 100];
-/// Rows of one round: several chunks of the engine.
+/// Number of rows of a rebuild: several of the engine's chunks.
 const ROWS: u64 = 5_000;
 
 fn rounds() -> u64 {
@@ -19,7 +19,7 @@ fn rounds() -> u64 {
     }
 }
 
-/// A build of a round: every row holds its number.
+/// Returns the build of a round, with the round's number in every row.
 fn replaced(n: u128, name: &str, round: u64, fate: Fate) -> Build {
     let mut build = table(n, name, &format!("select {round} as round from range({ROWS})"));
     build.tag.build = Uuid::from_u128(n << 64 | u128::from(round + 1));
@@ -27,7 +27,7 @@ fn replaced(n: u128, name: &str, round: u64, fate: Fate) -> Build {
     build
 }
 
-/// Rows of a round that are put into a table.
+/// Returns the build that inserts the rows of a round into a table.
 fn put(n: u128, name: &str, round: u64, over: Over) -> Build {
     let select = match over {
         Over::SameKey => format!("select range as k, {round} as round from range({ROWS})"),
@@ -46,7 +46,7 @@ fn put(n: u128, name: &str, round: u64, over: Over) -> Build {
     build
 }
 
-/// Reads a table until the end; every answer must be whole.
+/// Queries a table until the end of the test, and checks each answer with `is_whole`.
 async fn read(bench: &Bench, sql: &str, is_whole: fn(&str) -> bool, end: &AtomicBool, reads: &AtomicU64) {
     while !end.load(Ordering::Relaxed) {
         let answer = bench.rows(sql).await;
@@ -57,12 +57,12 @@ async fn read(bench: &Bench, sql: &str, is_whole: fn(&str) -> bool, end: &Atomic
     }
 }
 
-/// `rows|rounds`: all rows of one round.
+/// Returns true if the answer `rows|rounds` contains exactly the rows of one round.
 fn is_one_round(answer: &str) -> bool {
     answer == format!("{ROWS}|1")
 }
 
-/// `rows|rounds`: all rows of each round so far.
+/// Returns true if the answer `rows|rounds` contains all rows of every round so far.
 fn is_all_rounds(answer: &str) -> bool {
     let numbers: Vec<u64> = answer
         .split('|')

@@ -12,10 +12,10 @@ use crate::duckdb::FileProof;
 use crate::duckdb::sys::{Connection, Database};
 use crate::olap::{Access, OpenError, Upkeep as _};
 
-/// Tells this test's own program that it is the one that holds a file, and which.
+/// Environment variable that makes this program the holder of a file, with its path.
 const HELD: &str = "WATERSHED_TEST_HELD";
 
-/// Runs a statement as another program would that has the file to itself.
+/// Runs a statement as another program that opens the file exclusively.
 fn elsewhere(file: &Path, sql: &str) {
     let database = Database::open(Some(file), &[]).unwrap();
     let connection = Connection::new(&database).unwrap();
@@ -116,8 +116,8 @@ async fn a_file_that_was_removed_or_replaced_meanwhile_is_noticed() {
     assert_eq!(bench.engine.changes_by_others(), 2);
 }
 
-/// Whatever the order of builds, drops, handings over and changes by hand: what was committed is there, and exactly what
-/// others did is counted.
+/// Plays random builds, drops, handovers and changes by hand: committed data stay, and exactly the changes by others
+/// are counted.
 #[test]
 fn random_handings_over_lose_nothing_and_miss_no_change() {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -248,7 +248,7 @@ async fn a_file_that_another_process_has_open_is_waited_for() {
     assert_eq!(*waiting.borrow_and_update(), None);
 }
 
-/// The other process: holds the file until its input ends, and leaves something in it.
+/// Holds the file in another process until its input ends, then leaves a change in the file.
 fn hold(file: &Path) {
     let database = loop {
         // The engine of the test may try it at the same moment.

@@ -10,18 +10,18 @@ use super::partitions::{published, step as staged};
 use super::*;
 use crate::olap::{NewColumns, Over, Partitions as _, StageEnd, StageStep};
 
-/// Steps of a history.
+/// Number of steps in a history.
 const STEPS: usize = 8;
-/// Histories unless `WATERSHED_HISTORIES` sets another number.
+/// Default number of histories; `WATERSHED_HISTORIES` sets another.
 const HISTORIES: u64 = 12;
-/// The first seed unless `WATERSHED_SEED` says otherwise.
+/// Default first seed; `WATERSHED_SEED` sets another.
 const SEED: u64 = 1;
 
-/// A value as people mean it.
+/// A value in the reference model.
 #[derive(Debug, Clone, PartialEq)]
 enum Meant {
     Null,
-    /// With all its digits.
+    /// A number with all its digits.
     Number(&'static str),
     Text(&'static str),
     Day(&'static str),
@@ -29,7 +29,7 @@ enum Meant {
 }
 
 impl Meant {
-    /// Returns true if the text of a value in the table is this one.
+    /// Returns true if the text of a value in the table equals this value.
     fn is(&self, found: &str) -> bool {
         match self {
             Self::Null => found == "-",
@@ -39,7 +39,7 @@ impl Meant {
         }
     }
 
-    /// Returns whether a key in the table is this one.
+    /// Returns true if a key in the table equals this one.
     fn is_same_key(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Null, Self::Null) => true,
@@ -55,7 +55,7 @@ impl Meant {
     }
 }
 
-/// A number without zeros that say nothing.
+/// Removes redundant zeros from a number.
 fn shortest(number: &str) -> &str {
     match number.contains('.') {
         true => number.trim_end_matches('0').trim_end_matches('.'),
@@ -63,7 +63,7 @@ fn shortest(number: &str) -> &str {
     }
 }
 
-/// A type and the values that a column of it may get here.
+/// A column type with its possible values in this test.
 struct Kind {
     name: &'static str,
     values: &'static [Meant],
@@ -134,7 +134,7 @@ const KINDS: [Kind; 13] = [
     },
 ];
 
-/// Kinds of numbers with digits behind the point. As texts two of one value may differ, so they are no keys here.
+/// Kinds of numbers with decimal places. Not used as keys, since equal values may have different texts.
 const FRACTIONS: std::ops::Range<usize> = 4..7;
 
 fn random_kind(rng: &mut SmallRng, column: usize) -> usize {
@@ -155,12 +155,12 @@ fn change_one(rng: &mut SmallRng, kinds: &mut [usize; 3]) {
     kinds[column] = random_kind(rng, column);
 }
 
-/// Columns of the tables: the key, one with the name of what the engine hides, and a value.
+/// Columns of the tables: the key, one named like the engine's hidden column, and a value.
 const COLUMNS: [&str; 3] = ["k", "rowid", "v"];
 
 type Row = [Meant; 3];
 
-/// Rows with three types, as SQL and as they are meant.
+/// New rows of three types, as SQL and in the reference model.
 struct Batch {
     sql: String,
     rows: Vec<Row>,
@@ -195,7 +195,7 @@ impl Batch {
     }
 }
 
-/// The reference.
+/// The rows of the reference model.
 #[derive(Default)]
 struct Reference(Vec<Row>);
 
@@ -213,7 +213,7 @@ impl Reference {
         self.0.extend(rows.iter().cloned());
     }
 
-    /// Returns whether found rows are these, in whatever order.
+    /// Returns true if the found rows are the expected ones, in any order.
     fn is(&self, mut found: Vec<Vec<String>>) -> bool {
         // Texts first: a number may look like one of them.
         let mut rows: Vec<&Row> = self.0.iter().collect();
@@ -227,7 +227,7 @@ impl Reference {
     }
 }
 
-/// Plays a history. Returns the steps that were taken and those that were refused.
+/// Plays a random history. Returns the numbers of accepted and refused steps.
 async fn play(bench: &Bench, seed: u64) -> (u32, u32) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let (mut kinds, mut reference) = (random_kinds(&mut rng), Reference::default());
@@ -317,7 +317,7 @@ async fn no_history_of_types_makes_a_value_another() {
     assert!(taken > 0 && refused > 0, "{taken} steps taken, {refused} refused");
 }
 
-/// Stages partitions at random and publishes them. Returns those that were taken and those that were refused.
+/// Stages random partitions and publishes them. Returns the numbers of accepted and refused ones.
 async fn play_partitions(bench: &Bench, seed: u64) -> (u32, u32) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let (owner, name) = (u128::from(seed), format!("t{seed}"));

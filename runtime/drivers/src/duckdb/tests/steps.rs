@@ -3,7 +3,7 @@
 use super::*;
 use crate::olap::{Check, ColumnsDiffer, Gravity, NewColumns, Over, StateQuery, Value};
 
-/// A step of the owner that [`table`] builds for, with another build's number.
+/// Returns a second build of the owner of [`table`], which inserts rows.
 fn step(sql: &str, over: Over, columns: NewColumns) -> Build {
     let mut step = table(1, "a", sql);
     step.step = Step::Into { over, columns };
@@ -22,7 +22,7 @@ fn merge(sql: &str) -> Build {
     step
 }
 
-/// Two rows: `1, 'one'` and `NULL, 'none'`.
+/// Returns a bench with the rows `1, 'one'` and `NULL, 'none'`.
 async fn bench_with_rows() -> Bench {
     let bench = bench();
     let rows = "select * from (values (1, 'one'), (null, 'none')) t(k, v)";
@@ -181,7 +181,7 @@ async fn places_in_errors_of_steps_are_those_of_the_callers_sql() {
     assert_eq!(bench.pairs().await, "1=one 2=two -=none");
 }
 
-/// Every way in which rows come into a table that stands, by a key in `k`.
+/// Returns builds for all ways of inserting rows into an existing table, with the key `k`.
 fn ways(sql: &str, columns: NewColumns) -> [Build; 3] {
     let by_key = Build {
         key: vec!["k".into()],
@@ -345,7 +345,7 @@ async fn a_column_may_have_the_name_of_what_the_engine_hides_and_keys_may_be_nul
     }
 }
 
-/// An expression of the key, which reads no other column.
+/// Returns an expression of the key that reads no other column.
 fn name_of_key(_: &str) -> String {
     "k".to_owned()
 }

@@ -6,7 +6,7 @@ use crate::olap::{
     PartitionRun, Partitions as _, RetrieveError, Trash as _, TrashLimits, Trashed, Upkeep as _,
 };
 
-/// The build `number` of the resource `n`, which keeps what it takes the place of.
+/// Returns build `number` of resource `n`, which keeps the replaced output in the trash.
 fn keeping(n: u128, number: u128, name: &str, sql: &str) -> Build {
     let mut build = table(n, name, sql);
     build.tag.build = Uuid::from_u128(number);
@@ -15,7 +15,7 @@ fn keeping(n: u128, number: u128, name: &str, sql: &str) -> Build {
     build
 }
 
-/// The build `number` taken out of the trash for the resource `n`.
+/// Returns build `number` of resource `n`, which restores an output from the trash.
 fn back(n: u128, number: u128, name: &str) -> Build {
     let mut build = keeping(n, number, name, "");
     build.step = Step::TakeBack(build.tag.build);
@@ -27,7 +27,7 @@ impl Bench {
         self.engine.list(&self.cancel).await.unwrap()
     }
 
-    /// `build name why` of everything in the trash, in the order of builds.
+    /// Returns a line `build name why` for each output in the trash, ordered by build.
     async fn thrown(&self) -> Vec<String> {
         let line = |it: &Trashed| format!("{} {} {}", it.tag.build.as_u128(), it.name, it.why);
         let mut lines: Vec<String> = self.trash().await.iter().map(line).collect();
@@ -35,7 +35,7 @@ impl Bench {
         lines
     }
 
-    /// Tables in the file that are of the trash.
+    /// Returns the names of the tables in the file that belong to the trash.
     async fn trash_tables(&self) -> String {
         self.one("select count(*) from duckdb_tables() where table_name like '_watershed_trash_%'")
             .await
@@ -54,7 +54,7 @@ impl Bench {
         self.engine.limit(limits);
     }
 
-    /// Has everything in the trash be a number of days old, and looked at as long ago as said.
+    /// Makes everything in the trash this number of days old, with recorded sightings at these ages.
     async fn age(&self, days: i64, looks: &[i64]) {
         let day = 24 * 60 * 60 * 1_000;
         let now = super::super::trash::now_ms();

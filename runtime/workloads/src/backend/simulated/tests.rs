@@ -53,7 +53,7 @@ fn ended(exit: Exit, at: i64) -> Option<Phase> {
     })
 }
 
-/// W13.
+/// Covers rule W13.
 #[tokio::test]
 async fn a_start_id_starts_one_process_and_never_again_after_it_was_forgotten() {
     let world = World::new(1, Faults::NONE);
@@ -84,7 +84,7 @@ async fn a_start_id_starts_one_process_and_never_again_after_it_was_forgotten() 
     assert_eq!(world.begun(), 2);
 }
 
-/// W13.
+/// Covers rule W13.
 #[tokio::test]
 async fn an_epoch_that_is_over_changes_nothing_and_may_look() {
     let world = World::new(1, Faults::NONE);
@@ -100,7 +100,7 @@ async fn an_epoch_that_is_over_changes_nothing_and_may_look() {
     assert_eq!(phase(&old, &first).await, Some(Phase::Running));
 }
 
-/// W14.
+/// Covers rule W14.
 #[tokio::test]
 async fn a_stop_ends_a_process_at_once_or_if_it_is_ignored_after_the_grace_period() {
     for (ignored_stops, exit, at) in [(0, Exit::Signal(15), 0), (1_000, Exit::Signal(9), 5_000)] {
@@ -125,7 +125,7 @@ async fn a_stop_ends_a_process_at_once_or_if_it_is_ignored_after_the_grace_perio
     }
 }
 
-/// W14.
+/// Covers rule W14.
 #[tokio::test]
 async fn a_later_stop_shortens_the_grace_period_and_never_prolongs_it() {
     let faults = Faults {
@@ -143,7 +143,7 @@ async fn a_later_stop_shortens_the_grace_period_and_never_prolongs_it() {
     assert_eq!(phase(&backend, &first).await, ended(Exit::Signal(9), 4_000));
 }
 
-/// W13.
+/// Covers rule W13.
 #[tokio::test]
 async fn a_reboot_ends_all_processes_and_says_that_news_were_missed() {
     let world = World::new(1, Faults::NONE);
@@ -162,7 +162,7 @@ async fn a_reboot_ends_all_processes_and_says_that_news_were_missed() {
     assert!(backend.start(order(&id("a", 2))).await.is_ok());
 }
 
-/// A day of random requests, as one text.
+/// Plays a day of random requests, and returns its log as text.
 async fn day(seed: u64) -> String {
     let world = World::new(seed, FAULTS);
     let backend = world.connect(1);
@@ -205,7 +205,7 @@ async fn day(seed: u64) -> String {
     log
 }
 
-/// W18.
+/// Covers rule W18.
 #[tokio::test]
 async fn equal_seeds_give_equal_worlds_with_never_two_processes_of_one_uid() {
     let mut all = String::new();

@@ -59,7 +59,7 @@ fn each_policy_decides_about_each_ending() {
     }
 }
 
-/// W5.
+/// Covers rule W5.
 #[test]
 fn only_a_run_that_was_ready_for_the_whole_window_is_stable() {
     let window = Some(seconds(600));
@@ -91,7 +91,7 @@ fn only_a_run_that_was_ready_for_the_whole_window_is_stable() {
     }
 }
 
-/// W5.
+/// Covers rule W5.
 #[test]
 fn jitter_makes_a_wait_up_to_a_tenth_longer() {
     let attempts = first(100);
@@ -115,7 +115,7 @@ fn jitter_makes_a_wait_up_to_a_tenth_longer() {
     assert_eq!(with_jitter(late, u32::MAX).next, Some(Timestamp(i64::MAX)));
 }
 
-/// One exit of a sequence: the code's class, and whether the run was stable.
+/// One exit in a sequence: the exit, and true if the run was stable.
 type Step = (Exit, bool);
 
 const STEPS: [Step; 10] = [
@@ -131,8 +131,7 @@ const STEPS: [Step; 10] = [
     (Exit::Unknown, true),
 ];
 
-/// Decides about the last exit of a sequence in words as plain as those of the rule: from the whole sequence, without
-/// a count that is carried along.
+/// Computes the decision about the last exit of a sequence directly from the rule, without a running count.
 fn expected(restart: &Restart, steps: &[Step]) -> (&'static str, Option<u64>) {
     let (exit, _) = steps[steps.len() - 1];
     if exit == Exit::Code(127) {
@@ -157,7 +156,7 @@ fn expected(restart: &Restart, steps: &[Step]) -> (&'static str, Option<u64>) {
     ("backing_off", Some(wait.min(restart.cap.as_secs())))
 }
 
-/// Tries all sequences that begin with `steps`, and returns how many decisions were compared.
+/// Tries all sequences that begin with `steps`, and returns the number of compared decisions.
 fn try_all(restart: &Restart, steps: &mut Vec<Step>, failures: Attempts) -> u64 {
     let mut tried = 0;
     for step in STEPS {
@@ -185,7 +184,7 @@ fn try_all(restart: &Restart, steps: &mut Vec<Step>, failures: Attempts) -> u64 
     tried
 }
 
-/// W5 and W6.
+/// Covers rules W5 and W6.
 #[test]
 fn all_sequences_of_six_exits_are_decided_as_a_naive_reference_does() {
     let mut tried = 0;

@@ -15,8 +15,8 @@ fn bounds(replicas: u32, surge: u32, unavailable: u32) -> Bounds {
     }
 }
 
-/// Replicas from text: `oOxp` are unready, ready, stopping and completed ones of the old release, `nNyq` of the new one,
-/// `dDz` of a release in between that was discarded. Numbers rise from 0.
+/// Parses replicas from text: `oOxp` are unready, ready, stopping and completed replicas of the old release, `nNyq` of
+/// the new one, `dDz` of a discarded release in between. Numbers ascend from 0.
 fn replicas(text: &str) -> Vec<Replica> {
     let of = |sign| match sign {
         'o' => (OLD, Unready),
@@ -118,7 +118,7 @@ fn what_is_left_of_a_failed_candidate_goes_unless_it_serves() {
     }
 }
 
-/// W12.
+/// Covers rule W12.
 #[test]
 fn scaling_starts_all_missing_and_stops_the_newest_at_once() {
     for (count, there, start, stop) in [
@@ -136,7 +136,7 @@ fn scaling_starts_all_missing_and_stops_the_newest_at_once() {
     }
 }
 
-/// W11.
+/// Covers rule W11.
 #[test]
 fn a_replacement_stops_all_others_and_starts_when_they_are_gone() {
     for (count, there, start, stop, complete) in [
@@ -159,7 +159,7 @@ fn a_replacement_stops_all_others_and_starts_when_they_are_gone() {
     }
 }
 
-/// W11.
+/// Covers rule W11.
 #[test]
 fn a_release_is_replaced_at_once_for_the_first_reason_that_applies() {
     for (force, checks, port, expected) in [
@@ -180,7 +180,7 @@ fn a_release_is_replaced_at_once_for_the_first_reason_that_applies() {
     }
 }
 
-/// W11.
+/// Covers rule W11.
 #[test]
 fn only_what_goes_beyond_the_furthest_point_is_progress() {
     let begun = Progress::begin(NEW, &replicas("OOO"), Timestamp(0));
@@ -211,14 +211,14 @@ fn only_what_goes_beyond_the_furthest_point_is_progress() {
     }
 }
 
-/// Events of a search.
+/// The crashes that a search includes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Crashes {
     None,
     Any,
 }
 
-/// A state of a search: the standings of each release, sorted, and the release that is the target.
+/// A state in a search: sorted availabilities of each release, and the target.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct State {
     old: Vec<Availability>,
@@ -258,7 +258,7 @@ impl State {
         all.filter(|availability| **availability == Ready).count() as u32
     }
 
-    /// Carries out one step and checks it.
+    /// Performs one step and checks the bounds.
     fn step(&self, bounds: Bounds) -> Self {
         let mut there = self.replicas();
         let plan = converge(bounds, self.target, OLD, &there);
@@ -300,7 +300,7 @@ impl State {
         after
     }
 
-    /// All states that one event leads to: a replica becomes ready, crashes, or is gone, or the deadline passes.
+    /// Returns all states after one event: a replica becomes ready, crashes or is gone, or the deadline passes.
     fn events(&self, crashes: Crashes) -> Vec<Self> {
         let mut after = Vec::new();
         if self.target == NEW {
@@ -328,7 +328,7 @@ impl State {
         after
     }
 
-    /// Lets everything become ready and everything stopped go, until nothing changes.
+    /// Lets all replicas become ready and all stops finish, until nothing changes.
     fn at_rest(&self, bounds: Bounds) -> Self {
         let mut state = self.clone();
         for _ in 0..40 {
@@ -347,7 +347,7 @@ impl State {
     }
 }
 
-/// Goes through all states that a rollout of these bounds can be in; returns their number.
+/// Explores all states of a rollout with these bounds; returns their number.
 fn search(bounds: Bounds, crashes: Crashes) -> usize {
     let count = bounds.replicas as usize;
     let first = State {

@@ -6,7 +6,7 @@ use super::*;
 use crate::duckdb::sys::{Connection, Database};
 use crate::olap::Value;
 
-/// Types, each with values at its ends and others that are easily lost.
+/// Types with sample values: the limits of the type, and values that casts easily lose.
 const SAMPLES: &[(&str, &[&str])] = &[
     ("BOOLEAN", &["true", "false"]),
     ("TINYINT", &["-128", "127", "0"]),
@@ -86,8 +86,8 @@ const SAMPLES: &[(&str, &[&str])] = &[
     ("MAP(VARCHAR, BIGINT)", &["{k=9007199254740993}"]),
 ];
 
-/// Values of JSON say other things than those of the engine that look alike, true is no number, and the text of an interval, a list or
-/// bytes is read by nobody as one: such casts are not made, although the engine takes them back.
+/// Types whose casts may be refused although the engine reverses them: similar values have other meanings in JSON, and
+/// the text forms of intervals, lists and bytes are not read back as such.
 const CAUTIOUS: [&str; 7] = [
     "BOOLEAN",
     "JSON",
@@ -111,7 +111,7 @@ impl Bench {
         rows.is_ok_and(|rows| rows[0][0] == Value::Boolean(true))
     }
 
-    /// Returns whether a value is itself again, to the last digit of its text.
+    /// Returns true if a value survives a cast there and back, to the last digit of its text.
     fn keeps(&self, value: &str, from: &str, into: &str) -> bool {
         let value = format!("CAST('{}' AS {from})", value.replace('\'', "''"));
         let back = format!("CAST(CAST({value} AS {into}) AS {from})");
